@@ -1,0 +1,20 @@
+/**
+ * The only place that reads clocks. Everything that depends on time takes a `Clock`, so that tests can move it.
+ */
+
+export interface Clock {
+  /** Wall-clock time, milliseconds since the Unix epoch, integer. May step backwards. */
+  nowMs(): number;
+  /** Monotonic time in milliseconds with a fraction; only differences have a meaning. */
+  monotonicMs(): number;
+}
+
+export const systemClock: Clock = Object.freeze({
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+});
+
+/** RFC 3339 timestamp in UTC with milliseconds, e.g. `2026-01-31T12:00:00.000Z`. */
+export function timestamp(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,41 @@
+/**
+ * The only place that draws randomness: record ids (UUIDv7, RFC 9562), request ids, secrets, trace ids.
+ */
+import { randomBytes, randomFillSync } from 'node:crypto';
+
+const pool = Buffer.alloc(4096);
+let poolOffset = pool.length;
+
+/** `count` random bytes as lower-case hex; cheap, since it draws from a pool that is refilled 4 KiB at a time. */
+export function randomHex(count: number): string {
+  if (poolOffset + count > pool.length) {
+    randomFillSync(pool);
+    poolOffset = 0;
+  }
+  const hex = pool.toString('hex', poolOffset, poolOffset + count);
+  poolOffset += count;
+  return hex;
+}
+
+/** `count` random bytes for secrets, straight from the operating system's generator. */
+export function secretBytes(count: number): Buffer {
+  return randomBytes(count);
+}
+
+/** A UUIDv7 (RFC 9562 section 5.7) for the given Unix time in milliseconds; sorts by creation time. */
+export function uuidv7(nowMs: number): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  const random = randomHex(10);
+  const variant = ((parseInt(random.slice(3, 4), 16) & 0x3) | 0x8).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`;
+}
+
+/**
+ * A generator of request ids: 16 random hex digits drawn once, then a counter. Unique over processes and
+ * cheap enough for every request; the ids are no secrets.
+ */
+export function requestIds(): () => string {
+  const prefix = randomHex(8);
+  let counter = 0;
+  return () => `${prefix}-${(++counter).toString(36)}`;
+}

@@ -1,0 +1,45 @@
+/**
+ * The configuration as it travels from the main thread to the workers: plain data that survives a structured
+ * clone. The whole of it at start, afterwards only what a write has touched, down to one version's subtree or
+ * one key, so that a write costs what it changes and not what is configured.
+ */
+import type { App, Endpoint, Revision, StoredApiKey, Version } from './resources.ts';
+
+export interface RevisionTree {
+  readonly revision: Revision;
+  readonly endpoints: readonly Endpoint[];
+}
+
+export interface VersionTree {
+  readonly version: Version;
+  readonly revisions: readonly RevisionTree[];
+}
+
+export interface AppTree {
+  readonly app: App;
+  readonly versions: readonly VersionTree[];
+}
+
+/** Steps from config version `configVersion - 1` (or from nothing, when `reset`) to `configVersion`. */
+export interface ConfigChange {
+  readonly configVersion: number;
+  /** True for the first message to a worker: forget everything before applying. */
+  readonly reset: boolean;
+  /** Apps to put in place of what is there under the same id, with all that is below them. */
+  readonly apps: readonly AppTree[];
+  readonly removedAppIds: readonly string[];
+  /** Versions to put in place, of apps that are already there or come with the same change. */
+  readonly versions: readonly VersionTree[];
+  readonly removedVersionIds: readonly string[];
+  readonly keys: readonly StoredApiKey[];
+  readonly removedKeyIds: readonly string[];
+}
+
+/** What a write has touched, by id; the publisher loads the rest. */
+export interface TouchedConfig {
+  /** Apps created, deleted or changed in a way that concerns everything below them. */
+  readonly appIds: readonly string[];
+  /** Versions whose subtree changed (or that were created or deleted). */
+  readonly versionIds: readonly string[];
+  readonly keyIds: readonly string[];
+}

@@ -1,0 +1,176 @@
+/**
+ * The policy object: schema and type. Contract part 2 "Policy object", 5 and 8, with the extensions that
+ * docs/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in snapshot/merge-policy.ts.
+ */
+import { Type, type Static, type TSchema } from 'typebox';
+
+/** RFC 9110 section 5.6.2 `token`. */
+export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+/** A token, or the single `*` that means "every one". */
+const TOKEN_OR_STAR = "^(?:\\*|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$";
+/** RFC 6749 section 3.3 `scope-token`: visible ASCII without `"`, `\` and space. */
+const SCOPE_PATTERN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$';
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const closed = { additionalProperties: false } as const;
+
+export const ScopesSchema = Type.Array(Type.String({ pattern: SCOPE_PATTERN, maxLength: 256 }), {
+  maxItems: 200,
+  uniqueItems: true,
+});
+
+export const JwtSettingsSchema = Type.Object(
+  {
+    issuer: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
+    audiences: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 50 })),
+    jwks_uri: Type.Optional(Type.String({ format: 'uri', pattern: '^https?://', maxLength: 2048 })),
+    jwks: Type.Optional(
+      Type.Object(
+        { keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 100 }) },
+        closed,
+      ),
+    ),
+    secret: Type.Optional(Type.String({ minLength: 32, maxLength: 4096, writeOnly: true })),
+    algorithms: Type.Optional(
+      Type.Array(
+        Type.Union(
+          [
+            'RS256',
+            'RS384',
+            'RS512',
+            'PS256',
+            'PS384',
+            'PS512',
+            'ES256',
+            'ES384',
+            'ES512',
+            'EdDSA',
+            'HS256',
+            'HS384',
+            'HS512',
+          ].map((name) => Type.Literal(name)),
+        ),
+        { minItems: 1, uniqueItems: true },
+      ),
+    ),
+    leeway_secs: Type.Optional(Type.Integer({ minimum: 0, maximum: 600 })),
+    claims_to_headers: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1, maxLength: 256 }),
+        Type.String({ pattern: TOKEN_PATTERN, maxLength: 256 }),
+      ),
+    ),
+  },
+  closed,
+);
+
+export const AuthSchema = Type.Object(
+  {
+    auth_type: Type.Union([Type.Literal('api_key'), Type.Literal('jwt'), Type.Literal('none')]),
+    required: Type.Optional(Type.Boolean({ default: true })),
+    required_claims: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 50, uniqueItems: true }),
+    ),
+    forward_credentials: Type.Optional(Type.Boolean()),
+    jwt: Type.Optional(JwtSettingsSchema),
+  },
+  closed,
+);
+
+export const RateLimitAlgorithmSchema = Type.Union([
+  Type.Literal('fixed_window'),
+  Type.Literal('sliding_window'),
+  Type.Literal('token_bucket'),
+]);
+
+export const RateLimitSchema = Type.Object(
+  {
+    enabled: Type.Optional(Type.Boolean({ default: false })),
+    requests: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+    window_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 31_622_400 })),
+    algorithm: Type.Optional(RateLimitAlgorithmSchema),
+    burst: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+    per: Type.Optional(
+      Type.String({
+        pattern: "^(?:scope|api_key|ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|claim:.+)$",
+        maxLength: 256,
+      }),
+    ),
+  },
+  closed,
+);
+
+export const CorsSchema = Type.Object(
+  {
+    allowed_origins: Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 500 }),
+    allowed_methods: Type.Optional(
+      Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 64 }), { maxItems: 50 }),
+    ),
+    allowed_headers: Type.Optional(
+      Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 256 }), { maxItems: 200 }),
+    ),
+    expose_headers: Type.Optional(
+      Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 256 }), { maxItems: 200 }),
+    ),
+    allow_credentials: Type.Optional(Type.Boolean()),
+    max_age_secs: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000 })),
+  },
+  closed,
+);
+
+/** The parts of a policy that can be evaluated in shadow mode. */
+export const SHADOW_PARTS = ['auth', 'required_scopes', 'allowed_methods', 'rate_limit'] as const;
+export type ShadowPart = (typeof SHADOW_PARTS)[number];
+
+/** The top-level keys of a policy; merging works on these and on nothing smaller. */
+export const POLICY_PARTS = [
+  'auth',
+  'required_scopes',
+  'allowed_methods',
+  'rate_limit',
+  'cors',
+  'max_body_bytes',
+  'shadow',
+] as const;
+export type PolicyPart = (typeof POLICY_PARTS)[number];
+
+export const PolicySchema = Type.Object(
+  {
+    auth: Type.Optional(nullable(AuthSchema)),
+    required_scopes: Type.Optional(nullable(ScopesSchema)),
+    allowed_methods: Type.Optional(
+      nullable(
+        Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 64 }), {
+          maxItems: 50,
+          uniqueItems: true,
+        }),
+      ),
+    ),
+    rate_limit: Type.Optional(nullable(RateLimitSchema)),
+    cors: Type.Optional(nullable(CorsSchema)),
+    max_body_bytes: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+    shadow: Type.Optional(
+      nullable(Type.Array(Type.Union(SHADOW_PARTS.map((part) => Type.Literal(part))), { uniqueItems: true })),
+    ),
+  },
+  closed,
+);
+
+export type Policy = Static<typeof PolicySchema>;
+export type AuthPolicy = Static<typeof AuthSchema>;
+export type JwtSettings = Static<typeof JwtSettingsSchema>;
+export type RateLimitPolicy = Static<typeof RateLimitSchema>;
+export type CorsPolicy = Static<typeof CorsSchema>;
+
+/** Where a part of an effective policy comes from. `global` is the settings, `key` a plan on an API key. */
+export interface PolicySource {
+  readonly level: 'app' | 'revision' | 'endpoint' | 'global' | 'key';
+  /** Id of the app, revision, endpoint or key; for `global` the id of the app that the counter belongs to. */
+  readonly id: string;
+}
+
+/** The merged policy of a route: each part with the level that set it; a part that no level set is absent. */
+export interface EffectivePolicy {
+  readonly policy: Policy;
+  readonly sources: Readonly<Partial<Record<PolicyPart, PolicySource>>>;
+}

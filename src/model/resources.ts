@@ -1,0 +1,127 @@
+/**
+ * The records of the configuration (contract part 2): what the management API serves and what the repository
+ * stores are the same shapes. Times are RFC 3339 in UTC, ids UUIDv7.
+ */
+import type { Policy, RateLimitPolicy } from './policy.ts';
+
+export type RoutingMode = 'pass_through' | 'managed_endpoint';
+export type VersionStatus = 'active' | 'deprecated' | 'retired';
+
+interface RecordBase {
+  readonly id: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface App extends RecordBase {
+  readonly name: string;
+  readonly slug: string;
+  readonly gateway_path: string;
+  readonly routing_mode: RoutingMode;
+  readonly default_policy: Policy | null;
+  readonly description: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly allow_encoded_slashes: boolean;
+}
+
+export interface Version extends RecordBase {
+  readonly app_id: string;
+  readonly version: string;
+  readonly gateway_path: string;
+  /** True while `gateway_path` is the default `<app.gateway_path>/<version>` and so follows the app's. */
+  readonly gateway_path_is_default: boolean;
+  readonly status: VersionStatus;
+  /** When a deprecated version is to go (RFC 8594), RFC 3339. */
+  readonly sunset_at: string | null;
+  /** When the status became `deprecated` (RFC 9745); null otherwise. */
+  readonly deprecated_at: string | null;
+}
+
+export interface BackendTls {
+  readonly verify?: boolean;
+  readonly server_name?: string;
+  /** PEM certificates that are trusted instead of the system's. */
+  readonly ca?: string;
+}
+
+export interface CircuitBreakerSettings {
+  readonly failures?: number;
+  readonly open_secs?: number;
+  readonly count_5xx?: boolean;
+}
+
+export interface Revision extends RecordBase {
+  readonly version_id: string;
+  readonly revision: string;
+  readonly backend_scheme: 'http' | 'https';
+  readonly backend_host: string;
+  readonly backend_port: number;
+  readonly backend_base_path: string;
+  readonly strip_gateway_path: boolean;
+  readonly preserve_host: boolean;
+  readonly traffic_weight: number;
+  readonly health_check_path: string | null;
+  readonly default_policy: Policy | null;
+  readonly is_current: boolean;
+  readonly backend_tls: BackendTls | null;
+  readonly circuit_breaker: CircuitBreakerSettings | null;
+}
+
+export type EndpointMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
+
+export interface Endpoint extends RecordBase {
+  readonly revision_id: string;
+  readonly method: EndpointMethod;
+  readonly path: string;
+  readonly backend_path: string | null;
+  readonly policy_override: Policy | null;
+  readonly is_active: boolean;
+}
+
+/** An API key as it is served; the token itself is never part of a record. */
+export interface ApiKey extends RecordBase {
+  readonly app_id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** `hgk_` and the first characters of the token, for people to recognise it by. */
+  readonly token_prefix: string;
+  readonly is_active: boolean;
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+  readonly rate_limit: RateLimitPolicy | null;
+}
+
+/** An API key as it is stored and as the proxy needs it. Hashes are SHA-256, 64 lower-case hex digits. */
+export interface StoredApiKey extends ApiKey {
+  readonly token_hash: string;
+  /** The value before the last rotation, while its overlap lasts. */
+  readonly previous_token_hash: string | null;
+  readonly previous_expires_at: string | null;
+}
+
+export type AdminRole = 'admin' | 'editor' | 'viewer';
+
+export interface AdminToken extends RecordBase {
+  readonly name: string;
+  readonly role: AdminRole;
+  readonly token_prefix: string;
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+}
+
+export interface StoredAdminToken extends AdminToken {
+  readonly token_hash: string;
+}
+
+export interface AuditEntry {
+  readonly id: string;
+  readonly at: string;
+  /** Id of the admin token, or `environment` for GATEWAY_ADMIN_TOKEN. */
+  readonly actor: string;
+  readonly action: string;
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly config_version: number;
+  /** The changed fields, without secrets. */
+  readonly change: Readonly<Record<string, unknown>> | null;
+}

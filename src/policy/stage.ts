@@ -1,0 +1,79 @@
+/**
+ * The one function type of policy evaluation. A stage looks at the facts of a request and lets it go on or
+ * denies it; the proxy, explain and shadow mode all call the same stages through evaluate.ts. Stages send
+ * nothing and know no sockets.
+ */
+import type { ErrorCode } from '../model/errors.ts';
+import type { EffectivePolicy, RateLimitPolicy, ShadowPart } from '../model/policy.ts';
+import type { LimitDecision } from '../limits/store.ts';
+
+/** What a stage may know of the request. */
+export interface RequestFacts {
+  readonly method: string;
+  /** Canonical path, without the query. */
+  readonly path: string;
+  /** Address of the client as design section "Client IP" has it. */
+  readonly clientIp: string;
+  /** Wall clock at the start of the exchange, Unix milliseconds. */
+  readonly nowMs: number;
+  /** First field value of a lower-case name. */
+  header(lowerName: string): string | undefined;
+}
+
+/** Who calls. `anonymous` is the state before and without authentication. */
+export interface Caller {
+  readonly kind: 'anonymous' | 'api_key' | 'jwt';
+  /** For counters per caller and for logs: key id or subject. */
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: ReadonlySet<string>;
+  readonly claims: Readonly<Record<string, unknown>> | undefined;
+  readonly keyRateLimit: RateLimitPolicy | null;
+  /** Header lines (`Name: value\r\n`…) that tell the upstream who calls; made once per key or token. */
+  readonly upstreamHeaderLines: string;
+}
+
+export interface Denial {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  /** Extra header lines of the response, each `Name: value\r\n` (WWW-Authenticate, Allow, Retry-After). */
+  readonly headerLines: string;
+}
+
+/** What evaluation finds out; one per exchange, filled by the stages. */
+export interface Evaluation {
+  caller: Caller;
+  /** True when Authorization must not reach the upstream. */
+  dropAuthorization: boolean;
+  /** The decision of the most restrictive limiter that was asked, for the RateLimit fields. */
+  limit: LimitDecision | undefined;
+  /** Window of `limit` in seconds, for RateLimit-Policy. */
+  limitWindowSecs: number;
+  /** Parts in shadow mode that would have denied. */
+  wouldDeny: { readonly part: ShadowPart; readonly denial: Denial }[] | undefined;
+}
+
+export type StageResult = Denial | undefined;
+export type Stage = (facts: RequestFacts, evaluation: Evaluation) => StageResult | Promise<StageResult>;
+
+export interface NamedStage {
+  readonly part: ShadowPart | 'auth_guard' | 'ip_rate_limit';
+  readonly run: Stage;
+  readonly shadow: boolean;
+}
+
+export interface CompiledCors {
+  /** Header lines for an actual response to this Origin (undefined: no Origin sent); '' when nothing applies. */
+  responseLines(origin: string | undefined): string;
+  /** Header lines of the 204 that answers a preflight. */
+  preflightLines(origin: string, requestMethod: string, requestHeaders: string | undefined): string;
+}
+
+export interface CompiledPolicy {
+  readonly effective: EffectivePolicy;
+  /** In order; a part that the route does not use has no stage. */
+  readonly stages: readonly NamedStage[];
+  readonly cors: CompiledCors | undefined;
+  /** 0: the global setting alone applies. */
+  readonly maxBodyBytes: number;
+}

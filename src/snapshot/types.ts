@@ -1,0 +1,90 @@
+/**
+ * The compiled configuration that the proxy reads. Everything is frozen data, built once per change and read
+ * per request; the only mutable members are the per-route metrics slot and the state of weighted choice, both
+ * owned by the worker's single thread. `P` is what policy/ compiles an effective policy to.
+ */
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
+import type { PathTrie } from './path-trie.ts';
+import type { StoredApiKey } from '../model/resources.ts';
+
+/** Turns an effective policy into what the proxy runs; called once per distinct policy of an app. */
+export type PolicyCompiler<P> = (effective: EffectivePolicy, app: App) => P;
+
+export interface CompiledApp {
+  readonly id: string;
+  readonly slug: string;
+  readonly managed: boolean;
+  readonly allowEncodedSlashes: boolean;
+}
+
+export interface CompiledVersion<P> {
+  readonly id: string;
+  readonly label: string;
+  readonly app: CompiledApp;
+  /** Canonical, without a trailing slash; `/` is the empty string. */
+  readonly gatewayPath: string;
+  readonly status: VersionStatus;
+  /** Unix seconds. */
+  readonly deprecatedAtSecs: number | undefined;
+  readonly sunsetAtSecs: number | undefined;
+  /** Current revisions only, in order of creation. */
+  readonly revisions: readonly CompiledRevision<P>[];
+}
+
+export interface CompiledBackend {
+  readonly scheme: 'http' | 'https';
+  readonly host: string;
+  readonly port: number;
+  /** Value of Host towards the upstream: host, with the port unless it is the scheme's default. */
+  readonly authority: string;
+  /** Without a trailing slash; `/` is the empty string. */
+  readonly basePath: string;
+  readonly tls: BackendTls | undefined;
+  /** Names the pool: equal keys may share connections. */
+  readonly poolKey: string;
+}
+
+export interface CompiledRevision<P> {
+  readonly id: string;
+  readonly label: string;
+  readonly backend: CompiledBackend;
+  readonly stripGatewayPath: boolean;
+  readonly preserveHost: boolean;
+  readonly weight: number;
+  readonly healthCheckPath: string | undefined;
+  readonly breaker: Required<CircuitBreakerSettings>;
+  /** Index of the revision among `CompiledVersion.revisions`. */
+  readonly index: number;
+  /** Endpoints, active and disabled ones. */
+  readonly endpoints: PathTrie<CompiledRoute<P>>;
+  /** Serves what no endpoint matches, in pass-through mode; undefined in managed mode. */
+  readonly fallback: CompiledRoute<P> | undefined;
+}
+
+export interface CompiledRoute<P> {
+  readonly version: CompiledVersion<P>;
+  readonly revision: CompiledRevision<P>;
+  /** undefined for the fallback of a pass-through revision. */
+  readonly endpointId: string | undefined;
+  readonly active: boolean;
+  /** Method as registered, or `*`. */
+  readonly method: string;
+  /** For logs and metrics: gateway path + endpoint path with its `{name}`s, or gateway path + `/*`. */
+  readonly template: string;
+  /** Names of the `{name}` segments, in order; the trie's match gives the values in the same order. */
+  readonly parameterNames: readonly string[];
+  readonly backendPath: string | undefined;
+  readonly effective: EffectivePolicy;
+  readonly policy: P;
+  /** Owned by observe/: the metrics record of this route, made on first use. */
+  metrics: unknown;
+}
+
+/** What the proxy reads. Replaced as a whole; a running exchange keeps the objects that it started with. */
+export interface Snapshot<P> {
+  readonly configVersion: number;
+  findVersion(canonicalPath: string): CompiledVersion<P> | undefined;
+  /** By SHA-256 of the token, 64 lower-case hex digits. */
+  findKeyByHash(hash: string): StoredApiKey | undefined;
+}

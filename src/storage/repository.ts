@@ -1,0 +1,156 @@
+/**
+ * The boundary between Headgate and its database: reads, and writes inside one transaction that also carries
+ * the audit entry and the next config version. SQLite implements it; test/contract/repository.ts is the suite
+ * that every implementation must pass. Nothing here knows SQL, HTTP or the proxy.
+ */
+import type { AppTree, ConfigChange, TouchedConfig } from '../model/config.ts';
+import type {
+  AdminToken,
+  App,
+  AuditEntry,
+  Endpoint,
+  Revision,
+  StoredAdminToken,
+  StoredApiKey,
+  Version,
+} from '../model/resources.ts';
+
+/** One page of a list, ordered by id (that is, by time of creation). */
+export interface PageRequest {
+  /** 1 to 500. */
+  readonly limit: number;
+  /** Id after which the page starts; undefined for the first. */
+  readonly after: string | undefined;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Number of all items, over all pages. */
+  readonly total: number;
+  /** Id to give as `after` for the next page; null on the last. */
+  readonly nextAfter: string | null;
+}
+
+/**
+ * Reads. Parents are always part of the look-up: an id below another parent is not found. `ref` is an id or
+ * the natural label (slug, version label, revision label); an id wins over a label of the same spelling.
+ */
+export interface ConfigReader {
+  configVersion(): Promise<number>;
+  listApps(page: PageRequest): Promise<Page<App>>;
+  findApp(ref: string): Promise<App | undefined>;
+  findAppByGatewayPath(gatewayPath: string): Promise<App | undefined>;
+  listVersions(appId: string, page: PageRequest): Promise<Page<Version>>;
+  findVersion(appId: string, ref: string): Promise<Version | undefined>;
+  findVersionByGatewayPath(gatewayPath: string): Promise<Version | undefined>;
+  listRevisions(versionId: string, page: PageRequest): Promise<Page<Revision>>;
+  findRevision(versionId: string, ref: string): Promise<Revision | undefined>;
+  listEndpoints(revisionId: string, page: PageRequest): Promise<Page<Endpoint>>;
+  findEndpoint(revisionId: string, id: string): Promise<Endpoint | undefined>;
+  findEndpointByMethodAndPath(
+    revisionId: string,
+    method: string,
+    path: string,
+  ): Promise<Endpoint | undefined>;
+  listKeys(appId: string, page: PageRequest): Promise<Page<StoredApiKey>>;
+  findKey(appId: string, id: string): Promise<StoredApiKey | undefined>;
+  listAdminTokens(page: PageRequest): Promise<Page<AdminToken>>;
+  findAdminToken(id: string): Promise<StoredAdminToken | undefined>;
+  findAdminTokenByHash(hash: string): Promise<StoredAdminToken | undefined>;
+  listAudit(page: PageRequest): Promise<Page<AuditEntry>>;
+  /** One app with everything below it, for the snapshot. */
+  loadAppTree(appId: string): Promise<AppTree | undefined>;
+}
+
+/** Everything that may happen inside one write. Inserting or updating into a duplicate throws `UniqueViolation`. */
+export interface ConfigWriter extends ConfigReader {
+  insertApp(app: App): Promise<void>;
+  updateApp(app: App): Promise<void>;
+  insertVersion(version: Version): Promise<void>;
+  updateVersion(version: Version): Promise<void>;
+  insertRevision(revision: Revision): Promise<void>;
+  updateRevision(revision: Revision): Promise<void>;
+  insertEndpoint(endpoint: Endpoint): Promise<void>;
+  updateEndpoint(endpoint: Endpoint): Promise<void>;
+  insertKey(key: StoredApiKey): Promise<void>;
+  updateKey(key: StoredApiKey): Promise<void>;
+  insertAdminToken(token: StoredAdminToken): Promise<void>;
+  /** Each deletes the record and everything below it; false when there was none. */
+  deleteApp(id: string): Promise<boolean>;
+  deleteVersion(id: string): Promise<boolean>;
+  deleteRevision(id: string): Promise<boolean>;
+  deleteEndpoint(id: string): Promise<boolean>;
+  deleteKey(id: string): Promise<boolean>;
+  deleteAdminToken(id: string): Promise<boolean>;
+  /** Counts of direct children, for the refusal to delete a parent. */
+  countVersions(appId: string): Promise<number>;
+  countKeys(appId: string): Promise<number>;
+  countRevisions(versionId: string): Promise<number>;
+  countEndpoints(revisionId: string): Promise<number>;
+  keyIdsOfApp(appId: string): Promise<readonly string[]>;
+  setCurrentRevision(versionId: string, revisionId: string, exclusive: boolean, updatedAt: string): Promise<void>;
+  appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
+}
+
+/** A duplicate that the database itself refused; `field` is the API's name of the field. */
+export class UniqueViolation extends Error {
+  readonly resource: string;
+  readonly field: string;
+  constructor(resource: string, field: string) {
+    super(`Cannot write ${resource}: ${field} is already taken`);
+    this.name = 'UniqueViolation';
+    this.resource = resource;
+    this.field = field;
+  }
+}
+
+/** The database cannot be reached, is locked, full, read-only or corrupt: the API answers 503. */
+export class StorageUnavailable extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'StorageUnavailable';
+  }
+}
+
+/** What a write's work returns: the answer for the caller and what was touched. */
+export interface WriteResult<T> {
+  readonly value: T;
+  readonly touched: TouchedConfig;
+}
+
+export interface Committed<T> {
+  readonly value: T;
+  /** What the workers must apply; undefined when nothing that they know of was touched. */
+  readonly change: ConfigChange | undefined;
+  readonly configVersion: number;
+}
+
+export interface KeyUsage {
+  readonly keyId: string;
+  /** RFC 3339. */
+  readonly lastUsedAt: string;
+}
+
+export interface Repository {
+  readonly driver: 'sqlite' | 'postgres';
+  /** Throws `StorageUnavailable` when the database does not answer. */
+  ping(): Promise<void>;
+  read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` in one transaction; writes are serialised. When it returns `touched` with anything in it, the
+   * config version grows by one, the change is loaded inside the same transaction and handed to `beforeCommit`
+   * (which may throw to refuse: then nothing has happened). Returning `abort` rolls back and gives the value.
+   * The promise resolves only when the transaction is durable.
+   */
+  write<T>(
+    work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,
+    beforeCommit?: (change: ConfigChange) => void,
+  ): Promise<Committed<T>>;
+  /** The whole configuration as one change with `reset: true`. */
+  loadAll(): Promise<ConfigChange>;
+  /** `last_used_at` of keys and admin tokens; outside of config versions. */
+  recordKeyUsage(usage: readonly KeyUsage[]): Promise<void>;
+  recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
+  countAdminTokens(): Promise<number>;
+  close(): Promise<void>;
+}
