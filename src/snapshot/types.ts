@@ -7,6 +7,7 @@ import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
 import type { PathTrie } from './path-trie.ts';
 import type { StoredApiKey } from '../model/resources.ts';
+import type { WeightedChoice } from './weights.ts';
 
 /** Turns an effective policy into what the proxy runs; called once per distinct policy of an app. */
 export type PolicyCompiler<P> = (effective: EffectivePolicy, app: App) => P;
@@ -30,6 +31,8 @@ export interface CompiledVersion<P> {
   readonly sunsetAtSecs: number | undefined;
   /** Current revisions only, in order of creation. */
   readonly revisions: readonly CompiledRevision<P>[];
+  /** State of the weighted choice among `revisions`; undefined when at most one of them has a weight. */
+  readonly choice: WeightedChoice | undefined;
 }
 
 export interface CompiledBackend {
@@ -72,8 +75,12 @@ export interface CompiledRoute<P> {
   readonly method: string;
   /** For logs and metrics: gateway path + endpoint path with its `{name}`s, or gateway path + `/*`. */
   readonly template: string;
-  /** Names of the `{name}` segments, in order; the trie's match gives the values in the same order. */
+  /** Names of the `{name}` segments, in order; `parameterValues` of proxy/match.ts gives the values. */
   readonly parameterNames: readonly string[];
+  /** For each name, the index of its segment in the path after the gateway path, from 0. */
+  readonly parameterSegments: readonly number[];
+  /** Index of the segment at which a final `*` begins, -1 without one. */
+  readonly wildcardSegment: number;
   readonly backendPath: string | undefined;
   readonly effective: EffectivePolicy;
   readonly policy: P;
@@ -85,6 +92,9 @@ export interface CompiledRoute<P> {
 export interface Snapshot<P> {
   readonly configVersion: number;
   findVersion(canonicalPath: string): CompiledVersion<P> | undefined;
-  /** By SHA-256 of the token, 64 lower-case hex digits. */
+  /**
+   * By SHA-256 of the token, 64 lower-case hex digits: of the current one (`token_hash`) or of the one before a
+   * rotation (`previous_token_hash`), in which case the caller must look at `previous_expires_at`.
+   */
   findKeyByHash(hash: string): StoredApiKey | undefined;
 }

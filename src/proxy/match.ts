@@ -1,0 +1,243 @@
+/**
+ * From a canonical path and a method to the route that serves the request, and from the route to the path that
+ * the upstream sees (contract part 4 "Traffic path"; design section 2 "Routing"). Runs once per request and
+ * allocates nothing on the way to a route.
+ *
+ * Owns no state: weighted choice is kept by the version (snapshot/weights.ts), breakers are asked through
+ * `isAvailable`. Does not look at policy.
+ */
+import { fillTemplate } from '../http/canonical-path.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
+import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
+import { REVISIONS_MAX } from '../snapshot/weights.ts';
+
+export type MatchErrorCode = ErrorCode &
+  (
+    | 'no_route'
+    | 'version_retired'
+    | 'bad_path'
+    | 'endpoint_not_found'
+    | 'endpoint_disabled'
+    | 'no_revision'
+    | 'circuit_open'
+  );
+
+/** Reused from request to request; `matchRequest` overwrites all of it. */
+export interface MatchResult<P> {
+  /** What went wrong; undefined when `route` serves the request. Look at this first. */
+  code: MatchErrorCode | undefined;
+  /** Text for the problem document when there is a `code`, else ''. */
+  detail: string;
+  /** The version that the path belongs to; undefined only with `no_route`. */
+  version: CompiledVersion<P> | undefined;
+  /**
+   * The route; also set with `circuit_open` (a candidate, so that policy can be applied before the 503) and with
+   * `endpoint_disabled` (the disabled one).
+   */
+  route: CompiledRoute<P> | undefined;
+  /** Index in the path at which what follows the gateway path begins: a slash, or the path's length. */
+  restFrom: number;
+}
+
+export function createMatchResult<P>(): MatchResult<P> {
+  return { code: undefined, detail: '', version: undefined, route: undefined, restFrom: 0 };
+}
+
+/** Where `isAvailable` is of no interest: explain, tests. */
+export const alwaysAvailable = (): boolean => true;
+
+/**
+ * Finds the route of a request.
+ *
+ * - The version with the longest `gateway_path` that is a whole-segment prefix; retired is 410 whatever else.
+ * - Candidates are the current revisions with a weight that serve method and path. In managed mode those are the
+ *   ones whose best matching endpoint is active. In pass-through mode also the ones without a matching endpoint;
+ *   a revision whose best match is disabled does not serve the request, and the answer is 404 only when no other
+ *   candidate does: clients must not see a 404 by turns.
+ * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates
+ *   but none of them is available, the code is `circuit_open`.
+ *
+ * @param path canonical, without the query (http/canonical-path.ts)
+ * @param isAvailable must only look: it is asked for revisions that are then not chosen
+ * @param out overwritten
+ */
+export function matchRequest<P>(
+  snapshot: Snapshot<P>,
+  path: string,
+  hasEncodedSlash: boolean,
+  method: string,
+  isAvailable: (revision: CompiledRevision<P>) => boolean,
+  out: MatchResult<P>,
+): void {
+  const version = snapshot.findVersion(path);
+  out.version = version;
+  out.route = undefined;
+  out.code = undefined;
+  out.detail = '';
+  if (version === undefined) {
+    out.restFrom = 0;
+    return fail(out, 'no_route', `No gateway_path is a prefix of ${shown(path)}`);
+  }
+  out.restFrom = version.gatewayPath.length;
+  if (version.status === 'retired') {
+    return fail(out, 'version_retired', `Version ${version.label} of ${version.app.slug} is retired`);
+  }
+  if (hasEncodedSlash && !version.app.allowEncodedSlashes) {
+    return fail(
+      out,
+      'bad_path',
+      `The path must not contain %2F, since ${version.app.slug} does not allow it`,
+    );
+  }
+  if (version.revisions.length === 1) matchSingle(version, path, method, isAvailable, out);
+  else matchWeighted(version, path, method, isAvailable, out);
+}
+
+/** The usual case: one current revision. */
+function matchSingle<P>(
+  version: CompiledVersion<P>,
+  path: string,
+  method: string,
+  isAvailable: (revision: CompiledRevision<P>) => boolean,
+  out: MatchResult<P>,
+): void {
+  const revision = version.revisions[0] as CompiledRevision<P>;
+  if (revision.weight === 0) return failWithoutRevision(out, version);
+  const route = findRoute(revision.endpoints, path, out.restFrom, method) ?? revision.fallback;
+  if (route === undefined || !route.active) return failWithoutEndpoint(out, route, path, method);
+  out.route = route;
+  if (!isAvailable(revision)) failUnavailable(out, version);
+}
+
+const routes: (CompiledRoute<unknown> | undefined)[] = [];
+const eligible = new Uint8Array(REVISIONS_MAX);
+
+/** Several current revisions, or none. */
+function matchWeighted<P>(
+  version: CompiledVersion<P>,
+  path: string,
+  method: string,
+  isAvailable: (revision: CompiledRevision<P>) => boolean,
+  out: MatchResult<P>,
+): void {
+  const { revisions } = version;
+  let weighted = 0;
+  let candidates = 0;
+  let available = 0;
+  let disabled: CompiledRoute<P> | undefined;
+  let first: CompiledRoute<P> | undefined;
+  for (let index = 0; index < revisions.length; index++) {
+    const revision = revisions[index] as CompiledRevision<P>;
+    routes[index] = undefined;
+    eligible[index] = 0;
+    if (revision.weight === 0) continue;
+    weighted++;
+    const route = findRoute(revision.endpoints, path, out.restFrom, method) ?? revision.fallback;
+    if (route === undefined) continue;
+    if (!route.active) {
+      disabled ??= route;
+      continue;
+    }
+    candidates++;
+    first ??= route;
+    if (!isAvailable(revision)) continue;
+    available++;
+    eligible[index] = 1;
+    routes[index] = route;
+  }
+  if (weighted === 0) return failWithoutRevision(out, version);
+  if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
+  out.route = first;
+  if (available === 0) return failUnavailable(out, version);
+  const chosen = version.choice === undefined ? eligible.indexOf(1) : version.choice.pick(eligible);
+  out.route = routes[chosen] as CompiledRoute<P>;
+}
+
+function fail<P>(out: MatchResult<P>, code: MatchErrorCode, detail: string): void {
+  out.code = code;
+  out.detail = detail;
+}
+
+function failWithoutRevision<P>(out: MatchResult<P>, version: CompiledVersion<P>): void {
+  const name = `version ${version.label} of ${version.app.slug}`;
+  if (version.revisions.length === 0) return fail(out, 'no_revision', `No revision of ${name} is current`);
+  return fail(out, 'no_revision', `All current revisions of ${name} have traffic_weight 0`);
+}
+
+function failWithoutEndpoint<P>(
+  out: MatchResult<P>,
+  disabled: CompiledRoute<P> | undefined,
+  path: string,
+  method: string,
+): void {
+  out.route = disabled;
+  if (disabled === undefined)
+    return fail(out, 'endpoint_not_found', `No endpoint is registered for ${method} ${shown(path)}`);
+  return fail(out, 'endpoint_disabled', `The endpoint ${disabled.method} ${disabled.template} is disabled`);
+}
+
+function failUnavailable<P>(out: MatchResult<P>, version: CompiledVersion<P>): void {
+  const name = `version ${version.label} of ${version.app.slug}`;
+  return fail(out, 'circuit_open', `The backends of ${name} are failing; requests are held back for a while`);
+}
+
+const SHOWN_LENGTH_MAX = 200;
+
+function shown(path: string): string {
+  return path.length <= SHOWN_LENGTH_MAX ? path : `${path.slice(0, SHOWN_LENGTH_MAX)}…`;
+}
+
+/**
+ * The values of the route's `{name}` segments, in the order of `route.parameterNames`, still percent-encoded as
+ * in the canonical path.
+ * @param restFrom of the match that gave the route
+ */
+export function parameterValues<P>(
+  route: CompiledRoute<P>,
+  path: string,
+  restFrom: number,
+): readonly string[] {
+  if (route.parameterSegments.length === 0) return NO_VALUES;
+  const values: string[] = [];
+  for (const segment of route.parameterSegments) {
+    const start = segmentStart(path, restFrom, segment);
+    const end = path.indexOf('/', start);
+    values.push(path.slice(start, end < 0 ? path.length : end));
+  }
+  return values;
+}
+
+const NO_VALUES: readonly string[] = Object.freeze([]);
+
+/**
+ * The path that the upstream sees, without the query: always under the backend's base path, since what is put
+ * behind it is canonical and so holds no dot segments.
+ *
+ * - `backend_path`, if the endpoint has one: `{name}`s filled in; a final `*` takes what the endpoint's own `*`
+ *   matched, and without one the path is used as it is.
+ * - Else the path after the gateway path, `/` when there is none; with `strip_gateway_path: false` the full path.
+ */
+export function upstreamPath<P>(route: CompiledRoute<P>, path: string, restFrom: number): string {
+  const { revision, backendPath } = route;
+  const base = revision.backend.basePath;
+  if (backendPath !== undefined) return base + fillBackendPath(route, backendPath, path, restFrom);
+  if (!revision.stripGatewayPath) return base + path;
+  if (restFrom === path.length) return `${base}/`;
+  return restFrom === 0 ? base + path : base + path.slice(restFrom);
+}
+
+function fillBackendPath<P>(
+  route: CompiledRoute<P>,
+  backendPath: string,
+  path: string,
+  restFrom: number,
+): string {
+  const wildcard = route.wildcardSegment >= 0 && backendPath.endsWith('/*');
+  const template = wildcard ? backendPath.slice(0, -1) : backendPath;
+  const filled =
+    route.parameterNames.length === 0
+      ? template
+      : fillTemplate(template, route.parameterNames, parameterValues(route, path, restFrom));
+  return wildcard ? filled + path.slice(segmentStart(path, restFrom, route.wildcardSegment)) : filled;
+}

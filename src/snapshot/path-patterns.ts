@@ -1,0 +1,164 @@
+/**
+ * Reads the paths that people write into the configuration: `gateway_path`, endpoint `path`, `backend_path` and
+ * `backend_base_path`. The management API uses these readers to refuse bad input, the compiler to build tries
+ * and upstream paths. Everything literal in them must be in the canonical form in which requests are matched
+ * (http/canonical-path.ts), or it could never match.
+ *
+ * Errors are texts that go on after "Cannot parse path "x": ", for example `must start with "/"`.
+ * Does not look at other records: whether a path is already taken is for storage and the compiler to say.
+ */
+import { canonicalPath } from '../http/canonical-path.ts';
+
+/** Longest path of any of these kinds, in characters. */
+export const PATH_LENGTH_MAX = 1024;
+/** Most segments of any of these kinds; also bounds the depth of every trie and the work of every match. */
+export const PATH_SEGMENTS_MAX = 64;
+export const PARAMETER_NAME_LENGTH_MAX = 64;
+
+export interface PathError {
+  readonly error: string;
+}
+
+export interface EndpointPattern {
+  /** As written: a literal (possibly empty, as the last one), `{name}`, or a final `*`. At least one. */
+  readonly segments: readonly string[];
+  /** Names of the `{name}` segments in order, unique. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Reads the path of an endpoint, relative to the version's `gateway_path`: segments that are literal, a whole
+ * `{name}`, or, as the last one, `*` (which stands for any rest, the empty one included: `/files/*` matches
+ * `/files/` but not `/files`). A trailing slash counts.
+ */
+export function parseEndpointPath(path: string): EndpointPattern | PathError {
+  const segments = splitPath(path);
+  if (!Array.isArray(segments)) return segments;
+  const names: string[] = [];
+  for (const [index, segment] of segments.entries()) {
+    const last = index === segments.length - 1;
+    if (segment === '*') {
+      if (!last) return { error: '"*" is only allowed as the last segment' };
+    } else if (isParameter(segment)) {
+      const name = segment.slice(1, -1);
+      const error = parameterNameError(name);
+      if (error !== undefined) return { error };
+      if (names.includes(name)) return { error: `the parameter "{${name}}" must not appear twice` };
+      names.push(name);
+    } else {
+      const error = literalError(segment, last);
+      if (error !== undefined) return { error };
+    }
+  }
+  return { segments, names };
+}
+
+/**
+ * Two endpoint paths with the same shape match exactly the same requests, whatever their parameters are called:
+ * `/a/{x}` and `/a/{y}` both give `/a/{}`. Only for paths that `parseEndpointPath` accepts.
+ */
+export function endpointShape(path: string): string {
+  return path.replaceAll(/\/\{[^/]*\}/g, '/{}');
+}
+
+/**
+ * Reads a `gateway_path`: literal canonical segments, no trailing slash except for `/` itself, which stands for
+ * everything that no other version has. `path` is the text as given.
+ */
+export function parseGatewayPath(text: string): { readonly path: string } | PathError {
+  if (text === '/') return { path: text };
+  const segments = splitPath(text);
+  if (!Array.isArray(segments)) return segments;
+  for (const segment of segments) {
+    if (segment === '') return { error: 'must not end with "/"' };
+    if (segment.includes('%2F')) return { error: 'must not contain an encoded slash' };
+    if (segment.includes('*')) return { error: 'must not contain "*"' };
+    const error = literalError(segment, false);
+    if (error !== undefined) return { error };
+  }
+  return { path: text };
+}
+
+/** Reads a `backend_base_path`; `path` is without its trailing slash, and empty for `/`. */
+export function parseBasePath(text: string): { readonly path: string } | PathError {
+  if (text === '/') return { path: '' };
+  const segments = splitPath(text);
+  if (!Array.isArray(segments)) return segments;
+  for (const [index, segment] of segments.entries()) {
+    const error = literalError(segment, index === segments.length - 1);
+    if (error !== undefined) return { error };
+  }
+  return { path: text.endsWith('/') ? text.slice(0, -1) : text };
+}
+
+/**
+ * Reads the `backend_path` of an endpoint whose own path has been read: literal text with `{name}`s of the
+ * endpoint's path, also inside of a segment, and a final `*` (which takes what the endpoint's own `*` matched) if
+ * that path has one. Returns undefined when it is good.
+ */
+export function backendPathError(text: string, endpoint: EndpointPattern): string | undefined {
+  const segments = splitPath(text);
+  if (!Array.isArray(segments)) return segments.error;
+  for (const [index, segment] of segments.entries()) {
+    const last = index === segments.length - 1;
+    if (segment === '*') {
+      if (!last) return '"*" is only allowed as the last segment';
+      if (endpoint.segments.at(-1) !== '*') return '"*" needs an endpoint path that ends with "*", too';
+      continue;
+    }
+    const parameters = segment.match(/\{[^{}]*\}/g) ?? [];
+    const unknown = parameters.find((parameter) => !endpoint.names.includes(parameter.slice(1, -1)));
+    if (unknown !== undefined) return `"${unknown}" is not a parameter of the endpoint's path`;
+    // A value such as ";x" after "..", or "." after ".", would make a dot segment.
+    if (parameters.length > 0 && segment.startsWith('.'))
+      return 'a segment with a parameter must not start with "."';
+    // "x" is no hex digit: "%4{id}" must not become a percent-encoding.
+    const error = literalError(segment.replaceAll(/\{[^{}]*\}/g, 'x'), last);
+    if (error !== undefined) return error;
+  }
+  return undefined;
+}
+
+/** Splits at slashes after the checks that all kinds share. */
+function splitPath(text: string): string[] | PathError {
+  if (!text.startsWith('/')) return { error: 'must start with "/"' };
+  if (text.length > PATH_LENGTH_MAX)
+    return { error: `must not be longer than ${PATH_LENGTH_MAX} characters` };
+  const segments = text.slice(1).split('/');
+  if (segments.length > PATH_SEGMENTS_MAX) {
+    return { error: `must not have more than ${PATH_SEGMENTS_MAX} segments` };
+  }
+  return segments;
+}
+
+function isParameter(segment: string): boolean {
+  return segment.startsWith('{') && segment.endsWith('}');
+}
+
+function parameterNameError(name: string): string | undefined {
+  if (name.length > PARAMETER_NAME_LENGTH_MAX) {
+    return `a parameter's name must not be longer than ${PARAMETER_NAME_LENGTH_MAX} characters`;
+  }
+  if (/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name)) return undefined;
+  return `the parameter "{${name}}" must be named with letters, digits, "_" and "-", not starting with a digit or "-"`;
+}
+
+/** `last`: an empty segment is allowed there, since it is what a trailing slash makes. */
+function literalError(segment: string, last: boolean): string | undefined {
+  if (segment === '') return last ? undefined : 'must not contain "//"';
+  if (/[{}]/.test(segment)) return `the segment "${segment}" must be either a literal or a whole "{name}"`;
+  if (/[?#]/.test(segment)) return 'must be a path only, without "?" and "#"';
+  if (segment.includes('*') && segment.length > 1)
+    return `"*" must be a whole segment, not part of "${segment}"`;
+  if (segment === '*') return 'must not contain "*"';
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[^\x21-\x7e]/.test(segment)) {
+    return `the segment "${segment}" must have spaces, control and non-ASCII characters percent-encoded`;
+  }
+  const canonical = canonicalPath(`/${segment}`);
+  if ('code' in canonical) return `the segment "${segment}" is not allowed: ${canonical.detail}`;
+  if (canonical.path !== `/${segment}`) {
+    return `the segment "${segment}" must be in canonical form: "${canonical.path.slice(1)}"`;
+  }
+  return undefined;
+}
