@@ -1,0 +1,257 @@
+/**
+ * The table of all settings: one row per environment variable, with its kind, default and meaning. Parsing
+ * (settings.ts), defaults and docs/settings.md come from these rows; nothing else knows a variable's name.
+ * A double underscore in a name nests. Contract part 1 "Runtime configuration" names the first nine.
+ */
+import { availableParallelism } from 'node:os';
+import {
+  addressOrBlock,
+  boolean,
+  host,
+  integer,
+  list,
+  oneOf,
+  text,
+  url,
+  type Parsed,
+  type Setting,
+} from './settings-values.ts';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export const LOG_FORMATS = ['json', 'text'] as const;
+
+/** Signature algorithms of RFC 7518 section 3.1 and RFC 8037; `none` is not among them and never will be. */
+export const ASYMMETRIC_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+] as const;
+export const SYMMETRIC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const;
+export type JwtAlgorithm = (typeof ASYMMETRIC_ALGORITHMS)[number] | (typeof SYMMETRIC_ALGORITHMS)[number];
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const DAY_MS = 86_400_000;
+const port = { min: 0, max: 65_535 };
+const requestCount = { min: 1, max: 1_000_000_000 };
+const windowSecs = { min: 1, max: 31_622_400 };
+const timeoutMs = { min: 1, max: DAY_MS };
+
+function algorithm(name: string): Parsed<JwtAlgorithm> {
+  const known: readonly JwtAlgorithm[] = [...ASYMMETRIC_ALGORITHMS, ...SYMMETRIC_ALGORITHMS];
+  const found = known.find((candidate) => candidate === name);
+  return found === undefined
+    ? { expected: `names from ${known.join(', ')}, separated by commas` }
+    : { value: found };
+}
+
+const anyText = (value: string): Parsed<string> => ({ value });
+
+export const SETTINGS = {
+  GATEWAY_AUTO_MIGRATE: boolean({
+    default: undefined,
+    defaultText: '`true` on SQLite, `false` on PostgreSQL',
+    description: 'Bring the database schema up to date at start.',
+  }),
+  GATEWAY_DATABASE_URL: text('database URL', {
+    default: 'sqlite://data/headgate.db',
+    description:
+      'Where the configuration is stored: `sqlite://path` (three slashes: absolute), `sqlite:path`, `file:path` or `sqlite://:memory:`.',
+    pattern: /^(?:sqlite|file|postgres|postgresql):.+/i,
+    expected: 'a URL such as sqlite://data/headgate.db or sqlite:///var/lib/headgate/headgate.db',
+  }),
+  GATEWAY_SERVER__SWAGGER_ENABLED: boolean({
+    default: false,
+    description: 'Serve the interactive API explorer at `/swagger-ui/` of the management listener.',
+  }),
+  GATEWAY_RATE_LIMIT_REQUESTS: integer(requestCount, {
+    default: undefined,
+    description:
+      'Requests per window, per app, where no policy has a `rate_limit`. Goes with `GATEWAY_RATE_LIMIT_WINDOW_SECS`.',
+  }),
+  GATEWAY_RATE_LIMIT_WINDOW_SECS: integer(windowSecs, {
+    default: undefined,
+    description: 'Length of that window in seconds.',
+  }),
+  GATEWAY_PER_IP_RATE_LIMIT_ENABLED: boolean({
+    default: false,
+    description: 'Limit each client address over all apps, in addition to every other limit.',
+  }),
+  GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: integer(requestCount, {
+    default: undefined,
+    description: 'Requests per window and client address. Required when the per-IP limit is enabled.',
+  }),
+  GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: integer(windowSecs, {
+    default: undefined,
+    description: 'Length of the per-IP window in seconds. Required when the per-IP limit is enabled.',
+  }),
+  GATEWAY_TRUSTED_PROXY_IPS: list('IP addresses or CIDR blocks, comma-separated', addressOrBlock, {
+    default: [],
+    defaultText: 'none',
+    description: 'Peers whose `X-Forwarded-*` fields are believed. Set it when behind a load balancer.',
+  }),
+  GATEWAY_SERVER__HOST: host({ default: '127.0.0.1', description: 'Address of the management listener.' }),
+  GATEWAY_SERVER__PORT: integer(port, {
+    default: 9090,
+    description: 'Port of the management listener; 0 takes any free one.',
+  }),
+  GATEWAY_ADMIN_TOKEN: text('text', {
+    default: undefined,
+    defaultText: 'created at the first start',
+    secret: true,
+    description:
+      'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database.',
+    pattern: /^[\x21-\x7e]{1,512}$/,
+    expected: '1 to 512 visible ASCII characters without spaces',
+  }),
+  GATEWAY_WORKERS: integer(
+    { min: 1, max: 256 },
+    {
+      default: availableParallelism(),
+      defaultText: 'number of cores',
+      description: 'Proxy threads, each with an event loop of its own.',
+    },
+  ),
+  GATEWAY_REDIS_URL: url(['redis:', 'rediss:'], {
+    default: undefined,
+    secret: true,
+    description:
+      'Reserved: rate limits shared between nodes are not available yet, and a value stops the start.',
+  }),
+  GATEWAY_JWT__ISSUER: text('text', {
+    default: undefined,
+    description: 'Value that `iss` of a JWT must have, where a policy sets none.',
+  }),
+  GATEWAY_JWT__AUDIENCES: list('texts, comma-separated', anyText, {
+    default: [],
+    defaultText: 'any',
+    description: 'Values of which `aud` of a JWT must have one, where a policy sets none.',
+  }),
+  GATEWAY_JWT__JWKS_URI: url(['https:', 'http:'], {
+    default: undefined,
+    description: 'Where the public keys for JWTs are fetched, where a policy has no keys.',
+  }),
+  GATEWAY_JWT__SECRET: text('text', {
+    default: undefined,
+    secret: true,
+    description:
+      'Shared secret for JWTs (HS256, HS384, HS512), where a policy has no keys. Not with `GATEWAY_JWT__JWKS_URI`.',
+    pattern: /^[^]{32,4096}$/,
+    expected: '32 to 4096 characters',
+  }),
+  GATEWAY_JWT__ALGORITHMS: list('names, comma-separated', algorithm, {
+    default: [],
+    defaultText: 'all that fit the kind of key',
+    description: 'Signature algorithms that are accepted, where a policy sets none; the token never chooses.',
+  }),
+  GATEWAY_JWT__LEEWAY_SECS: integer(
+    { min: 0, max: 600 },
+    {
+      default: 30,
+      description: 'Tolerance for `exp` and `nbf` in seconds, where a policy sets none.',
+    },
+  ),
+  GATEWAY_PROXY__HOST: host({ default: '0.0.0.0', description: 'Address of the traffic listener.' }),
+  GATEWAY_PROXY__PORT: integer(port, {
+    default: 8080,
+    description: 'Port of the traffic listener; 0 takes any free one.',
+  }),
+  GATEWAY_PROXY__TLS__CERT_FILE: text('path', {
+    default: undefined,
+    description:
+      'PEM file with the certificate chain of the traffic listener. Goes with `GATEWAY_PROXY__TLS__KEY_FILE`.',
+  }),
+  GATEWAY_PROXY__TLS__KEY_FILE: text('path', {
+    default: undefined,
+    description: 'PEM file with the private key of that certificate.',
+  }),
+  GATEWAY_PROXY__MAX_HEAD_BYTES: integer(
+    { min: KIB, max: MIB },
+    {
+      default: 32 * KIB,
+      description: 'Longest head of a request: request line and header fields (431).',
+    },
+  ),
+  GATEWAY_PROXY__MAX_HEADERS: integer(
+    { min: 1, max: 10_000 },
+    {
+      default: 100,
+      description: 'Most header fields of a request (431).',
+    },
+  ),
+  GATEWAY_PROXY__MAX_TARGET_BYTES: integer(
+    { min: 16, max: MIB },
+    {
+      default: 8 * KIB,
+      description: 'Longest request target (414).',
+    },
+  ),
+  GATEWAY_PROXY__MAX_BODY_BYTES: integer(
+    { min: 0, max: Number.MAX_SAFE_INTEGER },
+    {
+      default: 0,
+      description:
+        'Longest request body (413), where a policy sets no `max_body_bytes`; 0 is unlimited, since bodies are streamed.',
+    },
+  ),
+  GATEWAY_PROXY__HEAD_TIMEOUT_MS: integer(timeoutMs, {
+    default: 10_000,
+    description: 'Time in which the whole head of a request must arrive (408).',
+  }),
+  GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 75_000,
+    description: 'How long an idle connection of a client is kept open.',
+  }),
+  GATEWAY_PROXY__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
+    default: 5_000,
+    description: 'Time in which a connection to a backend must be made, its TLS handshake included (502).',
+  }),
+  GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 60_000,
+    description: 'Time from the end of the request to the head of the response of a backend (504).',
+  }),
+  GATEWAY_PROXY__IDLE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 60_000,
+    description: 'Longest silence inside a message, from either side.',
+  }),
+  GATEWAY_PROXY__DRAIN_TIMEOUT_MS: integer(
+    { min: 0, max: DAY_MS },
+    {
+      default: 30_000,
+      description: 'How long running exchanges may take to end after the process was asked to stop.',
+    },
+  ),
+  GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 0,
+      description:
+        'Failed authentications per minute beyond which a client address gets 429 before authentication; 0 is off.',
+    },
+  ),
+  GATEWAY_LOG__LEVEL: oneOf(LOG_LEVELS, {
+    default: 'info',
+    description: 'Least severe level that is logged.',
+  }),
+  GATEWAY_LOG__FORMAT: oneOf(LOG_FORMATS, {
+    default: 'json',
+    description: 'One JSON object per line, or text for people.',
+  }),
+  GATEWAY_LOG__ACCESS: boolean({
+    default: true,
+    description: 'Log a line for every exchange on the traffic listener.',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;
+
+export type SettingName = keyof typeof SETTINGS;
+/** The value of every variable, after parsing and defaults. */
+export type SettingValues = {
+  readonly [Name in SettingName]: (typeof SETTINGS)[Name] extends Setting<infer T> ? T : never;
+};

@@ -1,0 +1,274 @@
+/**
+ * Reads the settings from the environment, once, at start. A bad value is an error that names the variable,
+ * the value and what was expected; all errors are reported together. The environment comes in as an argument
+ * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
+ */
+import { SETTINGS, SYMMETRIC_ALGORITHMS } from './settings-table.ts';
+import type { JwtAlgorithm, LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
+import type { Setting } from './settings-values.ts';
+
+export interface RateLimitDefault {
+  readonly requests: number;
+  readonly windowSecs: number;
+}
+
+export interface JwtDefaults {
+  readonly issuer: string | undefined;
+  /** Empty: any audience. */
+  readonly audiences: readonly string[];
+  readonly jwksUri: string | undefined;
+  readonly secret: string | undefined;
+  /** Empty: all that fit the kind of key. */
+  readonly algorithms: readonly JwtAlgorithm[];
+  readonly leewaySecs: number;
+}
+
+export interface ProxySettings {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly maxHeadBytes: number;
+  readonly maxHeaders: number;
+  readonly maxTargetBytes: number;
+  /** 0: unlimited. */
+  readonly maxBodyBytes: number;
+  readonly headTimeoutMs: number;
+  readonly keepaliveTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly drainTimeoutMs: number;
+  /** 0: off. */
+  readonly authFailuresPerMinute: number;
+}
+
+export interface Settings {
+  /** `autoMigrate` undefined: as the kind of database has it. */
+  readonly database: { readonly url: string; readonly autoMigrate: boolean | undefined };
+  readonly server: { readonly host: string; readonly port: number; readonly swaggerEnabled: boolean };
+  readonly adminToken: string | undefined;
+  readonly workers: number;
+  /** Global default per app; undefined: none. */
+  readonly rateLimit: RateLimitDefault | undefined;
+  /** Per client address; undefined: off. */
+  readonly perIpRateLimit: RateLimitDefault | undefined;
+  /** IP addresses and CIDR blocks. */
+  readonly trustedProxies: readonly string[];
+  readonly jwt: JwtDefaults;
+  readonly proxy: ProxySettings;
+  readonly log: {
+    readonly level: (typeof LOG_LEVELS)[number];
+    readonly format: (typeof LOG_FORMATS)[number];
+    /** Whether every exchange gets a line. */
+    readonly access: boolean;
+  };
+}
+
+export type SettingsResult =
+  | { readonly settings: Settings; readonly warnings: readonly string[] }
+  | { readonly errors: readonly string[]; readonly warnings: readonly string[] };
+
+/**
+ * Reads all `GATEWAY_*` variables of `env`; an empty value counts as unset, spaces around one are dropped.
+ * Errors and warnings are whole sentences, one per finding, with secrets masked.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
+  const errors: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries<Setting<unknown>>(SETTINGS)) {
+    values[name] = readOne(name, row, env[name], errors);
+  }
+  const parsed = values as SettingValues;
+  errors.push(...crossChecks(parsed));
+  const warnings = [...unknownNames(env), ...doubtful(parsed)];
+  return errors.length > 0 ? { errors, warnings } : { settings: deepFreeze(nest(parsed)), warnings };
+}
+
+function readOne(name: string, row: Setting<unknown>, raw: string | undefined, errors: string[]): unknown {
+  const text = raw?.trim() ?? '';
+  if (text === '') return row.default;
+  const parsed = row.parse(text);
+  if ('value' in parsed) return parsed.value;
+  errors.push(`Cannot use ${name}=${shown(row, text)}: expected ${parsed.expected}.`);
+  return row.default;
+}
+
+/** The value for a message: quoted and bounded, nothing of a secret, no user information of a URL. */
+function shown(row: Setting<unknown>, text: string): string {
+  if (row.secret) return '(hidden)';
+  const masked = text.replace(/\/\/[^/?#]*@/, '//***@');
+  return JSON.stringify(masked.length > 200 ? `${masked.slice(0, 200)}…` : masked);
+}
+
+function crossChecks(v: SettingValues): string[] {
+  const errors: string[] = [];
+  const together = (first: SettingName, second: SettingName): void => {
+    if ((v[first] === undefined) === (v[second] === undefined)) return;
+    const [set, unset] = v[first] === undefined ? [second, first] : [first, second];
+    errors.push(`Cannot use ${set} alone: expected ${unset} to be set too.`);
+  };
+  together('GATEWAY_RATE_LIMIT_REQUESTS', 'GATEWAY_RATE_LIMIT_WINDOW_SECS');
+  together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');
+  if (v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
+    for (const name of [
+      'GATEWAY_PER_IP_RATE_LIMIT_REQUESTS',
+      'GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS',
+    ] as const) {
+      if (v[name] === undefined)
+        errors.push(`Cannot use GATEWAY_PER_IP_RATE_LIMIT_ENABLED=true: expected ${name} to be set too.`);
+    }
+  }
+  if (/^postgres/i.test(v.GATEWAY_DATABASE_URL)) {
+    errors.push(
+      'Cannot use GATEWAY_DATABASE_URL with PostgreSQL: it is not available yet, expected a sqlite:// URL.',
+    );
+  }
+  if (v.GATEWAY_REDIS_URL !== undefined) {
+    errors.push(
+      'Cannot use GATEWAY_REDIS_URL: limits shared between nodes are not available yet, expected it to be unset.',
+    );
+  }
+  if (v.GATEWAY_PROXY__MAX_TARGET_BYTES > v.GATEWAY_PROXY__MAX_HEAD_BYTES) {
+    errors.push(
+      `Cannot use GATEWAY_PROXY__MAX_TARGET_BYTES="${v.GATEWAY_PROXY__MAX_TARGET_BYTES}": expected at most GATEWAY_PROXY__MAX_HEAD_BYTES, which is ${v.GATEWAY_PROXY__MAX_HEAD_BYTES}.`,
+    );
+  }
+  if (v.GATEWAY_PROXY__PORT !== 0 && v.GATEWAY_PROXY__PORT === v.GATEWAY_SERVER__PORT) {
+    errors.push(
+      `Cannot use GATEWAY_PROXY__PORT="${v.GATEWAY_PROXY__PORT}": expected a port other than GATEWAY_SERVER__PORT.`,
+    );
+  }
+  return [...errors, ...jwtChecks(v)];
+}
+
+/** Keys of both kinds must never meet: a public key taken for a shared secret is a forged token. */
+function jwtChecks(v: SettingValues): string[] {
+  const symmetric: readonly string[] = SYMMETRIC_ALGORITHMS;
+  const hasSymmetric = v.GATEWAY_JWT__ALGORITHMS.some((name) => symmetric.includes(name));
+  const hasAsymmetric = v.GATEWAY_JWT__ALGORITHMS.some((name) => !symmetric.includes(name));
+  if (v.GATEWAY_JWT__JWKS_URI !== undefined && v.GATEWAY_JWT__SECRET !== undefined) {
+    return ['Cannot use GATEWAY_JWT__SECRET with GATEWAY_JWT__JWKS_URI: expected one of the two.'];
+  }
+  if (hasSymmetric && hasAsymmetric) {
+    return [
+      'Cannot use GATEWAY_JWT__ALGORITHMS: expected HS* algorithms or public-key algorithms, not both.',
+    ];
+  }
+  if (v.GATEWAY_JWT__JWKS_URI !== undefined && hasSymmetric) {
+    return [
+      'Cannot use GATEWAY_JWT__ALGORITHMS with GATEWAY_JWT__JWKS_URI: expected public-key algorithms only.',
+    ];
+  }
+  if (v.GATEWAY_JWT__SECRET !== undefined && hasAsymmetric) {
+    return [
+      'Cannot use GATEWAY_JWT__ALGORITHMS with GATEWAY_JWT__SECRET: expected HS256, HS384 or HS512 only.',
+    ];
+  }
+  return [];
+}
+
+/** Values that work and are probably not meant. */
+function doubtful(v: SettingValues): string[] {
+  const warnings: string[] = [];
+  if (v.GATEWAY_ADMIN_TOKEN !== undefined && v.GATEWAY_ADMIN_TOKEN.length < 16) {
+    warnings.push('GATEWAY_ADMIN_TOKEN is shorter than 16 characters and easily guessed.');
+  }
+  const perIpSet =
+    v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS !== undefined ||
+    v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS !== undefined;
+  if (perIpSet && !v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
+    warnings.push(
+      'GATEWAY_PER_IP_RATE_LIMIT_* has no effect: GATEWAY_PER_IP_RATE_LIMIT_ENABLED is not true.',
+    );
+  }
+  return warnings;
+}
+
+/** Not fatal: Kubernetes makes such names for every service that is called `gateway`. */
+function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = Object.keys(SETTINGS);
+  return Object.keys(env)
+    .filter((name) => name.startsWith('GATEWAY_') && !known.includes(name))
+    .sort()
+    .map((name) => `${name} is not a setting and is ignored; the nearest name is ${nearest(name, known)}.`);
+}
+
+function nearest(name: string, candidates: readonly string[]): string {
+  const distances = candidates.map((candidate) => ({ candidate, distance: editDistance(name, candidate) }));
+  return distances.reduce((best, next) => (next.distance < best.distance ? next : best)).candidate;
+}
+
+/** Levenshtein distance; both texts are cut to 100 characters, since names come from outside. */
+function editDistance(a: string, b: string): number {
+  const [left, right] = [a.slice(0, 100), b.slice(0, 100)];
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const replaced = row[j - 1]! + (left[i - 1] === right[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[right.length]!;
+}
+
+function limitOf(requests: number | undefined, windowSecs: number | undefined): RateLimitDefault | undefined {
+  return requests === undefined || windowSecs === undefined ? undefined : { requests, windowSecs };
+}
+
+function nest(v: SettingValues): Settings {
+  return {
+    database: { url: v.GATEWAY_DATABASE_URL, autoMigrate: v.GATEWAY_AUTO_MIGRATE },
+    server: {
+      host: v.GATEWAY_SERVER__HOST,
+      port: v.GATEWAY_SERVER__PORT,
+      swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
+    },
+    adminToken: v.GATEWAY_ADMIN_TOKEN,
+    workers: v.GATEWAY_WORKERS,
+    rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
+    perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
+      ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)
+      : undefined,
+    trustedProxies: v.GATEWAY_TRUSTED_PROXY_IPS,
+    jwt: {
+      issuer: v.GATEWAY_JWT__ISSUER,
+      audiences: v.GATEWAY_JWT__AUDIENCES,
+      jwksUri: v.GATEWAY_JWT__JWKS_URI,
+      secret: v.GATEWAY_JWT__SECRET,
+      algorithms: v.GATEWAY_JWT__ALGORITHMS,
+      leewaySecs: v.GATEWAY_JWT__LEEWAY_SECS,
+    },
+    proxy: proxySettings(v),
+    log: { level: v.GATEWAY_LOG__LEVEL, format: v.GATEWAY_LOG__FORMAT, access: v.GATEWAY_LOG__ACCESS },
+  };
+}
+
+function proxySettings(v: SettingValues): ProxySettings {
+  const certFile = v.GATEWAY_PROXY__TLS__CERT_FILE;
+  const keyFile = v.GATEWAY_PROXY__TLS__KEY_FILE;
+  return {
+    host: v.GATEWAY_PROXY__HOST,
+    port: v.GATEWAY_PROXY__PORT,
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
+    maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,
+    maxHeaders: v.GATEWAY_PROXY__MAX_HEADERS,
+    maxTargetBytes: v.GATEWAY_PROXY__MAX_TARGET_BYTES,
+    maxBodyBytes: v.GATEWAY_PROXY__MAX_BODY_BYTES,
+    headTimeoutMs: v.GATEWAY_PROXY__HEAD_TIMEOUT_MS,
+    keepaliveTimeoutMs: v.GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS,
+    connectTimeoutMs: v.GATEWAY_PROXY__CONNECT_TIMEOUT_MS,
+    firstByteTimeoutMs: v.GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS,
+    idleTimeoutMs: v.GATEWAY_PROXY__IDLE_TIMEOUT_MS,
+    drainTimeoutMs: v.GATEWAY_PROXY__DRAIN_TIMEOUT_MS,
+    authFailuresPerMinute: v.GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE,
+  };
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const part of Object.values(value)) {
+    if (typeof part === 'object' && part !== null) deepFreeze(part as object);
+  }
+  return Object.freeze(value);
+}
