@@ -1,0 +1,62 @@
+/**
+ * IP addresses in one spelling each, so that a limit counted per address, or a trusted proxy looked up by
+ * address, cannot be dodged by writing the address differently (RFC 5952, RFC 4291 section 2.5.5.2).
+ */
+import { isIP, isIPv4 } from 'node:net';
+
+const GROUPS = 8;
+
+/**
+ * `address` in canonical form: IPv4 as it is, IPv4-mapped IPv6 as IPv4, other IPv6 as RFC 5952 writes it, without
+ * zone. Undefined when it is not an IP address.
+ */
+export function normaliseAddress(address: string): string | undefined {
+  if (!address.includes(':')) return isIPv4(address) ? address : undefined;
+  const zone = address.indexOf('%');
+  const bare = zone < 0 ? address : address.slice(0, zone);
+  if (isIP(bare) !== 6) return undefined;
+  const groups = groupsOf(bare);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    const high = groups[6] as number;
+    const low = groups[7] as number;
+    return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+  }
+  return formatGroups(groups);
+}
+
+/** The eight groups of a valid IPv6 address without zone. */
+function groupsOf(address: string): number[] {
+  const gap = address.indexOf('::');
+  if (gap < 0) return parseGroups(address);
+  const head = parseGroups(address.slice(0, gap));
+  const tail = parseGroups(address.slice(gap + 2));
+  return [...head, ...Array.from({ length: GROUPS - head.length - tail.length }, () => 0), ...tail];
+}
+
+function parseGroups(text: string): number[] {
+  const groups: number[] = [];
+  if (text === '') return groups;
+  for (const part of text.split(':')) {
+    if (part.includes('.')) {
+      const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number);
+      groups.push((a << 8) | b, (c << 8) | d);
+    } else {
+      groups.push(Number.parseInt(part, 16));
+    }
+  }
+  return groups;
+}
+
+/** RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as "::". */
+function formatGroups(groups: readonly number[]): string {
+  let runStart = -1;
+  let runLength = 1;
+  for (let start = 0; start < GROUPS; start++) {
+    let length = 0;
+    while (start + length < GROUPS && groups[start + length] === 0) length++;
+    if (length > runLength) [runStart, runLength] = [start, length];
+  }
+  const hex = groups.map((group) => group.toString(16));
+  if (runStart < 0) return hex.join(':');
+  return `${hex.slice(0, runStart).join(':')}::${hex.slice(runStart + runLength).join(':')}`;
+}

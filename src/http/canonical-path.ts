@@ -1,0 +1,137 @@
+/**
+ * The canonical path (RFC 3986 sections 3.3 and 6.2.2): the one form in which a path is matched, authorised and
+ * forwarded. Percent-encoded unreserved characters are decoded, other hex digits upper-cased, and the few visible
+ * characters that RFC 3986 does not allow raw in a path (such as "|") are encoded, as every URL library does.
+ *
+ * Refused, since servers disagree on them: empty segments, dot segments in any spelling (also with path parameters
+ * or between encoded slashes), backslashes, control characters, malformed and overlong percent-encoding.
+ * `%2F` stays as it is; whether an app takes it is the caller's decision, see `hasEncodedSlash`.
+ */
+import { HEX_VALUE } from './characters.ts';
+import { headError, type HeadError } from './head-error.ts';
+
+const SLASH = 0x2f;
+const DOT = 0x2e;
+const PERCENT = 0x25;
+const SEMICOLON = 0x3b;
+const BACKSLASH = 0x5c;
+const HEX = '0123456789ABCDEF';
+
+const PLAIN = 0;
+const SPECIAL = 1;
+const TO_ENCODE = 2;
+const UNRESERVED = new Uint8Array(128);
+const CLASS = buildClassTable();
+
+const badEncoding = headError(
+  400,
+  'bad_path_encoding',
+  'The path holds a "%" that is not followed by two hexadecimal digits.',
+);
+const badCharacter = headError(
+  400,
+  'bad_path_character',
+  'The path holds a control character, a backslash or a byte that is not ASCII.',
+);
+const emptySegment = headError(400, 'empty_path_segment', 'The path holds "//".');
+const dotSegment = headError(400, 'dot_path_segment', 'The path holds a "." or ".." segment.');
+const overlong = headError(400, 'bad_path_encoding', 'The path holds an overlong UTF-8 sequence.');
+const notAbsolute = headError(400, 'bad_target', 'The path does not start with "/".');
+
+/**
+ * The canonical form of `rawPath` (no query), or the refusal. A path that is canonical already is returned as it
+ * is, after one pass and without an allocation. Canonicalising twice changes nothing.
+ */
+export function canonicalPath(rawPath: string): string | HeadError {
+  if (rawPath.charCodeAt(0) !== SLASH) return notAbsolute;
+  for (let position = 1; position < rawPath.length; position++) {
+    if (CLASS[rawPath.charCodeAt(position)] === PLAIN) continue;
+    const code = rawPath.charCodeAt(position);
+    if (code === SLASH) {
+      if (rawPath.charCodeAt(position - 1) === SLASH) return emptySegment;
+    } else if (code !== DOT || rawPath.charCodeAt(position - 1) === SLASH) {
+      return rewritePath(rawPath);
+    }
+  }
+  return rawPath;
+}
+
+/** Whether a canonical path holds an encoded slash, which an app must allow explicitly. */
+export function hasEncodedSlash(path: string): boolean {
+  return path.includes('%2F');
+}
+
+/** Position of the "?" that ends the path of a target in origin-form; the target's length if it has no query. */
+export function pathEnd(target: string): number {
+  const position = target.indexOf('?');
+  return position < 0 ? target.length : position;
+}
+
+/** The slow way, for paths that hold anything to decode, encode or refuse. */
+function rewritePath(rawPath: string): string | HeadError {
+  let path = '';
+  for (let position = 0; position < rawPath.length; position++) {
+    const code = rawPath.charCodeAt(position);
+    const kind = CLASS[code];
+    if (code === PERCENT) {
+      const octet = octetAt(rawPath, position);
+      if (octet < 0) return badEncoding;
+      if (octet < 0x20 || octet === 0x7f || octet === BACKSLASH) return badCharacter;
+      if (octet >= 0xc0 && isOverlong(octet, octetAt(rawPath, position + 3))) return overlong;
+      path += UNRESERVED[octet] === 1 ? String.fromCharCode(octet) : percentEncoded(octet);
+      position += 2;
+    } else if (kind === TO_ENCODE) {
+      path += percentEncoded(code);
+    } else if (kind === PLAIN || code === SLASH || code === DOT) {
+      if (code === SLASH && path.endsWith('/')) return emptySegment;
+      path += rawPath.charAt(position);
+    } else {
+      return badCharacter;
+    }
+  }
+  return hasDotSegment(path) ? dotSegment : path;
+}
+
+/**
+ * Whether a decoded path has a segment "." or "..", alone or before a path parameter (";", also encoded). An
+ * encoded slash delimits segments here: a backend that decodes it would see the same dot segment.
+ */
+function hasDotSegment(path: string): boolean {
+  for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
+    if (path.charCodeAt(dot - 1) !== SLASH && !path.startsWith('%2F', dot - 3)) continue;
+    const end = path.charCodeAt(dot + 1) === DOT ? dot + 2 : dot + 1;
+    const next = path.charCodeAt(end);
+    if (end === path.length || next === SLASH || next === SEMICOLON) return true;
+    if (path.startsWith('%2F', end) || path.startsWith('%3B', end)) return true;
+  }
+  return false;
+}
+
+/** Value of the percent-encoded octet at `position`, -1 if there is none. */
+function octetAt(path: string, position: number): number {
+  if (path.charCodeAt(position) !== PERCENT) return -1;
+  const high = HEX_VALUE[path.charCodeAt(position + 1)] ?? 0xff;
+  const low = HEX_VALUE[path.charCodeAt(position + 2)] ?? 0xff;
+  return high > 0xf || low > 0xf ? -1 : (high << 4) | low;
+}
+
+/** UTF-8 lead octet and the one after it that together encode a character which has a shorter form (RFC 3629). */
+function isOverlong(lead: number, next: number): boolean {
+  if (next < 0x80 || next > 0xbf) return false;
+  return lead <= 0xc1 || (lead === 0xe0 && next < 0xa0) || (lead === 0xf0 && next < 0x90);
+}
+
+function percentEncoded(octet: number): string {
+  return `%${HEX.charAt(octet >> 4)}${HEX.charAt(octet & 15)}`;
+}
+
+function buildClassTable(): Uint8Array {
+  const table = new Uint8Array(256).fill(SPECIAL);
+  for (let code = 0x21; code < 0x7f; code++) {
+    const character = String.fromCharCode(code);
+    if (/[A-Za-z0-9._~-]/.test(character)) UNRESERVED[code] = 1;
+    if (/[A-Za-z0-9_~!$&'()*+,;=:@-]/.test(character)) table[code] = PLAIN;
+    else if ('"<>^`{|}[]'.includes(character)) table[code] = TO_ENCODE;
+  }
+  return table;
+}

@@ -1,0 +1,256 @@
+/**
+ * Incremental decoder of the chunked transfer coding (RFC 9112 section 7.1). Owns the position within one body;
+ * reused for body after body with `reset`. Data is handed on as ranges of the caller's buffer, never copied.
+ *
+ * Stricter than the RFC: CRLF only, no white space anywhere in a chunk-size line, and limits on each such line,
+ * on all extensions of a body together (they are dropped, RFC 9112 7.1.1) and on the trailer section. A decoder
+ * that has failed consumes nothing more; its connection must be closed.
+ */
+import { FIELD_TEXT, HEX_VALUE, TOKEN } from './characters.ts';
+import { headError, type HeadError } from './head-error.ts';
+import { latin1Text } from './latin1.ts';
+import { forwardableTrailers } from './trailers.ts';
+
+/** Longest chunk-size line with its extensions, without CRLF. */
+export const CHUNK_LINE_BYTES_MAX = 256;
+/** Most bytes of extensions in one body; beyond it they are a flood (CVE-2023-39326 and its kin). */
+export const CHUNK_EXTENSION_BYTES_MAX = 16 * 1024;
+/** Longest trailer section, with its line ends. */
+export const TRAILER_BYTES_MAX = 8 * 1024;
+
+const SIZE_DIGITS_MAX = 16;
+const CR = 0x0d;
+const LF = 0x0a;
+const SEMICOLON = 0x3b;
+const EQUALS = 0x3d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+const State = Object.freeze({
+  size: 0,
+  extensionName: 1,
+  extensionValueStart: 2,
+  extensionValue: 3,
+  extensionQuoted: 4,
+  extensionQuotedPair: 5,
+  extensionQuotedEnd: 6,
+  sizeLineFeed: 7,
+  data: 8,
+  dataReturn: 9,
+  dataLineFeed: 10,
+  trailerLineStart: 11,
+  trailerLine: 12,
+  trailerLineFeed: 13,
+  lastLineFeed: 14,
+  ended: 15,
+} as const);
+
+/** Outcome of `lineStep`: the state of a chunk-size line did not accept the byte. */
+const REFUSED = -1;
+
+const badChunk = headError(400, 'bad_chunk', 'The chunked body is malformed.');
+const badChunkSize = headError(
+  400,
+  'bad_chunk_size',
+  'A chunk size is not a hexadecimal number up to 2^53 - 1.',
+);
+const extensionFlood = headError(
+  400,
+  'chunk_extension_too_large',
+  'The chunk extensions of the body are too long.',
+);
+const trailerFlood = headError(431, 'trailer_too_large', 'The trailer section of the body is too long.');
+
+export type ChunkedDataHandler = (buffer: Buffer, from: number, to: number) => void;
+
+export class ChunkedDecoder {
+  /** The body has ended, last CRLF included. */
+  done = false;
+  /** Why the body is refused; for a body from an upstream, the answer is 502 if it can still be given. */
+  error: HeadError | undefined;
+  /** Trailer lines `Name: value` CRLF that may be forwarded; undefined before the end and when there are none. */
+  trailers: string | undefined;
+  #state: number = State.size;
+  #sizeDigits = 0;
+  #remaining = 0;
+  #lineBytes = 0;
+  #extensionBytes = 0;
+  #trailerText = '';
+
+  /** Makes the decoder ready for the next body. */
+  reset(): void {
+    this.done = false;
+    this.error = undefined;
+    this.trailers = undefined;
+    this.#state = State.size;
+    this.#sizeDigits = 0;
+    this.#remaining = 0;
+    this.#lineBytes = 0;
+    this.#extensionBytes = 0;
+    this.#trailerText = '';
+  }
+
+  /**
+   * Decodes `buffer[from, to)`, calling `onData` once per range of data. Returns the index after the last byte
+   * consumed: `to`, unless the body ended before it (`done`) or is refused (`error`).
+   */
+  write(buffer: Buffer, from: number, to: number, onData: ChunkedDataHandler): number {
+    let at = from;
+    while (at < to && !this.done && this.error === undefined) {
+      if (this.#state === State.data) {
+        const end = Math.min(to, at + this.#remaining);
+        this.#remaining -= end - at;
+        if (this.#remaining === 0) this.#state = State.dataReturn;
+        onData(buffer, at, end);
+        at = end;
+      } else if (this.#state >= State.trailerLineStart) {
+        at = this.#readTrailers(buffer, at, to);
+      } else {
+        this.#readFraming(buffer[at] as number);
+        at++;
+      }
+    }
+    return at;
+  }
+
+  /** One byte of a chunk-size line, or of the CRLF around it. */
+  #readFraming(byte: number): void {
+    switch (this.#state) {
+      case State.size:
+        return this.#readSize(byte);
+      case State.sizeLineFeed:
+        if (byte !== LF) return this.#refuse(badChunk);
+        this.#state = this.#remaining > 0 ? State.data : State.trailerLineStart;
+        this.#sizeDigits = 0;
+        this.#lineBytes = 0;
+        return;
+      case State.dataReturn:
+        if (byte !== CR) return this.#refuse(badChunk);
+        this.#state = State.dataLineFeed;
+        return;
+      case State.dataLineFeed:
+        if (byte !== LF) return this.#refuse(badChunk);
+        this.#state = State.size;
+        return;
+      default:
+        return this.#readExtension(byte);
+    }
+  }
+
+  #readSize(byte: number): void {
+    const digit = HEX_VALUE[byte] as number;
+    if (digit < 16) {
+      this.#remaining = this.#remaining * 16 + digit;
+      if (++this.#sizeDigits > SIZE_DIGITS_MAX || this.#remaining > Number.MAX_SAFE_INTEGER)
+        this.#refuse(badChunkSize);
+      return;
+    }
+    if (this.#sizeDigits === 0) return this.#refuse(badChunkSize);
+    this.#lineBytes = this.#sizeDigits;
+    if (byte === CR) this.#state = State.sizeLineFeed;
+    else if (byte === SEMICOLON) this.#readExtension(byte);
+    else this.#refuse(badChunkSize);
+  }
+
+  #readExtension(byte: number): void {
+    if (byte === CR && acceptsLineEnd(this.#state)) {
+      this.#state = State.sizeLineFeed;
+      return;
+    }
+    if (++this.#lineBytes > CHUNK_LINE_BYTES_MAX || ++this.#extensionBytes > CHUNK_EXTENSION_BYTES_MAX) {
+      return this.#refuse(extensionFlood);
+    }
+    const next = extensionStep(this.#state, byte);
+    if (next === REFUSED) return this.#refuse(badChunk);
+    this.#state = next;
+  }
+
+  /** Collects the trailer section, which ends with an empty line; it is validated as a whole at its end. */
+  #readTrailers(buffer: Buffer, from: number, to: number): number {
+    let at = from;
+    while (at < to && this.#state !== State.ended) {
+      const next = trailerStep(this.#state, buffer[at] as number);
+      at++;
+      if (next === REFUSED) {
+        this.#refuse(badChunk);
+        return at;
+      }
+      this.#state = next;
+    }
+    if (this.#trailerText.length + (at - from) > TRAILER_BYTES_MAX + 2) {
+      this.#refuse(trailerFlood);
+      return at;
+    }
+    this.#trailerText += latin1Text(buffer, from, at);
+    if (this.#state === State.ended) this.#finish();
+    return at;
+  }
+
+  #finish(): void {
+    const text = this.#trailerText.slice(0, -2);
+    this.#trailerText = '';
+    const trailers = text === '' ? undefined : forwardableTrailers(text);
+    if (typeof trailers === 'object') return this.#refuse(trailers);
+    this.trailers = trailers;
+    this.done = true;
+  }
+
+  #refuse(error: HeadError): void {
+    this.error = error;
+  }
+}
+
+/** `chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] )`, the grammar without its optional white space. */
+function extensionStep(state: number, byte: number): number {
+  switch (state) {
+    case State.size:
+      return State.extensionName;
+    case State.extensionName:
+      if (byte === EQUALS) return State.extensionValueStart;
+      if (byte === SEMICOLON) return State.extensionName;
+      return TOKEN[byte] ? State.extensionName : REFUSED;
+    case State.extensionValueStart:
+      if (byte === QUOTE) return State.extensionQuoted;
+      return TOKEN[byte] ? State.extensionValue : REFUSED;
+    case State.extensionValue:
+      if (byte === SEMICOLON) return State.extensionName;
+      return TOKEN[byte] ? State.extensionValue : REFUSED;
+    case State.extensionQuoted:
+      if (byte === QUOTE) return State.extensionQuotedEnd;
+      if (byte === BACKSLASH) return State.extensionQuotedPair;
+      return FIELD_TEXT[byte] === 1 ? State.extensionQuoted : REFUSED;
+    case State.extensionQuotedPair:
+      return FIELD_TEXT[byte] === 1 ? State.extensionQuoted : REFUSED;
+    default:
+      return byte === SEMICOLON ? State.extensionName : REFUSED;
+  }
+}
+
+function acceptsLineEnd(state: number): boolean {
+  return (
+    state === State.extensionName || state === State.extensionValue || state === State.extensionQuotedEnd
+  );
+}
+
+function trailerStep(state: number, byte: number): number {
+  switch (state) {
+    case State.trailerLineStart:
+      return byte === CR ? State.lastLineFeed : byte === LF ? REFUSED : State.trailerLine;
+    case State.trailerLine:
+      return byte === CR ? State.trailerLineFeed : byte === LF ? REFUSED : State.trailerLine;
+    case State.trailerLineFeed:
+      return byte === LF ? State.trailerLineStart : REFUSED;
+    default:
+      return byte === LF ? State.ended : REFUSED;
+  }
+}
+
+/** The line that starts a chunk of `bytes` (at least 1) octets; the data and a CRLF follow. */
+export function chunkHeader(bytes: number): string {
+  return `${bytes.toString(16)}\r\n`;
+}
+
+/** The end of a chunked body, with `trailers` as `ChunkedDecoder.trailers` gives them. */
+export function lastChunk(trailers?: string): string {
+  return `0\r\n${trailers ?? ''}\r\n`;
+}

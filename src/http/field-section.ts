@@ -1,0 +1,266 @@
+/**
+ * Scanner of field lines (RFC 9112 section 5), shared by request heads, response heads and trailer sections.
+ * Owns the positions of the last scanned section; an instance is reused for message after message and keeps no
+ * objects per field. Refused: obs-fold, white space before the colon, empty names, bare CR or LF, NUL and every
+ * other control character, more than `headersMax` fields.
+ *
+ * It knows nothing about start lines, nor about what fields mean beyond their kind.
+ */
+import { FIELD_TEXT, isBlank, TOKEN } from './characters.ts';
+import { connectionOptions, type ConnectionOptions } from './connection-options.ts';
+import { headError, type HeadError } from './head-error.ts';
+import { classifyName, HASH_SEED, HeaderKind, hashStep, startsWithLowerCase } from './header-kind.ts';
+
+const INITIAL_FIELDS = 32;
+const CR = 0x0d;
+const LF = 0x0a;
+const COLON = 0x3a;
+
+export class FieldSection {
+  /** Number of fields. */
+  count = 0;
+  /** The text that was scanned; names and values are slices of it. */
+  protected text = '';
+  /** Four positions per field: start and end of its name, start and end of its value. */
+  #bounds = new Int32Array(INITIAL_FIELDS * 4);
+  #kinds = new Uint8Array(INITIAL_FIELDS);
+  /** Index of the first field of each kind; valid only where `#seen` has the kind's bit. */
+  readonly #first = new Int32Array(32);
+  #seen = 0;
+  #repeated = 0;
+  #nominated: readonly string[] | undefined;
+
+  /** Name of field `index`, spelled as it was sent. */
+  name(index: number): string {
+    return this.text.slice(this.#bounds[index * 4], this.#bounds[index * 4 + 1]);
+  }
+
+  /** Value of field `index` without the white space around it, otherwise as it was sent (latin1). */
+  value(index: number): string {
+    return this.text.slice(this.#bounds[index * 4 + 2], this.#bounds[index * 4 + 3]);
+  }
+
+  /** Kind of field `index`. */
+  kind(index: number): HeaderKind {
+    return this.#kinds[index] as HeaderKind;
+  }
+
+  /** Index of the first field of `kind`, -1 if there is none. Costs nothing; not for `ordinary`. */
+  first(kind: HeaderKind): number {
+    return (this.#seen & (1 << kind)) === 0 ? -1 : (this.#first[kind] as number);
+  }
+
+  /** Whether more than one field is of `kind`. */
+  repeated(kind: HeaderKind): boolean {
+    return (this.#repeated & (1 << kind)) !== 0;
+  }
+
+  /** Value of the first field of `kind`. */
+  valueOf(kind: HeaderKind): string | undefined {
+    const index = this.first(kind);
+    return index < 0 ? undefined : this.value(index);
+  }
+
+  /** Value of the first field with that name, which must be given in lower case. */
+  get(lowerName: string): string | undefined {
+    const index = this.#find(lowerName, 0);
+    return index < 0 ? undefined : this.value(index);
+  }
+
+  /** Values of all fields with that (lower-case) name, joined by ", " as RFC 9110 section 5.3 allows. */
+  combined(lowerName: string): string | undefined {
+    let index = this.#find(lowerName, 0);
+    if (index < 0) return undefined;
+    let value = this.value(index);
+    while ((index = this.#find(lowerName, index + 1)) >= 0) value += `, ${this.value(index)}`;
+    return value;
+  }
+
+  /** Whether field `index` is an ordinary one that `Connection` nominates, and so ends here (RFC 9110 7.6.1). */
+  isNominated(index: number): boolean {
+    if (this.#nominated === undefined || this.kind(index) !== HeaderKind.ordinary) return false;
+    return this.#nominated.includes(this.name(index).toLowerCase());
+  }
+
+  /** Field `index` as a line to send, always in the form `Name: value` CRLF whatever white space was sent. */
+  line(index: number): string {
+    const at = index * 4;
+    if (this.#isNormal(at)) return this.text.slice(this.#bounds[at], (this.#bounds[at + 3] as number) + 2);
+    return `${this.name(index)}: ${this.value(index)}\r\n`;
+  }
+
+  /**
+   * All ordinary fields that are not nominated by `Connection`, as lines to send, in their order. Neighbours whose
+   * white space is already normal are taken in one slice: the bytes are those that `line` would give.
+   */
+  ordinaryLines(): string {
+    let lines = '';
+    let runStart = -1;
+    let runEnd = 0;
+    for (let index = 0; index < this.count; index++) {
+      const keep = this.#kinds[index] === HeaderKind.ordinary && !this.isNominated(index);
+      const at = index * 4;
+      if (keep && this.#isNormal(at)) {
+        if (runStart < 0) runStart = this.#bounds[at] as number;
+        runEnd = (this.#bounds[at + 3] as number) + 2;
+        continue;
+      }
+      if (runStart >= 0) lines += this.text.slice(runStart, runEnd);
+      runStart = -1;
+      if (keep) lines += this.line(index);
+    }
+    return runStart < 0 ? lines : lines + this.text.slice(runStart, runEnd);
+  }
+
+  /** Lets go of the scanned text, so that an idle connection does not hold up to a head's worth of memory. */
+  release(): void {
+    this.text = '';
+    this.count = 0;
+    this.#seen = 0;
+    this.#repeated = 0;
+    this.#nominated = undefined;
+  }
+
+  /**
+   * Scans the field lines in `text` from `from` to its end. The text must end with the CRLF of the last line and
+   * hold one character per byte. On an error the state is that of a section with no fields.
+   */
+  protected scan(text: string, from: number, headersMax: number): HeadError | undefined {
+    this.release();
+    this.text = text;
+    const end = text.length;
+    let position = from;
+    while (position < end) {
+      const nameStart = position;
+      let hash = HASH_SEED;
+      let bits = 0;
+      let entry = TOKEN[text.charCodeAt(position)] as number;
+      while (entry > 0) {
+        hash = hashStep(hash, entry);
+        bits |= entry;
+        entry = TOKEN[text.charCodeAt(++position)] as number;
+      }
+      const nameEnd = position;
+      if (text.charCodeAt(position) !== COLON || nameEnd === nameStart)
+        return this.#fail(nameError(text, nameStart, position));
+      position++;
+      while (isBlank(text.charCodeAt(position))) position++;
+      const valueStart = position;
+      while (FIELD_TEXT[text.charCodeAt(position)] === 1) position++;
+      if (text.charCodeAt(position) !== CR || text.charCodeAt(position + 1) !== LF) {
+        return this.#fail(valueError(text, position));
+      }
+      let valueEnd = position;
+      while (valueEnd > valueStart && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd--;
+      position += 2;
+      if (this.count >= headersMax) {
+        return this.#fail(
+          headError(431, 'too_many_headers', `The message has more than ${headersMax} header fields.`),
+        );
+      }
+      this.#add(nameStart, nameEnd, valueStart, valueEnd, classifyName(text, nameStart, nameEnd, hash, bits));
+    }
+    return undefined;
+  }
+
+  /** Reads every `Connection` field, if any, and remembers what it nominates. */
+  protected scanConnection(): ConnectionOptions | HeadError {
+    const options = connectionOptions(this);
+    this.#nominated = 'nominated' in options ? options.nominated : undefined;
+    return options;
+  }
+
+  #add(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, kind: HeaderKind): void {
+    const index = this.count++;
+    if (index === this.#kinds.length) this.#grow();
+    const at = index * 4;
+    this.#bounds[at] = nameStart;
+    this.#bounds[at + 1] = nameEnd;
+    this.#bounds[at + 2] = valueStart;
+    this.#bounds[at + 3] = valueEnd;
+    this.#kinds[index] = kind;
+    const bit = 1 << kind;
+    if ((this.#seen & bit) !== 0) {
+      this.#repeated |= bit;
+    } else {
+      this.#seen |= bit;
+      this.#first[kind] = index;
+    }
+  }
+
+  #grow(): void {
+    const bounds = new Int32Array(this.#bounds.length * 2);
+    bounds.set(this.#bounds);
+    this.#bounds = bounds;
+    const kinds = new Uint8Array(this.#kinds.length * 2);
+    kinds.set(this.#kinds);
+    this.#kinds = kinds;
+  }
+
+  #fail(error: HeadError): HeadError {
+    this.release();
+    return error;
+  }
+
+  /** Whether the field at `at` was sent exactly as `line` writes it: one space after the colon, none at the end. */
+  #isNormal(at: number): boolean {
+    const nameEnd = this.#bounds[at + 1] as number;
+    return (
+      this.#bounds[at + 2] === nameEnd + 2 &&
+      this.text.charCodeAt(nameEnd + 1) === 0x20 &&
+      this.text.charCodeAt(this.#bounds[at + 3] as number) === CR
+    );
+  }
+
+  #find(lowerName: string, from: number): number {
+    for (let index = from; index < this.count; index++) {
+      const start = this.#bounds[index * 4] as number;
+      const length = (this.#bounds[index * 4 + 1] as number) - start;
+      if (length === lowerName.length && startsWithLowerCase(this.text, start, lowerName)) return index;
+    }
+    return -1;
+  }
+}
+
+/** A section outside of a message head: trailers. `parse` refuses what `FieldSection` refuses. */
+export class TrailerSection extends FieldSection {
+  parse(text: string, headersMax: number): HeadError | undefined {
+    return this.scan(text, 0, headersMax);
+  }
+}
+
+function nameError(text: string, nameStart: number, position: number): HeadError {
+  const code = text.charCodeAt(position);
+  if (position === nameStart && isBlank(code)) {
+    return headError(
+      400,
+      'obsolete_line_folding',
+      'A header line begins with white space (RFC 9112 section 5.2).',
+    );
+  }
+  if (position === nameStart && code === COLON) {
+    return headError(400, 'empty_header_name', 'A header field has no name.');
+  }
+  if (isBlank(code)) {
+    return headError(400, 'space_in_header_name', 'White space stands before the colon of a header field.');
+  }
+  if (code === CR || code === LF) return lineEndError(text, position, 'A header line has no colon.');
+  return headError(400, 'bad_header_name', 'A header name holds a byte that is not a token character.');
+}
+
+function valueError(text: string, position: number): HeadError {
+  const code = text.charCodeAt(position);
+  if (code === CR || code === LF) return lineEndError(text, position, 'A header line is incomplete.');
+  return headError(400, 'bad_header_value', 'A header value holds a control character.');
+}
+
+/** Names the bare CR or LF at `position`, or gives `otherwise` when a proper CRLF stands there. */
+export function lineEndError(text: string, position: number, otherwise: string): HeadError {
+  if (text.charCodeAt(position) === LF) {
+    return headError(400, 'bare_line_feed', 'A line ends with LF alone; CRLF is required.');
+  }
+  if (text.charCodeAt(position + 1) !== LF) {
+    return headError(400, 'bare_carriage_return', 'The head holds a CR that is not followed by LF.');
+  }
+  return headError(400, 'bad_header_line', otherwise);
+}

@@ -1,0 +1,66 @@
+/**
+ * Who the client is and what the upstream is told about the way of a request: X-Forwarded-For and Via
+ * (RFC 9110 section 7.6.3). X-Forwarded-For has no standard; it is read as every gateway reads it: each proxy
+ * appends the address it saw, so only what trusted proxies wrote, from the right, can be believed.
+ */
+import { normaliseAddress } from './address.ts';
+
+/** Most X-Forwarded-For members that are looked at; a longer list is taken to be a forgery from there on. */
+const HOPS_MAX = 64;
+
+/** The name by which the gateway calls itself in Via. */
+export const VIA_NAME = 'headgate';
+
+/**
+ * The client's address in canonical form. `peer` is the socket's remote address. When it is trusted, the right-most
+ * untrusted address of `forwardedFor` (all X-Forwarded-For fields, joined by commas), or the left-most when all are
+ * trusted. A member that is not an address ends the search: what stands to its left cannot be checked.
+ */
+export function clientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  isTrusted: (address: string) => boolean,
+): string {
+  let client = normaliseAddress(peer) ?? peer;
+  if (forwardedFor === undefined || !isTrusted(client)) return client;
+  let end = forwardedFor.length;
+  for (let hop = 0; hop < HOPS_MAX && end >= 0; hop++) {
+    const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
+    const address = memberAddress(forwardedFor.slice(comma + 1, end).trim());
+    if (address === undefined) return client;
+    client = address;
+    if (!isTrusted(client)) return client;
+    end = comma;
+  }
+  return client;
+}
+
+/** Address of one member: bare, in brackets, or with a port. */
+function memberAddress(member: string): string | undefined {
+  if (member.startsWith('[')) {
+    const close = member.indexOf(']');
+    const port = member.slice(close + 1);
+    if (close < 0 || (port !== '' && !/^:\d{1,5}$/.test(port))) return undefined;
+    return normaliseAddress(member.slice(1, close));
+  }
+  const colon = member.indexOf(':');
+  const single = colon >= 0 && member.indexOf(':', colon + 1) < 0;
+  if (!single) return normaliseAddress(member);
+  return /^\d{1,5}$/.test(member.slice(colon + 1)) ? normaliseAddress(member.slice(0, colon)) : undefined;
+}
+
+/** The X-Forwarded-For value to send on: the peer alone, or after what a trusted peer sent. */
+export function forwardedForValue(
+  peer: string,
+  received: string | undefined,
+  peerIsTrusted: boolean,
+): string {
+  const address = normaliseAddress(peer) ?? peer;
+  return peerIsTrusted && received !== undefined && received !== '' ? `${received}, ${address}` : address;
+}
+
+/** The Via value to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`. */
+export function viaValue(httpMinor: 0 | 1, received: string | undefined): string {
+  const hop = httpMinor === 1 ? `1.1 ${VIA_NAME}` : `1.0 ${VIA_NAME}`;
+  return received === undefined || received === '' ? hop : `${received}, ${hop}`;
+}

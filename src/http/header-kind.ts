@@ -1,0 +1,182 @@
+/**
+ * Classifies field names once, while a head is scanned, so that everything later compares small integers.
+ * Names are matched without case through a hash that the scanner computes as it walks over the bytes; nothing
+ * is allocated for a name that is not one of these.
+ *
+ * An *alias* is a name that a CGI-like backend would fold into one of the managed names (RFC 3875 section 4.1.18
+ * maps "-" to "_", and some servers map every odd character): `X_Forwarded_For` becomes HTTP_X_FORWARDED_FOR.
+ */
+import { ODD_BIT, TOKEN } from './characters.ts';
+
+/** Fewer than 32 kinds, because heads keep the set of kinds they hold in one 32-bit integer. */
+export const HeaderKind = Object.freeze({
+  /** Forwarded as it is, unless `Connection` nominates it. */
+  ordinary: 0,
+  /** Meant for this connection only (RFC 9110 section 7.6.1) and without a kind of its own: never forwarded. */
+  hopByHop: 1,
+  connection: 2,
+  upgrade: 3,
+  transferEncoding: 4,
+  contentLength: 5,
+  trailer: 6,
+  host: 7,
+  expect: 8,
+  authorization: 9,
+  forwarded: 10,
+  forwardedFor: 11,
+  forwardedProto: 12,
+  forwardedHost: 13,
+  /** Any other `X-Forwarded-` name, such as -Port, -Prefix, -Server. */
+  forwardedOther: 14,
+  /** `X-Real-IP` and the vendor headers that name a client address. */
+  realIp: 15,
+  requestId: 16,
+  via: 17,
+  traceparent: 18,
+  tracestate: 19,
+  origin: 20,
+  accessControlRequestMethod: 21,
+  accessControlRequestHeaders: 22,
+  /** Every other `Access-Control-` name: the CORS fields of responses. */
+  accessControl: 23,
+  /** Any name that begins with `X-Headgate-`. */
+  headgate: 24,
+  /** A spelling, with `_` or another odd character, that a backend may fold into any name of another kind. */
+  underscoreAlias: 25,
+  deprecation: 26,
+  sunset: 27,
+  /** `RateLimit`, `RateLimit-Policy` and every `X-RateLimit-` name. */
+  rateLimit: 28,
+  date: 29,
+  server: 30,
+  /** Names by which some frameworks replace the path that was matched: `X-Original-URL`, `X-Rewrite-URL`. */
+  pathOverride: 31,
+} as const);
+
+export type HeaderKind = (typeof HeaderKind)[keyof typeof HeaderKind];
+
+const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
+  ['keep-alive', HeaderKind.hopByHop],
+  ['proxy-connection', HeaderKind.hopByHop],
+  ['proxy-authenticate', HeaderKind.hopByHop],
+  ['proxy-authorization', HeaderKind.hopByHop],
+  ['proxy-authentication-info', HeaderKind.hopByHop],
+  ['te', HeaderKind.hopByHop],
+  ['http2-settings', HeaderKind.hopByHop],
+  ['connection', HeaderKind.connection],
+  ['upgrade', HeaderKind.upgrade],
+  ['transfer-encoding', HeaderKind.transferEncoding],
+  ['content-length', HeaderKind.contentLength],
+  ['trailer', HeaderKind.trailer],
+  ['host', HeaderKind.host],
+  ['expect', HeaderKind.expect],
+  ['authorization', HeaderKind.authorization],
+  ['forwarded', HeaderKind.forwarded],
+  ['x-forwarded-for', HeaderKind.forwardedFor],
+  ['x-forwarded-proto', HeaderKind.forwardedProto],
+  ['x-forwarded-host', HeaderKind.forwardedHost],
+  ['x-real-ip', HeaderKind.realIp],
+  ['x-client-ip', HeaderKind.realIp],
+  ['true-client-ip', HeaderKind.realIp],
+  ['x-cluster-client-ip', HeaderKind.realIp],
+  ['x-request-id', HeaderKind.requestId],
+  ['via', HeaderKind.via],
+  ['traceparent', HeaderKind.traceparent],
+  ['tracestate', HeaderKind.tracestate],
+  ['origin', HeaderKind.origin],
+  ['access-control-request-method', HeaderKind.accessControlRequestMethod],
+  ['access-control-request-headers', HeaderKind.accessControlRequestHeaders],
+  ['deprecation', HeaderKind.deprecation],
+  ['sunset', HeaderKind.sunset],
+  ['ratelimit', HeaderKind.rateLimit],
+  ['ratelimit-policy', HeaderKind.rateLimit],
+  ['date', HeaderKind.date],
+  ['server', HeaderKind.server],
+  ['x-original-url', HeaderKind.pathOverride],
+  ['x-rewrite-url', HeaderKind.pathOverride],
+];
+
+const prefixes: ReadonlyArray<readonly [prefix: string, kind: HeaderKind]> = [
+  ['x-headgate-', HeaderKind.headgate],
+  ['x-forwarded-', HeaderKind.forwardedOther],
+  ['x-ratelimit-', HeaderKind.rateLimit],
+  ['access-control-', HeaderKind.accessControl],
+];
+
+/** Start value of a name's hash; feed it each `TOKEN` entry with `hashStep`. */
+export const HASH_SEED = 17;
+
+export function hashStep(hash: number, tokenEntry: number): number {
+  return (Math.imul(hash, 31) + tokenEntry) | 0;
+}
+
+const SLOTS = 256;
+const slotNames: string[] = Array.from({ length: SLOTS }, () => '');
+const slotKinds = new Uint8Array(SLOTS);
+
+for (const [name, kind] of names) {
+  let slot = hashOf(name) & (SLOTS - 1);
+  while (slotNames[slot] !== '') slot = (slot + 1) & (SLOTS - 1);
+  slotNames[slot] = name;
+  slotKinds[slot] = kind;
+}
+
+function hashOf(name: string): number {
+  let hash = HASH_SEED;
+  for (let i = 0; i < name.length; i++) hash = hashStep(hash, TOKEN[name.charCodeAt(i)] ?? 0);
+  return hash;
+}
+
+/**
+ * Kind of the field name `text[start, end)`, which must consist of token characters. `hash` is its `hashStep`
+ * hash and `bits` the bitwise or of its `TOKEN` entries.
+ */
+export function classifyName(
+  text: string,
+  start: number,
+  end: number,
+  hash: number,
+  bits: number,
+): HeaderKind {
+  if ((bits & ODD_BIT) !== 0) return classifyOddName(text.slice(start, end));
+  for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
+    const name = slotNames[slot] as string;
+    if (name === '') break;
+    if (name.length === end - start && startsWithLowerCase(text, start, name))
+      return slotKinds[slot] as HeaderKind;
+  }
+  const first = text.charCodeAt(start) | 0x20;
+  if (first === 0x78 || first === 0x61) {
+    for (const [prefix, kind] of prefixes) {
+      if (end - start >= prefix.length && startsWithLowerCase(text, start, prefix)) return kind;
+    }
+  }
+  return HeaderKind.ordinary;
+}
+
+/** No managed name has an odd character, so an odd name is either ordinary or an alias. */
+function classifyOddName(name: string): HeaderKind {
+  const folded = name.replace(/[^0-9A-Za-z-]/g, '-');
+  return headerKindOf(folded) === HeaderKind.ordinary ? HeaderKind.ordinary : HeaderKind.underscoreAlias;
+}
+
+/** Whether `text` has `lowerCase` (token characters, already in lower case) at `start`, in any case. */
+export function startsWithLowerCase(text: string, start: number, lowerCase: string): boolean {
+  for (let i = 0; i < lowerCase.length; i++) {
+    if (TOKEN[text.charCodeAt(start + i)] !== TOKEN[lowerCase.charCodeAt(i)]) return false;
+  }
+  return true;
+}
+
+/** Kind of a field name, compared without case. A string that is not a token is `ordinary`. */
+export function headerKindOf(name: string): HeaderKind {
+  let hash = HASH_SEED;
+  let bits = 0;
+  for (let i = 0; i < name.length; i++) {
+    const entry = TOKEN[name.charCodeAt(i)];
+    if (!entry) return HeaderKind.ordinary;
+    hash = hashStep(hash, entry);
+    bits |= entry;
+  }
+  return classifyName(name, 0, name.length, hash, bits);
+}

@@ -1,0 +1,12 @@
+/**
+ * One character per byte: how every head is turned into text. HTTP/1.1 heads are octets; latin1 maps each to the
+ * character of the same code and back without loss, and V8 stores such strings in one byte per character.
+ */
+
+/** Node's buffers have had this method since version 0.x; its types omit it. It skips the checks of `toString`. */
+type Latin1Source = { latin1Slice(from: number, to: number): string };
+
+/** Text of `buffer[from, to)`. The string is a copy: the buffer may be reused. */
+export function latin1Text(buffer: Buffer, from: number, to: number): string {
+  return (buffer as unknown as Latin1Source).latin1Slice(from, to);
+}

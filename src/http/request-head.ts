@@ -1,0 +1,235 @@
+/**
+ * Request heads (RFC 9112 sections 2 to 6, RFC 9110 section 7): request line, target forms, Host, framing,
+ * persistence. Owns the parsed form of one request at a time; a connection keeps one instance and parses every
+ * request into it. Strict: what could be read in two ways is refused, see docs of each error code.
+ *
+ * It does not judge the path (canonical-path.ts) nor the method beyond its grammar.
+ */
+import { TOKEN } from './characters.ts';
+import { FieldSection, lineEndError } from './field-section.ts';
+import { BodyFraming, contentLengthOf, isChunked } from './framing.ts';
+import { headError, type HeadError } from './head-error.ts';
+import { HeaderKind, startsWithLowerCase } from './header-kind.ts';
+import { isHostAndPort } from './host.ts';
+
+export type RequestHeadLimits = {
+  /** Longest request target, in bytes; beyond it 414. */
+  readonly targetBytesMax: number;
+  /** Largest number of header fields; beyond it 431. */
+  readonly headersMax: number;
+};
+
+const METHOD_BYTES_MAX = 64;
+const VERSION_BYTES = 8;
+const SP = 0x20;
+const SLASH = 0x2f;
+
+const badRequestLine = headError(
+  400,
+  'bad_request_line',
+  'The first line is not METHOD SP TARGET SP HTTP/1.x CRLF.',
+);
+const badTarget = headError(
+  400,
+  'bad_target',
+  'The request target is neither a path, an http(s) URL nor "*" with OPTIONS.',
+);
+const badHost = headError(
+  400,
+  'bad_host',
+  'The Host is not a host name or IP address with an optional port.',
+);
+
+export class RequestHead extends FieldSection {
+  /** A token, as sent; methods are case-sensitive. */
+  method = '';
+  /**
+   * Path and query in origin-form, also for a request in absolute-form (whose authority goes to `host`), or `*`
+   * for OPTIONS. Visible ASCII without "#"; starts with "/" but not with "//".
+   */
+  target = '';
+  httpMinor: 0 | 1 = 1;
+  /** `host [":" port]` of the Host field or of an absolute-form target; '' for HTTP/1.0 without one. */
+  host = '';
+  framing: BodyFraming = BodyFraming.none;
+  /** Bytes of the body when `framing` is `contentLength`, else -1. */
+  contentLength = -1;
+  /** Whether the client keeps the connection open for another request (RFC 9112 section 9.3). */
+  persistent = true;
+  /** Whether the client waits for 100 (Continue) before it sends the body. Never for HTTP/1.0. */
+  expectContinue = false;
+  /** The Upgrade value, when Connection lists it; ignored for HTTP/1.0 (RFC 9110 section 7.8). */
+  upgrade: string | undefined;
+  /** Lower-case names nominated by Connection; see connection-options.ts. */
+  connectionTokens: readonly string[] | undefined;
+
+  /**
+   * Parses a head: `text` holds one character per byte, from the request line up to and with the CRLF of the last
+   * header line. Overwrites all state. On an error the state is undefined and the connection must be closed.
+   */
+  parse(text: string, limits: RequestHeadLimits): HeadError | undefined {
+    let position = 0;
+    while ((TOKEN[text.charCodeAt(position)] as number) > 0) position++;
+    if (position === 0 || text.charCodeAt(position) !== SP) return requestLineError(text, position);
+    if (position > METHOD_BYTES_MAX) {
+      return headError(501, 'method_too_long', `The method is longer than ${METHOD_BYTES_MAX} bytes.`);
+    }
+    this.method = text.slice(0, position);
+
+    const targetStart = position + 1;
+    const targetEnd = endOfTarget(text, targetStart);
+    if (targetEnd - targetStart > limits.targetBytesMax) {
+      return headError(
+        414,
+        'target_too_long',
+        `The request target is longer than ${limits.targetBytesMax} bytes.`,
+      );
+    }
+    if (text.charCodeAt(targetEnd) !== SP) return requestLineError(text, targetEnd);
+    if (targetEnd === targetStart) return badRequestLine;
+
+    const versionEnd = targetEnd + 1 + VERSION_BYTES;
+    const error =
+      this.#parseVersion(text, targetEnd + 1) ??
+      this.scan(text, versionEnd + 2, limits.headersMax) ??
+      this.#resolveTarget(text, targetStart, targetEnd) ??
+      this.#resolveConnection() ??
+      this.#resolveFraming();
+    return error ?? this.#resolveExpectation();
+  }
+
+  #parseVersion(text: string, start: number): HeadError | undefined {
+    if (!text.startsWith('HTTP/', start)) return requestLineError(text, start);
+    const major = text.charCodeAt(start + 5);
+    const minor = text.charCodeAt(start + 7);
+    if (!isDigit(major) || text.charCodeAt(start + 6) !== 0x2e || !isDigit(minor))
+      return requestLineError(text, start);
+    if (!text.startsWith('\r\n', start + VERSION_BYTES)) {
+      return requestLineError(text, start + VERSION_BYTES);
+    }
+    if (major !== 0x31 || minor > 0x31) {
+      return headError(
+        505,
+        'unsupported_http_version',
+        'The gateway speaks HTTP/1.1 and HTTP/1.0 on this listener.',
+      );
+    }
+    this.httpMinor = minor === 0x31 ? 1 : 0;
+    return undefined;
+  }
+
+  /** Target form and Host (RFC 9112 section 3.2). The Host field must be sound even where a URL replaces it. */
+  #resolveTarget(text: string, start: number, end: number): HeadError | undefined {
+    if (this.method === 'CONNECT') {
+      return headError(
+        501,
+        'connect_not_supported',
+        'The gateway is no forward proxy; CONNECT is not supported.',
+      );
+    }
+    const hostIndex = this.first(HeaderKind.host);
+    if (this.repeated(HeaderKind.host))
+      return headError(400, 'duplicate_host', 'The request has more than one Host field.');
+    if (hostIndex < 0 && this.httpMinor === 1)
+      return headError(400, 'missing_host', 'An HTTP/1.1 request needs a Host field.');
+    this.host = hostIndex < 0 ? '' : this.value(hostIndex);
+    if (hostIndex >= 0 && !isHostAndPort(this.host)) return badHost;
+
+    this.target = text.slice(start, end);
+    if (text.charCodeAt(start) === SLASH) return text.charCodeAt(start + 1) === SLASH ? badTarget : undefined;
+    if (this.target === '*') return this.method === 'OPTIONS' ? undefined : badTarget;
+    return this.#resolveAbsoluteForm();
+  }
+
+  #resolveAbsoluteForm(): HeadError | undefined {
+    const url = this.target;
+    const authorityStart = startsWithScheme(url, 'http') ? 7 : startsWithScheme(url, 'https') ? 8 : -1;
+    if (authorityStart < 0) return badTarget;
+    let authorityEnd = authorityStart;
+    while (
+      authorityEnd < url.length &&
+      url.charCodeAt(authorityEnd) !== SLASH &&
+      url.charCodeAt(authorityEnd) !== 0x3f
+    ) {
+      authorityEnd++;
+    }
+    this.host = url.slice(authorityStart, authorityEnd);
+    if (!isHostAndPort(this.host)) return badHost;
+    const rest = url.slice(authorityEnd);
+    this.target = rest.startsWith('/') ? rest : `/${rest}`;
+    return this.target.startsWith('//') ? badTarget : undefined;
+  }
+
+  #resolveConnection(): HeadError | undefined {
+    const options = this.scanConnection();
+    if ('code' in options) return options;
+    this.persistent = !options.close && (this.httpMinor === 1 || options.keepAlive);
+    this.upgrade = options.upgrade && this.httpMinor === 1 ? this.combined('upgrade') : undefined;
+    this.connectionTokens = options.nominated;
+    if (this.repeated(HeaderKind.authorization)) {
+      return headError(400, 'duplicate_authorization', 'The request has more than one Authorization field.');
+    }
+    return undefined;
+  }
+
+  #resolveFraming(): HeadError | undefined {
+    const chunked = isChunked(this);
+    if (typeof chunked === 'object') return chunked;
+    const length = contentLengthOf(this);
+    if (typeof length === 'object') return length;
+    if (chunked && this.first(HeaderKind.contentLength) >= 0) {
+      return headError(
+        400,
+        'conflicting_framing',
+        'The request has both Content-Length and Transfer-Encoding.',
+      );
+    }
+    if (chunked && this.httpMinor === 0) {
+      return headError(400, 'conflicting_framing', 'An HTTP/1.0 request cannot have a Transfer-Encoding.');
+    }
+    this.contentLength = length;
+    this.framing = chunked ? BodyFraming.chunked : length >= 0 ? BodyFraming.contentLength : BodyFraming.none;
+    return undefined;
+  }
+
+  /** RFC 9110 section 10.1.1: an HTTP/1.0 expectation is ignored, an unknown one is refused. */
+  #resolveExpectation(): HeadError | undefined {
+    this.expectContinue = false;
+    const index = this.first(HeaderKind.expect);
+    if (index < 0 || this.httpMinor === 0) return undefined;
+    if (this.repeated(HeaderKind.expect) || this.value(index).toLowerCase() !== '100-continue') {
+      return headError(417, 'expectation_failed', 'The only expectation supported is 100-continue.');
+    }
+    this.expectContinue = this.framing !== BodyFraming.none && this.contentLength !== 0;
+    return undefined;
+  }
+}
+
+/** First position at or after `start` that is not visible ASCII, or is "#". */
+function endOfTarget(text: string, start: number): number {
+  let position = start;
+  for (;;) {
+    const code = text.charCodeAt(position);
+    if (!(code > SP && code < 0x7f) || code === 0x23) return position;
+    position++;
+  }
+}
+
+function requestLineError(text: string, position: number): HeadError {
+  const code = text.charCodeAt(position);
+  if (code === 0x23 || code > 0x7e || code === 0 || (code < SP && code !== 0x0d && code !== 0x0a)) {
+    return headError(400, 'bad_request_line', 'The request line holds a byte that must not stand in it.');
+  }
+  if (code === 0x0a || (code === 0x0d && text.charCodeAt(position + 1) !== 0x0a)) {
+    return lineEndError(text, position, badRequestLine.detail);
+  }
+  return badRequestLine;
+}
+
+function startsWithScheme(url: string, scheme: string): boolean {
+  return startsWithLowerCase(url, 0, scheme) && url.startsWith('://', scheme.length);
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}

@@ -1,0 +1,54 @@
+/**
+ * Which trailer fields may be passed on (RFC 9110 section 6.5.1): none that frames or routes a message, modifies
+ * the request, authenticates, or says how content is to be read. A recipient that merged such a field into the
+ * head would act on what no stage of the gateway has seen.
+ */
+import { TrailerSection } from './field-section.ts';
+import type { HeadError } from './head-error.ts';
+import { HeaderKind } from './header-kind.ts';
+
+/** Most fields in a trailer section. */
+export const TRAILERS_MAX = 64;
+
+const forbidden: ReadonlySet<string> = new Set([
+  'age',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-location',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expires',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'location',
+  'max-forwards',
+  'pragma',
+  'range',
+  'retry-after',
+  'set-cookie',
+  'vary',
+  'warning',
+  'www-authenticate',
+]);
+
+/**
+ * The forwardable ones of the trailer lines in `text` (each with its CRLF), as `Name: value` CRLF; undefined when
+ * none is left, an error when the section is malformed.
+ */
+export function forwardableTrailers(text: string): string | undefined | HeadError {
+  const section = new TrailerSection();
+  const error = section.parse(text, TRAILERS_MAX);
+  if (error !== undefined) return error;
+  let lines = '';
+  for (let index = 0; index < section.count; index++) {
+    if (section.kind(index) !== HeaderKind.ordinary) continue;
+    if (!forbidden.has(section.name(index).toLowerCase())) lines += section.line(index);
+  }
+  return lines === '' ? undefined : lines;
+}
