@@ -1,0 +1,334 @@
+/**
+ * One downstream connection (RFC 9112): finds heads in the stream of bytes, starts an exchange for each, one
+ * at a time, lends it the request's body and the way back, and goes on with the next. Owns the socket, the
+ * bytes that were received but not used, and the phase:
+ *
+ *   idle → head → exchange → idle …            keep-alive and pipelining
+ *                 exchange → discarding → idle a small unread body is read away
+ *   any → lingering → closed                   the answer is out; what still comes is read and dropped
+ *
+ * While an exchange is under way at most one chunk beyond its body is held; then reading pauses.
+ */
+import type { Socket } from 'node:net';
+import { latin1 } from '../kernel/bytes.ts';
+import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
+import type { HeadError } from '../http/head-error.ts';
+import { RequestHead } from '../http/request-head.ts';
+import type { ProxyContext } from './context.ts';
+import type { Expiring } from './deadlines.ts';
+import { Exchange } from './exchange.ts';
+import { handle } from './handle.ts';
+import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
+import { RequestBody, type BodySink } from './request-body.ts';
+
+type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'lingering' | 'closed';
+
+const EMPTY = Buffer.alloc(0);
+const HEAD_TIMED_OUT: HeadError = {
+  status: 408,
+  code: 'request_timeout',
+  detail: 'The request head did not arrive in time',
+};
+
+export class Connection implements Expiring, BodySink {
+  deadlineMs: number;
+  readonly context: ProxyContext;
+  readonly head = new RequestHead();
+  readonly body = new RequestBody();
+  /** Address of the peer, IPv4-mapped addresses in their IPv4 form. */
+  readonly peer: string;
+  readonly isTrustedPeer: boolean;
+  readonly isSecure: boolean;
+
+  readonly #socket: Socket;
+  readonly #onClosed: (connection: Connection) => void;
+  #phase: Phase = 'idle';
+  #exchange: Exchange | undefined;
+  #pending: Buffer = EMPTY;
+  #driving = false;
+  #paused = false;
+  /** The client has sent FIN: no further request will come. */
+  #halfClosed = false;
+  #lingerBytes = 0;
+
+  constructor(
+    socket: Socket,
+    peer: string,
+    isSecure: boolean,
+    context: ProxyContext,
+    onClosed: (connection: Connection) => void,
+  ) {
+    this.#socket = socket;
+    this.#onClosed = onClosed;
+    this.context = context;
+    this.peer = peer;
+    this.isTrustedPeer = context.isTrustedProxy(peer);
+    this.isSecure = isSecure;
+    this.deadlineMs = context.deadlines.nowMs + context.options.headTimeoutMs;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('drain', () => this.#onDrain());
+    socket.on('end', () => this.#onEnd());
+    socket.on('error', () => this.abort());
+    socket.on('close', () => this.#onClose());
+  }
+
+  get isIdle(): boolean {
+    return this.#phase === 'idle';
+  }
+
+  get halfClosed(): boolean {
+    return this.#halfClosed;
+  }
+
+  /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */
+  writeText(text: string): boolean {
+    return this.#socket.write(text, 'latin1');
+  }
+
+  writeBytes(bytes: Buffer): boolean {
+    return this.#socket.write(bytes);
+  }
+
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
+  get bodyPaused(): boolean {
+    return this.#paused;
+  }
+
+  get writableNeedDrain(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  /** The whole body, when its length is known, not above `bytesMax`, and all of it has come already. */
+  takeWholeBody(bytesMax: number): Buffer | undefined {
+    const length = this.body.remaining;
+    if (this.body.complete) return EMPTY;
+    if (this.body.isChunked || length > bytesMax || this.#pending.length < length) return undefined;
+    const whole = this.#pending.subarray(0, length);
+    this.#pending = this.#pending.subarray(length);
+    this.body.markTaken();
+    return whole;
+  }
+
+  /** From now on the body flows to the sink, first what has come already. */
+  startBody(sink: BodySink): void {
+    this.body.setSink(sink);
+    const pending = this.#pending;
+    this.#pending = EMPTY;
+    if (pending.length > 0) this.#feedBody(pending);
+    if (this.body.complete) return;
+    if (this.#halfClosed) this.abort();
+    else this.resumeBody();
+  }
+
+  pauseBody(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#socket.pause();
+  }
+
+  resumeBody(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#socket.resume();
+  }
+
+  /** Whether the connection can serve another request once this exchange is answered now. */
+  canPersist(): boolean {
+    if (!this.head.persistent || this.context.isDraining() || this.#halfClosed || this.body.failed)
+      return false;
+    if (this.body.complete) return true;
+    // Somebody who waits for 100 (Continue) may send the body or not: what follows would be ambiguous.
+    if (this.head.expectContinue || this.body.isChunked) return false;
+    return this.body.remaining <= DRAIN_BODY_BYTES_MAX;
+  }
+
+  /** The exchange's response has been written. */
+  endExchange(persist: boolean): void {
+    this.#exchange = undefined;
+    if (this.#phase === 'closed') return;
+    if (!persist) return this.#linger();
+    if (!this.body.complete) {
+      this.#phase = 'discarding';
+      this.deadlineMs = this.context.deadlines.nowMs + this.context.options.idleTimeoutMs;
+      this.startBody(this);
+      this.#drive();
+      return;
+    }
+    this.#becomeIdle();
+    this.#drive();
+  }
+
+  /** Ends the connection at once: the client sees a truncated response or a reset. */
+  abort(): void {
+    this.#socket.destroy();
+    this.#onClose();
+  }
+
+  /** Asks the connection to go away when it is at rest. */
+  closeIfIdle(): void {
+    if (this.#phase === 'idle') this.#linger();
+  }
+
+  onDeadline(): void {
+    if (this.#phase === 'exchange') this.#exchange?.onDeadline();
+    else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT);
+    else if (this.#phase === 'idle') this.#linger();
+    else this.abort();
+  }
+
+  onBodyData(): void {
+    this.deadlineMs = this.context.deadlines.nowMs + this.context.options.idleTimeoutMs;
+  }
+
+  onBodyEnd(): void {
+    if (this.#phase !== 'discarding') return;
+    this.#becomeIdle();
+  }
+
+  onBodyFailure(): void {
+    this.#linger();
+  }
+
+  #onData(chunk: Buffer): void {
+    switch (this.#phase) {
+      case 'idle':
+      case 'head':
+        this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+        return this.#drive();
+      case 'exchange':
+      case 'discarding':
+        if (this.body.hasSink && !this.body.complete) this.#feedBody(chunk);
+        else this.#hold(chunk);
+        // A discarded body may have ended within this chunk, with the next request behind it.
+        return this.#drive();
+      case 'lingering':
+        this.#lingerBytes += chunk.length;
+        if (this.#lingerBytes > LINGER_BYTES_MAX) this.abort();
+        return;
+      case 'closed':
+    }
+  }
+
+  #feedBody(chunk: Buffer): void {
+    const end = this.body.feed(chunk, 0, chunk.length);
+    if (end < chunk.length && !this.body.failed) this.#hold(chunk.subarray(end));
+  }
+
+  #hold(chunk: Buffer): void {
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    if (this.#phase === 'exchange') this.pauseBody();
+  }
+
+  /** Starts exchanges for as long as complete heads are there; not re-entered by exchanges that end at once. */
+  #drive(): void {
+    if (this.#driving) return;
+    this.#driving = true;
+    while ((this.#phase === 'idle' || this.#phase === 'head') && this.#pending.length > 0) {
+      if (this.#socket.writableNeedDrain) {
+        this.pauseBody();
+        break;
+      }
+      if (!this.#readHead()) break;
+    }
+    this.#driving = false;
+  }
+
+  /** False when more bytes are needed. */
+  #readHead(): boolean {
+    const { options, deadlines } = this.context;
+    const buffer = this.#pending;
+    if (this.#phase === 'idle') {
+      this.#phase = 'head';
+      this.deadlineMs = deadlines.nowMs + options.headTimeoutMs;
+    }
+    const from = skipEmptyLine(buffer, 0, buffer.length);
+    const end = findHeadEnd(buffer, from, buffer.length);
+    if ((end < 0 ? buffer.length : end) - from > options.headBytesMax) {
+      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.headBytesMax));
+      return false;
+    }
+    if (end < 0) {
+      const hopeless = incompleteHeadError(buffer, from, from, buffer.length);
+      if (hopeless !== undefined) this.#reject(hopeless);
+      else if (this.#paused) this.resumeBody();
+      return false;
+    }
+    const error = this.head.parse(latin1(buffer, from, end - 2), options);
+    this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
+    if (error !== undefined) this.#reject(error);
+    else this.#startExchange();
+    return true;
+  }
+
+  #startExchange(): void {
+    this.#phase = 'exchange';
+    this.body.begin(this.head);
+    this.deadlineMs = this.context.deadlines.nowMs + this.context.options.firstByteTimeoutMs;
+    const exchange = new Exchange(this);
+    this.#exchange = exchange;
+    handle(exchange);
+  }
+
+  /** Answers what could not be read as a request, and closes: where the next one would start is not known. */
+  #reject(error: HeadError): void {
+    this.#phase = 'exchange';
+    this.#pending = EMPTY;
+    this.body.abandon();
+    const exchange = new Exchange(this, false);
+    this.#exchange = exchange;
+    exchange.rejectHead(error);
+  }
+
+  #becomeIdle(): void {
+    const { options, deadlines } = this.context;
+    this.#phase = 'idle';
+    this.deadlineMs = deadlines.nowMs + options.keepaliveTimeoutMs;
+    if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
+    if (this.#paused) this.resumeBody();
+  }
+
+  #linger(): void {
+    if (this.#phase === 'lingering' || this.#phase === 'closed') return;
+    this.#phase = 'lingering';
+    this.#pending = EMPTY;
+    this.deadlineMs = this.context.deadlines.nowMs + LINGER_MS;
+    this.#socket.end();
+    if (this.#halfClosed) this.#socket.destroySoon();
+    else this.resumeBody();
+  }
+
+  #onDrain(): void {
+    if (this.#phase === 'exchange') this.#exchange?.onClientWritable();
+    else if (this.#phase === 'idle' || this.#phase === 'head') {
+      this.resumeBody();
+      this.#drive();
+    }
+  }
+
+  #onEnd(): void {
+    this.#halfClosed = true;
+    if (this.#phase === 'exchange') {
+      // Half a request can never be completed; a whole one is still owed its answer.
+      if (this.body.hasSink && !this.body.complete) this.abort();
+    } else if (this.#phase === 'lingering') this.#socket.destroySoon();
+    else this.#linger();
+  }
+
+  #onClose(): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closed';
+    this.#pending = EMPTY;
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.onClientGone();
+    this.#onClosed(this);
+  }
+}

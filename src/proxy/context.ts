@@ -1,0 +1,46 @@
+/**
+ * What every connection of a worker shares. Wired once per worker; nothing in it belongs to one exchange.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import type { CompiledPolicy } from '../policy/stage.ts';
+import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
+import type { Breaker } from './breaker.ts';
+import type { Deadlines } from './deadlines.ts';
+import type { Exchange } from './exchange.ts';
+import type { MatchResult } from './match.ts';
+import type { ProxyOptions } from './options.ts';
+import type { UpstreamPool } from './pool.ts';
+import type { UpstreamCause } from './upstream-connection.ts';
+
+export type Route = CompiledRoute<CompiledPolicy>;
+export type Revision = CompiledRevision<CompiledPolicy>;
+export type Version = CompiledVersion<CompiledPolicy>;
+
+/** What the proxy reports; every call is cheap and none may throw. */
+export interface ProxyObserver {
+  /** Once per exchange, when its last byte has been written or it was given up. */
+  exchangeEnded(exchange: Exchange): void;
+  upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void;
+  deprecatedVersionUsed(version: Version): void;
+  breakerOpened(revision: Revision, detail: string): void;
+  /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
+  internalError(error: unknown, requestId: string): void;
+}
+
+export interface ProxyContext {
+  readonly options: ProxyOptions;
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  readonly pool: UpstreamPool;
+  readonly observer: ProxyObserver;
+  /** The snapshot that an exchange starts with. */
+  snapshot(): Snapshot<CompiledPolicy>;
+  breakerOf(revisionId: string): Breaker | undefined;
+  isTrustedProxy(address: string): boolean;
+  nextRequestId(): string;
+  isDraining(): boolean;
+  /** Date of RFC 9110 section 5.6.7, at most a second old. */
+  httpDate(): string;
+  /** Reused by every match; its content is used up before the next request is looked at. */
+  readonly match: MatchResult<CompiledPolicy>;
+}

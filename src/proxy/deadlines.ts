@@ -1,0 +1,52 @@
+/**
+ * Deadlines of connections, swept by one timer per worker instead of one timer each: setting a deadline is one
+ * assignment. Also the coarse clock of the traffic path: `nowMs` is at most one sweep old.
+ */
+import type { Clock } from '../kernel/clock.ts';
+
+export const SWEEP_MS = 50;
+
+export interface Expiring {
+  /** On the scale of `Deadlines.nowMs`; Infinity for none. */
+  deadlineMs: number;
+  /** Called once the deadline has passed; must move the deadline or leave the set. */
+  onDeadline(): void;
+}
+
+export class Deadlines {
+  /** Monotonic milliseconds at the last sweep. */
+  nowMs: number;
+  readonly #clock: Clock;
+  readonly #members = new Set<Expiring>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.nowMs = clock.monotonicMs();
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  add(member: Expiring): void {
+    this.#members.add(member);
+  }
+
+  delete(member: Expiring): void {
+    this.#members.delete(member);
+  }
+
+  /** Calls everyone whose deadline has passed. Members may come and go meanwhile. */
+  sweep(): void {
+    this.nowMs = this.#clock.monotonicMs();
+    for (const member of this.#members) {
+      if (member.deadlineMs <= this.nowMs) member.onDeadline();
+    }
+  }
+}

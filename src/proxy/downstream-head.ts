@@ -1,0 +1,102 @@
+/**
+ * The response head that the client gets for a backend's response: re-serialised, without what was meant for
+ * the upstream hop, with the gateway's own fields in place of the backend's where both speak of the same thing
+ * (CORS, RateLimit, Deprecation, X-Request-Id).
+ */
+import { viaValue } from '../http/forwarded.ts';
+import { BodyFraming } from '../http/framing.ts';
+import { HeaderKind } from '../http/header-kind.ts';
+import type { ResponseHead } from '../http/response-head.ts';
+import { statusText } from '../http/status-text.ts';
+import type { Exchange } from './exchange.ts';
+import { connectionField, responseFields } from './respond.ts';
+
+/** How the body goes to the client. */
+export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
+
+/** RFC 9112 section 6.3 from the other side: chunked where the length is not known and the client can read it. */
+export function clientFraming(exchange: Exchange, head: ResponseHead): ClientFraming {
+  if (head.framing === BodyFraming.none) return 'none';
+  if (head.framing === BodyFraming.contentLength) return 'length';
+  return exchange.connection.head.httpMinor === 1 ? 'chunked' : 'until_close';
+}
+
+export function downstreamResponseHead(
+  exchange: Exchange,
+  head: ResponseHead,
+  framing: ClientFraming,
+  persist: boolean,
+): string {
+  const reason = head.reason === '' ? statusText(head.status) : head.reason;
+  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  return (
+    `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}` +
+    managedLines(exchange, head, framing) +
+    (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
+    `Via: ${viaValue(head.httpMinor, via)}\r\n${responseFields(exchange)}` +
+    `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`
+  );
+}
+
+/** An interim response (RFC 9110 section 15.2), for clients that know of them. */
+export function interimResponseHead(head: ResponseHead): string {
+  const reason = head.reason === '' ? statusText(head.status) : head.reason;
+  return `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}\r\n`;
+}
+
+function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFraming): string {
+  const { route, version, evaluation } = exchange;
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    switch (head.kind(index)) {
+      case HeaderKind.accessControl:
+      case HeaderKind.accessControlRequestMethod:
+      case HeaderKind.accessControlRequestHeaders:
+        if (route?.policy.cors === undefined) lines += head.line(index);
+        break;
+      case HeaderKind.rateLimit:
+        if (evaluation.limit === undefined) lines += head.line(index);
+        break;
+      case HeaderKind.deprecation:
+      case HeaderKind.sunset:
+        if (version?.status !== 'deprecated') lines += head.line(index);
+        break;
+      case HeaderKind.trailer:
+        if (framing === 'chunked') lines += head.line(index);
+        break;
+      case HeaderKind.origin:
+      case HeaderKind.date:
+      case HeaderKind.server:
+      case HeaderKind.expect:
+      case HeaderKind.host:
+      case HeaderKind.authorization:
+      case HeaderKind.traceparent:
+      case HeaderKind.tracestate:
+      case HeaderKind.forwarded:
+      case HeaderKind.forwardedOther:
+      case HeaderKind.realIp:
+      case HeaderKind.pathOverride:
+      case HeaderKind.underscoreAlias:
+        lines += head.line(index);
+        break;
+      default:
+    }
+  }
+  return lines;
+}
+
+function framingLine(head: ResponseHead, framing: ClientFraming): string {
+  switch (framing) {
+    case 'length':
+      return `Content-Length: ${head.contentLength}\r\n`;
+    case 'chunked':
+      return 'Transfer-Encoding: chunked\r\n';
+    case 'none':
+      // HEAD and 304 say how long the body would have been (RFC 9110 section 8.6).
+      return head.contentLength >= 0 && head.status !== 204
+        ? `Content-Length: ${head.contentLength}\r\n`
+        : '';
+    case 'until_close':
+      return '';
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * One request and its response: the facts that policy may look at, what was found out so far, and the two ways
+ * to answer from here (an error, or a response of the gateway's own). Lives from a parsed head until the last
+ * byte of the response is written or the client is gone; `end` runs exactly once.
+ */
+import { clientAddress } from '../http/forwarded.ts';
+import type { HeadError } from '../http/head-error.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import { newEvaluation } from '../policy/evaluate.ts';
+import type { Evaluation, RequestFacts } from '../policy/stage.ts';
+import type { Connection } from './connection.ts';
+import type { ProxyContext, Route, Version } from './context.ts';
+import type { Forwarding } from './forward.ts';
+import { gatewayResponse, problemBody, responseFields } from './respond.ts';
+
+/** Status in logs and metrics of an exchange whose client went away before it was answered. */
+export const CLIENT_GONE = 499;
+const REQUEST_ID_LENGTH_MAX = 128;
+
+export class Exchange implements RequestFacts {
+  readonly connection: Connection;
+  readonly context: ProxyContext;
+  readonly startedMs: number;
+  readonly nowMs: number;
+  readonly requestId: string;
+  readonly clientIp: string;
+  readonly evaluation: Evaluation = newEvaluation();
+
+  method = '';
+  /** Canonical, without the query. */
+  path = '';
+  hasEncodedSlash = false;
+  /** True when this is a preflight that the gateway answered itself. */
+  preflight = false;
+  /** With its `?`, or ''. */
+  query = '';
+  version: Version | undefined;
+  route: Route | undefined;
+  /** Where in `path` the part after the gateway path begins. */
+  restFrom = 0;
+  forwarding: Forwarding | undefined;
+
+  status = 0;
+  errorCode: ErrorCode | undefined;
+  responseStarted = false;
+  /** Body bytes written to the client, before framing. */
+  bytesOut = 0;
+  /** From handing the request to the backend to the head of its response; -1 without one. */
+  upstreamMs = -1;
+  durationMs = 0;
+  #ended = false;
+
+  constructor(connection: Connection, readable = true) {
+    const { context } = connection;
+    this.connection = connection;
+    this.context = context;
+    this.startedMs = context.clock.monotonicMs();
+    this.nowMs = context.clock.nowMs();
+    const { isTrustedPeer, head, peer } = connection;
+    const useHead = readable && isTrustedPeer;
+    this.clientIp = useHead
+      ? clientAddress(peer, head.combined('x-forwarded-for'), (ip) => context.isTrustedProxy(ip))
+      : peer;
+    this.requestId =
+      (useHead ? trustedRequestId(head.get('x-request-id')) : undefined) ?? context.nextRequestId();
+  }
+
+  header(lowerName: string): string | undefined {
+    return this.connection.head.get(lowerName);
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get bytesIn(): number {
+    return this.connection.body.bytes;
+  }
+
+  /** Refuses what could not be read as a request. */
+  rejectHead(error: HeadError): void {
+    this.respondProblem(codeOf(error), error.detail, '', false);
+  }
+
+  /**
+   * Answers with a problem document (RFC 9457); when a response has begun already, ends the connection instead.
+   * @param headerLines extra fields, each `Name: value` and CRLF
+   */
+  respondProblem(code: ErrorCode, detail: string, headerLines = '', mayPersist = true): void {
+    if (this.#ended) return;
+    this.errorCode = code;
+    if (this.responseStarted) return this.abort();
+    const { status, body } = problemBody(code, detail, this.path, this.requestId);
+    const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines}`;
+    this.#write(status, fields, body, mayPersist);
+  }
+
+  /** Answers with a response that has no body, such as the 204 of a preflight. */
+  respondEmpty(status: number, headerLines: string): void {
+    if (!this.#ended) this.#write(status, headerLines, '', true);
+  }
+
+  /** Called by the forwarding when the response is written to its end. */
+  end(persist: boolean): void {
+    if (this.#ended) return;
+    this.#finish();
+    this.connection.endExchange(persist);
+  }
+
+  /** Gives the exchange up where it stands: the client sees a truncated response. */
+  abort(): void {
+    if (this.#ended) return;
+    this.forwarding?.cancel();
+    this.#finish();
+    this.connection.abort();
+  }
+
+  onDeadline(): void {
+    if (this.forwarding !== undefined) this.forwarding.onDeadline();
+    // Only policy can be that slow without an upstream: a key set or a limit store that does not answer.
+    else this.respondProblem('internal_error', 'The policy of the route could not be evaluated in time');
+  }
+
+  onClientWritable(): void {
+    this.forwarding?.onClientWritable();
+  }
+
+  onClientGone(): void {
+    if (this.#ended) return;
+    this.forwarding?.cancel();
+    if (!this.responseStarted) this.status = CLIENT_GONE;
+    this.#finish();
+  }
+
+  #write(status: number, fields: string, body: string, mayPersist: boolean): void {
+    const { connection } = this;
+    this.forwarding?.cancel();
+    const persist = mayPersist && connection.canPersist();
+    this.status = status;
+    this.responseStarted = true;
+    const text = gatewayResponse(this, status, fields + responseFields(this), body, persist);
+    this.bytesOut = this.method === 'HEAD' ? 0 : body.length;
+    connection.writeText(text);
+    this.end(persist);
+  }
+
+  #finish(): void {
+    this.#ended = true;
+    this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
+    this.context.observer.exchangeEnded(this);
+  }
+}
+
+/** The parser's codes are finer than the public table; its detail keeps the difference. */
+export function codeOf(error: HeadError): ErrorCode {
+  switch (error.status) {
+    case 408:
+      return 'request_timeout';
+    case 413:
+      return 'body_too_large';
+    case 414:
+      return 'target_too_long';
+    case 417:
+      return 'expectation_failed';
+    case 431:
+      return 'header_too_large';
+    case 501:
+      return 'not_implemented';
+    case 505:
+      return 'http_version_not_supported';
+    default:
+      return 'bad_request';
+  }
+}
+
+/** Visible ASCII only: the id goes into logs, headers and error documents. */
+function trustedRequestId(value: string | undefined): string | undefined {
+  if (value === undefined || value === '' || value.length > REQUEST_ID_LENGTH_MAX) return undefined;
+  for (let index = 0; index < value.length; index++) {
+    const code = value.charCodeAt(index);
+    if (code < 0x21 || code > 0x7e || code === 0x22 || code === 0x5c) return undefined;
+  }
+  return value;
+}

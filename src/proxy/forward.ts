@@ -1,0 +1,325 @@
+/**
+ * Carries one exchange to its backend and back: takes or opens an upstream connection, sends the request,
+ * streams both bodies with back-pressure, tries again where retry.ts allows it, and turns every failure into
+ * one answer. Owns the phase of the upstream side and the exchange's deadline; header text is made in
+ * upstream-head.ts and downstream-head.ts.
+ *
+ *   connecting → sending → waiting → responding → done
+ *                (only a body that is still to come is `sending`)
+ */
+import { latin1 } from '../kernel/bytes.ts';
+import { chunkHeader } from '../http/chunked-decoder.ts';
+import type { HeadError } from '../http/head-error.ts';
+import type { ResponseHead } from '../http/response-head.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import type { Breaker } from './breaker.ts';
+import type { Route } from './context.ts';
+import {
+  clientFraming,
+  downstreamResponseHead,
+  interimResponseHead,
+  type ClientFraming,
+} from './downstream-head.ts';
+import { codeOf, type Exchange } from './exchange.ts';
+import { upstreamPath } from './match.ts';
+import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from './options.ts';
+import type { BodySink } from './request-body.ts';
+import { isIdempotent, mayRetry } from './retry.ts';
+import type {
+  UpstreamCause,
+  UpstreamClient,
+  UpstreamConnection,
+  UpstreamFailure,
+} from './upstream-connection.ts';
+import { upstreamRequestHead } from './upstream-head.ts';
+
+type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'done';
+
+/** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
+const REPLAYABLE_BYTES_MAX = 64 * 1024;
+
+const ANSWERS: Readonly<Record<UpstreamCause, ErrorCode>> = {
+  connect: 'upstream_connect_failed',
+  connect_timeout: 'upstream_connect_failed',
+  tls: 'upstream_connect_failed',
+  reset: 'upstream_reset',
+  bad_response: 'upstream_bad_response',
+  first_byte_timeout: 'upstream_timeout',
+  idle_timeout: 'upstream_timeout',
+};
+
+export class Forwarding implements UpstreamClient, BodySink {
+  readonly #exchange: Exchange;
+  readonly #route: Route;
+  readonly #breaker: Breaker | undefined;
+  readonly #path: string;
+  #upstream: UpstreamConnection | undefined;
+  #phase: Phase = 'connecting';
+  #attempt = 0;
+  /** undefined while the body has to be streamed. */
+  #wholeBody: Buffer | undefined;
+  #requestSent = false;
+  #sentAtMs = 0;
+  #framing: ClientFraming = 'none';
+  #persist = false;
+  #responseComplete = false;
+  /** Response text that waits for the end of the current read, so that head and small body leave as one write. */
+  #text = '';
+
+  constructor(exchange: Exchange, route: Route, breaker: Breaker | undefined) {
+    this.#exchange = exchange;
+    this.#route = route;
+    this.#breaker = breaker;
+    this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
+  }
+
+  start(): void {
+    this.#wholeBody = this.#exchange.connection.takeWholeBody(REPLAYABLE_BYTES_MAX);
+    this.#tryOnce(false);
+  }
+
+  /** Lets go of the upstream without a word to the client. */
+  cancel(): void {
+    this.#phase = 'done';
+    this.#upstream?.destroy();
+    this.#upstream = undefined;
+  }
+
+  onDeadline(): void {
+    const { connection } = this.#exchange;
+    switch (this.#phase) {
+      case 'connecting':
+        return this.#giveUp('connect_timeout', 'the backend did not accept the connection in time');
+      case 'sending':
+        if (connection.bodyPaused)
+          return this.#giveUp('idle_timeout', 'the backend stopped reading the request');
+        return this.#exchange.respondProblem(
+          'request_timeout',
+          'The request body did not arrive in time',
+          '',
+          false,
+        );
+      case 'waiting':
+        return this.#giveUp('first_byte_timeout', 'the backend did not begin its response in time');
+      case 'responding':
+        // A client that does not read is no fault of the backend.
+        if (connection.writableNeedDrain) return this.#exchange.abort();
+        return this.#giveUp('idle_timeout', 'the backend stopped in the middle of its response');
+      case 'done':
+    }
+  }
+
+  onClientWritable(): void {
+    this.#extendIdle();
+    this.#upstream?.resumeReading();
+  }
+
+  // The request's way out.
+
+  onUpstreamConnected(): void {
+    if (this.#phase === 'connecting') this.#send();
+  }
+
+  onBodyData(buffer: Buffer, from: number, to: number): void {
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    this.#extendIdle();
+    const bytes = buffer.subarray(from, to);
+    const { connection } = this.#exchange;
+    let writable: boolean;
+    if (connection.body.isChunked) {
+      upstream.cork();
+      upstream.writeText(chunkHeader(to - from));
+      upstream.writeBytes(bytes);
+      writable = upstream.writeText('\r\n');
+      upstream.uncork();
+    } else writable = upstream.writeBytes(bytes);
+    if (!writable && !connection.body.complete) connection.pauseBody();
+  }
+
+  onBodyEnd(trailers: string): void {
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    if (this.#exchange.connection.body.isChunked) upstream.writeText(`0\r\n${trailers}\r\n`);
+    this.#becomeSent();
+  }
+
+  onBodyFailure(error: HeadError): void {
+    this.#exchange.respondProblem(codeOf(error), error.detail, '', false);
+  }
+
+  onUpstreamWritable(): void {
+    const { connection } = this.#exchange;
+    if (this.#phase === 'done' || connection.body.complete) return;
+    this.#extendIdle();
+    connection.resumeBody();
+  }
+
+  // The response's way back.
+
+  onInterim(head: ResponseHead): void {
+    const { connection } = this.#exchange;
+    if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(head));
+  }
+
+  onResponseHead(head: ResponseHead): void {
+    const exchange = this.#exchange;
+    exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
+    exchange.status = head.status;
+    exchange.responseStarted = true;
+    this.#phase = 'responding';
+    this.#extendIdle();
+    if (head.status >= 500 && this.#route.revision.breaker.count_5xx)
+      this.#countFailure(`status ${head.status}`);
+    else this.#breaker?.onSuccess();
+    this.#framing = clientFraming(exchange, head);
+    this.#persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
+    this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
+  }
+
+  onResponseData(buffer: Buffer, from: number, to: number): void {
+    const exchange = this.#exchange;
+    const length = to - from;
+    exchange.bytesOut += length;
+    this.#extendIdle();
+    const chunked = this.#framing === 'chunked';
+    if (chunked) this.#text += chunkHeader(length);
+    if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1(buffer, from, to);
+    else {
+      const { connection } = exchange;
+      connection.cork();
+      this.#flush();
+      // The range belongs to the shared read buffer: what the socket keeps must be a copy.
+      connection.writeBytes(Buffer.from(buffer.subarray(from, to)));
+      connection.uncork();
+    }
+    if (chunked) this.#text += '\r\n';
+  }
+
+  onResponseEnd(trailers: string): void {
+    if (this.#framing === 'chunked') this.#text += `0\r\n${trailers}\r\n`;
+    this.#responseComplete = true;
+  }
+
+  onReadEnd(): void {
+    if (this.#phase === 'done') return;
+    if (this.#text !== '') this.#flush();
+    if (this.#responseComplete) this.#complete();
+    else if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
+  }
+
+  onUpstreamFailure(failure: UpstreamFailure): void {
+    const upstream = this.#upstream;
+    this.#upstream = undefined;
+    if (this.#phase === 'done') return;
+    const exchange = this.#exchange;
+    const again = mayRetry({
+      cause: failure.cause,
+      attempt: this.#attempt,
+      connected: upstream?.connected ?? false,
+      wasReused: (upstream?.uses ?? 0) > 0,
+      method: exchange.method,
+      replayable: this.#wholeBody !== undefined,
+    });
+    if (again && !exchange.responseStarted) return this.#tryOnce(true);
+    this.#fail(failure.cause, failure.detail);
+  }
+
+  #tryOnce(fresh: boolean): void {
+    const { context, method } = this.#exchange;
+    const { backend } = this.#route.revision;
+    const repeatable = this.#wholeBody !== undefined && isIdempotent(method);
+    this.#attempt += 1;
+    const pooled = fresh ? undefined : context.pool.take(backend, repeatable ? Infinity : FRESH_IDLE_MS);
+    const upstream = pooled ?? context.pool.open(backend);
+    this.#upstream = upstream;
+    upstream.acquire(this, method);
+    if (pooled !== undefined) return this.#send();
+    this.#phase = 'connecting';
+    this.#setDeadline(context.options.connectTimeoutMs);
+  }
+
+  #send(): void {
+    const exchange = this.#exchange;
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    const body = this.#wholeBody;
+    // Who has sent the body already does not wait for leave to send it.
+    const expectContinue = body === undefined && exchange.connection.head.expectContinue;
+    const head = upstreamRequestHead(exchange, this.#route, this.#path, expectContinue);
+    this.#sentAtMs = exchange.context.clock.monotonicMs();
+    if (body === undefined) {
+      upstream.writeText(head);
+      this.#phase = 'sending';
+      this.#extendIdle();
+      exchange.connection.startBody(this);
+      return;
+    }
+    if (body.length <= TEXT_BODY_BYTES_MAX)
+      upstream.writeText(body.length === 0 ? head : head + latin1(body, 0, body.length));
+    else {
+      upstream.cork();
+      upstream.writeText(head);
+      upstream.writeBytes(body);
+      upstream.uncork();
+    }
+    this.#becomeSent();
+  }
+
+  #becomeSent(): void {
+    this.#requestSent = true;
+    if (this.#phase === 'responding' || this.#phase === 'done') return;
+    this.#phase = 'waiting';
+    this.#setDeadline(this.#exchange.context.options.firstByteTimeoutMs);
+  }
+
+  #flush(): void {
+    const text = this.#text;
+    this.#text = '';
+    this.#exchange.connection.writeText(text);
+  }
+
+  #complete(): void {
+    const upstream = this.#upstream;
+    this.#phase = 'done';
+    this.#upstream = undefined;
+    if (upstream !== undefined) {
+      // A backend that answered before it had the whole request may read the rest as another one.
+      if (this.#requestSent) this.#exchange.context.pool.put(upstream);
+      else upstream.destroy();
+    }
+    this.#exchange.end(this.#persist);
+  }
+
+  /** The gateway's own decision to end the attempt. */
+  #giveUp(cause: UpstreamCause, detail: string): void {
+    this.#upstream?.destroy();
+    this.#upstream = undefined;
+    this.#fail(cause, detail);
+  }
+
+  #fail(cause: UpstreamCause, detail: string): void {
+    const exchange = this.#exchange;
+    this.#phase = 'done';
+    exchange.context.observer.upstreamFailed(cause, exchange, detail);
+    this.#countFailure(detail);
+    const { authority } = this.#route.revision.backend;
+    exchange.respondProblem(ANSWERS[cause], `Cannot get a response from ${authority}: ${detail}`);
+  }
+
+  #countFailure(detail: string): void {
+    const { revision } = this.#route;
+    const { context } = this.#exchange;
+    const opened = this.#breaker?.onFailure(revision.breaker, context.clock.nowMs()) ?? false;
+    if (opened) context.observer.breakerOpened(revision, detail);
+  }
+
+  #extendIdle(): void {
+    this.#setDeadline(this.#exchange.context.options.idleTimeoutMs);
+  }
+
+  #setDeadline(timeoutMs: number): void {
+    const { connection, context } = this.#exchange;
+    connection.deadlineMs = context.deadlines.nowMs + timeoutMs;
+  }
+}

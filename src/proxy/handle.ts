@@ -1,0 +1,135 @@
+/**
+ * The way of a request through the gateway, in order; docs/request-path.md explains each stage and its exits.
+ *
+ *   locate            canonical path, version, revision, endpoint     400 404 410 503
+ *   answerPreflight   CORS preflight, without credentials             204
+ *   evaluate          authentication, scopes, methods, rate limits    401 403 405 429
+ *   proceed           body size, breaker, then the upstream           413 503, and forward's 502 504
+ */
+import { canonicalPath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
+import { evaluate } from '../policy/evaluate.ts';
+import type { Denial } from '../policy/stage.ts';
+import type { Revision } from './context.ts';
+import type { Exchange } from './exchange.ts';
+import { Forwarding } from './forward.ts';
+import { matchRequest } from './match.ts';
+
+export function handle(exchange: Exchange): void {
+  try {
+    if (!locate(exchange)) return;
+    if (answerPreflight(exchange)) return;
+    if (!match(exchange, exchange.method)) return;
+    if (exchange.version?.status === 'deprecated') {
+      exchange.context.observer.deprecatedVersionUsed(exchange.version);
+    }
+    const verdict =
+      exchange.route === undefined
+        ? undefined
+        : evaluate(exchange.route.policy, exchange, exchange.evaluation);
+    if (verdict instanceof Promise) void proceedLater(exchange, verdict);
+    else proceed(exchange, verdict);
+  } catch (error) {
+    fail(exchange, error);
+  }
+}
+
+/** Reads the target (RFC 9112 section 3.2); from here on there is one path for matching and for forwarding. */
+function locate(exchange: Exchange): boolean {
+  const { head } = exchange.connection;
+  exchange.method = head.method;
+  if (head.target === '*') {
+    exchange.respondEmpty(204, '');
+    return false;
+  }
+  const end = pathEnd(head.target);
+  const path = canonicalPath(end === head.target.length ? head.target : head.target.slice(0, end));
+  if (typeof path === 'object') {
+    exchange.respondProblem('bad_path', path.detail);
+    return false;
+  }
+  exchange.path = path;
+  exchange.hasEncodedSlash = hasEncodedSlash(path);
+  exchange.query = end === head.target.length ? '' : head.target.slice(end);
+  return true;
+}
+
+/** Finds the route for a method; false when that was answered with an error. */
+function match(exchange: Exchange, method: string): boolean {
+  const { context } = exchange;
+  const result = context.match;
+  const isAvailable = (revision: Revision): boolean =>
+    context
+      .breakerOf(revision.id)
+      ?.isAvailable(revision.breaker, revision.healthCheckPath !== undefined, exchange.nowMs) ?? true;
+  matchRequest(context.snapshot(), exchange.path, exchange.hasEncodedSlash, method, isAvailable, result);
+  exchange.version = result.version;
+  exchange.route = result.route;
+  exchange.restFrom = result.restFrom;
+  // An open breaker is told only to callers that policy lets through.
+  if (result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined))
+    return true;
+  exchange.respondProblem(result.code, result.detail);
+  return false;
+}
+
+/** Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. */
+function answerPreflight(exchange: Exchange): boolean {
+  if (exchange.method !== 'OPTIONS') return false;
+  const origin = exchange.header('origin');
+  const requestMethod = exchange.header('access-control-request-method');
+  if (origin === undefined || requestMethod === undefined) return false;
+  if (!match(exchange, requestMethod)) return true;
+  const cors = exchange.route?.policy.cors;
+  if (cors === undefined) return false;
+  const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
+  const lines = cors.preflightLines(origin, requestMethod, requestHeaders);
+  exchange.preflight = true;
+  exchange.respondEmpty(204, lines);
+  return true;
+}
+
+async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefined>): Promise<void> {
+  try {
+    const denial = await verdict;
+    if (!exchange.ended) proceed(exchange, denial);
+  } catch (error) {
+    fail(exchange, error);
+  }
+}
+
+function proceed(exchange: Exchange, denial: Denial | undefined): void {
+  if (denial !== undefined) return exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
+  const { connection, context, route } = exchange;
+  if (route === undefined) return;
+  const bytesMax = smallerLimit(context.options.bodyBytesMax, route.policy.maxBodyBytes);
+  if (bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax) {
+    return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
+  }
+  connection.body.bytesMax = bytesMax;
+  const { revision } = route;
+  const breaker = context.breakerOf(revision.id);
+  if (
+    breaker !== undefined &&
+    !breaker.admit(revision.breaker, revision.healthCheckPath !== undefined, exchange.nowMs)
+  ) {
+    const seconds = breaker.retryAfterSecs(revision.breaker, exchange.nowMs);
+    return exchange.respondProblem(
+      'circuit_open',
+      `Revision ${revision.label} is failing`,
+      `Retry-After: ${seconds}\r\n`,
+    );
+  }
+  exchange.forwarding = new Forwarding(exchange, route, breaker);
+  exchange.forwarding.start();
+}
+
+/** 0 is no limit. */
+function smallerLimit(a: number, b: number): number {
+  if (a === 0) return b;
+  return b === 0 ? a : Math.min(a, b);
+}
+
+function fail(exchange: Exchange, error: unknown): void {
+  exchange.context.observer.internalError(error, exchange.requestId);
+  exchange.respondProblem('internal_error', 'The request could not be handled', '', false);
+}

@@ -1,0 +1,110 @@
+/**
+ * The traffic port of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in good
+ * order when asked to drain. Several workers, and for a hand-over several processes, share the port through
+ * SO_REUSEPORT. Knows nothing of HTTP.
+ */
+import * as net from 'node:net';
+import * as tls from 'node:tls';
+import { normaliseAddress } from '../http/address.ts';
+import { Connection } from './connection.ts';
+import type { ProxyContext } from './context.ts';
+
+export interface ListenerTls {
+  /** PEM. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly tls: ListenerTls | undefined;
+}
+
+/** Pending connections that the kernel queues for one worker. */
+const BACKLOG = 4096;
+/** Keep-alive connections at rest get this long to send one more request, which is answered with a close. */
+const DRAIN_IDLE_MS = 500;
+const DRAIN_POLL_MS = 25;
+
+export class Listener {
+  readonly #context: ProxyContext;
+  readonly #options: ListenerOptions;
+  readonly #server: net.Server;
+  readonly #connections = new Set<Connection>();
+  readonly #forget = (connection: Connection): void => {
+    this.#connections.delete(connection);
+    this.#context.deadlines.delete(connection);
+  };
+
+  constructor(context: ProxyContext, options: ListenerOptions) {
+    this.#context = context;
+    this.#options = options;
+    const accept = (socket: net.Socket): void => this.#accept(socket);
+    if (options.tls === undefined) this.#server = net.createServer({ allowHalfOpen: true }, accept);
+    else {
+      this.#server = tls.createServer(
+        {
+          cert: options.tls.cert,
+          key: options.tls.key,
+          ALPNProtocols: ['http/1.1'],
+          minVersion: 'TLSv1.2',
+          handshakeTimeout: context.options.headTimeoutMs,
+          allowHalfOpen: true,
+        } as tls.TlsOptions,
+        accept,
+      );
+      // A failed handshake concerns its client only; the socket is gone already.
+      this.#server.on('tlsClientError', () => undefined);
+    }
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  /** Resolves with the port once connections are accepted; rejects with the system's error (EADDRINUSE, EACCES …). */
+  async listen(): Promise<number> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port, reusePort: true, backlog: BACKLOG }, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+    // Errors of accepting (descriptors used up, for one) pass; the listener stays.
+    this.#server.on('error', (error) => this.#context.observer.internalError(error, ''));
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : port;
+  }
+
+  /**
+   * Stops accepting and lets what runs come to its end; from now on responses carry `Connection: close`.
+   * Resolves when the last connection is gone, or when `timeoutMs` has passed and the rest were cut.
+   */
+  async drain(timeoutMs: number): Promise<void> {
+    this.#server.close();
+    const { clock } = this.#context;
+    const startedMs = clock.monotonicMs();
+    while (this.#connections.size > 0) {
+      const elapsedMs = clock.monotonicMs() - startedMs;
+      if (elapsedMs >= timeoutMs) break;
+      if (elapsedMs >= DRAIN_IDLE_MS) for (const connection of this.#connections) connection.closeIfIdle();
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    }
+    for (const connection of this.#connections) connection.abort();
+  }
+
+  #accept(socket: net.Socket): void {
+    const address = socket.remoteAddress;
+    // Gone before it was looked at.
+    if (address === undefined) return void socket.destroy();
+    const peer = normaliseAddress(address) ?? address;
+    const isSecure = this.#options.tls !== undefined;
+    const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
+    this.#connections.add(connection);
+    this.#context.deadlines.add(connection);
+  }
+}

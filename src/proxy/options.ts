@@ -1,0 +1,47 @@
+/**
+ * The named limits and time-outs of the traffic path, as plain numbers. settings.ts owns their defaults and
+ * ranges; this type is all that proxy/ knows of them. 0 means unlimited only where it says so.
+ */
+export interface ProxyOptions {
+  /** Request and status line, header fields and empty line together, bytes (431). */
+  readonly headBytesMax: number;
+  /** Header fields of a request (431). */
+  readonly headersMax: number;
+  /** Request target, bytes (414). */
+  readonly targetBytesMax: number;
+  /** Request body, bytes; 0 is unlimited (413). */
+  readonly bodyBytesMax: number;
+  /** From the first byte of a head (or the connection's start) to its end, absolute (408). */
+  readonly headTimeoutMs: number;
+  /** Idle time of a keep-alive connection between exchanges. */
+  readonly keepaliveTimeoutMs: number;
+  /** TCP and TLS handshake with the upstream (502). */
+  readonly connectTimeoutMs: number;
+  /** From the request's last byte to the response's first (504). */
+  readonly firstByteTimeoutMs: number;
+  /** Between two bytes of a body, either direction. */
+  readonly idleTimeoutMs: number;
+  /** How long running exchanges may take after the stop was asked for. */
+  readonly drainTimeoutMs: number;
+  /** Idle upstream connections kept per backend and worker. */
+  readonly upstreamIdleMax: number;
+  /** How long an idle upstream connection is kept. */
+  readonly upstreamIdleTimeoutMs: number;
+}
+
+/** A body that is left unread is drained up to this size to keep the connection; a larger one costs it. */
+export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
+/** After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer. */
+export const LINGER_MS = 2_000;
+/** …and at most this much of it. */
+export const LINGER_BYTES_MAX = 1024 * 1024;
+/** Interim (1xx) responses of one exchange before the upstream is taken for broken. */
+export const INTERIM_RESPONSES_MAX = 16;
+/** Head of an upstream's response, bytes. */
+export const RESPONSE_HEAD_BYTES_MAX = 64 * 1024;
+/** Header fields of an upstream's response. */
+export const RESPONSE_HEADERS_MAX = 200;
+/** Body pieces up to this size travel as text together with the head, larger ones as bytes of their own. */
+export const TEXT_BODY_BYTES_MAX = 8 * 1024;
+/** A request that must not be sent twice takes a pooled connection only when it was used this recently. */
+export const FRESH_IDLE_MS = 1_000;

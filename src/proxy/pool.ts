@@ -1,0 +1,83 @@
+/**
+ * Idle upstream connections of one worker, a stack per backend: the one used last is taken first, so that the
+ * rest can age out. Owns them only while they are idle. Connections that the peer closes, or says anything on,
+ * leave at once. There is no queue: a request without an idle connection opens one.
+ */
+import type { CompiledBackend } from '../snapshot/types.ts';
+import type { Deadlines } from './deadlines.ts';
+import { UpstreamConnection } from './upstream-connection.ts';
+
+export interface PoolOptions {
+  /** Idle connections kept per backend. */
+  readonly idleMax: number;
+  readonly idleTimeoutMs: number;
+}
+
+export class UpstreamPool {
+  readonly #deadlines: Deadlines;
+  readonly #options: PoolOptions;
+  readonly #idle = new Map<string, UpstreamConnection[]>();
+  readonly #onLost = (connection: UpstreamConnection): void => this.#remove(connection);
+
+  constructor(deadlines: Deadlines, options: PoolOptions) {
+    this.#deadlines = deadlines;
+    this.#options = options;
+  }
+
+  /**
+   * An idle connection to the backend, or undefined.
+   * @param idleMsMax how long it may have been idle
+   */
+  take(backend: CompiledBackend, idleMsMax: number): UpstreamConnection | undefined {
+    const stack = this.#idle.get(backend.poolKey);
+    const connection = stack?.at(-1);
+    if (stack === undefined || connection === undefined) return undefined;
+    if (this.#deadlines.nowMs - connection.idleSinceMs > idleMsMax) return undefined;
+    stack.pop();
+    this.#deadlines.delete(connection);
+    return connection;
+  }
+
+  open(backend: CompiledBackend): UpstreamConnection {
+    return new UpstreamConnection(backend, this.#deadlines);
+  }
+
+  /** Keeps the connection for later, or closes it when it cannot or need not be kept. */
+  put(connection: UpstreamConnection): void {
+    let stack = this.#idle.get(connection.poolKey);
+    if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
+    if (!connection.reusable || stack.length >= this.#options.idleMax) {
+      connection.destroy();
+      return;
+    }
+    connection.release(this.#onLost);
+    connection.deadlineMs = this.#deadlines.nowMs + this.#options.idleTimeoutMs;
+    this.#deadlines.add(connection);
+    stack.push(connection);
+  }
+
+  get idleCount(): number {
+    let count = 0;
+    for (const stack of this.#idle.values()) count += stack.length;
+    return count;
+  }
+
+  close(): void {
+    for (const stack of this.#idle.values()) {
+      for (const connection of stack) {
+        this.#deadlines.delete(connection);
+        connection.destroy();
+      }
+    }
+    this.#idle.clear();
+  }
+
+  #remove(connection: UpstreamConnection): void {
+    this.#deadlines.delete(connection);
+    const stack = this.#idle.get(connection.poolKey);
+    const index = stack?.indexOf(connection) ?? -1;
+    if (stack === undefined || index < 0) return;
+    stack.splice(index, 1);
+    if (stack.length === 0) this.#idle.delete(connection.poolKey);
+  }
+}

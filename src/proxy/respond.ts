@@ -1,0 +1,63 @@
+/**
+ * Serialises the responses that the gateway makes itself, and the fields that it adds to every response,
+ * whoever made it: request id, CORS, RateLimit, Deprecation and Sunset. Text is latin1 and ASCII in fact.
+ */
+import { problemDocument, type ErrorCode } from '../model/errors.ts';
+import { deprecationField, sunsetField } from '../http/deprecation.ts';
+import { statusText } from '../http/status-text.ts';
+import { limitHeaderLines } from '../policy/rate-limit.ts';
+import type { Exchange } from './exchange.ts';
+
+/** The problem document as ASCII text, so that its length in characters is its length in bytes. */
+export function problemBody(
+  code: ErrorCode,
+  detail: string,
+  path: string,
+  requestId: string,
+): { readonly status: number; readonly body: string } {
+  const document = problemDocument(code, detail, path, requestId);
+  return { status: document.status, body: asciiJson(document) };
+}
+
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escapeCharacter);
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** Fields of the gateway's own that go on every response of the exchange; each line ends in CRLF. */
+export function responseFields(exchange: Exchange): string {
+  const { route, version, evaluation } = exchange;
+  let fields = `X-Request-Id: ${exchange.requestId}\r\n`;
+  if (route === undefined) return fields;
+  if (route.policy.cors !== undefined && !exchange.preflight)
+    fields += route.policy.cors.responseLines(exchange.header('origin'));
+  if (evaluation.limit !== undefined) fields += limitHeaderLines(evaluation);
+  if (version !== undefined && version.status === 'deprecated') {
+    if (version.deprecatedAtSecs !== undefined) fields += deprecationField(version.deprecatedAtSecs);
+    if (version.sunsetAtSecs !== undefined) fields += sunsetField(version.sunsetAtSecs);
+  }
+  return fields;
+}
+
+/** A whole response with its body; none is written for HEAD (RFC 9110 section 9.3.2), only its length. */
+export function gatewayResponse(
+  exchange: Exchange,
+  status: number,
+  fields: string,
+  body: string,
+  persist: boolean,
+): string {
+  const length = status === 204 || status === 304 ? '' : `Content-Length: ${body.length}\r\n`;
+  const head = `HTTP/1.1 ${status} ${statusText(status)}\r\nDate: ${exchange.context.httpDate()}\r\n`;
+  const end = `${connectionField(exchange, persist)}\r\n`;
+  return head + fields + length + end + (exchange.method === 'HEAD' ? '' : body);
+}
+
+/** RFC 9112 section 9.6, and for HTTP/1.0 clients that asked to keep the connection, the answer they wait for. */
+export function connectionField(exchange: Exchange, persist: boolean): string {
+  if (!persist) return 'Connection: close\r\n';
+  return exchange.connection.head.httpMinor === 0 ? 'Connection: keep-alive\r\n' : '';
+}

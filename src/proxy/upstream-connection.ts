@@ -1,0 +1,323 @@
+/**
+ * One connection to a backend: opens it, writes what it is given, reads responses (RFC 9112) and hands them to
+ * the exchange that uses it, piece by piece and without keeping them. Owns the socket, the parse state and
+ * whether the connection may be used again. All sockets of a worker read into one shared buffer: whoever gets
+ * a range of it must use or copy it before returning. Decides nothing about retries, headers or clients.
+ */
+import * as net from 'node:net';
+import * as tls from 'node:tls';
+import { latin1 } from '../kernel/bytes.ts';
+import { ChunkedDecoder } from '../http/chunked-decoder.ts';
+import { BodyFraming } from '../http/framing.ts';
+import { findHeadEnd } from '../http/head-end.ts';
+import { ResponseHead } from '../http/response-head.ts';
+import type { CompiledBackend } from '../snapshot/types.ts';
+import type { Deadlines, Expiring } from './deadlines.ts';
+import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from './options.ts';
+
+/** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
+export type UpstreamCause =
+  | 'connect'
+  | 'connect_timeout'
+  | 'tls'
+  | 'reset'
+  | 'bad_response'
+  | 'first_byte_timeout'
+  | 'idle_timeout';
+
+export interface UpstreamFailure {
+  readonly cause: UpstreamCause;
+  readonly detail: string;
+}
+
+/** The side that uses the connection. Every call comes from a socket event, never from within `send`. */
+export interface UpstreamClient {
+  onUpstreamConnected(): void;
+  /** 1xx. */
+  onInterim(head: ResponseHead): void;
+  onResponseHead(head: ResponseHead): void;
+  /** The range is valid only during the call. */
+  onResponseData(buffer: Buffer, from: number, to: number): void;
+  /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
+  onResponseEnd(trailers: string): void;
+  /** All that one read has brought was handed over; only now is it known whether the connection can be reused. */
+  onReadEnd(): void;
+  onUpstreamWritable(): void;
+  onUpstreamFailure(failure: UpstreamFailure): void;
+}
+
+const READ_BUFFER_BYTES = 64 * 1024;
+const sharedReadBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
+const EMPTY = Buffer.alloc(0);
+
+type ReadState = 'unused' | 'head' | 'body' | 'ended' | 'closed';
+
+export class UpstreamConnection implements Expiring {
+  readonly poolKey: string;
+  /** Set while the connection is idle in the pool. */
+  deadlineMs = Infinity;
+  /** Coarse monotonic time of the last release into the pool. */
+  idleSinceMs = 0;
+  /** Exchanges that were finished on it. */
+  uses = 0;
+
+  readonly #socket: net.Socket;
+  readonly #head = new ResponseHead();
+  readonly #decoder = new ChunkedDecoder();
+  readonly #deadlines: Deadlines;
+  #client: UpstreamClient | undefined;
+  #state: ReadState = 'unused';
+  #connected = false;
+  #requestMethod = '';
+  #partial: Buffer = EMPTY;
+  #interimCount = 0;
+  #bodyRemaining = 0;
+  #reusable = false;
+  #paused = false;
+  #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
+  readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
+
+  constructor(backend: CompiledBackend, deadlines: Deadlines) {
+    this.poolKey = backend.poolKey;
+    this.#deadlines = deadlines;
+    this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
+    const onread = {
+      buffer: sharedReadBuffer,
+      callback: (length: number): boolean => {
+        this.#onRead(length);
+        return true;
+      },
+    };
+    this.#socket = backend.scheme === 'https' ? connectTls(backend, onread) : connectTcp(backend, onread);
+    this.#socket.setNoDelay(true);
+    this.#socket.once(backend.scheme === 'https' ? 'secureConnect' : 'connect', () => this.#onConnect());
+    this.#socket.on('drain', () => this.#client?.onUpstreamWritable());
+    this.#socket.on('end', () => this.#onEnd());
+    this.#socket.on('error', (error: Error) => this.#onError(error));
+    this.#socket.on('close', () => this.#fail('reset', 'the backend closed the connection'));
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** True once the response is complete and nothing forbids another request on this connection. */
+  get reusable(): boolean {
+    return this.#reusable && this.#state === 'ended' && !this.#socket.destroyed;
+  }
+
+  /** Takes the connection for one exchange; responses are read in the light of the request's method. */
+  acquire(client: UpstreamClient, requestMethod: string): void {
+    this.#client = client;
+    this.#requestMethod = requestMethod;
+    this.#state = 'head';
+    this.#interimCount = 0;
+    this.#partial = EMPTY;
+    this.#reusable = false;
+    this.#onIdleLost = undefined;
+    this.deadlineMs = Infinity;
+  }
+
+  /** Gives it back as idle; `onLost` is called when it dies or the peer says anything while it is idle. */
+  release(onLost: (connection: UpstreamConnection) => void): void {
+    this.#client = undefined;
+    this.#state = 'unused';
+    this.uses += 1;
+    this.idleSinceMs = this.#deadlines.nowMs;
+    this.#onIdleLost = onLost;
+    // A pause for back-pressure must not outlive its exchange.
+    if (this.#paused) this.resumeReading();
+  }
+
+  onDeadline(): void {
+    this.#lose();
+  }
+
+  /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
+  writeText(text: string): boolean {
+    return this.#socket.write(text, 'latin1');
+  }
+
+  writeBytes(bytes: Buffer): boolean {
+    return this.#socket.write(bytes);
+  }
+
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
+  pauseReading(): void {
+    this.#paused = true;
+    this.#socket.pause();
+  }
+
+  resumeReading(): void {
+    this.#paused = false;
+    this.#socket.resume();
+  }
+
+  /** Ends it at once, without telling the client of it. */
+  destroy(): void {
+    this.#client = undefined;
+    this.#state = 'closed';
+    this.#socket.destroy();
+  }
+
+  #onConnect(): void {
+    this.#connected = true;
+    this.#client?.onUpstreamConnected();
+  }
+
+  #onRead(length: number): void {
+    if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
+    const client = this.#client;
+    let buffer: Buffer = sharedReadBuffer;
+    let to = length;
+    if (this.#partial.length > 0) {
+      buffer = Buffer.concat([this.#partial, sharedReadBuffer.subarray(0, length)]);
+      to = buffer.length;
+      this.#partial = EMPTY;
+    }
+    let from = 0;
+    while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
+    if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
+    // Bytes after the response belong to no request: the connection cannot be trusted any more.
+    if (from < to && this.#state === 'ended') this.#reusable = false;
+    client?.onReadEnd();
+  }
+
+  /** Returns where to go on; `to` when more is needed. */
+  #readHead(buffer: Buffer, from: number, to: number): number {
+    const end = findHeadEnd(buffer, from, to);
+    if (end < 0 || end - from > RESPONSE_HEAD_BYTES_MAX) {
+      if (to - from > RESPONSE_HEAD_BYTES_MAX) this.#fail('bad_response', 'the response head is too large');
+      else this.#partial = Buffer.from(buffer.subarray(from, to));
+      return to;
+    }
+    const head = this.#head;
+    const error = head.parse(latin1(buffer, from, end - 2), this.#requestMethod, RESPONSE_LIMITS);
+    if (error !== undefined) {
+      this.#fail('bad_response', error.detail);
+      return to;
+    }
+    if (head.status < 200) return this.#readInterim(head, end, to);
+    this.#state = 'body';
+    this.#reusable = head.persistent && head.framing !== BodyFraming.untilClose;
+    this.#bodyRemaining = head.contentLength;
+    if (head.framing === BodyFraming.chunked) this.#decoder.reset();
+    this.#client?.onResponseHead(head);
+    const isEmpty =
+      head.framing === BodyFraming.none ||
+      (head.framing === BodyFraming.contentLength && head.contentLength === 0);
+    if (isEmpty && this.#state === 'body') this.#end('');
+    return end;
+  }
+
+  #readInterim(head: ResponseHead, end: number, to: number): number {
+    this.#interimCount += 1;
+    if (head.status === 101) this.#fail('bad_response', 'the backend switched protocols without being asked');
+    else if (this.#interimCount > INTERIM_RESPONSES_MAX) {
+      this.#fail('bad_response', `more than ${INTERIM_RESPONSES_MAX} interim responses`);
+    } else {
+      this.#client?.onInterim(head);
+      return end;
+    }
+    return to;
+  }
+
+  #readBody(buffer: Buffer, from: number, to: number): number {
+    if (this.#head.framing === BodyFraming.chunked) return this.#readChunked(buffer, from, to);
+    if (this.#head.framing === BodyFraming.untilClose) {
+      this.#client?.onResponseData(buffer, from, to);
+      return to;
+    }
+    const end = Math.min(to, from + this.#bodyRemaining);
+    this.#bodyRemaining -= end - from;
+    this.#client?.onResponseData(buffer, from, end);
+    if (this.#bodyRemaining === 0 && this.#state === 'body') this.#end('');
+    return end;
+  }
+
+  #readChunked(buffer: Buffer, from: number, to: number): number {
+    const decoder = this.#decoder;
+    const end = decoder.write(buffer, from, to, this.#onChunk);
+    if (decoder.error !== undefined) {
+      this.#fail('bad_response', decoder.error.detail);
+      return to;
+    }
+    if (decoder.done && this.#state === 'body') this.#end(decoder.trailers ?? '');
+    return end;
+  }
+
+  #end(trailers: string): void {
+    this.#state = 'ended';
+    this.#client?.onResponseEnd(trailers);
+  }
+
+  #onEnd(): void {
+    if (this.#state === 'body' && this.#head.framing === BodyFraming.untilClose) {
+      const client = this.#client;
+      this.#end('');
+      client?.onReadEnd();
+    } else if (this.#state === 'unused') this.#lose();
+    else if (this.#state === 'ended') this.#reusable = false;
+    else this.#fail('reset', 'the backend closed the connection before its response was complete');
+  }
+
+  #onError(error: Error): void {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (this.#connected) return this.#fail('reset', `the connection failed (${code || error.message})`);
+    const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
+    this.#fail(isTcp ? 'connect' : 'tls', `cannot connect (${code || error.message})`);
+  }
+
+  #fail(cause: UpstreamCause, detail: string): void {
+    if (this.#state === 'closed') return;
+    if (this.#state === 'unused') return this.#lose();
+    const client = this.#client;
+    const wasEnded = this.#state === 'ended';
+    this.destroy();
+    this.#reusable = false;
+    if (!wasEnded)
+      client?.onUpstreamFailure({ cause: this.#connected ? cause : connectCause(cause), detail });
+  }
+
+  #lose(): void {
+    const onLost = this.#onIdleLost;
+    this.#onIdleLost = undefined;
+    this.destroy();
+    onLost?.(this);
+  }
+}
+
+/** Before the connection stands, everything that goes wrong is a failure to connect. */
+function connectCause(cause: UpstreamCause): UpstreamCause {
+  return cause === 'reset' ? 'connect' : cause;
+}
+
+type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
+
+function connectTcp(backend: CompiledBackend, onread: OnRead): net.Socket {
+  return net.connect({ host: backend.host, port: backend.port, onread });
+}
+
+function connectTls(backend: CompiledBackend, onread: OnRead): net.Socket {
+  const settings = backend.tls;
+  const serverName = settings?.server_name ?? backend.host;
+  return tls.connect({
+    host: backend.host,
+    port: backend.port,
+    // RFC 6066 section 3: no literal addresses in SNI. The certificate is still checked against the address.
+    ...(net.isIP(serverName) === 0 ? { servername: serverName } : {}),
+    ...(settings?.ca === undefined ? {} : { ca: settings.ca }),
+    rejectUnauthorized: settings?.verify ?? true,
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+    onread,
+  } as tls.ConnectionOptions);
+}

@@ -1,0 +1,110 @@
+/**
+ * The request head that the backend gets: re-serialised from parsed fields, never copied through, with what is
+ * meant for this hop dropped (RFC 9110 section 7.6.1) and what the gateway vouches for put in place (design
+ * section 2 "Client IP"). Trust decides: what an untrusted client says about where a request comes from is
+ * replaced, what a trusted proxy says is continued.
+ */
+import { randomHex } from '../kernel/ids.ts';
+import { BodyFraming } from '../http/framing.ts';
+import { HeaderKind } from '../http/header-kind.ts';
+import { forwardedForValue, viaValue } from '../http/forwarded.ts';
+import { isValidTraceparent, makeTraceparent } from '../http/trace-context.ts';
+import type { RequestHead } from '../http/request-head.ts';
+import type { Route } from './context.ts';
+import type { Exchange } from './exchange.ts';
+
+/**
+ * @param path the upstream's, without the query
+ * @param expectContinue whether the client's expectation is passed on, since its body is still to come
+ */
+export function upstreamRequestHead(
+  exchange: Exchange,
+  route: Route,
+  path: string,
+  expectContinue: boolean,
+): string {
+  const { head } = exchange.connection;
+  const { revision } = route;
+  const host = revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
+  return (
+    `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n` +
+    head.ordinaryLines() +
+    managedLines(exchange, head) +
+    forwardingLines(exchange, head) +
+    exchange.evaluation.caller.upstreamHeaderLines +
+    framingLines(head) +
+    (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n')
+  );
+}
+
+/** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
+function managedLines(exchange: Exchange, head: RequestHead): string {
+  const trusted = exchange.connection.isTrustedPeer;
+  const keepAuthorization = !exchange.evaluation.dropAuthorization;
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    switch (head.kind(index)) {
+      case HeaderKind.authorization:
+        if (keepAuthorization) lines += head.line(index);
+        break;
+      case HeaderKind.forwarded:
+      case HeaderKind.forwardedOther:
+      case HeaderKind.realIp:
+        if (trusted) lines += head.line(index);
+        break;
+      case HeaderKind.trailer:
+        if (head.framing === BodyFraming.chunked) lines += head.line(index);
+        break;
+      case HeaderKind.hopByHop:
+        if (isTrailersRequest(head, index)) lines += 'TE: trailers\r\nConnection: TE\r\n';
+        break;
+      case HeaderKind.origin:
+      case HeaderKind.accessControlRequestMethod:
+      case HeaderKind.accessControlRequestHeaders:
+      case HeaderKind.accessControl:
+      case HeaderKind.deprecation:
+      case HeaderKind.sunset:
+      case HeaderKind.rateLimit:
+      case HeaderKind.date:
+      case HeaderKind.server:
+        lines += head.line(index);
+        break;
+      default:
+    }
+  }
+  return lines;
+}
+
+function isTrailersRequest(head: RequestHead, index: number): boolean {
+  return head.name(index).length === 2 && head.value(index).toLowerCase() === 'trailers';
+}
+
+/** Who sent this, through whom, and under which trace. */
+function forwardingLines(exchange: Exchange, head: RequestHead): string {
+  const { peer, isTrustedPeer, isSecure } = exchange.connection;
+  const ownProto = isSecure ? 'https' : 'http';
+  const forwardedFor = forwardedForValue(peer, isTrustedPeer ? head.combined('x-forwarded-for') : undefined, isTrustedPeer);
+  const proto = (isTrustedPeer ? head.valueOf(HeaderKind.forwardedProto) : undefined) ?? ownProto;
+  const host = (isTrustedPeer ? head.valueOf(HeaderKind.forwardedHost) : undefined) ?? head.host;
+  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  return (
+    `X-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${proto}\r\n` +
+    (host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`) +
+    `X-Request-Id: ${exchange.requestId}\r\nVia: ${viaValue(head.httpMinor, via)}\r\n${traceLines(head)}`
+  );
+}
+
+/** W3C Trace Context: a valid traceparent is passed on with its tracestate; anything else starts a new trace. */
+function traceLines(head: RequestHead): string {
+  const given = head.valueOf(HeaderKind.traceparent);
+  if (given === undefined || head.repeated(HeaderKind.traceparent) || !isValidTraceparent(given)) {
+    return `traceparent: ${makeTraceparent(randomHex(16), randomHex(8))}\r\n`;
+  }
+  const state = head.first(HeaderKind.tracestate) < 0 ? undefined : head.combined('tracestate');
+  return `traceparent: ${given}\r\n${state === undefined ? '' : `tracestate: ${state}\r\n`}`;
+}
+
+function framingLines(head: RequestHead): string {
+  if (head.framing === BodyFraming.chunked) return 'Transfer-Encoding: chunked\r\n';
+  return head.framing === BodyFraming.contentLength ? `Content-Length: ${head.contentLength}\r\n` : '';
+}
