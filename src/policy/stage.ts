@@ -49,6 +49,10 @@ export interface Evaluation {
   limit: LimitDecision | undefined;
   /** Window of `limit` in seconds, for RateLimit-Policy. */
   limitWindowSecs: number;
+  /** Header lines that depend on the rule of `limit` only (RateLimit-Policy, X-RateLimit-Limit); '' without. */
+  limitRuleLines: string;
+  /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
+  authFailure: Denial | undefined;
   /** Parts in shadow mode that would have denied. */
   wouldDeny: { readonly part: ShadowPart; readonly denial: Denial }[] | undefined;
 }
@@ -76,4 +80,9 @@ export interface CompiledPolicy {
   readonly cors: CompiledCors | undefined;
   /** 0: the global setting alone applies. */
   readonly maxBodyBytes: number;
+  /**
+   * Request header names that the gateway alone sets on this route (`claims_to_headers`), in lower case and with
+   * `-` for `_`: the client's fields of these names, read the same way, must not reach the upstream.
+   */
+  readonly managedHeaders: ReadonlySet<string> | undefined;
 }

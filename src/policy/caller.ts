@@ -1,0 +1,65 @@
+/**
+ * Who calls, and the header lines that tell the upstream so. Text that others chose (key names, subjects, claims)
+ * becomes a field value (RFC 9110 section 5.5) that can neither end the line nor be mistaken for another value:
+ * printable ASCII stays, everything else and `%` is percent-encoded as UTF-8.
+ */
+import type { Caller } from './stage.ts';
+
+/** A value that would be longer is left out and not cut, since a part of it may be a valid other value. */
+export const FIELD_VALUE_CHARS_MAX = 4096;
+
+const NO_SCOPES: ReadonlySet<string> = new Set();
+
+export const ANONYMOUS: Caller = Object.freeze({
+  kind: 'anonymous',
+  id: '',
+  name: '',
+  scopes: NO_SCOPES,
+  claims: undefined,
+  keyRateLimit: null,
+  upstreamHeaderLines: '',
+});
+
+/** `Name: value\r\n`, or '' when the encoded value is longer than `FIELD_VALUE_CHARS_MAX`. */
+export function fieldLine(name: string, text: string): string {
+  if (text.length > FIELD_VALUE_CHARS_MAX) return '';
+  const value = fieldText(text);
+  return value.length > FIELD_VALUE_CHARS_MAX ? '' : `${name}: ${value}\r\n`;
+}
+
+/** Encodes any text as a field value: reversible by percent-decoding, spaces inside kept, those at the ends not. */
+export function fieldText(text: string): string {
+  let value = '';
+  const bytes = Buffer.from(text, 'utf8');
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] ?? 0;
+    const atEnd = index === 0 || index === bytes.length - 1;
+    const plain = byte > 0x20 ? byte < 0x7f && byte !== 0x25 : byte === 0x20 && !atEnd;
+    value += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return value;
+}
+
+/**
+ * `X-Headgate-Scopes` with as many whole scopes as fit: fewer scopes than the caller has can only withhold.
+ * Texts that are no scope-token (RFC 6749 section 3.3) cannot be listed with spaces between and are left out.
+ */
+export function scopesLine(scopes: Iterable<string>): string {
+  let value = '';
+  for (const scope of scopes) {
+    if (!isScopeToken(scope)) continue;
+    if (value.length + 1 + scope.length > FIELD_VALUE_CHARS_MAX) break;
+    value = value === '' ? scope : `${value} ${scope}`;
+  }
+  return value === '' ? '' : `X-Headgate-Scopes: ${value}\r\n`;
+}
+
+/** RFC 6749 section 3.3 `scope-token`: visible ASCII without `"` and `\`. */
+export function isScopeToken(text: string): boolean {
+  if (text === '') return false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code <= 0x20 || code >= 0x7f || code === 0x22 || code === 0x5c) return false;
+  }
+  return true;
+}

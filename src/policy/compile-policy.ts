@@ -1,0 +1,68 @@
+/**
+ * Turns an effective policy into its stages, in the one order that the gateway knows: the guard against guessing,
+ * authentication (with required claims), scopes, methods, rate limits. A part that a route does not use has no
+ * stage and costs it nothing; everything that does not depend on the request is worked out here.
+ */
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { App } from '../model/resources.ts';
+import type { PolicyCompiler } from '../snapshot/types.ts';
+import { createApiKeys, type ApiKeys } from './api-key.ts';
+import { createAuthGuard, type AuthGuard } from './auth-guard.ts';
+import { compileAuth } from './auth.ts';
+import { compileCors } from './cors.ts';
+import type { PolicyDependencies } from './dependencies.ts';
+import { createJwtVerifiers, type JwtVerifiers } from './jwt-verifier.ts';
+import { compileMethods } from './methods.ts';
+import { compileRateLimits } from './rate-limit.ts';
+import { compileScopes } from './scopes.ts';
+import type { CompiledPolicy, NamedStage } from './stage.ts';
+
+/** What all policies of one worker share: caches of credentials, key sets, the guard's rule. */
+interface Shared {
+  readonly apiKeys: ApiKeys;
+  readonly verifiers: JwtVerifiers;
+  readonly guard: AuthGuard | undefined;
+}
+
+/**
+ * @returns a compiler whose policies share one cache of keys, tokens and key sets. It throws an `Error` with a
+ *   plain message when an enabled rate limit lacks a value that the settings no longer fill in.
+ */
+export function createPolicyCompiler(dependencies: PolicyDependencies): PolicyCompiler<CompiledPolicy> {
+  const shared: Shared = {
+    apiKeys: createApiKeys(dependencies),
+    verifiers: createJwtVerifiers(dependencies),
+    guard: createAuthGuard(dependencies),
+  };
+  return (effective, app) => compilePolicy(effective, app, dependencies, shared);
+}
+
+function compilePolicy(
+  effective: EffectivePolicy,
+  app: App,
+  dependencies: PolicyDependencies,
+  shared: Shared,
+): CompiledPolicy {
+  const { policy } = effective;
+  const stages: NamedStage[] = [];
+  const auth = compileAuth(policy, app, dependencies, shared);
+  stages.push(...auth.stages);
+  const isShadow = (part: 'required_scopes' | 'allowed_methods'): boolean =>
+    policy.shadow?.includes(part) ?? false;
+  const scopes = compileScopes(policy, app, dependencies);
+  if (scopes !== undefined) {
+    stages.push({ part: 'required_scopes', run: scopes, shadow: isShadow('required_scopes') });
+  }
+  const methods = compileMethods(policy.allowed_methods);
+  if (methods !== undefined) {
+    stages.push({ part: 'allowed_methods', run: methods, shadow: isShadow('allowed_methods') });
+  }
+  stages.push(...compileRateLimits(effective, app, auth.usesApiKeys, dependencies));
+  return Object.freeze({
+    effective,
+    stages: Object.freeze(stages),
+    cors: compileCors(policy.cors),
+    maxBodyBytes: policy.max_body_bytes ?? 0,
+    managedHeaders: auth.managedHeaders,
+  });
+}

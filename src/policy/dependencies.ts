@@ -1,0 +1,63 @@
+/**
+ * What the policy stages need from outside; compose.ts brings it, once per worker. Plain functions and data, so
+ * that the same compiler serves the proxy, the check before a commit and explain.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import type { LimitStore } from '../limits/store.ts';
+import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { StoredApiKey } from '../model/resources.ts';
+
+/** The keys that the worker knows of. */
+export interface KeyDirectory {
+  /** @param hash SHA-256 of a token, 64 lower-case hex digits; matches a key's present and previous value */
+  findKeyByHash(hash: string): StoredApiKey | undefined;
+  /** Changes with every change of any key, so that what was remembered about keys can be dropped. */
+  readonly generation: number;
+}
+
+/** `GATEWAY_JWT__*`: each applies where a policy's `auth.jwt` leaves the same field out. */
+export interface JwtDefaults {
+  readonly issuer: string | undefined;
+  /** Empty: any audience. */
+  readonly audiences: readonly string[];
+  readonly jwksUri: string | undefined;
+  readonly secret: string | undefined;
+  /** Empty: all that fit the kind of key. */
+  readonly algorithms: readonly string[];
+  readonly leewaySecs: number;
+}
+
+/**
+ * How a request came through authentication and authorisation, for counters. `rejected`: a bad credential;
+ * `ignored`: a bad credential where authentication is optional; `forbidden`: a scope or claim is missing;
+ * `throttled`: too many bad credentials from the address.
+ */
+export type AuthOutcome =
+  | 'api_key'
+  | 'jwt'
+  | 'anonymous'
+  | 'missing'
+  | 'rejected'
+  | 'ignored'
+  | 'forbidden'
+  | 'throttled';
+
+export type LimitKind = 'policy' | 'key' | 'ip';
+
+export interface PolicyDependencies {
+  readonly clock: Clock;
+  readonly limits: LimitStore;
+  readonly keys: KeyDirectory;
+  readonly jwtDefaults: JwtDefaults;
+  /** Global default, per app where no level has a rate_limit; also fills in what an enabled one leaves out. */
+  readonly globals: RateLimitGlobals | undefined;
+  /** Limit per client address over all apps. */
+  readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
+  /** 0: off. */
+  readonly authFailuresPerMinute: number;
+  readonly onAuth: (outcome: AuthOutcome) => void;
+  readonly onLimit: (admitted: boolean, kind: LimitKind) => void;
+  readonly onKeyUsed: (keyId: string, nowMs: number) => void;
+  /** A key set could not be fetched; for the log. Neither argument holds a secret. */
+  readonly onJwksFailure: (uri: string, reason: string) => void;
+}

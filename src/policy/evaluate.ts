@@ -1,0 +1,65 @@
+/**
+ * Runs the stages of a compiled policy in order: the one evaluator that the proxy, explain and shadow mode share.
+ * Stays synchronous as long as every stage does, which is the case for everything but a JWT that has to be
+ * verified first. Decides nothing itself; a stage in shadow mode is noted instead of obeyed.
+ */
+import { ANONYMOUS } from './caller.ts';
+import type { CompiledPolicy, Denial, Evaluation, NamedStage, RequestFacts, StageResult } from './stage.ts';
+
+/** A fresh evaluation: nobody is known, nothing has been asked. */
+export function newEvaluation(): Evaluation {
+  return {
+    caller: ANONYMOUS,
+    dropAuthorization: false,
+    limit: undefined,
+    limitWindowSecs: 0,
+    limitRuleLines: '',
+    authFailure: undefined,
+    wouldDeny: undefined,
+  };
+}
+
+/**
+ * @param evaluation filled by the stages; of no meaning to a second call
+ * @returns undefined when the request may go on, else the first denial. Expected failures never reject; a
+ *   rejected promise means a defect (or a limit store that broke its contract), and the caller answers 500.
+ */
+export function evaluate(
+  policy: CompiledPolicy,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): Denial | undefined | Promise<Denial | undefined> {
+  return runFrom(0, policy.stages, facts, evaluation);
+}
+
+function runFrom(
+  first: number,
+  stages: readonly NamedStage[],
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageResult | Promise<StageResult> {
+  for (let index = first; index < stages.length; index++) {
+    const stage = stages[index];
+    if (stage === undefined) break;
+    const result = stage.run(facts, evaluation);
+    if (result === undefined) continue;
+    if (result instanceof Promise) {
+      return result.then((settled) => {
+        const denial = obey(stage, settled, evaluation);
+        return denial ?? runFrom(index + 1, stages, facts, evaluation);
+      });
+    }
+    const denial = obey(stage, result, evaluation);
+    if (denial !== undefined) return denial;
+  }
+  return undefined;
+}
+
+/** The denial if it counts; one in shadow mode is written down and dropped. */
+function obey(stage: NamedStage, denial: StageResult, evaluation: Evaluation): StageResult {
+  if (denial === undefined || !stage.shadow) return denial;
+  const { part } = stage;
+  if (part === 'auth_guard' || part === 'ip_rate_limit') return denial;
+  (evaluation.wouldDeny ??= []).push({ part, denial });
+  return undefined;
+}
