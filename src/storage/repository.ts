@@ -88,7 +88,12 @@ export interface ConfigWriter extends ConfigReader {
   countRevisions(versionId: string): Promise<number>;
   countEndpoints(revisionId: string): Promise<number>;
   keyIdsOfApp(appId: string): Promise<readonly string[]>;
-  setCurrentRevision(versionId: string, revisionId: string, exclusive: boolean, updatedAt: string): Promise<void>;
+  setCurrentRevision(
+    versionId: string,
+    revisionId: string,
+    exclusive: boolean,
+    updatedAt: string,
+  ): Promise<void>;
   appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
 }
 

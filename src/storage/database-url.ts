@@ -1,0 +1,57 @@
+/**
+ * Reads GATEWAY_DATABASE_URL (contract part 1): the SQLite forms that other programs use for the same, and
+ * Postgres connection URIs. It neither opens nor checks what the URL leads to.
+ */
+
+export type DatabaseUrl =
+  | { readonly kind: 'sqlite'; /** A file path, or `:memory:`. */ readonly path: string }
+  | { readonly kind: 'postgres'; readonly url: string }
+  | { readonly error: string };
+
+const EXPECTED =
+  'expected sqlite://path (three slashes: an absolute path), sqlite:path, file:path, sqlite://:memory: or postgres://user@host/database';
+
+/**
+ * `sqlite://data/x.db` and `sqlite:data/x.db` are relative to the working folder, `sqlite:///var/x.db` and
+ * `sqlite:/var/x.db` absolute; `file:` is read in the same way. A query (`?mode=rwc`) is accepted and ignored,
+ * percent-escapes are decoded. Errors say what is wrong and what was expected, and never repeat the value, which
+ * may carry a password.
+ */
+export function parseDatabaseUrl(text: string): DatabaseUrl {
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
+  switch (scheme) {
+    case undefined:
+      return { error: `it has no scheme; ${EXPECTED}` };
+    case 'postgres':
+    case 'postgresql':
+      return parsePostgres(text);
+    case 'sqlite':
+    case 'file':
+      return parseSqlite(text.slice(scheme.length + 1));
+    default:
+      return { error: `the scheme "${scheme}" is not supported; ${EXPECTED}` };
+  }
+}
+
+function parseSqlite(rest: string): DatabaseUrl {
+  const withoutQuery = rest.replace(/[?#].*$/s, '');
+  const encoded = withoutQuery.startsWith('//') ? withoutQuery.slice(2) : withoutQuery;
+  let path: string;
+  try {
+    path = decodeURIComponent(encoded);
+  } catch {
+    return { error: `the path has an invalid percent-escape; ${EXPECTED}` };
+  }
+  if (path === '') return { error: `the path is empty; ${EXPECTED}` };
+  if (path.includes('\0')) return { error: `the path has a NUL character; ${EXPECTED}` };
+  if (path.endsWith('/')) return { error: `the path is a folder; ${EXPECTED}` };
+  return { kind: 'sqlite', path };
+}
+
+function parsePostgres(text: string): DatabaseUrl {
+  // The host may be left out (a local socket), which URL cannot read: libpq's form is wider than RFC 3986's.
+  const authority = /^[a-z]+:\/\//i.test(text);
+  return authority
+    ? { kind: 'postgres', url: text }
+    : { error: `"//" is missing after the scheme; ${EXPECTED}` };
+}

@@ -1,0 +1,228 @@
+/**
+ * Loads what the snapshot is made of: trees of apps and versions, keys, and the `ConfigChange` of a write. The
+ * number of queries does not depend on how much there is; the whole configuration is read in batches, so that
+ * the thread can serve others meanwhile.
+ */
+import type { Kysely } from 'kysely';
+import type { AppTree, ConfigChange, TouchedConfig, VersionTree } from '../../model/config.ts';
+import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
+import { appCodec, endpointCodec, keyCodec, revisionCodec, versionCodec } from './rows.ts';
+import type { Tables } from './schema.ts';
+
+/** Ids in one query; databases limit the number of parameters (SQLite: 32,766). */
+const IDS_PER_QUERY_MAX = 500;
+/** Rows of one batch when everything is loaded: some 10 ms. */
+const ROWS_PER_BATCH = 2_000;
+
+/** The trees of those apps that exist, in order of their ids. */
+export async function loadAppTrees(db: Kysely<Tables>, appIds: readonly string[]): Promise<AppTree[]> {
+  const trees: AppTree[] = [];
+  for (const ids of chunks(appIds)) {
+    const apps = await db.selectFrom('app').selectAll().where('id', 'in', ids).orderBy('id').execute();
+    const versions = await db
+      .selectFrom('version')
+      .selectAll()
+      .where('app_id', 'in', ids)
+      .orderBy('id')
+      .execute();
+    const revisions = await db
+      .selectFrom('revision')
+      .innerJoin('version', 'version.id', 'revision.version_id')
+      .selectAll('revision')
+      .where('version.app_id', 'in', ids)
+      .orderBy('revision.id')
+      .execute();
+    const endpoints = await db
+      .selectFrom('endpoint')
+      .innerJoin('revision', 'revision.id', 'endpoint.revision_id')
+      .innerJoin('version', 'version.id', 'revision.version_id')
+      .selectAll('endpoint')
+      .where('version.app_id', 'in', ids)
+      .orderBy('endpoint.id')
+      .execute();
+    const versionTrees = toVersionTrees(
+      versions.map(versionCodec.toRecord),
+      revisions.map(revisionCodec.toRecord),
+      endpoints.map(endpointCodec.toRecord),
+    );
+    trees.push(...toAppTrees(apps.map(appCodec.toRecord), versionTrees));
+  }
+  return trees;
+}
+
+/** The trees of those versions that exist, in order of their ids. */
+export async function loadVersionTrees(
+  db: Kysely<Tables>,
+  versionIds: readonly string[],
+): Promise<VersionTree[]> {
+  const trees: VersionTree[] = [];
+  for (const ids of chunks(versionIds)) {
+    const versions = await db
+      .selectFrom('version')
+      .selectAll()
+      .where('id', 'in', ids)
+      .orderBy('id')
+      .execute();
+    const revisions = await db
+      .selectFrom('revision')
+      .selectAll()
+      .where('version_id', 'in', ids)
+      .orderBy('id')
+      .execute();
+    const endpoints = await db
+      .selectFrom('endpoint')
+      .innerJoin('revision', 'revision.id', 'endpoint.revision_id')
+      .selectAll('endpoint')
+      .where('revision.version_id', 'in', ids)
+      .orderBy('endpoint.id')
+      .execute();
+    trees.push(
+      ...toVersionTrees(
+        versions.map(versionCodec.toRecord),
+        revisions.map(revisionCodec.toRecord),
+        endpoints.map(endpointCodec.toRecord),
+      ),
+    );
+  }
+  return trees;
+}
+
+/** The state after a write of everything it touched; what is not there any more is listed as removed. */
+export async function loadChange(
+  db: Kysely<Tables>,
+  touched: TouchedConfig,
+  configVersion: number,
+): Promise<ConfigChange> {
+  const apps = await loadAppTrees(db, touched.appIds);
+  const loadedVersions = await loadVersionTrees(db, touched.versionIds);
+  const keys: StoredApiKey[] = [];
+  for (const ids of chunks(touched.keyIds)) {
+    const rows = await db.selectFrom('api_key').selectAll().where('id', 'in', ids).orderBy('id').execute();
+    keys.push(...rows.map(keyCodec.toRecord));
+  }
+  // A version below an app that is put in place as a whole would only be applied twice.
+  const covered = new Set(apps.map(({ app }) => app.id));
+  return {
+    configVersion,
+    reset: false,
+    apps,
+    removedAppIds: missing(
+      touched.appIds,
+      apps.map(({ app }) => app.id),
+    ),
+    versions: loadedVersions.filter(({ version }) => !covered.has(version.app_id)),
+    removedVersionIds: missing(
+      touched.versionIds,
+      loadedVersions.map(({ version }) => version.id),
+    ),
+    keys,
+    removedKeyIds: missing(
+      touched.keyIds,
+      keys.map(({ id }) => id),
+    ),
+  };
+}
+
+/** The whole configuration as one change. To be run in a transaction, or it is not of one moment. */
+export async function loadEverything(db: Kysely<Tables>, configVersion: number): Promise<ConfigChange> {
+  const apps = await inBatches((after) =>
+    db.selectFrom('app').selectAll().where('id', '>', after).orderBy('id').limit(ROWS_PER_BATCH).execute(),
+  );
+  const versions = await inBatches((after) =>
+    db
+      .selectFrom('version')
+      .selectAll()
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(ROWS_PER_BATCH)
+      .execute(),
+  );
+  const revisions = await inBatches((after) =>
+    db
+      .selectFrom('revision')
+      .selectAll()
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(ROWS_PER_BATCH)
+      .execute(),
+  );
+  const endpoints = await inBatches((after) =>
+    db
+      .selectFrom('endpoint')
+      .selectAll()
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(ROWS_PER_BATCH)
+      .execute(),
+  );
+  const keys = await inBatches((after) =>
+    db
+      .selectFrom('api_key')
+      .selectAll()
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(ROWS_PER_BATCH)
+      .execute(),
+  );
+  const versionTrees = toVersionTrees(
+    versions.map(versionCodec.toRecord),
+    revisions.map(revisionCodec.toRecord),
+    endpoints.map(endpointCodec.toRecord),
+  );
+  return {
+    configVersion,
+    reset: true,
+    apps: toAppTrees(apps.map(appCodec.toRecord), versionTrees),
+    removedAppIds: [],
+    versions: [],
+    removedVersionIds: [],
+    keys: keys.map(keyCodec.toRecord),
+    removedKeyIds: [],
+  };
+}
+
+async function inBatches<Row extends { readonly id: string }>(
+  query: (after: string) => Promise<Row[]>,
+): Promise<Row[]> {
+  const all: Row[] = [];
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const rows: Row[] = await query(after);
+    for (const row of rows) all.push(row);
+    after = rows.length === ROWS_PER_BATCH ? rows.at(-1)?.id : undefined;
+    if (after !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return all;
+}
+
+function toVersionTrees(
+  versions: readonly Version[],
+  revisions: readonly Revision[],
+  endpoints: readonly Endpoint[],
+): VersionTree[] {
+  const endpointsOf = Map.groupBy(endpoints, ({ revision_id }) => revision_id);
+  const revisionsOf = Map.groupBy(revisions, ({ version_id }) => version_id);
+  return versions.map((version) => ({
+    version,
+    revisions: (revisionsOf.get(version.id) ?? []).map((revision) => ({
+      revision,
+      endpoints: endpointsOf.get(revision.id) ?? [],
+    })),
+  }));
+}
+
+function toAppTrees(apps: readonly App[], versions: readonly VersionTree[]): AppTree[] {
+  const versionsOf = Map.groupBy(versions, ({ version }) => version.app_id);
+  return apps.map((app) => ({ app, versions: versionsOf.get(app.id) ?? [] }));
+}
+
+function* chunks(ids: readonly string[]): Generator<string[]> {
+  const distinct = [...new Set(ids)];
+  for (let start = 0; start < distinct.length; start += IDS_PER_QUERY_MAX) {
+    yield distinct.slice(start, start + IDS_PER_QUERY_MAX);
+  }
+}
+
+function missing(wanted: readonly string[], found: readonly string[]): string[] {
+  const present = new Set(found);
+  return [...new Set(wanted)].filter((id) => !present.has(id));
+}

@@ -1,0 +1,189 @@
+/**
+ * `ConfigReader` over any SQL database: look-ups by id or natural label, and pages by key. It runs on whatever
+ * it is given, a transaction as a rule, and holds no state.
+ */
+import { sql, type Kysely } from 'kysely';
+import { assert } from '../../kernel/assert.ts';
+import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
+import type { ConfigReader, Page, PageRequest } from '../repository.ts';
+import { loadAppTrees } from './load.ts';
+import {
+  adminTokenCodec,
+  appCodec,
+  auditCodec,
+  endpointCodec,
+  keyCodec,
+  revisionCodec,
+  versionCodec,
+} from './rows.ts';
+import type { Tables } from './schema.ts';
+
+const PAGE_LIMIT_MAX = 500;
+
+export function createReader(db: Kysely<Tables>): ConfigReader {
+  return { ...appReads(db), ...versionReads(db), ...revisionReads(db), ...keyReads(db), ...adminReads(db) };
+}
+
+/** The config version as it stands for this transaction. */
+export async function readConfigVersion(db: Kysely<Tables>): Promise<number> {
+  const row = await db.selectFrom('config_state').select('config_version').executeTakeFirstOrThrow();
+  return row.config_version;
+}
+
+/** Number of rows whose `column` is `value`, or of all rows. */
+export async function countRows(
+  db: Kysely<Tables>,
+  table: keyof Tables,
+  column?: string,
+  value?: string,
+): Promise<number> {
+  const filter = column === undefined ? sql`` : sql` where ${sql.ref(column)} = ${value}`;
+  const result = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}${filter}`.execute(db);
+  return result.rows[0]?.n ?? 0;
+}
+
+/** One page out of `limit + 1` rows: the one too many only says that there are more. */
+async function toPage<Row, T extends { readonly id: string }>(
+  { limit }: PageRequest,
+  rows: Promise<Row[]>,
+  total: Promise<number>,
+  toRecord: (row: Row) => T,
+): Promise<Page<T>> {
+  const [found, count] = await Promise.all([rows, total]);
+  const items = found.slice(0, limit).map(toRecord);
+  return { items, total: count, nextAfter: found.length > limit ? (items.at(-1)?.id ?? null) : null };
+}
+
+function window(page: PageRequest): { readonly after: string; readonly count: number } {
+  assert(
+    Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= PAGE_LIMIT_MAX,
+    `a page has 1 to ${PAGE_LIMIT_MAX} items, not ${page.limit}`,
+  );
+  return { after: page.after ?? '', count: page.limit + 1 };
+}
+
+function appReads(db: Kysely<Tables>) {
+  const one = async (column: 'id' | 'slug' | 'gateway_path', value: string) => {
+    const row = await db.selectFrom('app').selectAll().where(column, '=', value).executeTakeFirst();
+    return row && appCodec.toRecord(row);
+  };
+  return {
+    configVersion: () => readConfigVersion(db),
+    listApps: async (page) => {
+      const { after, count } = window(page);
+      const rows = db.selectFrom('app').selectAll().where('id', '>', after).orderBy('id').limit(count);
+      return toPage(page, rows.execute(), countRows(db, 'app'), appCodec.toRecord);
+    },
+    findApp: async (ref) => (await one('id', ref)) ?? (await one('slug', ref)),
+    findAppByGatewayPath: (gatewayPath) => one('gateway_path', gatewayPath),
+    loadAppTree: async (appId) => (await loadAppTrees(db, [appId]))[0],
+  } satisfies Partial<ConfigReader>;
+}
+
+function versionReads(db: Kysely<Tables>) {
+  const below = (appId: string) => db.selectFrom('version').selectAll().where('app_id', '=', appId);
+  return {
+    listVersions: async (appId, page) => {
+      const { after, count } = window(page);
+      const rows = below(appId).where('id', '>', after).orderBy('id').limit(count).execute();
+      return toPage(page, rows, countRows(db, 'version', 'app_id', appId), versionCodec.toRecord);
+    },
+    findVersion: async (appId, ref) => {
+      const row =
+        (await below(appId).where('id', '=', ref).executeTakeFirst()) ??
+        (await below(appId).where('version', '=', ref).executeTakeFirst());
+      return row && versionCodec.toRecord(row);
+    },
+    findVersionByGatewayPath: async (gatewayPath) => {
+      const query = db.selectFrom('version').selectAll().where('gateway_path', '=', gatewayPath);
+      const row = await query.executeTakeFirst();
+      return row && versionCodec.toRecord(row);
+    },
+  } satisfies Partial<ConfigReader>;
+}
+
+function revisionReads(db: Kysely<Tables>) {
+  const revisions = (versionId: string) =>
+    db.selectFrom('revision').selectAll().where('version_id', '=', versionId);
+  const endpoints = (revisionId: string) =>
+    db.selectFrom('endpoint').selectAll().where('revision_id', '=', revisionId);
+  return {
+    listRevisions: async (versionId, page) => {
+      const { after, count } = window(page);
+      const rows = revisions(versionId).where('id', '>', after).orderBy('id').limit(count).execute();
+      return toPage(page, rows, countRows(db, 'revision', 'version_id', versionId), revisionCodec.toRecord);
+    },
+    findRevision: async (versionId, ref) => {
+      const row =
+        (await revisions(versionId).where('id', '=', ref).executeTakeFirst()) ??
+        (await revisions(versionId).where('revision', '=', ref).executeTakeFirst());
+      return row && revisionCodec.toRecord(row);
+    },
+    listEndpoints: async (revisionId, page) => {
+      const { after, count } = window(page);
+      const rows = endpoints(revisionId).where('id', '>', after).orderBy('id').limit(count).execute();
+      return toPage(page, rows, countRows(db, 'endpoint', 'revision_id', revisionId), endpointCodec.toRecord);
+    },
+    findEndpoint: async (revisionId, id) => {
+      const row = await endpoints(revisionId).where('id', '=', id).executeTakeFirst();
+      return row && endpointCodec.toRecord(row);
+    },
+    findEndpointByMethodAndPath: async (revisionId, method, path) => {
+      const query = endpoints(revisionId).where(sql.ref('method'), '=', method).where('path', '=', path);
+      const row = await query.executeTakeFirst();
+      return row && endpointCodec.toRecord(row);
+    },
+  } satisfies Partial<ConfigReader>;
+}
+
+function keyReads(db: Kysely<Tables>) {
+  const below = (appId: string) => db.selectFrom('api_key').selectAll().where('app_id', '=', appId);
+  return {
+    listKeys: async (appId, page) => {
+      const { after, count } = window(page);
+      const rows = below(appId).where('id', '>', after).orderBy('id').limit(count).execute();
+      return toPage(page, rows, countRows(db, 'api_key', 'app_id', appId), keyCodec.toRecord);
+    },
+    findKey: async (appId, id) => {
+      const row = await below(appId).where('id', '=', id).executeTakeFirst();
+      return row && keyCodec.toRecord(row);
+    },
+  } satisfies Partial<ConfigReader>;
+}
+
+function adminReads(db: Kysely<Tables>) {
+  const one = async (column: 'id' | 'token_hash', value: string) => {
+    const row = await db.selectFrom('admin_token').selectAll().where(column, '=', value).executeTakeFirst();
+    return row && adminTokenCodec.toRecord(row);
+  };
+  return {
+    listAdminTokens: async (page) => {
+      const { after, count } = window(page);
+      const rows = db
+        .selectFrom('admin_token')
+        .selectAll()
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(count);
+      return toPage(page, rows.execute(), countRows(db, 'admin_token'), (row) =>
+        withoutHash(adminTokenCodec.toRecord(row)),
+      );
+    },
+    findAdminToken: (id) => one('id', id),
+    findAdminTokenByHash: (hash) => one('token_hash', hash),
+    listAudit: async (page) => {
+      const { after, count } = window(page);
+      const rows = db
+        .selectFrom('audit_entry')
+        .selectAll()
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(count);
+      return toPage(page, rows.execute(), countRows(db, 'audit_entry'), auditCodec.toRecord);
+    },
+  } satisfies Partial<ConfigReader>;
+}
+
+function withoutHash({ token_hash: _hash, ...served }: StoredAdminToken): AdminToken {
+  return served;
+}

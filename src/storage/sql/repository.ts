@@ -1,0 +1,146 @@
+/**
+ * `Repository` over any SQL database: what a read and a write mean, transaction by transaction. The database's
+ * own part (how to open it, its errors, whether it is still there) comes in as `SqlBackend`. Writes are
+ * serialised by the backend's `write` connection; reads see only what is committed.
+ */
+import type { Kysely } from 'kysely';
+import { assert } from '../../kernel/assert.ts';
+import type { ConfigChange, TouchedConfig } from '../../model/config.ts';
+import {
+  StorageUnavailable,
+  type Committed,
+  type ConfigWriter,
+  type Repository,
+  type WriteResult,
+} from '../repository.ts';
+import { loadChange, loadEverything } from './load.ts';
+import { countRows, createReader, readConfigVersion } from './reader.ts';
+import type { Tables } from './schema.ts';
+import { createWriter } from './writer.ts';
+
+export interface SqlBackend {
+  readonly driver: Repository['driver'];
+  /** One connection at a time, whose transactions take the write lock when they begin. */
+  readonly write: Kysely<Tables>;
+  /** Further connections, or the same object where there is only one. */
+  readonly read: Kysely<Tables>;
+  /** Throws `StorageUnavailable` when the database has gone since it was opened. */
+  readonly assertPresent: () => void;
+}
+
+/** Carries the value of an aborted write out of its transaction, which Kysely rolls back on a throw. */
+class WriteAborted extends Error {
+  readonly value: unknown;
+  readonly configVersion: number;
+  constructor(value: unknown, configVersion: number) {
+    super('the write was aborted by its caller');
+    this.value = value;
+    this.configVersion = configVersion;
+  }
+}
+
+export function createSqlRepository(backend: SqlBackend): Repository {
+  let closing: Promise<void> | undefined;
+
+  const assertOpen = (): void => {
+    if (closing !== undefined) throw new StorageUnavailable('Cannot use the database: it is closed');
+    backend.assertPresent();
+  };
+  const inRead = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> => {
+    assertOpen();
+    return backend.read.transaction().execute(work);
+  };
+  const inWrite = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> => {
+    assertOpen();
+    return backend.write.transaction().execute(async (transaction) => {
+      const result = await work(transaction);
+      // Once more, as the queue may have been long: SQLite writes happily into a file that has been deleted.
+      backend.assertPresent();
+      return result;
+    });
+  };
+
+  return {
+    driver: backend.driver,
+    ping: async () => {
+      await inRead(readConfigVersion);
+    },
+    read: (work) => inRead((db) => work(createReader(db))),
+    write: (work, beforeCommit) => write(inWrite, work, beforeCommit),
+    loadAll: () => inRead(async (db) => loadEverything(db, await readConfigVersion(db))),
+    recordKeyUsage: async (usage) => {
+      if (usage.length === 0) return;
+      await inWrite(async (db) => {
+        for (const { keyId, lastUsedAt } of usage) await recordUse(db, 'api_key', keyId, lastUsedAt);
+      });
+    },
+    recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordUse(db, 'admin_token', id, lastUsedAt)),
+    countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
+    close: () => (closing ??= closeBackend(backend)),
+  };
+}
+
+type InWrite = <R>(work: (db: Kysely<Tables>) => Promise<R>) => Promise<R>;
+type WriteWork<T> = (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>;
+
+async function write<T>(
+  inWrite: InWrite,
+  work: WriteWork<T>,
+  beforeCommit?: (change: ConfigChange) => void,
+): Promise<Committed<T>> {
+  try {
+    return await inWrite(async (db) => {
+      const { writer, flushAudit } = createWriter(db);
+      const result = await work(writer);
+      if ('abort' in result) throw new WriteAborted(result.abort, await readConfigVersion(db));
+      const { value, touched } = result;
+      if (isEmpty(touched)) {
+        const configVersion = await readConfigVersion(db);
+        await flushAudit(configVersion);
+        return { value, change: undefined, configVersion };
+      }
+      const configVersion = await nextConfigVersion(db);
+      await flushAudit(configVersion);
+      const change = await loadChange(db, touched, configVersion);
+      beforeCommit?.(change);
+      return { value, change, configVersion };
+    });
+  } catch (error) {
+    if (!(error instanceof WriteAborted)) throw error;
+    return { value: error.value as T, change: undefined, configVersion: error.configVersion };
+  }
+}
+
+function isEmpty({ appIds, versionIds, keyIds }: TouchedConfig): boolean {
+  return appIds.length + versionIds.length + keyIds.length === 0;
+}
+
+async function nextConfigVersion(db: Kysely<Tables>): Promise<number> {
+  const row = await db
+    .updateTable('config_state')
+    .set((eb) => ({ config_version: eb('config_version', '+', 1) }))
+    .returning('config_version')
+    .executeTakeFirst();
+  assert(row !== undefined, 'config_state has one row, made by the first migration');
+  return row.config_version;
+}
+
+/** Moves `last_used_at` forward, never back; an id that is gone is passed over. */
+async function recordUse(
+  db: Kysely<Tables>,
+  table: 'api_key' | 'admin_token',
+  id: string,
+  lastUsedAt: string,
+): Promise<void> {
+  await db
+    .updateTable(table)
+    .set({ last_used_at: lastUsedAt })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', lastUsedAt)]))
+    .execute();
+}
+
+async function closeBackend({ write, read }: SqlBackend): Promise<void> {
+  if (read !== write) await read.destroy();
+  await write.destroy();
+}

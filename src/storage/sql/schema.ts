@@ -1,0 +1,61 @@
+/**
+ * The tables as Kysely sees them, and the uniqueness rules with the API's names for their fields. The same for
+ * every SQL database: ids and times are text, booleans are 0 and 1, everything structured is JSON text, and
+ * 64-bit integers arrive as numbers (a driver that returns them as text is told to parse them). The statements that make these tables are in migrations/.
+ */
+import type {
+  App,
+  AuditEntry,
+  Endpoint,
+  Revision,
+  StoredAdminToken,
+  StoredApiKey,
+  Version,
+} from '../../model/resources.ts';
+
+/** How one field of a record lies in a column. */
+type Cell<T> = T extends boolean ? number : T extends string | number | null ? T : string;
+
+/** The row of a record: the same names, each value as a text, a number or null. */
+export type RowOf<T> = { -readonly [K in keyof T]: Cell<T[K]> };
+
+export interface Tables {
+  app: RowOf<App>;
+  version: RowOf<Version>;
+  revision: RowOf<Revision>;
+  endpoint: RowOf<Endpoint>;
+  api_key: RowOf<StoredApiKey>;
+  admin_token: RowOf<StoredAdminToken>;
+  audit_entry: RowOf<AuditEntry>;
+  /** One row, with id 1. */
+  config_state: { id: number; config_version: number };
+}
+
+export interface UniqueConstraint {
+  /** Name of the index; Postgres reports it. */
+  readonly index: string;
+  /** Table and columns; SQLite reports these. */
+  readonly table: keyof Tables;
+  readonly columns: readonly string[];
+  /** What the API calls it. */
+  readonly resource: string;
+  readonly field: string;
+}
+
+const unique = (
+  table: keyof Tables,
+  columns: readonly string[],
+  resource: string,
+  field: string,
+): UniqueConstraint => ({ index: `${table}_${columns.join('_')}_unique`, table, columns, resource, field });
+
+export const UNIQUE_CONSTRAINTS: readonly UniqueConstraint[] = [
+  unique('app', ['slug'], 'app', 'slug'),
+  unique('app', ['gateway_path'], 'app', 'gateway_path'),
+  unique('version', ['app_id', 'version'], 'version', 'version'),
+  unique('version', ['gateway_path'], 'version', 'gateway_path'),
+  unique('revision', ['version_id', 'revision'], 'revision', 'revision'),
+  unique('endpoint', ['revision_id', 'method', 'path'], 'endpoint', 'path'),
+  unique('api_key', ['token_hash'], 'token', 'token'),
+  unique('admin_token', ['token_hash'], 'admin_token', 'token'),
+];

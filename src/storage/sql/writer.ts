@@ -1,0 +1,171 @@
+/**
+ * `ConfigWriter` over any SQL database, for use inside one transaction. Audit entries are collected and written
+ * at the end, when the config version that they belong to is known.
+ */
+import type { Kysely } from 'kysely';
+import { assert } from '../../kernel/assert.ts';
+import type { AuditEntry } from '../../model/resources.ts';
+import type { ConfigWriter } from '../repository.ts';
+import { countRows, createReader } from './reader.ts';
+import {
+  adminTokenCodec,
+  appCodec,
+  auditCodec,
+  endpointCodec,
+  keyCodec,
+  revisionCodec,
+  versionCodec,
+} from './rows.ts';
+import type { Tables } from './schema.ts';
+
+type PendingAudit = Omit<AuditEntry, 'config_version'>;
+type ConfigTable = 'app' | 'version' | 'revision' | 'endpoint' | 'api_key' | 'admin_token';
+
+export interface TransactionWriter {
+  readonly writer: ConfigWriter;
+  /** Writes the collected audit entries with the config version that the transaction ends with. */
+  readonly flushAudit: (configVersion: number) => Promise<void>;
+}
+
+export function createWriter(db: Kysely<Tables>): TransactionWriter {
+  const audit: PendingAudit[] = [];
+  const writer: ConfigWriter = {
+    ...createReader(db),
+    ...inserts(db),
+    ...updates(db),
+    ...deletes(db),
+    countVersions: (appId) => countRows(db, 'version', 'app_id', appId),
+    countKeys: (appId) => countRows(db, 'api_key', 'app_id', appId),
+    countRevisions: (versionId) => countRows(db, 'revision', 'version_id', versionId),
+    countEndpoints: (revisionId) => countRows(db, 'endpoint', 'revision_id', revisionId),
+    keyIdsOfApp: async (appId) => {
+      const rows = await db
+        .selectFrom('api_key')
+        .select('id')
+        .where('app_id', '=', appId)
+        .orderBy('id')
+        .execute();
+      return rows.map(({ id }) => id);
+    },
+    setCurrentRevision: (versionId, revisionId, exclusive, updatedAt) =>
+      setCurrentRevision(db, versionId, revisionId, exclusive, updatedAt),
+    appendAudit: async (entry) => {
+      audit.push(entry);
+    },
+  };
+  return {
+    writer,
+    async flushAudit(configVersion) {
+      for (const entry of audit) {
+        const row = auditCodec.toRow({ ...entry, config_version: configVersion });
+        await db.insertInto('audit_entry').values(row).execute();
+      }
+    },
+  };
+}
+
+function inserts(db: Kysely<Tables>) {
+  return {
+    insertApp: async (app) => {
+      await db.insertInto('app').values(appCodec.toRow(app)).execute();
+    },
+    insertVersion: async (version) => {
+      await db.insertInto('version').values(versionCodec.toRow(version)).execute();
+    },
+    insertRevision: async (revision) => {
+      await db.insertInto('revision').values(revisionCodec.toRow(revision)).execute();
+    },
+    insertEndpoint: async (endpoint) => {
+      await db.insertInto('endpoint').values(endpointCodec.toRow(endpoint)).execute();
+    },
+    insertKey: async (key) => {
+      await db.insertInto('api_key').values(keyCodec.toRow(key)).execute();
+    },
+    insertAdminToken: async (token) => {
+      await db.insertInto('admin_token').values(adminTokenCodec.toRow(token)).execute();
+    },
+  } satisfies Partial<ConfigWriter>;
+}
+
+function updates(db: Kysely<Tables>) {
+  return {
+    updateApp: async (app) => {
+      const { id, ...fields } = appCodec.toRow(app);
+      expectOne('app', id, await db.updateTable('app').set(fields).where('id', '=', id).executeTakeFirst());
+    },
+    updateVersion: async (version) => {
+      const { id, ...fields } = versionCodec.toRow(version);
+      expectOne(
+        'version',
+        id,
+        await db.updateTable('version').set(fields).where('id', '=', id).executeTakeFirst(),
+      );
+    },
+    updateRevision: async (revision) => {
+      const { id, ...fields } = revisionCodec.toRow(revision);
+      const query = db.updateTable('revision').set(fields).where('id', '=', id);
+      expectOne('revision', id, await query.executeTakeFirst());
+    },
+    updateEndpoint: async (endpoint) => {
+      const { id, ...fields } = endpointCodec.toRow(endpoint);
+      const query = db.updateTable('endpoint').set(fields).where('id', '=', id);
+      expectOne('endpoint', id, await query.executeTakeFirst());
+    },
+    updateKey: async (key) => {
+      const { id, ...fields } = keyCodec.toRow(key);
+      expectOne(
+        'api_key',
+        id,
+        await db.updateTable('api_key').set(fields).where('id', '=', id).executeTakeFirst(),
+      );
+    },
+  } satisfies Partial<ConfigWriter>;
+}
+
+/** The caller has found the record in the same transaction, and writes are serialised. */
+function expectOne(table: string, id: string, result: { readonly numUpdatedRows: bigint }): void {
+  assert(
+    result.numUpdatedRows === 1n,
+    `updated ${result.numUpdatedRows} rows of ${table} ${id}, expected one`,
+  );
+}
+
+function deletes(db: Kysely<Tables>) {
+  const remove = (table: ConfigTable) => async (id: string) => {
+    const result = await db.deleteFrom(table).where('id', '=', id).executeTakeFirst();
+    return result.numDeletedRows > 0n;
+  };
+  return {
+    deleteApp: remove('app'),
+    deleteVersion: remove('version'),
+    deleteRevision: remove('revision'),
+    deleteEndpoint: remove('endpoint'),
+    deleteKey: remove('api_key'),
+    deleteAdminToken: remove('admin_token'),
+  } satisfies Partial<ConfigWriter>;
+}
+
+/** Only rows that really change get a new `updated_at`, so that ETags of the others stay. */
+async function setCurrentRevision(
+  db: Kysely<Tables>,
+  versionId: string,
+  revisionId: string,
+  exclusive: boolean,
+  updatedAt: string,
+): Promise<void> {
+  await db
+    .updateTable('revision')
+    .set({ is_current: 1, updated_at: updatedAt })
+    .where('version_id', '=', versionId)
+    .where('id', '=', revisionId)
+    .where('is_current', '=', 0)
+    .execute();
+  if (!exclusive) return;
+  await db
+    .updateTable('revision')
+    .set({ is_current: 0, updated_at: updatedAt })
+    .where('version_id', '=', versionId)
+    .where('id', '!=', revisionId)
+    .where('is_current', '=', 1)
+    .execute();
+}
