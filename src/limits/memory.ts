@@ -1,0 +1,93 @@
+/**
+ * The shared memory of the counters: its layout and its creation. A `LimitMemory` is plain data that is handed to
+ * every worker; it never grows, however many subjects come.
+ *
+ * There are two tables, since a sliding window needs two kilobytes and the others a few dozen bytes. A table is an
+ * array of sets, a set is one lock, sixteen slots, the latest time seen, and the usage remembered of evicted slots
+ * (eviction.ts). A counter can only be in the set that its hash names, so one lock covers all that a request touches.
+ */
+import { secretBytes } from '../kernel/ids.ts';
+import { assert } from '../kernel/assert.ts';
+import type { HashKey } from './hash.ts';
+import { SLIDING_CELLS, SLIDING_CELLS_FRESH } from './sliding-window.ts';
+
+/** Slots of a set. */
+export const WAYS = 16;
+
+/** Words of a set: the lock in a cache line of its own, then five words of each slot, each kind of word together. */
+export const LOCK_WORD = 0;
+export const KIND_WORDS = 16;
+export const SUBJECT_WORDS = KIND_WORDS + WAYS;
+export const SUBJECT_WORDS_2 = SUBJECT_WORDS + WAYS;
+export const RULE_WORDS = SUBJECT_WORDS_2 + WAYS;
+export const RULE_WORDS_2 = RULE_WORDS + WAYS;
+export const SET_WORDS = RULE_WORDS_2 + WAYS;
+
+/** Cells of a set: the latest time, pairs of (free again at, fraction used) for evicted slots, then the slots. */
+export const LATEST_MS = 0;
+export const EVICTED = 2;
+/** Kinds of evicted slots told apart, by the length of the window; each covers a factor of four. */
+export const EVICTED_KINDS = 13;
+export const SLOTS = 32;
+
+const COUNTER_CELLS = 8;
+
+export interface TableMemory {
+  /** Number of sets, a power of two. */
+  readonly sets: number;
+  /** Cells of one slot. */
+  readonly slotCells: number;
+  /** Cells that may be in use in a slot just filled. */
+  readonly freshCells: number;
+  readonly words: SharedArrayBuffer;
+  readonly cells: SharedArrayBuffer;
+}
+
+/** Structured-clonable, for `workerData`. */
+export interface LimitMemory {
+  readonly hashKey: HashKey;
+  /** Fixed windows and token buckets. */
+  readonly counters: TableMemory;
+  /** Sliding windows. */
+  readonly logs: TableMemory;
+}
+
+export interface LimitMemoryOptions {
+  /** Fixed windows and token buckets that can be told apart at one time; 104 bytes each. */
+  readonly slots: number;
+  /** The same for sliding windows; 2.1 KiB each. Default: one for every 16 `slots`. */
+  readonly slidingSlots?: number;
+}
+
+export const LIMIT_SLOTS_DEFAULT = 131_072;
+
+/**
+ * Makes the memory for all threads of the process; numbers of slots are rounded up to a power of two, at least 16.
+ * The default is 13 MiB and 17 MiB of address space; pages that no counter ever touched take no memory.
+ */
+export function createLimitMemory(options: LimitMemoryOptions = { slots: LIMIT_SLOTS_DEFAULT }): LimitMemory {
+  const { slots, slidingSlots = Math.ceil(slots / 16) } = options;
+  const secret = secretBytes(8);
+  return {
+    hashKey: [secret.readInt32LE(0), secret.readInt32LE(4)],
+    counters: createTable(slots, COUNTER_CELLS, COUNTER_CELLS),
+    logs: createTable(slidingSlots, SLIDING_CELLS, SLIDING_CELLS_FRESH),
+  };
+}
+
+function createTable(slots: number, slotCells: number, freshCells: number): TableMemory {
+  assert(Number.isSafeInteger(slots) && slots > 0, `slots of a limit table must be positive: ${slots}`);
+  const sets = 2 ** Math.max(0, Math.ceil(Math.log2(slots / WAYS)));
+  return {
+    sets,
+    slotCells,
+    freshCells,
+    words: new SharedArrayBuffer(sets * SET_WORDS * Int32Array.BYTES_PER_ELEMENT),
+    cells: new SharedArrayBuffer(sets * setCells(slotCells) * Float64Array.BYTES_PER_ELEMENT),
+  };
+}
+
+/** Cells of a set whose slots have `slotCells` each. */
+export function setCells(slotCells: number): number {
+  return SLOTS + WAYS * slotCells;
+}

@@ -1,0 +1,213 @@
+/**
+ * Limits that are exact across the worker threads of a process: the counters are in shared memory, and each
+ * decision is made under the lock of the one small set in which its counter lives.
+ *
+ * A store belongs to one thread and owns only caches (hashes of rules, where their counters were last seen);
+ * the truth is in the memory. Time: each set keeps the latest time it was given and never goes back behind it, so
+ * threads whose clocks were read a little earlier admit nothing extra. Only when the wall clock itself was set back by
+ * more than `CLOCK_STEP_MS` are the counters carried over to the new time, with all they count; without that a
+ * clock that was a day ahead for a moment would shut callers out for a day.
+ */
+import { assert } from '../kernel/assert.ts';
+import { type Clock, systemClock } from '../kernel/clock.ts';
+import {
+  ALGORITHM_OF_KIND,
+  type CounterKey,
+  fillWay,
+  findWay,
+  KIND_OF,
+  openTable,
+  rebaseSet,
+  repairSet,
+  setOf,
+  slotAt,
+  type Table,
+} from './counter-table.ts';
+import { beginCounter, evictedCell, freeWay } from './eviction.ts';
+import { hashText, type HashKey } from './hash.ts';
+import { LATEST_MS, LOCK_WORD, type LimitMemory, SET_WORDS } from './memory.ts';
+import { acquire, release, takeOver } from './set-lock.ts';
+import { BURST, REQUESTS, type SlotAlgorithm } from './slot.ts';
+import { type LimitDecision, type LimitRule, type LimitStore, refusal } from './store.ts';
+
+export { createLimitMemory, type LimitMemory, type LimitMemoryOptions } from './memory.ts';
+
+/** A clock that goes back by more than this was set back; less is threads reading it at different moments. */
+export const CLOCK_STEP_MS = 10_000;
+
+/** Holds a lock while mending what a dead thread left; larger than any number of a thread. */
+const SUPERVISOR = 0x7fff_ffff;
+
+/** A rule as this thread has prepared it. */
+interface Prepared {
+  readonly rule: LimitRule;
+  readonly algorithm: SlotAlgorithm;
+  readonly table: Table;
+  readonly key: CounterKey;
+  /** Cell within a set for what is remembered of evicted counters. */
+  readonly evicted: number;
+  /** Where the counter that was last used is in its set. */
+  likelyWay: number;
+}
+
+export class SharedMemoryLimitStore implements LimitStore {
+  readonly #owner: number;
+  readonly #clock: Clock;
+  readonly #hashKey: HashKey;
+  readonly #hash = new Int32Array(2);
+  readonly #wholeRule = new Int32Array(2);
+  readonly #counters: Table;
+  readonly #logs: Table;
+  /** Keyed by the object: rules of a configuration that is gone are forgotten with it. */
+  readonly #prepared = new WeakMap<LimitRule, Prepared>();
+  #last: Prepared | undefined;
+
+  /**
+   * `owner` is a number from 1 that no other thread uses at the same time; it is what `releaseLocksOf` is told when
+   * the thread has died. `clock` is only asked to confirm that the wall clock was set back.
+   */
+  constructor(memory: LimitMemory, owner: number, clock: Clock = systemClock) {
+    assert(Number.isInteger(owner) && owner > 0 && owner < SUPERVISOR, `bad number of a thread: ${owner}`);
+    this.#owner = owner;
+    this.#clock = clock;
+    this.#hashKey = memory.hashKey;
+    this.#counters = openTable(memory.counters);
+    this.#logs = openTable(memory.logs);
+    hashText('', this.#hashKey, this.#wholeRule);
+  }
+
+  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision {
+    return this.#decide(rule, subject, Math.floor(nowMs), true);
+  }
+
+  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision {
+    return this.#decide(rule, subject, Math.floor(nowMs), false);
+  }
+
+  #decide(rule: LimitRule, subject: string, askedMs: number, consume: boolean): LimitDecision {
+    const prepared = this.#last?.rule === rule ? this.#last : this.#prepare(rule);
+    const { table, key } = prepared;
+    if (subject === '') {
+      key.subject = this.#wholeRule[0]!;
+      key.subject2 = this.#wholeRule[1]!;
+    } else {
+      hashText(subject, this.#hashKey, this.#hash);
+      key.subject = this.#hash[0]!;
+      key.subject2 = this.#hash[1]!;
+    }
+    const set = setOf(table, key);
+    const lock = set * SET_WORDS + LOCK_WORD;
+    if (!acquire(table.words, lock, this.#owner)) {
+      // Whoever holds it must have died. Refusing is the safe answer until the supervisor has mended the set.
+      return refusal(rule.requests, 1000, 1000);
+    }
+    try {
+      const nowMs = this.#advance(table, set, askedMs, consume);
+      const way = findWay(table, set, key, prepared.likelyWay);
+      if (way >= 0) {
+        prepared.likelyWay = way;
+        return consume
+          ? count(table, slotAt(table, set, way), prepared, nowMs, askedMs)
+          : look(table, slotAt(table, set, way), prepared, nowMs, askedMs);
+      }
+      return begin(table, set, prepared, nowMs, askedMs, consume);
+    } finally {
+      release(table.words, lock);
+    }
+  }
+
+  /** The time that counts in this set. */
+  #advance(table: Table, set: number, askedMs: number, consume: boolean): number {
+    const latest = set * table.setCells + LATEST_MS;
+    const latestMs = table.cells[latest]!;
+    if (askedMs >= latestMs) {
+      if (consume) table.cells[latest] = askedMs;
+      return askedMs;
+    }
+    if (latestMs - askedMs <= CLOCK_STEP_MS) return latestMs;
+    // Either the caller read the clock long ago, or the clock was set back: only a new reading can tell.
+    const clockMs = Math.floor(this.#clock.nowMs());
+    if (latestMs - clockMs <= CLOCK_STEP_MS) return latestMs;
+    const steppedMs = Math.max(askedMs, clockMs);
+    rebaseSet(table, set, latestMs, steppedMs);
+    return steppedMs;
+  }
+
+  #prepare(rule: LimitRule): Prepared {
+    let prepared = this.#prepared.get(rule);
+    if (prepared === undefined) {
+      assert(Number.isSafeInteger(rule.windowMs) && rule.windowMs > 0, `bad windowMs: ${rule.windowMs}`);
+      assert(Number.isSafeInteger(rule.requests) && rule.requests >= 0, `bad requests: ${rule.requests}`);
+      assert(Number.isSafeInteger(rule.burst) && rule.burst >= 0, `bad burst: ${rule.burst}`);
+      const kind = KIND_OF[rule.algorithm];
+      hashText(`${rule.algorithm} ${rule.windowMs} ${rule.id}`, this.#hashKey, this.#hash);
+      prepared = {
+        rule,
+        algorithm: ALGORITHM_OF_KIND[kind]!,
+        table: rule.algorithm === 'sliding_window' ? this.#logs : this.#counters,
+        key: { kind, rule: this.#hash[0]!, rule2: this.#hash[1]!, subject: 0, subject2: 0 },
+        evicted: evictedCell(rule.windowMs),
+        likelyWay: 0,
+      };
+      this.#prepared.set(rule, prepared);
+    }
+    this.#last = prepared;
+    return prepared;
+  }
+}
+
+/** Decides on a slot of the table. */
+function count(
+  table: Table,
+  slot: number,
+  prepared: Prepared,
+  nowMs: number,
+  askedMs: number,
+): LimitDecision {
+  const { rule, algorithm } = prepared;
+  const cells = table.cells;
+  const decision = algorithm.take(cells, slot, rule, nowMs, askedMs);
+  if (cells[slot + REQUESTS] !== rule.requests) cells[slot + REQUESTS] = rule.requests;
+  if (cells[slot + BURST] !== rule.burst) cells[slot + BURST] = rule.burst;
+  return decision;
+}
+
+/** Decides on a copy of a slot. */
+function look(table: Table, slot: number, prepared: Prepared, nowMs: number, askedMs: number): LimitDecision {
+  table.scratch.set(table.cells.subarray(slot, slot + table.slotCells));
+  return prepared.algorithm.take(table.scratch, 0, prepared.rule, nowMs, askedMs);
+}
+
+/** Decides on a counter that is not in the table; it gets a slot only when there is something to count. */
+function begin(
+  table: Table,
+  set: number,
+  prepared: Prepared,
+  nowMs: number,
+  askedMs: number,
+  consume: boolean,
+): LimitDecision {
+  const { rule, algorithm, key } = prepared;
+  beginCounter(table, set, algorithm, rule, prepared.evicted, nowMs);
+  const decision = algorithm.take(table.scratch, 0, rule, nowMs, askedMs);
+  if (consume && decision.admitted) fillWay(table, set, freeWay(table, set, nowMs), key, rule);
+  return decision;
+}
+
+/**
+ * Frees the locks of a thread that no longer runs, and mends what it left half done. The main thread calls it when
+ * a worker has exited, before another one gets the same number. Returns how many locks were freed (0 or 1).
+ */
+export function releaseLocksOf(memory: LimitMemory, owner: number): number {
+  let freed = 0;
+  for (const table of [openTable(memory.counters), openTable(memory.logs)]) {
+    for (let set = 0; set <= table.setMask; set++) {
+      const lock = set * SET_WORDS + LOCK_WORD;
+      if (!takeOver(table.words, lock, owner, SUPERVISOR)) continue;
+      repairSet(table, set);
+      release(table.words, lock);
+      freed++;
+    }
+  }
+  return freed;
+}

@@ -1,0 +1,59 @@
+/**
+ * The one interface of rate limiting: a rule, a subject, a time; in return a decision.
+ *
+ * Implementations keep the counts: in the shared memory of this process (shared-memory.ts), later on a server that
+ * several nodes share. Callers decide which rule applies and what the subject is. Nothing here knows HTTP; the
+ * fields of a decision map onto `Retry-After` (RFC 9110 section 10.2.3) and the IETF `RateLimit` fields.
+ */
+
+export type LimitAlgorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
+
+/**
+ * What is allowed. The identity of a counter is `id`, `algorithm`, `windowMs` and the subject: a change of
+ * `requests` or `burst` keeps the count and applies at once, a change of algorithm or window starts a new one.
+ */
+export interface LimitRule {
+  /** The level that set the limit, e.g. `app:<uuid>`. */
+  readonly id: string;
+  readonly algorithm: LimitAlgorithm;
+  /** Requests per window, an integer; 0 admits nothing. For a token bucket the refill per window. */
+  readonly requests: number;
+  /** Length of the window, an integer of at least 1. */
+  readonly windowMs: number;
+  /** Capacity of a token bucket, an integer; the other algorithms do not read it. */
+  readonly burst: number;
+}
+
+export interface LimitDecision {
+  readonly admitted: boolean;
+  /** What can be had at once from a fresh counter: `requests`, for a token bucket `burst`. */
+  readonly limit: number;
+  /** How many more requests would be admitted right now. */
+  readonly remaining: number;
+  /** Milliseconds until the window has passed or the bucket is full again, if nothing more is admitted. */
+  readonly resetMs: number;
+  /**
+   * 0 when admitted; else the whole seconds, at least 1, after which one request will be admitted. Where no wait
+   * can help (`requests` is 0) it is one window.
+   */
+  readonly retryAfterSecs: number;
+}
+
+export interface LimitStore {
+  /**
+   * Counts one request if the rule admits it; a refused one takes nothing.
+   *
+   * `subject` distinguishes callers under one rule; `''` is the one counter of the whole rule. `nowMs` is the wall
+   * clock as an integer; a store never lets time run backwards, so a late or stepped clock admits nothing extra.
+   */
+  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
+
+  /** What `take` would answer, consuming nothing and leaving no trace. */
+  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
+}
+
+/** A refusal, given the milliseconds after which one request will be admitted. */
+export function refusal(limit: number, waitMs: number, resetMs: number): LimitDecision {
+  const retryAfterSecs = Math.max(1, Math.ceil(waitMs / 1000));
+  return { admitted: false, limit, remaining: 0, resetMs, retryAfterSecs };
+}
