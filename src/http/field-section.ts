@@ -9,12 +9,15 @@
 import { FIELD_TEXT, isBlank, TOKEN } from './characters.ts';
 import { connectionOptions, type ConnectionOptions } from './connection-options.ts';
 import { headError, type HeadError } from './head-error.ts';
-import { classifyName, HASH_SEED, HeaderKind, hashStep, startsWithLowerCase } from './header-kind.ts';
+import { classifyName, HASH_SEED, HeaderKind, hashStep } from './header-kind.ts';
+import { scratchBytes } from './latin1.ts';
 
 const INITIAL_FIELDS = 32;
 const CR = 0x0d;
 const LF = 0x0a;
 const COLON = 0x3a;
+const SP = 0x20;
+const HTAB = 0x09;
 
 export class FieldSection {
   /** Number of fields. */
@@ -122,43 +125,54 @@ export class FieldSection {
   }
 
   /**
-   * Scans the field lines in `text` from `from` to its end. The text must end with the CRLF of the last line and
-   * hold one character per byte. On an error the state is that of a section with no fields.
+   * Scans the field lines in `bytes[from, to)`, which must end with the CRLF of the last line. `text` is the
+   * latin1 text of the message and `base` where it starts in `bytes`: bytes are what is scanned, because typed
+   * arrays are several times faster to walk over than strings; text is what names and values are sliced from.
+   * On an error the state is that of a section with no fields.
    */
-  protected scan(text: string, from: number, headersMax: number): HeadError | undefined {
+  protected scan(
+    text: string,
+    bytes: Buffer,
+    base: number,
+    from: number,
+    to: number,
+    headersMax: number,
+  ): HeadError | undefined {
     this.release();
     this.text = text;
-    const end = text.length;
     let position = from;
-    while (position < end) {
+    while (position < to) {
       const nameStart = position;
       let hash = HASH_SEED;
       let bits = 0;
-      let entry = TOKEN[text.charCodeAt(position)] as number;
-      while (entry > 0) {
+      let entry = TOKEN[bytes[position] as number] as number;
+      while (entry !== 0) {
         hash = hashStep(hash, entry);
         bits |= entry;
-        entry = TOKEN[text.charCodeAt(++position)] as number;
+        entry = TOKEN[bytes[++position] as number] as number;
       }
       const nameEnd = position;
-      if (text.charCodeAt(position) !== COLON || nameEnd === nameStart)
-        return this.#fail(nameError(text, nameStart, position));
-      position++;
-      while (isBlank(text.charCodeAt(position))) position++;
+      if (bytes[position] !== COLON || nameEnd === nameStart) {
+        return this.#fail(nameError(bytes, nameStart, position));
+      }
+      do position++;
+      while (bytes[position] === SP || bytes[position] === HTAB);
       const valueStart = position;
-      while (FIELD_TEXT[text.charCodeAt(position)] === 1) position++;
-      if (text.charCodeAt(position) !== CR || text.charCodeAt(position + 1) !== LF) {
-        return this.#fail(valueError(text, position));
-      }
+      while (FIELD_TEXT[bytes[position] as number] === 1) position++;
+      if (bytes[position] !== CR || bytes[position + 1] !== LF)
+        return this.#fail(valueError(bytes, position));
       let valueEnd = position;
-      while (valueEnd > valueStart && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd--;
+      while (valueEnd > valueStart && isBlank(bytes[valueEnd - 1] as number)) valueEnd--;
       position += 2;
-      if (this.count >= headersMax) {
-        return this.#fail(
-          headError(431, 'too_many_headers', `The message has more than ${headersMax} header fields.`),
-        );
-      }
-      this.#add(nameStart, nameEnd, valueStart, valueEnd, classifyName(text, nameStart, nameEnd, hash, bits));
+      const index = this.count;
+      if (index >= headersMax) return this.#fail(tooManyHeaders(headersMax));
+      if (index === this.#kinds.length) this.#grow();
+      const bounds = this.#bounds;
+      bounds[index * 4] = nameStart - base;
+      bounds[index * 4 + 1] = nameEnd - base;
+      bounds[index * 4 + 2] = valueStart - base;
+      bounds[index * 4 + 3] = valueEnd - base;
+      this.#add(index, classifyName(bytes, nameStart, nameEnd, hash, bits));
     }
     return undefined;
   }
@@ -170,14 +184,8 @@ export class FieldSection {
     return options;
   }
 
-  #add(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, kind: HeaderKind): void {
-    const index = this.count++;
-    if (index === this.#kinds.length) this.#grow();
-    const at = index * 4;
-    this.#bounds[at] = nameStart;
-    this.#bounds[at + 1] = nameEnd;
-    this.#bounds[at + 2] = valueStart;
-    this.#bounds[at + 3] = valueEnd;
+  #add(index: number, kind: HeaderKind): void {
+    this.count = index + 1;
     this.#kinds[index] = kind;
     const bit = 1 << kind;
     if ((this.#seen & bit) !== 0) {
@@ -216,7 +224,7 @@ export class FieldSection {
     for (let index = from; index < this.count; index++) {
       const start = this.#bounds[index * 4] as number;
       const length = (this.#bounds[index * 4 + 1] as number) - start;
-      if (length === lowerName.length && startsWithLowerCase(this.text, start, lowerName)) return index;
+      if (length === lowerName.length && hasLowerCaseAt(this.text, start, lowerName)) return index;
     }
     return -1;
   }
@@ -225,12 +233,28 @@ export class FieldSection {
 /** A section outside of a message head: trailers. `parse` refuses what `FieldSection` refuses. */
 export class TrailerSection extends FieldSection {
   parse(text: string, headersMax: number): HeadError | undefined {
-    return this.scan(text, 0, headersMax);
+    if (!text.endsWith('\r\n'))
+      return headError(400, 'bad_header_line', 'The trailer section is incomplete.');
+    return this.scan(text, scratchBytes(text), 0, 0, text.length, headersMax);
   }
 }
 
-function nameError(text: string, nameStart: number, position: number): HeadError {
-  const code = text.charCodeAt(position);
+function tooManyHeaders(headersMax: number): HeadError {
+  return headError(431, 'too_many_headers', `The message has more than ${headersMax} header fields.`);
+}
+
+/** Whether `text` has `lowerCase` (token characters, already in lower case) at `start`, in any case. */
+export function hasLowerCaseAt(text: string, start: number, lowerCase: string): boolean {
+  for (let i = 0; i < lowerCase.length; i++) {
+    if (TOKEN[text.charCodeAt(start + i)] !== TOKEN[lowerCase.charCodeAt(i)]) return false;
+  }
+  return true;
+}
+
+const badLine = headError(400, 'bad_header_line', 'A header line has no colon.');
+
+function nameError(bytes: Buffer, nameStart: number, position: number): HeadError {
+  const code = bytes[position] as number;
   if (position === nameStart && isBlank(code)) {
     return headError(
       400,
@@ -244,23 +268,23 @@ function nameError(text: string, nameStart: number, position: number): HeadError
   if (isBlank(code)) {
     return headError(400, 'space_in_header_name', 'White space stands before the colon of a header field.');
   }
-  if (code === CR || code === LF) return lineEndError(text, position, 'A header line has no colon.');
+  if (code === CR || code === LF) return lineEndError(bytes, position, badLine);
   return headError(400, 'bad_header_name', 'A header name holds a byte that is not a token character.');
 }
 
-function valueError(text: string, position: number): HeadError {
-  const code = text.charCodeAt(position);
-  if (code === CR || code === LF) return lineEndError(text, position, 'A header line is incomplete.');
+function valueError(bytes: Buffer, position: number): HeadError {
+  const code = bytes[position] as number;
+  if (code === CR || code === LF) return lineEndError(bytes, position, badLine);
   return headError(400, 'bad_header_value', 'A header value holds a control character.');
 }
 
 /** Names the bare CR or LF at `position`, or gives `otherwise` when a proper CRLF stands there. */
-export function lineEndError(text: string, position: number, otherwise: string): HeadError {
-  if (text.charCodeAt(position) === LF) {
+export function lineEndError(bytes: Buffer, position: number, otherwise: HeadError): HeadError {
+  if (bytes[position] === LF) {
     return headError(400, 'bare_line_feed', 'A line ends with LF alone; CRLF is required.');
   }
-  if (text.charCodeAt(position + 1) !== LF) {
+  if (bytes[position + 1] !== LF) {
     return headError(400, 'bare_carriage_return', 'The head holds a CR that is not followed by LF.');
   }
-  return headError(400, 'bad_header_line', otherwise);
+  return otherwise;
 }

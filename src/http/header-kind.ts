@@ -7,6 +7,7 @@
  * maps "-" to "_", and some servers map every odd character): `X_Forwarded_For` becomes HTTP_X_FORWARDED_FOR.
  */
 import { ODD_BIT, TOKEN } from './characters.ts';
+import { latin1Text } from './latin1.ts';
 
 /** Fewer than 32 kinds, because heads keep the set of kinds they hold in one 32-bit integer. */
 export const HeaderKind = Object.freeze({
@@ -111,45 +112,72 @@ export function hashStep(hash: number, tokenEntry: number): number {
 }
 
 const SLOTS = 256;
-const slotNames: string[] = Array.from({ length: SLOTS }, () => '');
+const EMPTY = 0;
+/** Open-addressed table over the names: hash, length (0 marks a free slot), kind, and where its bytes start. */
+const slotHashes = new Int32Array(SLOTS);
+const slotLengths = new Uint8Array(SLOTS);
 const slotKinds = new Uint8Array(SLOTS);
+const slotOffsets = new Uint16Array(SLOTS);
+const nameBytes = Buffer.from([...names, ...prefixes].map(([name]) => name).join(''), 'latin1');
+const families: Array<{ offset: number; prefixLength: number; kind: HeaderKind }> = [];
+fillTables();
 
-for (const [name, kind] of names) {
-  let slot = hashOf(name) & (SLOTS - 1);
-  while (slotNames[slot] !== '') slot = (slot + 1) & (SLOTS - 1);
-  slotNames[slot] = name;
-  slotKinds[slot] = kind;
-}
-
-function hashOf(name: string): number {
-  let hash = HASH_SEED;
-  for (let i = 0; i < name.length; i++) hash = hashStep(hash, TOKEN[name.charCodeAt(i)] ?? 0);
-  return hash;
+function fillTables(): void {
+  let offset = 0;
+  for (const [name, kind] of names) {
+    let hash = HASH_SEED;
+    for (let i = 0; i < name.length; i++) hash = hashStep(hash, TOKEN[name.charCodeAt(i)] as number);
+    let slot = hash & (SLOTS - 1);
+    while (slotLengths[slot] !== EMPTY) slot = (slot + 1) & (SLOTS - 1);
+    slotHashes[slot] = hash;
+    slotLengths[slot] = name.length;
+    slotKinds[slot] = kind;
+    slotOffsets[slot] = offset;
+    offset += name.length;
+  }
+  for (const [prefix, kind] of prefixes) {
+    families.push({ offset, prefixLength: prefix.length, kind });
+    offset += prefix.length;
+  }
 }
 
 /**
- * Kind of the field name `text[start, end)`, which must consist of token characters. `hash` is its `hashStep`
+ * Kind of the field name `bytes[start, end)`, which must consist of token characters. `hash` is its `hashStep`
  * hash and `bits` the bitwise or of its `TOKEN` entries.
  */
 export function classifyName(
-  text: string,
+  bytes: Buffer,
   start: number,
   end: number,
   hash: number,
   bits: number,
 ): HeaderKind {
-  if ((bits & ODD_BIT) !== 0) return classifyOddName(text.slice(start, end));
-  for (let slot = hash & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
-    const name = slotNames[slot] as string;
-    if (name === '') break;
-    if (name.length === end - start && startsWithLowerCase(text, start, name))
-      return slotKinds[slot] as HeaderKind;
-  }
-  const first = text.charCodeAt(start) | 0x20;
-  if (first === 0x78 || first === 0x61) {
-    for (const [prefix, kind] of prefixes) {
-      if (end - start >= prefix.length && startsWithLowerCase(text, start, prefix)) return kind;
+  if ((bits & ODD_BIT) !== 0) return classifyOddName(latin1Text(bytes, start, end));
+  const length = end - start;
+  for (let slot = hash & (SLOTS - 1); slotLengths[slot] !== EMPTY; slot = (slot + 1) & (SLOTS - 1)) {
+    // Equal hashes do not prove equal names, and a forged equality would let a client choose its framing.
+    if (slotHashes[slot] === hash && slotLengths[slot] === length) {
+      if (hasBytes(bytes, start, slotOffsets[slot] as number, length)) return slotKinds[slot] as HeaderKind;
     }
+  }
+  const first = (bytes[start] as number) | 0x20;
+  // Families begin with "x-" or with the 15 characters of "access-control-"; the length spares Accept and its kin.
+  if (first === 0x78 || (first === 0x61 && length > 15)) return familyOf(bytes, start, length);
+  return HeaderKind.ordinary;
+}
+
+/** Whether `bytes` has, in any case, the `length` bytes of `nameBytes` at `offset`. For names without odd characters. */
+function hasBytes(bytes: Buffer, start: number, offset: number, length: number): boolean {
+  for (let i = 0; i < length; i++) {
+    // Setting the bit 0x20 lower-cases letters and leaves digits and "-" as they are.
+    if (((bytes[start + i] as number) | 0x20) !== nameBytes[offset + i]) return false;
+  }
+  return true;
+}
+
+function familyOf(bytes: Buffer, start: number, length: number): HeaderKind {
+  for (const { offset, prefixLength, kind } of families) {
+    if (length >= prefixLength && hasBytes(bytes, start, offset, prefixLength)) return kind;
   }
   return HeaderKind.ordinary;
 }
@@ -158,14 +186,6 @@ export function classifyName(
 function classifyOddName(name: string): HeaderKind {
   const folded = name.replace(/[^0-9A-Za-z-]/g, '-');
   return headerKindOf(folded) === HeaderKind.ordinary ? HeaderKind.ordinary : HeaderKind.underscoreAlias;
-}
-
-/** Whether `text` has `lowerCase` (token characters, already in lower case) at `start`, in any case. */
-export function startsWithLowerCase(text: string, start: number, lowerCase: string): boolean {
-  for (let i = 0; i < lowerCase.length; i++) {
-    if (TOKEN[text.charCodeAt(start + i)] !== TOKEN[lowerCase.charCodeAt(i)]) return false;
-  }
-  return true;
 }
 
 /** Kind of a field name, compared without case. A string that is not a token is `ordinary`. */
@@ -178,5 +198,5 @@ export function headerKindOf(name: string): HeaderKind {
     hash = hashStep(hash, entry);
     bits |= entry;
   }
-  return classifyName(name, 0, name.length, hash, bits);
+  return classifyName(Buffer.from(name, 'latin1'), 0, name.length, hash, bits);
 }

@@ -10,3 +10,12 @@ type Latin1Source = { latin1Slice(from: number, to: number): string };
 export function latin1Text(buffer: Buffer, from: number, to: number): string {
   return (buffer as unknown as Latin1Source).latin1Slice(from, to);
 }
+
+/** Bytes of a latin1 `text`, in a buffer that the next call overwrites. Not for text beyond U+00FF. */
+export function scratchBytes(text: string): Buffer {
+  if (text.length > scratch.length) scratch = Buffer.allocUnsafeSlow(text.length * 2);
+  scratch.write(text, 0, text.length, 'latin1');
+  return scratch;
+}
+
+let scratch = Buffer.allocUnsafeSlow(64 * 1024);

@@ -6,11 +6,12 @@
  * It does not judge the path (canonical-path.ts) nor the method beyond its grammar.
  */
 import { TOKEN } from './characters.ts';
-import { FieldSection, lineEndError } from './field-section.ts';
+import { FieldSection, hasLowerCaseAt, lineEndError } from './field-section.ts';
 import { BodyFraming, contentLengthOf, isChunked } from './framing.ts';
 import { headError, type HeadError } from './head-error.ts';
-import { HeaderKind, startsWithLowerCase } from './header-kind.ts';
+import { HeaderKind } from './header-kind.ts';
 import { isHostAndPort } from './host.ts';
+import { latin1Text, scratchBytes } from './latin1.ts';
 
 export type RequestHeadLimits = {
   /** Longest request target, in bytes; beyond it 414. */
@@ -21,7 +22,11 @@ export type RequestHeadLimits = {
 
 const METHOD_BYTES_MAX = 64;
 const VERSION_BYTES = 8;
+const HTTP_SLASH = Buffer.from('HTTP/', 'latin1');
+const CR = 0x0d;
+const LF = 0x0a;
 const SP = 0x20;
+const DOT = 0x2e;
 const SLASH = 0x2f;
 
 const badRequestLine = headError(
@@ -68,16 +73,33 @@ export class RequestHead extends FieldSection {
    * header line. Overwrites all state. On an error the state is undefined and the connection must be closed.
    */
   parse(text: string, limits: RequestHeadLimits): HeadError | undefined {
-    let position = 0;
-    while ((TOKEN[text.charCodeAt(position)] as number) > 0) position++;
-    if (position === 0 || text.charCodeAt(position) !== SP) return requestLineError(text, position);
-    if (position > METHOD_BYTES_MAX) {
+    return this.#parse(text, scratchBytes(text), 0, text.length, limits);
+  }
+
+  /** `parse` for a head that lies in `bytes[from, to)`; the faster of the two, and the buffer may be reused. */
+  parseBytes(bytes: Buffer, from: number, to: number, limits: RequestHeadLimits): HeadError | undefined {
+    return this.#parse(latin1Text(bytes, from, to), bytes, from, to, limits);
+  }
+
+  #parse(
+    text: string,
+    bytes: Buffer,
+    from: number,
+    to: number,
+    limits: RequestHeadLimits,
+  ): HeadError | undefined {
+    // From here on every loop stops at this CR at the latest, so none needs to look at `to`.
+    if (to - from < 2 || bytes[to - 2] !== CR || bytes[to - 1] !== LF) return badRequestLine;
+    let position = from;
+    while (TOKEN[bytes[position] as number] !== 0) position++;
+    if (position === from || bytes[position] !== SP) return requestLineError(bytes, position);
+    if (position - from > METHOD_BYTES_MAX) {
       return headError(501, 'method_too_long', `The method is longer than ${METHOD_BYTES_MAX} bytes.`);
     }
-    this.method = text.slice(0, position);
+    this.method = text.slice(0, position - from);
 
     const targetStart = position + 1;
-    const targetEnd = endOfTarget(text, targetStart);
+    const targetEnd = endOfTarget(bytes, targetStart);
     if (targetEnd - targetStart > limits.targetBytesMax) {
       return headError(
         414,
@@ -85,28 +107,31 @@ export class RequestHead extends FieldSection {
         `The request target is longer than ${limits.targetBytesMax} bytes.`,
       );
     }
-    if (text.charCodeAt(targetEnd) !== SP) return requestLineError(text, targetEnd);
+    if (bytes[targetEnd] !== SP) return requestLineError(bytes, targetEnd);
     if (targetEnd === targetStart) return badRequestLine;
+    this.target = text.slice(targetStart - from, targetEnd - from);
 
-    const versionEnd = targetEnd + 1 + VERSION_BYTES;
-    const error =
-      this.#parseVersion(text, targetEnd + 1) ??
-      this.scan(text, versionEnd + 2, limits.headersMax) ??
-      this.#resolveTarget(text, targetStart, targetEnd) ??
+    return (
+      this.#parseVersion(bytes, targetEnd + 1, to) ??
+      this.scan(text, bytes, from, targetEnd + 1 + VERSION_BYTES + 2, to, limits.headersMax) ??
+      this.#resolveTarget() ??
       this.#resolveConnection() ??
-      this.#resolveFraming();
-    return error ?? this.#resolveExpectation();
+      this.#resolveFraming() ??
+      this.#resolveExpectation()
+    );
   }
 
-  #parseVersion(text: string, start: number): HeadError | undefined {
-    if (!text.startsWith('HTTP/', start)) return requestLineError(text, start);
-    const major = text.charCodeAt(start + 5);
-    const minor = text.charCodeAt(start + 7);
-    if (!isDigit(major) || text.charCodeAt(start + 6) !== 0x2e || !isDigit(minor))
-      return requestLineError(text, start);
-    if (!text.startsWith('\r\n', start + VERSION_BYTES)) {
-      return requestLineError(text, start + VERSION_BYTES);
+  /** `HTTP/` DIGIT `.` DIGIT CRLF at `start`. */
+  #parseVersion(bytes: Buffer, start: number, to: number): HeadError | undefined {
+    for (let i = 0; i < HTTP_SLASH.length; i++) {
+      if (bytes[start + i] !== HTTP_SLASH[i]) return requestLineError(bytes, start + i);
     }
+    if (start + VERSION_BYTES + 2 > to) return badRequestLine;
+    const major = bytes[start + 5] as number;
+    const minor = bytes[start + 7] as number;
+    if (!isDigit(major) || bytes[start + 6] !== DOT || !isDigit(minor)) return badRequestLine;
+    const end = start + VERSION_BYTES;
+    if (bytes[end] !== CR || bytes[end + 1] !== LF) return requestLineError(bytes, end);
     if (major !== 0x31 || minor > 0x31) {
       return headError(
         505,
@@ -119,7 +144,7 @@ export class RequestHead extends FieldSection {
   }
 
   /** Target form and Host (RFC 9112 section 3.2). The Host field must be sound even where a URL replaces it. */
-  #resolveTarget(text: string, start: number, end: number): HeadError | undefined {
+  #resolveTarget(): HeadError | undefined {
     if (this.method === 'CONNECT') {
       return headError(
         501,
@@ -135,8 +160,9 @@ export class RequestHead extends FieldSection {
     this.host = hostIndex < 0 ? '' : this.value(hostIndex);
     if (hostIndex >= 0 && !isHostAndPort(this.host)) return badHost;
 
-    this.target = text.slice(start, end);
-    if (text.charCodeAt(start) === SLASH) return text.charCodeAt(start + 1) === SLASH ? badTarget : undefined;
+    if (this.target.charCodeAt(0) === SLASH) {
+      return this.target.charCodeAt(1) === SLASH ? badTarget : undefined;
+    }
     if (this.target === '*') return this.method === 'OPTIONS' ? undefined : badTarget;
     return this.#resolveAbsoluteForm();
   }
@@ -206,28 +232,23 @@ export class RequestHead extends FieldSection {
 }
 
 /** First position at or after `start` that is not visible ASCII, or is "#". */
-function endOfTarget(text: string, start: number): number {
+function endOfTarget(bytes: Buffer, start: number): number {
   let position = start;
   for (;;) {
-    const code = text.charCodeAt(position);
-    if (!(code > SP && code < 0x7f) || code === 0x23) return position;
+    const byte = bytes[position] as number;
+    if (byte <= SP || byte >= 0x7f || byte === 0x23) return position;
     position++;
   }
 }
 
-function requestLineError(text: string, position: number): HeadError {
-  const code = text.charCodeAt(position);
-  if (code === 0x23 || code > 0x7e || code === 0 || (code < SP && code !== 0x0d && code !== 0x0a)) {
-    return headError(400, 'bad_request_line', 'The request line holds a byte that must not stand in it.');
-  }
-  if (code === 0x0a || (code === 0x0d && text.charCodeAt(position + 1) !== 0x0a)) {
-    return lineEndError(text, position, badRequestLine.detail);
-  }
-  return badRequestLine;
+/** What is wrong with a request line that cannot be read on at `position`. */
+function requestLineError(bytes: Buffer, position: number): HeadError {
+  const byte = bytes[position];
+  return byte === CR || byte === LF ? lineEndError(bytes, position, badRequestLine) : badRequestLine;
 }
 
 function startsWithScheme(url: string, scheme: string): boolean {
-  return startsWithLowerCase(url, 0, scheme) && url.startsWith('://', scheme.length);
+  return hasLowerCaseAt(url, 0, scheme) && url.startsWith('://', scheme.length);
 }
 
 function isDigit(code: number): boolean {
