@@ -18,3 +18,8 @@ export const systemClock: Clock = Object.freeze({
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+/** IMF-fixdate of RFC 9110 section 5.6.7, e.g. `Sat, 31 Jan 2026 12:00:00 GMT`. */
+export function httpDate(ms: number): string {
+  return new Date(ms).toUTCString();
+}

@@ -10,9 +10,9 @@
  * While an exchange is under way at most one chunk beyond its body is held; then reading pauses.
  */
 import type { Socket } from 'node:net';
-import { latin1 } from '../kernel/bytes.ts';
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import type { HeadError } from '../http/head-error.ts';
+import { latin1Text } from '../http/latin1.ts';
 import { RequestHead } from '../http/request-head.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
@@ -261,7 +261,7 @@ export class Connection implements Expiring, BodySink {
       else if (this.#paused) this.resumeBody();
       return false;
     }
-    const error = this.head.parse(latin1(buffer, from, end - 2), options);
+    const error = this.head.parse(latin1Text(buffer, from, end - 2), options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
     if (error !== undefined) this.#reject(error);
     else this.#startExchange();

@@ -21,7 +21,7 @@ export interface ProxyObserver {
   /** Once per exchange, when its last byte has been written or it was given up. */
   exchangeEnded(exchange: Exchange): void;
   upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void;
-  deprecatedVersionUsed(version: Version): void;
+  deprecatedVersionUsed(exchange: Exchange, version: Version): void;
   breakerOpened(revision: Revision, detail: string): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;

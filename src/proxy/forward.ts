@@ -7,9 +7,9 @@
  *   connecting → sending → waiting → responding → done
  *                (only a body that is still to come is `sending`)
  */
-import { latin1 } from '../kernel/bytes.ts';
 import { chunkHeader } from '../http/chunked-decoder.ts';
 import type { HeadError } from '../http/head-error.ts';
+import { latin1Text } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Breaker } from './breaker.ts';
@@ -184,7 +184,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#extendIdle();
     const chunked = this.#framing === 'chunked';
     if (chunked) this.#text += chunkHeader(length);
-    if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1(buffer, from, to);
+    if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
     else {
       const { connection } = exchange;
       connection.cork();
@@ -256,7 +256,7 @@ export class Forwarding implements UpstreamClient, BodySink {
       return;
     }
     if (body.length <= TEXT_BODY_BYTES_MAX)
-      upstream.writeText(body.length === 0 ? head : head + latin1(body, 0, body.length));
+      upstream.writeText(body.length === 0 ? head : head + latin1Text(body, 0, body.length));
     else {
       upstream.cork();
       upstream.writeText(head);

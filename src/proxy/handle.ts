@@ -20,7 +20,7 @@ export function handle(exchange: Exchange): void {
     if (answerPreflight(exchange)) return;
     if (!match(exchange, exchange.method)) return;
     if (exchange.version?.status === 'deprecated') {
-      exchange.context.observer.deprecatedVersionUsed(exchange.version);
+      exchange.context.observer.deprecatedVersionUsed(exchange, exchange.version);
     }
     const verdict =
       exchange.route === undefined

@@ -6,7 +6,8 @@
  * Owns no state: weighted choice is kept by the version (snapshot/weights.ts), breakers are asked through
  * `isAvailable`. Does not look at policy.
  */
-import { fillTemplate } from '../http/canonical-path.ts';
+import { fillTemplate } from '../http/path-template.ts';
+import { assert } from '../kernel/assert.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
@@ -92,6 +93,7 @@ export function matchRequest<P>(
   }
   if (version.revisions.length === 1) matchSingle(version, path, method, isAvailable, out);
   else matchWeighted(version, path, method, isAvailable, out);
+  if (hasEncodedSlash && out.route !== undefined) refuseBadFilling(out, out.route, path);
 }
 
 /** The usual case: one current revision. */
@@ -152,6 +154,16 @@ function matchWeighted<P>(
   if (available === 0) return failUnavailable(out, version);
   const chosen = version.choice === undefined ? eligible.indexOf(1) : version.choice.pick(eligible);
   out.route = routes[chosen] as CompiledRoute<P>;
+}
+
+/**
+ * A value with an encoded slash can make a dot segment with the text beside it: "x%2F" in "{id}." does. That must
+ * not reach a backend that decodes slashes. Without encoded slashes the rules for backend paths exclude it.
+ */
+function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path: string): void {
+  if (route.backendPath === undefined || route.parameterNames.length === 0) return;
+  if (fillBackendPath(route, route.backendPath, path, out.restFrom) !== undefined) return;
+  fail(out, 'bad_path', 'The path must not hold an encoded slash there');
 }
 
 function fail<P>(out: MatchResult<P>, code: MatchErrorCode, detail: string): void {
@@ -221,23 +233,29 @@ const NO_VALUES: readonly string[] = Object.freeze([]);
 export function upstreamPath<P>(route: CompiledRoute<P>, path: string, restFrom: number): string {
   const { revision, backendPath } = route;
   const base = revision.backend.basePath;
-  if (backendPath !== undefined) return base + fillBackendPath(route, backendPath, path, restFrom);
+  if (backendPath !== undefined) {
+    const filled = fillBackendPath(route, backendPath, path, restFrom);
+    assert(filled !== undefined, 'matchRequest has refused paths that do not fit backend_path');
+    return base + filled;
+  }
   if (!revision.stripGatewayPath) return base + path;
   if (restFrom === path.length) return `${base}/`;
   return restFrom === 0 ? base + path : base + path.slice(restFrom);
 }
 
+/** Undefined when a value would leave its segment. */
 function fillBackendPath<P>(
   route: CompiledRoute<P>,
   backendPath: string,
   path: string,
   restFrom: number,
-): string {
+): string | undefined {
   const wildcard = route.wildcardSegment >= 0 && backendPath.endsWith('/*');
   const template = wildcard ? backendPath.slice(0, -1) : backendPath;
   const filled =
     route.parameterNames.length === 0
       ? template
       : fillTemplate(template, route.parameterNames, parameterValues(route, path, restFrom));
-  return wildcard ? filled + path.slice(segmentStart(path, restFrom, route.wildcardSegment)) : filled;
+  if (!wildcard || filled === undefined) return filled;
+  return filled + path.slice(segmentStart(path, restFrom, route.wildcardSegment));
 }

@@ -21,14 +21,12 @@ export interface ProxyOptions {
   readonly firstByteTimeoutMs: number;
   /** Between two bytes of a body, either direction. */
   readonly idleTimeoutMs: number;
-  /** How long running exchanges may take after the stop was asked for. */
-  readonly drainTimeoutMs: number;
-  /** Idle upstream connections kept per backend and worker. */
-  readonly upstreamIdleMax: number;
-  /** How long an idle upstream connection is kept. */
-  readonly upstreamIdleTimeoutMs: number;
 }
 
+/** Idle connections kept per backend and worker; more are closed when their exchange ends. */
+export const UPSTREAM_IDLE_MAX = 1_024;
+/** How long an idle upstream connection is kept; most servers keep theirs for 60 s or longer. */
+export const UPSTREAM_IDLE_TIMEOUT_MS = 55_000;
 /** A body that is left unread is drained up to this size to keep the connection; a larger one costs it. */
 export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
 /** After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer. */

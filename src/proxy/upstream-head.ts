@@ -28,13 +28,24 @@ export function upstreamRequestHead(
   const host = revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
   return (
     `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n` +
-    head.ordinaryLines() +
+    ordinaryLines(head, route.policy.managedHeaders) +
     managedLines(exchange, head) +
     forwardingLines(exchange, head) +
     exchange.evaluation.caller.upstreamHeaderLines +
     framingLines(head) +
     (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n')
   );
+}
+
+/** What passes as it is; on routes that put claims into headers, without what the client sent under those names. */
+function ordinaryLines(head: RequestHead, managed: ReadonlySet<string> | undefined): string {
+  if (managed === undefined) return head.ordinaryLines();
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    if (head.kind(index) !== HeaderKind.ordinary || head.isNominated(index)) continue;
+    if (!managed.has(head.name(index).toLowerCase().replaceAll('_', '-'))) lines += head.line(index);
+  }
+  return lines;
 }
 
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
@@ -83,7 +94,11 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
 function forwardingLines(exchange: Exchange, head: RequestHead): string {
   const { peer, isTrustedPeer, isSecure } = exchange.connection;
   const ownProto = isSecure ? 'https' : 'http';
-  const forwardedFor = forwardedForValue(peer, isTrustedPeer ? head.combined('x-forwarded-for') : undefined, isTrustedPeer);
+  const forwardedFor = forwardedForValue(
+    peer,
+    isTrustedPeer ? head.combined('x-forwarded-for') : undefined,
+    isTrustedPeer,
+  );
   const proto = (isTrustedPeer ? head.valueOf(HeaderKind.forwardedProto) : undefined) ?? ownProto;
   const host = (isTrustedPeer ? head.valueOf(HeaderKind.forwardedHost) : undefined) ?? head.host;
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');

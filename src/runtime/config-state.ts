@@ -1,0 +1,139 @@
+/**
+ * The main thread's copy of the configuration, as plain records: what a worker that is started later, or in
+ * place of a dead one, is given, also while the database is away. Also owns the breakers' shared memory, one
+ * per revision, which lives as long as the revision does.
+ */
+import type { AppTree, ConfigChange, VersionTree } from '../model/config.ts';
+import type { App, Revision, StoredApiKey } from '../model/resources.ts';
+import { createBreakerMemory } from '../proxy/breaker.ts';
+
+export type BreakerEntry = readonly [revisionId: string, memory: SharedArrayBuffer];
+
+interface AppEntry {
+  app: App;
+  readonly versions: Map<string, VersionTree>;
+}
+
+export class ConfigState {
+  #configVersion = 0;
+  readonly #apps = new Map<string, AppEntry>();
+  readonly #appOfVersion = new Map<string, AppEntry>();
+  readonly #keys = new Map<string, StoredApiKey>();
+  readonly #breakers = new Map<string, SharedArrayBuffer>();
+  #removed: string[] = [];
+  readonly #revisions = new Map<string, Revision>();
+
+  get configVersion(): number {
+    return this.#configVersion;
+  }
+
+  /** Returns the ids of the revisions that are gone with this change. */
+  apply(change: ConfigChange): readonly string[] {
+    this.#removed = [];
+    if (change.reset) this.#clear();
+    this.#configVersion = change.configVersion;
+    for (const id of change.removedAppIds) this.#removeApp(id);
+    for (const tree of change.apps) this.#putApp(tree);
+    for (const id of change.removedVersionIds) this.#removeVersion(id);
+    for (const tree of change.versions) this.#putVersion(tree);
+    for (const id of change.removedKeyIds) this.#keys.delete(id);
+    for (const key of change.keys) this.#keys.set(key.id, key);
+    return this.#removed;
+  }
+
+  /** Everything as one change, for a worker that knows nothing yet. */
+  asChange(): ConfigChange {
+    return {
+      configVersion: this.#configVersion,
+      reset: true,
+      apps: [...this.#apps.values()].map((entry) => ({
+        app: entry.app,
+        versions: [...entry.versions.values()],
+      })),
+      removedAppIds: [],
+      versions: [],
+      removedVersionIds: [],
+      keys: [...this.#keys.values()],
+      removedKeyIds: [],
+    };
+  }
+
+  /** The breakers of the current revisions that a change brings; made on first sight, kept ever after. */
+  breakersOf(change: ConfigChange): BreakerEntry[] {
+    const entries: BreakerEntry[] = [];
+    const add = (tree: VersionTree): void => {
+      for (const { revision } of tree.revisions)
+        entries.push([revision.id, this.#breakerMemory(revision.id)]);
+    };
+    for (const app of change.apps) app.versions.forEach(add);
+    change.versions.forEach(add);
+    return entries;
+  }
+
+  breakerOf(revisionId: string): SharedArrayBuffer | undefined {
+    return this.#breakers.get(revisionId);
+  }
+
+  /** Every revision that has a health check and may receive traffic. */
+  *probedRevisions(): IterableIterator<Revision> {
+    for (const revision of this.#revisions.values()) {
+      if (revision.is_current && revision.health_check_path !== null) yield revision;
+    }
+  }
+
+  #breakerMemory(revisionId: string): SharedArrayBuffer {
+    let memory = this.#breakers.get(revisionId);
+    if (memory === undefined) this.#breakers.set(revisionId, (memory = createBreakerMemory()));
+    return memory;
+  }
+
+  #clear(): void {
+    this.#apps.clear();
+    this.#appOfVersion.clear();
+    this.#keys.clear();
+    this.#breakers.clear();
+    this.#revisions.clear();
+  }
+
+  #putApp(tree: AppTree): void {
+    const kept = new Set(tree.versions.map((version) => version.version.id));
+    const entry: AppEntry = this.#apps.get(tree.app.id) ?? { app: tree.app, versions: new Map() };
+    entry.app = tree.app;
+    this.#apps.set(tree.app.id, entry);
+    for (const id of entry.versions.keys()) if (!kept.has(id)) this.#removeVersion(id);
+    for (const version of tree.versions) this.#putVersion(version);
+  }
+
+  #putVersion(tree: VersionTree): void {
+    const entry = this.#apps.get(tree.version.app_id);
+    if (entry === undefined) return;
+    const kept = new Set(tree.revisions.map((revision) => revision.revision.id));
+    for (const { revision } of entry.versions.get(tree.version.id)?.revisions ?? []) {
+      if (!kept.has(revision.id)) this.#removeRevision(revision.id);
+    }
+    entry.versions.set(tree.version.id, tree);
+    this.#appOfVersion.set(tree.version.id, entry);
+    for (const { revision } of tree.revisions) this.#revisions.set(revision.id, revision);
+  }
+
+  #removeApp(id: string): void {
+    const entry = this.#apps.get(id);
+    if (entry === undefined) return;
+    for (const versionId of entry.versions.keys()) this.#removeVersion(versionId);
+    this.#apps.delete(id);
+    for (const [keyId, key] of this.#keys) if (key.app_id === id) this.#keys.delete(keyId);
+  }
+
+  #removeVersion(id: string): void {
+    const entry = this.#appOfVersion.get(id);
+    for (const { revision } of entry?.versions.get(id)?.revisions ?? []) this.#removeRevision(revision.id);
+    entry?.versions.delete(id);
+    this.#appOfVersion.delete(id);
+  }
+
+  #removeRevision(id: string): void {
+    this.#removed.push(id);
+    this.#revisions.delete(id);
+    this.#breakers.delete(id);
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * Starts the proxy workers, keeps their number, hands every configuration change to all of them and waits until
+ * each has swapped. A worker that dies is replaced with the configuration as it is then; its number is never
+ * used again, and the locks that it held in the limit memory are released.
+ */
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../kernel/clock.ts';
+import { releaseLocksOf } from '../limits/shared-memory.ts';
+import type { LimitMemory } from '../limits/memory.ts';
+import type { ConfigChange } from '../model/config.ts';
+import type { Logger } from '../observe/log.ts';
+import type { WorkerSample } from '../observe/metrics.ts';
+import type { Settings } from '../settings.ts';
+import type { ConfigState } from './config-state.ts';
+import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+
+export interface SupervisorDeps {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly tls: WorkerStart['tls'];
+  readonly limitMemory: LimitMemory;
+  readonly state: ConfigState;
+  readonly log: Logger;
+  /** The program that a worker runs. */
+  readonly workerUrl: URL;
+  onKeysUsed(used: readonly (readonly [string, number])[]): void;
+  onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
+  onWorkerLost(workerNumber: number): void;
+}
+
+interface Member {
+  readonly number: number;
+  readonly worker: Worker;
+  listening: boolean;
+  drained: boolean;
+  /** Called with an error when the worker dies before it answers. */
+  readonly waiting: Map<number, (message: FromWorker | undefined) => void>;
+}
+
+/** A worker that dies again at once is not started again faster than this. */
+const RESTART_DELAY_MS = 100;
+const RESTART_DELAY_MS_MAX = 5_000;
+/** A worker that lived this long died of something new. */
+const STABLE_MS = 30_000;
+const SAMPLE_TIMEOUT_MS = 2_000;
+const APPLY_TIMEOUT_MS = 10_000;
+
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #members = new Map<number, Member>();
+  #nextNumber = 1;
+  #nextId = 1;
+  #port: number;
+  #stopping = false;
+  #deathsInARow = 0;
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+    this.#port = deps.settings.proxy.port;
+  }
+
+  /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
+  async start(): Promise<number> {
+    const { workers } = this.#deps.settings;
+    // With port 0 the first worker finds the port that the others share.
+    if (this.#port === 0) this.#port = await this.#spawn();
+    const missing = workers - this.#members.size;
+    await Promise.all(Array.from({ length: missing }, () => this.#spawn()));
+    return this.#port;
+  }
+
+  get listeningCount(): number {
+    let count = 0;
+    for (const member of this.#members.values()) if (member.listening) count += 1;
+    return count;
+  }
+
+  /**
+   * Hands a change to every worker; resolves when each has swapped to a snapshot that contains it, or has died
+   * (whoever replaces it starts with it). Changes must come in the order of their config versions.
+   */
+  async apply(change: ConfigChange): Promise<void> {
+    const { state } = this.#deps;
+    const removedRevisionIds = state.apply(change);
+    const breakers = state.breakersOf(change);
+    const answers = [...this.#members.values()].map(async (member) => {
+      const id = this.#nextId++;
+      const answer = await this.#ask(
+        member,
+        { type: 'apply', id, change, breakers, removedRevisionIds },
+        id,
+        APPLY_TIMEOUT_MS,
+      );
+      // Whoever does not even take a message serves nobody: it is ended, and replaced with the new state.
+      if (answer === undefined && this.#members.has(member.number)) await member.worker.terminate();
+      return answer;
+    });
+    for (const answer of await Promise.all(answers)) {
+      if (answer?.type === 'applied' && answer.error !== undefined) {
+        throw new Error(`A worker could not apply config version ${change.configVersion}: ${answer.error}`);
+      }
+    }
+  }
+
+  /** One sample from each worker that answers in time. */
+  async samples(): Promise<WorkerSample[]> {
+    const answers = [...this.#members.values()].map((member) => {
+      const id = this.#nextId++;
+      return this.#ask(member, { type: 'sample', id }, id, SAMPLE_TIMEOUT_MS);
+    });
+    const samples: WorkerSample[] = [];
+    for (const answer of await Promise.all(answers))
+      if (answer?.type === 'sample') samples.push(answer.sample);
+    return samples;
+  }
+
+  /** Lets every worker finish what it has begun, for at most `timeoutMs`, and ends it. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#stopping = true;
+    const members = [...this.#members.values()];
+    const ends = members.map(
+      (member) =>
+        new Promise<void>((resolve) => {
+          const timer = setTimeout(() => resolve(), timeoutMs);
+          member.worker.once('exit', () => {
+            clearTimeout(timer);
+            resolve();
+          });
+        }),
+    );
+    for (const member of members) this.#post(member, { type: 'drain' });
+    await Promise.all(ends);
+    await Promise.all(members.map((member) => member.worker.terminate()));
+  }
+
+  /** Starts one worker and gives it the configuration; resolves with its port. */
+  async #spawn(): Promise<number> {
+    const { settings, clock, limitMemory, tls, state, workerUrl } = this.#deps;
+    const number = this.#nextNumber++;
+    const start: WorkerStart = { workerNumber: number, settings, port: this.#port, limitMemory, tls };
+    const worker = new Worker(workerUrl, { workerData: start, name: `proxy-${number}` });
+    const member: Member = { number, worker, listening: false, drained: false, waiting: new Map() };
+    this.#members.set(number, member);
+    const bornMs = clock.monotonicMs();
+    let cause: Error | undefined;
+    worker.on('error', (error: Error) => (cause = error));
+    worker.on('exit', (code) => this.#onExit(member, code, cause, clock.monotonicMs() - bornMs));
+    const listening = new Promise<number>((resolve, reject) => {
+      worker.on('message', (message: FromWorker) => {
+        if (message.type === 'listening') resolve(message.port);
+        else if (message.type === 'listen_failed') reject(new Error(message.message));
+        this.#onMessage(member, message);
+      });
+      worker.once('exit', () => reject(cause ?? new Error(`Worker ${number} ended before it listened`)));
+    });
+    const change = state.asChange();
+    this.#post(member, {
+      type: 'apply',
+      id: 0,
+      change,
+      breakers: state.breakersOf(change),
+      removedRevisionIds: [],
+    });
+    return listening;
+  }
+
+  #onMessage(member: Member, message: FromWorker): void {
+    switch (message.type) {
+      case 'listening':
+        member.listening = true;
+        return;
+      case 'applied':
+        if (message.id === 0 && message.error !== undefined)
+          this.#deps.log.error({ worker: member.number }, message.error);
+        return void member.waiting.get(message.id)?.(message);
+      case 'sample':
+        return void member.waiting.get(message.id)?.(message);
+      case 'keys_used':
+        return this.#deps.onKeysUsed(message.used);
+      case 'deprecated_used':
+        return this.#deps.onDeprecatedUsed(message);
+      case 'drained':
+        member.drained = true;
+        return;
+      case 'listen_failed':
+    }
+  }
+
+  #onExit(member: Member, code: number, cause: Error | undefined, ageMs: number): void {
+    this.#members.delete(member.number);
+    releaseLocksOf(this.#deps.limitMemory, member.number);
+    for (const answer of member.waiting.values()) answer(undefined);
+    this.#deps.onWorkerLost(member.number);
+    if (this.#stopping || member.drained || !member.listening) return;
+    this.#deathsInARow = ageMs > STABLE_MS ? 1 : this.#deathsInARow + 1;
+    this.#deps.log.error({ worker: member.number, code, err: cause }, 'a proxy worker died and is replaced');
+    this.#replace();
+  }
+
+  #replace(): void {
+    // The first death costs no delay at all; only a series of them slows down.
+    const delayMs =
+      this.#deathsInARow <= 1
+        ? 0
+        : Math.min(RESTART_DELAY_MS * 2 ** (this.#deathsInARow - 2), RESTART_DELAY_MS_MAX);
+    setTimeout(() => {
+      if (this.#stopping) return;
+      this.#spawn().catch((error: unknown) => {
+        this.#deps.log.error({ err: error }, 'a replacement worker could not be started');
+        this.#deathsInARow += 1;
+        this.#replace();
+      });
+    }, delayMs);
+  }
+
+  #ask(member: Member, message: ToWorker, id: number, timeoutMs?: number): Promise<FromWorker | undefined> {
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      const settle = (answer: FromWorker | undefined): void => {
+        clearTimeout(timer);
+        member.waiting.delete(id);
+        resolve(answer);
+      };
+      if (timeoutMs !== undefined) timer = setTimeout(() => settle(undefined), timeoutMs);
+      member.waiting.set(id, settle);
+      this.#post(member, message);
+    });
+  }
+
+  #post(member: Member, message: ToWorker): void {
+    member.worker.postMessage(message);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * What the proxy reports, turned into metrics, access log lines and log lines of this worker, and into notes for
+ * the main thread: keys that were used and deprecated versions that were called. Notes are collected and sent
+ * once a second, so that a request never waits for another thread.
+ */
+import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
+import type { Logger } from '../observe/log.ts';
+import type { RouteRecord, WorkerMetrics } from '../observe/metrics.ts';
+import type { ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
+import type { Exchange } from '../proxy/exchange.ts';
+import type { UpstreamCause } from '../proxy/upstream-connection.ts';
+import type { FromWorker } from './protocol.ts';
+
+export interface WorkerObserverDeps {
+  readonly metrics: WorkerMetrics;
+  /** undefined: switched off. */
+  readonly accessLog: AccessLog | undefined;
+  readonly log: Logger;
+  readonly send: (message: FromWorker) => void;
+}
+
+interface RouteReport {
+  readonly labels: RouteLabels;
+  readonly record: RouteRecord;
+}
+
+const NOTES_MS = 1_000;
+/** The log gets at most one line per version in this time; the first comes at once. */
+const DEPRECATION_MS = 10_000;
+
+export class WorkerObserver implements ProxyObserver {
+  readonly #deps: WorkerObserverDeps;
+  readonly #keysUsed = new Map<string, number>();
+  readonly #deprecated = new Map<
+    string,
+    { readonly name: string; count: number; requestId: string; quiet: number }
+  >();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(deps: WorkerObserverDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => this.sendNotes(), NOTES_MS);
+  }
+
+  keyUsed(keyId: string, nowMs: number): void {
+    this.#keysUsed.set(keyId, nowMs);
+  }
+
+  exchangeEnded(exchange: Exchange): void {
+    const { metrics, accessLog } = this.#deps;
+    const { route, evaluation } = exchange;
+    const report = route === undefined ? undefined : this.#reportOf(route);
+    if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
+    else report.record.observe(exchange.status, exchange.durationMs / 1000);
+    const wouldDeny = evaluation.wouldDeny?.map(({ part }) => part);
+    if (wouldDeny !== undefined) for (const part of wouldDeny) metrics.wouldDeny(part);
+    accessLog?.write({
+      timeMs: exchange.nowMs + exchange.durationMs,
+      requestId: exchange.requestId,
+      labels: report?.labels,
+      method: exchange.method,
+      status: exchange.status,
+      bytesIn: exchange.bytesIn,
+      bytesOut: exchange.bytesOut,
+      durationMs: exchange.durationMs,
+      upstreamMs: exchange.upstreamMs < 0 ? undefined : exchange.upstreamMs,
+      keyId: evaluation.caller.kind === 'anonymous' ? undefined : evaluation.caller.id,
+      clientIp: exchange.clientIp,
+      errorCode: exchange.errorCode,
+      wouldDeny,
+    });
+  }
+
+  upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void {
+    const { metrics, log } = this.#deps;
+    metrics.upstreamError(cause);
+    const { route } = exchange;
+    log.warn(
+      {
+        request_id: exchange.requestId,
+        cause,
+        detail,
+        ...(route === undefined
+          ? {}
+          : { ...this.#reportOf(route).labels, backend: route.revision.backend.authority }),
+      },
+      'a request to a backend failed',
+    );
+  }
+
+  deprecatedVersionUsed(exchange: Exchange, version: Version): void {
+    const note = this.#deprecated.get(version.id);
+    if (note !== undefined) {
+      note.count += 1;
+      note.requestId = exchange.requestId;
+      return;
+    }
+    const name = `${version.app.slug}/${version.label}`;
+    this.#deprecated.set(version.id, { name, count: 0, requestId: exchange.requestId, quiet: 0 });
+    this.#deps.send({
+      type: 'deprecated_used',
+      versionId: version.id,
+      name,
+      count: 1,
+      requestId: exchange.requestId,
+    });
+  }
+
+  breakerOpened(revision: Revision, detail: string): void {
+    this.#deps.log.warn(
+      { revision: revision.label, revision_id: revision.id, backend: revision.backend.authority, detail },
+      'the circuit breaker of a revision opened',
+    );
+  }
+
+  internalError(error: unknown, requestId: string): void {
+    this.#deps.metrics.internalError();
+    this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');
+  }
+
+  /** Sends what was collected; also to be called before the worker ends. */
+  sendNotes(): void {
+    const { send } = this.#deps;
+    if (this.#keysUsed.size > 0) {
+      send({ type: 'keys_used', used: [...this.#keysUsed] });
+      this.#keysUsed.clear();
+    }
+    for (const [versionId, note] of this.#deprecated) {
+      if (note.count > 0) {
+        send({
+          type: 'deprecated_used',
+          versionId,
+          name: note.name,
+          count: note.count,
+          requestId: note.requestId,
+        });
+        note.count = 0;
+        note.quiet = 0;
+      } else if (++note.quiet * NOTES_MS >= DEPRECATION_MS) this.#deprecated.delete(versionId);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.sendNotes();
+  }
+
+  /** Made on the first request of a route and kept on it. */
+  #reportOf(route: Route): RouteReport {
+    const known = route.metrics as RouteReport | undefined;
+    if (known !== undefined) return known;
+    const labels: RouteLabels = Object.freeze({
+      app: route.version.app.slug,
+      version: route.version.label,
+      revision: route.revision.label,
+      route: route.template,
+    });
+    const report = { labels, record: this.#deps.metrics.routeRecord(labels) };
+    route.metrics = report;
+    return report;
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * The program of a proxy worker thread: wires the traffic path together, applies configuration changes as they
+ * come and answers the supervisor. compose.ts does the same for the main thread.
+ */
+import { BlockList, isIPv6 } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+import { httpDate, systemClock } from './kernel/clock.ts';
+import { requestIds } from './kernel/ids.ts';
+import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
+import { AccessLog } from './observe/access-log.ts';
+import { createLogger, gapLine } from './observe/log.ts';
+import { WorkerMetrics } from './observe/metrics.ts';
+import { standardOutput } from './observe/output.ts';
+import { createPolicyCompiler } from './policy/compile-policy.ts';
+import type { CompiledPolicy } from './policy/stage.ts';
+import { Breaker } from './proxy/breaker.ts';
+import type { ProxyContext } from './proxy/context.ts';
+import { Deadlines } from './proxy/deadlines.ts';
+import { Listener } from './proxy/listener.ts';
+import { createMatchResult } from './proxy/match.ts';
+import { UPSTREAM_IDLE_MAX, UPSTREAM_IDLE_TIMEOUT_MS, type ProxyOptions } from './proxy/options.ts';
+import { UpstreamPool } from './proxy/pool.ts';
+import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
+import { WorkerObserver } from './runtime/worker-observer.ts';
+import { SnapshotHolder } from './snapshot/holder.ts';
+import type { ProxySettings } from './settings.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('worker.ts runs as a worker thread only');
+const { settings, workerNumber, limitMemory, tls, port: trafficPort } = workerData as WorkerStart;
+
+const clock = systemClock;
+const send = (message: FromWorker): void => port.postMessage(message);
+const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
+const log = createLogger({ ...settings.log, output, clock, base: { worker: workerNumber } });
+const accessLog = settings.log.access ? new AccessLog(output, settings.log.format) : undefined;
+const metrics = new WorkerMetrics();
+const observer = new WorkerObserver({ metrics, accessLog, log, send });
+const deadlines = new Deadlines(clock);
+const pool = new UpstreamPool(deadlines, {
+  idleMax: UPSTREAM_IDLE_MAX,
+  idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
+});
+const breakers = new Map<string, Breaker>();
+let draining = false;
+let listening = false;
+
+const holder: SnapshotHolder<CompiledPolicy> = new SnapshotHolder<CompiledPolicy>(
+  createPolicyCompiler({
+    clock,
+    limits: new SharedMemoryLimitStore(limitMemory, workerNumber),
+    keys: {
+      findKeyByHash: (hash) => holder.current.findKeyByHash(hash),
+      get generation() {
+        return holder.keysGeneration;
+      },
+    },
+    jwtDefaults: settings.jwt,
+    globals:
+      settings.rateLimit === undefined
+        ? undefined
+        : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
+    perIp: settings.perIpRateLimit,
+    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
+    onAuth: (outcome) => metrics.auth(outcome),
+    onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
+    onKeyUsed: (keyId, nowMs) => observer.keyUsed(keyId, nowMs),
+    onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
+  }),
+);
+
+const context: ProxyContext = {
+  options: proxyOptions(settings.proxy),
+  clock,
+  deadlines,
+  pool,
+  observer,
+  snapshot: () => holder.current,
+  breakerOf: (revisionId) => breakers.get(revisionId),
+  isTrustedProxy: trustedProxies(settings.trustedProxies),
+  nextRequestId: requestIds(),
+  isDraining: () => draining,
+  httpDate: httpDates(),
+  match: createMatchResult<CompiledPolicy>(),
+};
+const listener = new Listener(context, { host: settings.proxy.host, port: trafficPort, tls });
+
+port.on('message', (message: ToWorker) => {
+  switch (message.type) {
+    case 'apply':
+      return void apply(message);
+    case 'sample':
+      metrics.setConnections({ downstream: listener.connectionCount, upstreamIdle: pool.idleCount });
+      metrics.setConfigVersion(holder.current.configVersion);
+      return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
+    case 'drain':
+      return void drain();
+  }
+});
+
+async function apply(message: ApplyMessage): Promise<void> {
+  try {
+    for (const revisionId of message.removedRevisionIds) breakers.delete(revisionId);
+    for (const [revisionId, memory] of message.breakers) {
+      if (!breakers.has(revisionId)) breakers.set(revisionId, new Breaker(memory));
+    }
+    holder.apply(message.change);
+    send({ type: 'applied', id: message.id, error: undefined });
+  } catch (error) {
+    send({ type: 'applied', id: message.id, error: error instanceof Error ? error.message : String(error) });
+  }
+  if (!listening) await listen();
+}
+
+/** Only with a configuration in place: nobody gets a 404 from a worker that does not know the routes yet. */
+async function listen(): Promise<void> {
+  listening = true;
+  deadlines.start();
+  try {
+    send({ type: 'listening', port: await listener.listen() });
+  } catch (error) {
+    send({ type: 'listen_failed', message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+async function drain(): Promise<void> {
+  if (draining) return;
+  draining = true;
+  await listener.drain(settings.proxy.drainTimeoutMs);
+  deadlines.stop();
+  pool.close();
+  observer.stop();
+  accessLog?.flush();
+  output.flushSync();
+  send({ type: 'drained' });
+  process.exit(0);
+}
+
+function proxyOptions(proxy: ProxySettings): ProxyOptions {
+  return {
+    headBytesMax: proxy.maxHeadBytes,
+    headersMax: proxy.maxHeaders,
+    targetBytesMax: proxy.maxTargetBytes,
+    bodyBytesMax: proxy.maxBodyBytes,
+    headTimeoutMs: proxy.headTimeoutMs,
+    keepaliveTimeoutMs: proxy.keepaliveTimeoutMs,
+    connectTimeoutMs: proxy.connectTimeoutMs,
+    firstByteTimeoutMs: proxy.firstByteTimeoutMs,
+    idleTimeoutMs: proxy.idleTimeoutMs,
+  };
+}
+
+/** @param entries addresses and CIDR blocks, checked by the settings */
+function trustedProxies(entries: readonly string[]): (address: string) => boolean {
+  if (entries.length === 0) return () => false;
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+}
+
+/** RFC 9110 section 5.6.7, made once per second. */
+function httpDates(): () => string {
+  let second = -1;
+  let text = '';
+  return () => {
+    const nowMs = clock.nowMs();
+    const nowSecond = Math.floor(nowMs / 1000);
+    if (nowSecond !== second) {
+      second = nowSecond;
+      text = httpDate(nowMs);
+    }
+    return text;
+  };
+}
