@@ -1,0 +1,270 @@
+/**
+ * The contract of `Repository`, as a suite that every implementation runs over a real database: records and
+ * look-ups (repository-reads.ts), writes (repository-writes.ts), and here what concerns several callers at once,
+ * usage marks, and the end of a repository's life.
+ */
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ConfigChange, TouchedConfig } from '../../src/model/config.ts';
+import { StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
+import {
+  at,
+  change,
+  makeAdminToken,
+  makeApp,
+  makeEndpoint,
+  makeKey,
+  makeRevision,
+  makeVersion,
+  nextId,
+  seed,
+  touched,
+} from './records.ts';
+import { applyChange, emptyModel, modelOf } from './replay.ts';
+import { readsContract } from './repository-reads.ts';
+import { writesContract } from './repository-writes.ts';
+
+/** @param open opens a new, empty database; the suite closes it */
+export function repositoryContract(name: string, open: () => Promise<Repository>): void {
+  describe(`Repository: ${name}`, () => {
+    let repository: Repository;
+    const current = (): Repository => repository;
+    beforeEach(async () => {
+      repository = await open();
+    });
+    afterEach(() => repository.close());
+
+    readsContract(current);
+    writesContract(current);
+    describe('several at once', () => {
+      concurrencyContract(current);
+    });
+    describe('usage marks', () => {
+      usageContract(current);
+    });
+    describe('the changes of all writes, replayed', () => {
+      replayContract(open);
+    });
+    describe('the end', () => {
+      closeContract(current);
+    });
+  });
+}
+
+function concurrencyContract(current: () => Repository): void {
+  test('50 concurrent writes are serialised, in the order of calling', async () => {
+    const { app } = await seed(current());
+    const seen: number[] = [];
+    const writes = Array.from({ length: 50 }, (_, index) =>
+      current().write(
+        async (writer) => {
+          const found = await writer.findApp(app.id);
+          // Gives others the chance to come between reading and writing.
+          await new Promise((resolve) => setImmediate(resolve));
+          await writer.updateApp({ ...app, description: `${found?.description ?? ''}${index},` });
+          return { value: index, touched: touched({ appIds: [app.id] }) };
+        },
+        (loaded) => {
+          seen.push(loaded.configVersion);
+        },
+      ),
+    );
+    const results = await Promise.all(writes);
+    const versions = Array.from({ length: 50 }, (_, index) => index + 2);
+    expect(results.map(({ configVersion }) => configVersion)).toEqual(versions);
+    expect(seen).toEqual(versions);
+    const after = await current().read((reader) => reader.findApp(app.id));
+    expect(after?.description).toBe(versions.map((version) => `${version - 2},`).join(''));
+  });
+
+  test('a failure among concurrent writes concerns only itself', async () => {
+    const { app } = await seed(current());
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, index) =>
+        change(
+          current(),
+          async (writer) => {
+            await writer.insertApp(makeApp(index % 2 === 0 ? { slug: app.slug } : {}));
+          },
+          { appIds: [app.id] },
+        ),
+      ),
+    );
+    expect(results.map(({ status }) => status)).toEqual(
+      results.map((_, index) => (index % 2 === 0 ? 'rejected' : 'fulfilled')),
+    );
+    expect(await current().loadAll()).toMatchObject({ configVersion: 11 });
+  });
+
+  test('a read sees a write as a whole or not at all', async () => {
+    const { app, version } = await seed(current());
+    const reads: Promise<[string | undefined, string | undefined, number]>[] = [];
+    const lookAround = (): void => {
+      reads.push(
+        current().read(async (reader) => [
+          (await reader.findApp(app.id))?.name,
+          (await reader.findVersion(app.id, version.id))?.status,
+          await reader.configVersion(),
+        ]),
+      );
+    };
+    await change(
+      current(),
+      async (writer) => {
+        lookAround();
+        await writer.updateApp({ ...app, name: 'after' });
+        lookAround();
+        await new Promise((resolve) => setImmediate(resolve));
+        await writer.updateVersion({ ...version, status: 'retired' });
+        lookAround();
+      },
+      { appIds: [app.id] },
+    );
+    lookAround();
+    const whole = [
+      [app.name, 'active', 1],
+      ['after', 'retired', 2],
+    ];
+    const results = await Promise.all(reads);
+    for (const result of results) expect(whole).toContainEqual(result);
+    expect(results.at(-1), 'what was answered is seen').toEqual(whole[1]);
+  });
+}
+
+function usageContract(current: () => Repository): void {
+  test('of keys and admin tokens move forward only, outside of config versions', async () => {
+    const { app, key } = await seed(current());
+    const token = makeAdminToken();
+    await change(current(), (writer) => writer.insertAdminToken(token));
+    await current().recordKeyUsage([
+      { keyId: key.id, lastUsedAt: at(5) },
+      { keyId: nextId(), lastUsedAt: at(5) },
+    ]);
+    await current().recordKeyUsage([{ keyId: key.id, lastUsedAt: at(4) }]);
+    await current().recordKeyUsage([]);
+    await current().recordAdminTokenUse(token.id, at(7));
+    await current().recordAdminTokenUse(token.id, at(6));
+    await current().recordAdminTokenUse('none', at(6));
+    await current().read(async (reader) => {
+      expect(await reader.findKey(app.id, key.id)).toEqual({ ...key, last_used_at: at(5) });
+      expect(await reader.findAdminToken(token.id)).toEqual({ ...token, last_used_at: at(7) });
+      expect(await reader.configVersion()).toBe(1);
+    });
+    expect(await current().countAdminTokens()).toBe(1);
+  });
+}
+
+/** What a replay may do next: numbers choose the kind of step and what it works on. */
+const stepArbitrary = fc.record({ kind: fc.nat(7), pick: fc.nat(1000), throws: fc.boolean() });
+
+function replayContract(open: () => Promise<Repository>): void {
+  test('give the same configuration as loading it', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(stepArbitrary, { minLength: 5, maxLength: 40 }), async (steps) => {
+        const repository = await open();
+        const model = emptyModel();
+        try {
+          for (const step of steps) {
+            await randomWrite(repository, step, (loaded) => applyChange(model, loaded));
+          }
+          expect(model).toEqual(modelOf(await repository.loadAll()));
+        } finally {
+          await repository.close();
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+}
+
+const done = (ids: Partial<TouchedConfig>) => ({ value: 0, touched: touched(ids) });
+
+async function randomWrite(
+  repository: Repository,
+  { kind, pick, throws }: { kind: number; pick: number; throws: boolean },
+  onCommit: (change: ConfigChange) => void,
+): Promise<void> {
+  const everything = await repository.loadAll();
+  const one = <T>(items: readonly T[]): T | undefined => items[pick % Math.max(items.length, 1)];
+  const tree = one(everything.apps);
+  const versionTree = tree && one(tree.versions);
+  const revision = versionTree && one(versionTree.revisions)?.revision;
+  const key = one(everything.keys);
+  const work = repository.write(
+    async (writer) => {
+      if (tree === undefined || kind === 0) {
+        const app = makeApp();
+        await writer.insertApp(app);
+        return done({ appIds: [app.id] });
+      }
+      const { app } = tree;
+      const versionIds = versionTree === undefined ? [] : [versionTree.version.id];
+      if (kind === 1) {
+        const added = makeKey(app);
+        await writer.insertKey(added);
+        return done({ keyIds: [added.id] });
+      }
+      if (kind === 2 && key !== undefined) {
+        await writer.deleteKey(key.id);
+        return done({ keyIds: [key.id] });
+      }
+      if (kind === 3 && pick % 4 === 0) {
+        const keyIds = await writer.keyIdsOfApp(app.id);
+        await writer.deleteApp(app.id);
+        return done({ appIds: [app.id], keyIds });
+      }
+      if (kind === 4 && versionTree !== undefined) {
+        await writer.deleteVersion(versionTree.version.id);
+        return done({ versionIds });
+      }
+      if (kind === 5 && revision !== undefined) {
+        await writer.insertEndpoint(makeEndpoint(revision));
+        return done({ versionIds });
+      }
+      if (kind === 6 && versionTree !== undefined) {
+        await writer.insertRevision(makeRevision(versionTree.version));
+        return done({ versionIds });
+      }
+      const added = makeVersion(app);
+      await writer.insertVersion(added);
+      return done({ versionIds: [added.id] });
+    },
+    throws && pick % 3 === 0 ? refuse : undefined,
+  );
+  const result = await work.catch((error: unknown) => {
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
+  });
+  if (result?.change !== undefined) onCommit(result.change);
+}
+
+function refuse(): never {
+  throw new RangeError('refused');
+}
+
+function closeContract(current: () => Repository): void {
+  test('after close everything is refused as unavailable, and closing again is harmless', async () => {
+    await seed(current());
+    await current().close();
+    await current().close();
+    await expect(current().ping()).rejects.toBeInstanceOf(StorageUnavailable);
+    await expect(current().loadAll()).rejects.toBeInstanceOf(StorageUnavailable);
+    await expect(change(current(), async () => {})).rejects.toBeInstanceOf(StorageUnavailable);
+    await expect(current().recordAdminTokenUse('x', at(1))).rejects.toBeInstanceOf(StorageUnavailable);
+  });
+
+  test('close lets the running write end and refuses those that wait', async () => {
+    const first = change(current(), async (writer) => {
+      await writer.insertApp(makeApp());
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+    const second = change(current(), (writer) => writer.insertApp(makeApp())).catch(
+      (error: unknown) => error,
+    );
+    // The first holds the connection by now.
+    await new Promise((resolve) => setImmediate(resolve));
+    await current().close();
+    await expect(first).resolves.toMatchObject({ configVersion: 0 });
+    expect(await second).toBeInstanceOf(StorageUnavailable);
+  });
+}

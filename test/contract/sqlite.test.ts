@@ -1,0 +1,20 @@
+/** The repository's contract over SQLite, in a file and in memory. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { openSqlite } from '../../src/storage/sqlite.ts';
+import { repositoryContract } from './repository.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-contract-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let files = 0;
+repositoryContract('SQLite file', () => {
+  files += 1;
+  return openSqlite({ path: join(folder, `${files}.db`), autoMigrate: true, clock: systemClock });
+});
+repositoryContract('SQLite in memory', () =>
+  openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock }),
+);
