@@ -6,7 +6,7 @@
  *
  * It knows nothing about start lines, nor about what fields mean beyond their kind.
  */
-import { FIELD_TEXT, isBlank, TOKEN } from './characters.ts';
+import { isBlank, TOKEN } from './characters.ts';
 import { connectionOptions, type ConnectionOptions } from './connection-options.ts';
 import { headError, type HeadError } from './head-error.ts';
 import { classifyName, HASH_SEED, HeaderKind, hashStep } from './header-kind.ts';
@@ -18,6 +18,7 @@ const LF = 0x0a;
 const COLON = 0x3a;
 const SP = 0x20;
 const HTAB = 0x09;
+const DEL = 0x7f;
 
 export class FieldSection {
   /** Number of fields. */
@@ -158,7 +159,8 @@ export class FieldSection {
       do position++;
       while (bytes[position] === SP || bytes[position] === HTAB);
       const valueStart = position;
-      while (FIELD_TEXT[bytes[position] as number] === 1) position++;
+      let byte = bytes[position] as number;
+      while ((byte >= SP && byte !== DEL) || byte === HTAB) byte = bytes[++position] as number;
       if (bytes[position] !== CR || bytes[position + 1] !== LF)
         return this.#fail(valueError(bytes, position));
       let valueEnd = position;

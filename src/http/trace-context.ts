@@ -1,0 +1,25 @@
+/**
+ * The traceparent field of W3C Trace Context (Recommendation of 2021, section 3.2): `version-traceid-parentid-flags`
+ * in lower-case hex. The gateway passes a valid one on unchanged and makes one where it is missing or invalid.
+ */
+
+const VERSION_00_LENGTH = 55;
+const shape = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-|$)/;
+const zeroTraceId = '0'.repeat(32);
+const zeroParentId = '0'.repeat(16);
+
+/**
+ * Whether the value can be passed on. Version ff is invalid, version 00 has exactly four parts, and later versions
+ * may have more (section 3.2.4); neither id may be all zeros.
+ */
+export function isValidTraceparent(value: string): boolean {
+  const match = shape.exec(value);
+  if (match === null || match[1] === 'ff' || match[2] === zeroTraceId || match[3] === zeroParentId)
+    return false;
+  return match[1] !== '00' || value.length === VERSION_00_LENGTH;
+}
+
+/** A new value from 32 and 16 random lower-case hex digits, not marked as sampled. */
+export function makeTraceparent(traceId: string, parentId: string): string {
+  return `00-${traceId}-${parentId}-00`;
+}
