@@ -106,17 +106,29 @@ export function backendPathError(text: string, endpoint: EndpointPattern): strin
       if (endpoint.segments.at(-1) !== '*') return '"*" needs an endpoint path that ends with "*", too';
       continue;
     }
-    const parameters = segment.match(/\{[^{}]*\}/g) ?? [];
-    const unknown = parameters.find((parameter) => !endpoint.names.includes(parameter.slice(1, -1)));
-    if (unknown !== undefined) return `"${unknown}" is not a parameter of the endpoint's path`;
-    // A value such as ";x" after "..", or "." after ".", would make a dot segment.
-    if (parameters.length > 0 && segment.startsWith('.'))
-      return 'a segment with a parameter must not start with "."';
-    // "x" is no hex digit: "%4{id}" must not become a percent-encoding.
-    const error = literalError(segment.replaceAll(/\{[^{}]*\}/g, 'x'), last);
+    const error = backendSegmentError(segment, last, endpoint);
     if (error !== undefined) return error;
   }
   return undefined;
+}
+
+/**
+ * The rules about what stands next to a parameter keep values in their place: without them a value like ";x"
+ * after ".", or an octet of a split UTF-8 sequence, could make a dot segment or an overlong slash.
+ */
+function backendSegmentError(segment: string, last: boolean, endpoint: EndpointPattern): string | undefined {
+  const parameters = segment.match(/\{[^{}]*\}/g) ?? [];
+  const unknown = parameters.find((parameter) => !endpoint.names.includes(parameter.slice(1, -1)));
+  if (unknown !== undefined) return `"${unknown}" is not a parameter of the endpoint's path`;
+  if (parameters.length > 0) {
+    if (segment.startsWith('.')) return 'a segment with a parameter must not start with "."';
+    if (segment.includes('}{')) return 'two parameters must have something between them';
+    if (/%[89A-F][0-9A-F]\{|\}%[89A-F]/i.test(segment)) {
+      return 'a parameter must not stand next to a percent-encoded non-ASCII character';
+    }
+  }
+  // "x" is no hex digit: "%4{id}" must not become a percent-encoding.
+  return literalError(segment.replaceAll(/\{[^{}]*\}/g, 'x'), last);
 }
 
 /** Splits at slashes after the checks that all kinds share. */
@@ -156,9 +168,9 @@ function literalError(segment: string, last: boolean): string | undefined {
     return `the segment "${segment}" must have spaces, control and non-ASCII characters percent-encoded`;
   }
   const canonical = canonicalPath(`/${segment}`);
-  if ('code' in canonical) return `the segment "${segment}" is not allowed: ${canonical.detail}`;
-  if (canonical.path !== `/${segment}`) {
-    return `the segment "${segment}" must be in canonical form: "${canonical.path.slice(1)}"`;
+  if (typeof canonical !== 'string') return `the segment "${segment}" is not allowed: ${canonical.detail}`;
+  if (canonical !== `/${segment}`) {
+    return `the segment "${segment}" must be in canonical form: "${canonical.slice(1)}"`;
   }
   return undefined;
 }

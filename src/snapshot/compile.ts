@@ -1,0 +1,274 @@
+/**
+ * Makes of the records of one version what the proxy reads: routes, tries, backends, merged and compiled
+ * policies. A version is the unit of compilation; versions share nothing but their app's compiled form, so a
+ * change costs what it touches.
+ *
+ * Policies are compiled once per distinct effective policy: endpoints without an own policy share the one of
+ * their revision, and revisions without one share the one of their app.
+ *
+ * Throws CompileError, and only that, when the records do not fit together; nothing is half done then, since
+ * all results are new objects. Does not compare versions with each other: holder.ts does.
+ */
+import type { App, Endpoint, Revision } from '../model/resources.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { RevisionTree, VersionTree } from '../model/config.ts';
+import { CompileError } from './compile-error.ts';
+import { compileBackend } from './backend.ts';
+import { hasParts, mergePolicy } from './merge-policy.ts';
+import { backendPathError, parseEndpointPath, parseGatewayPath } from './path-patterns.ts';
+import { buildPathTrie } from './path-trie.ts';
+import type { PathTrie, PathTrieEntry } from './path-trie.ts';
+import type {
+  CompiledApp,
+  CompiledRevision,
+  CompiledRoute,
+  CompiledVersion,
+  PolicyCompiler,
+} from './types.ts';
+import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
+
+/** The defaults of `circuit_breaker` (docs/policies.md). */
+export const BREAKER_DEFAULTS = Object.freeze({ failures: 5, open_secs: 10, count_5xx: false });
+
+interface PolicyPair<P> {
+  readonly effective: EffectivePolicy;
+  readonly policy: P;
+}
+
+/** An app as its versions need it: kept from one change to the next, made anew when the app itself changes. */
+export interface AppContext<P> {
+  readonly record: App;
+  readonly compiled: CompiledApp;
+  /** The policy of revisions that have none of their own; made when the first of them is compiled. */
+  policy: PolicyPair<P> | undefined;
+}
+
+export function createAppContext<P>(app: App): AppContext<P> {
+  return {
+    record: app,
+    compiled: {
+      id: app.id,
+      slug: app.slug,
+      managed: app.routing_mode === 'managed_endpoint',
+      allowEncodedSlashes: app.allow_encoded_slashes,
+    },
+    policy: undefined,
+  };
+}
+
+/** A version under construction; nobody else sees it before it is complete. */
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * @param previous the version's last form: its weighted choice goes on where it was, if revisions and weights
+ * are the same
+ */
+export function compileVersion<P>(
+  app: AppContext<P>,
+  tree: VersionTree,
+  compilePolicy: PolicyCompiler<P>,
+  previous?: CompiledVersion<P>,
+): CompiledVersion<P> {
+  const { version: record } = tree;
+  const gatewayPath = parseGatewayPath(record.gateway_path);
+  if ('error' in gatewayPath)
+    throw badPath('gateway_path', record.gateway_path, gatewayPath.error, record.id);
+  const current = tree.revisions.filter((each) => each.revision.is_current);
+  if (current.length > REVISIONS_MAX) {
+    const problem = `${current.length} revisions are current, at most ${REVISIONS_MAX} can be`;
+    throw new CompileError(`Cannot compile version ${record.version}: ${problem}`, record.id, 'is_current');
+  }
+  const revisions: CompiledRevision<P>[] = [];
+  const version: Mutable<CompiledVersion<P>> = {
+    id: record.id,
+    label: record.version,
+    app: app.compiled,
+    gatewayPath: gatewayPath.path === '/' ? '' : gatewayPath.path,
+    status: record.status,
+    deprecatedAtSecs: unixSeconds(record.deprecated_at),
+    sunsetAtSecs: unixSeconds(record.sunset_at),
+    revisions,
+    choice: undefined,
+  };
+  // Records come in no particular order from storage; ids are UUIDv7 and sort by creation.
+  current.sort((a, b) => compareTexts(a.revision.id, b.revision.id));
+  for (const each of current) {
+    revisions.push(compileRevision(app, version, each, revisions.length, compilePolicy));
+  }
+  version.choice = choiceAmong(revisions, previous);
+  return version;
+}
+
+/** One revision of a version whose own fields are complete. */
+export function compileRevision<P>(
+  app: AppContext<P>,
+  version: CompiledVersion<P>,
+  tree: RevisionTree,
+  index: number,
+  compilePolicy: PolicyCompiler<P>,
+): CompiledRevision<P> {
+  const { revision: record, endpoints } = tree;
+  const base = new RevisionPolicy(app, record, compilePolicy);
+  const revision: Mutable<CompiledRevision<P>> = {
+    id: record.id,
+    label: record.revision,
+    backend: compileBackend(record),
+    stripGatewayPath: record.strip_gateway_path,
+    preserveHost: record.preserve_host,
+    weight: record.traffic_weight,
+    healthCheckPath: record.health_check_path ?? undefined,
+    breaker:
+      record.circuit_breaker === null ? BREAKER_DEFAULTS : { ...BREAKER_DEFAULTS, ...record.circuit_breaker },
+    index,
+    endpoints: NO_ENDPOINTS,
+    fallback: undefined,
+  };
+  if (!app.compiled.managed) revision.fallback = createFallback(version, revision, base.inherited());
+  if (endpoints.length > 0) {
+    const entries = endpoints.map((endpoint) => compileEndpoint(version, revision, endpoint, base));
+    revision.endpoints = buildTrie(entries, record);
+  }
+  return revision;
+}
+
+/** Frozen and shared: most revisions of pass-through apps have no endpoints. */
+const NO_ENDPOINTS = buildPathTrie<never>([]) as PathTrie<never>;
+const NONE: readonly never[] = Object.freeze([]);
+
+/** The policies of a revision: the one that most of its routes share, and those of endpoints with their own. */
+class RevisionPolicy<P> {
+  readonly #app: AppContext<P>;
+  readonly #record: Revision;
+  readonly #compile: PolicyCompiler<P>;
+  #inherited: PolicyPair<P> | undefined;
+
+  constructor(app: AppContext<P>, record: Revision, compile: PolicyCompiler<P>) {
+    this.#app = app;
+    this.#record = record;
+    this.#compile = compile;
+  }
+
+  /** Of the fallback and of endpoints that override nothing. */
+  inherited(): PolicyPair<P> {
+    if (this.#inherited === undefined) {
+      if (hasParts(this.#record.default_policy)) this.#inherited = this.#pair(undefined);
+      else this.#inherited = this.#app.policy ??= this.#pair(undefined);
+    }
+    return this.#inherited;
+  }
+
+  of(endpoint: Endpoint): PolicyPair<P> {
+    return hasParts(endpoint.policy_override) ? this.#pair(endpoint) : this.inherited();
+  }
+
+  #pair(endpoint: Endpoint | undefined): PolicyPair<P> {
+    const effective = mergePolicy(this.#app.record, this.#record, endpoint);
+    try {
+      return { effective, policy: this.#compile(effective, this.#app.record) };
+    } catch (error) {
+      const owner =
+        endpoint === undefined
+          ? `revision ${this.#record.revision}`
+          : `endpoint ${endpoint.method} ${endpoint.path}`;
+      const reason = error instanceof Error ? error.message : String(error);
+      const id = endpoint?.id ?? this.#record.id;
+      const field = endpoint === undefined ? 'default_policy' : 'policy_override';
+      throw new CompileError(`Cannot compile the policy of ${owner}: ${reason}`, id, field, { cause: error });
+    }
+  }
+}
+
+function createFallback<P>(
+  version: CompiledVersion<P>,
+  revision: CompiledRevision<P>,
+  pair: PolicyPair<P>,
+): CompiledRoute<P> {
+  return {
+    version,
+    revision,
+    endpointId: undefined,
+    active: true,
+    method: '*',
+    template: `${version.gatewayPath}/*`,
+    parameterNames: NONE,
+    parameterSegments: NONE,
+    wildcardSegment: -1,
+    backendPath: undefined,
+    effective: pair.effective,
+    policy: pair.policy,
+    metrics: undefined,
+  };
+}
+
+function compileEndpoint<P>(
+  version: CompiledVersion<P>,
+  revision: CompiledRevision<P>,
+  record: Endpoint,
+  base: RevisionPolicy<P>,
+): PathTrieEntry<CompiledRoute<P>> {
+  const pattern = parseEndpointPath(record.path);
+  if ('error' in pattern) throw badPath('path', record.path, pattern.error, record.id);
+  const { segments, names } = pattern;
+  if (record.backend_path !== null) {
+    const error = backendPathError(record.backend_path, pattern);
+    if (error !== undefined) throw badPath('backend_path', record.backend_path, error, record.id);
+  }
+  const pair = base.of(record);
+  const route: CompiledRoute<P> = {
+    version,
+    revision,
+    endpointId: record.id,
+    active: record.is_active,
+    method: record.method,
+    template: version.gatewayPath + record.path,
+    parameterNames: names.length === 0 ? NONE : names,
+    parameterSegments: names.length === 0 ? NONE : names.map((name) => segments.indexOf(`{${name}}`)),
+    wildcardSegment: segments.at(-1) === '*' ? segments.length - 1 : -1,
+    backendPath: record.backend_path ?? undefined,
+    effective: pair.effective,
+    policy: pair.policy,
+    metrics: undefined,
+  };
+  return { segments, value: route };
+}
+
+function buildTrie<P>(
+  entries: PathTrieEntry<CompiledRoute<P>>[],
+  record: Revision,
+): PathTrie<CompiledRoute<P>> {
+  const trie = buildPathTrie(entries);
+  if (!('first' in trie)) return trie;
+  const { first, second } = trie;
+  throw new CompileError(
+    `Cannot compile revision ${record.revision}: endpoints ${first.method} ${first.template} and ` +
+      `${second.method} ${second.template} match the same requests`,
+    second.endpointId ?? record.id,
+    'path',
+  );
+}
+
+function choiceAmong<P>(
+  revisions: readonly CompiledRevision<P>[],
+  previous: CompiledVersion<P> | undefined,
+): WeightedChoice | undefined {
+  if (revisions.filter((revision) => revision.weight > 0).length < 2) return undefined;
+  const before = previous?.revisions;
+  const same =
+    before?.length === revisions.length &&
+    revisions.every(({ id, weight }, index) => before[index]?.id === id && before[index].weight === weight);
+  return (same ? previous?.choice : undefined) ?? new WeightedChoice(revisions.map(({ weight }) => weight));
+}
+
+function badPath(field: string, path: string, error: string, id: string): CompileError {
+  return new CompileError(`Cannot parse ${field} "${path}": ${error}`, id, field);
+}
+
+/** Of an RFC 3339 time, rounded down. */
+function unixSeconds(time: string | null): number | undefined {
+  return time === null ? undefined : Math.floor(Date.parse(time) / 1000);
+}
+
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
