@@ -1,10 +1,62 @@
 /**
- * Entry point: the only file that reads the environment and the command line's arguments. Everything else gets
- * what it needs as an argument.
+ * Entry point: the only file that reads the environment, the command line's arguments and package.json, and the
+ * only one that ends the process. What an operator can mend ends in plain lines on standard error and exit code 1.
  */
+import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 
 enableCompileCache();
 
-const { run } = await import('./cli/command.ts');
-await run(process.argv, process.env);
+const { createProgram } = await import('./cli/program.ts');
+const { runUntilSignal } = await import('./cli/serve.ts');
+const { createLogging, migrateDatabase, startGateway } = await import('./compose.ts');
+const { systemClock } = await import('./kernel/clock.ts');
+const { readSettings } = await import('./settings.ts');
+type Settings = import('./settings.ts').Settings;
+
+const version = (
+  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+).version;
+
+function complain(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** The settings, or the end of the process with every error that they have. */
+function settingsOrExit(): Settings {
+  const result = readSettings(process.env);
+  for (const warning of result.warnings) complain(`headgate: ${warning}`);
+  if ('settings' in result) return result.settings;
+  for (const error of result.errors) complain(`headgate: ${error}`);
+  process.exit(1);
+}
+
+const program = createProgram(version, {
+  start: async () => {
+    const settings = settingsOrExit();
+    const logging = createLogging(settings);
+    process.on('unhandledRejection', (error) =>
+      logging.log.error({ err: error }, 'a defect: unhandled rejection'),
+    );
+    process.on('uncaughtException', (error) =>
+      logging.log.error({ err: error }, 'a defect: uncaught exception'),
+    );
+    const code = await runUntilSignal(
+      () => startGateway({ settings, version, announce: complain }, logging),
+      (signal) => logging.log.info({ signal }, 'stopping'),
+      () => systemClock.monotonicMs(),
+    );
+    process.exit(code);
+  },
+  migrate: async () => {
+    const applied = await migrateDatabase(settingsOrExit());
+    complain(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
+  },
+});
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  complain(`headgate: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+}

@@ -23,6 +23,7 @@ import { UpstreamPool } from './proxy/pool.ts';
 import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
 import { WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
+import { KeyTable } from './snapshot/key-table.ts';
 import type { ProxySettings } from './settings.ts';
 
 const port = parentPort;
@@ -45,16 +46,12 @@ const breakers = new Map<string, Breaker>();
 let draining = false;
 let listening = false;
 
-const holder: SnapshotHolder<CompiledPolicy> = new SnapshotHolder<CompiledPolicy>(
+const keys = new KeyTable();
+const holder = new SnapshotHolder<CompiledPolicy>(
   createPolicyCompiler({
     clock,
     limits: new SharedMemoryLimitStore(limitMemory, workerNumber),
-    keys: {
-      findKeyByHash: (hash) => holder.current.findKeyByHash(hash),
-      get generation() {
-        return holder.keysGeneration;
-      },
-    },
+    keys,
     jwtDefaults: settings.jwt,
     globals:
       settings.rateLimit === undefined
@@ -67,6 +64,7 @@ const holder: SnapshotHolder<CompiledPolicy> = new SnapshotHolder<CompiledPolicy
     onKeyUsed: (keyId, nowMs) => observer.keyUsed(keyId, nowMs),
     onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
   }),
+  keys,
 );
 
 const context: ProxyContext = {
@@ -99,17 +97,24 @@ port.on('message', (message: ToWorker) => {
 });
 
 async function apply(message: ApplyMessage): Promise<void> {
-  try {
-    for (const revisionId of message.removedRevisionIds) breakers.delete(revisionId);
-    for (const [revisionId, memory] of message.breakers) {
-      if (!breakers.has(revisionId)) breakers.set(revisionId, new Breaker(memory));
-    }
-    holder.apply(message.change);
-    send({ type: 'applied', id: message.id, error: undefined });
-  } catch (error) {
-    send({ type: 'applied', id: message.id, error: error instanceof Error ? error.message : String(error) });
-  }
+  const error = tryApply(message);
+  // A worker without its first configuration would answer 404 to everything: it must not listen at all.
+  if (message.change.reset && error !== undefined) return send({ type: 'listen_failed', message: error });
+  send({ type: 'applied', id: message.id, error });
   if (!listening) await listen();
+}
+
+function tryApply({ change, breakers: entries, removedRevisionIds }: ApplyMessage): string | undefined {
+  try {
+    holder.apply(change);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  for (const revisionId of removedRevisionIds) breakers.delete(revisionId);
+  for (const [revisionId, memory] of entries) {
+    if (!breakers.has(revisionId)) breakers.set(revisionId, new Breaker(memory));
+  }
+  return undefined;
 }
 
 /** Only with a configuration in place: nobody gets a 404 from a worker that does not know the routes yet. */

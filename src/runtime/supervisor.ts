@@ -91,15 +91,13 @@ export class Supervisor {
         id,
         APPLY_TIMEOUT_MS,
       );
-      // Whoever does not even take a message serves nobody: it is ended, and replaced with the new state.
-      if (answer === undefined && this.#members.has(member.number)) await member.worker.terminate();
-      return answer;
+      const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
+      if (error === undefined || !this.#members.has(member.number)) return;
+      // Whoever cannot follow must not serve what was valid before: it is ended, and replaced with the new state.
+      this.#deps.log.error({ worker: member.number, error }, 'a proxy worker could not apply a change');
+      await member.worker.terminate();
     });
-    for (const answer of await Promise.all(answers)) {
-      if (answer?.type === 'applied' && answer.error !== undefined) {
-        throw new Error(`A worker could not apply config version ${change.configVersion}: ${answer.error}`);
-      }
-    }
+    await Promise.all(answers);
   }
 
   /** One sample from each worker that answers in time. */
@@ -170,8 +168,6 @@ export class Supervisor {
         member.listening = true;
         return;
       case 'applied':
-        if (message.id === 0 && message.error !== undefined)
-          this.#deps.log.error({ worker: member.number }, message.error);
         return void member.waiting.get(message.id)?.(message);
       case 'sample':
         return void member.waiting.get(message.id)?.(message);

@@ -1,0 +1,315 @@
+/**
+ * Wires the main thread together: database, configuration, workers, management API. Everything that could be
+ * one implementation or another is chosen here and nowhere else (worker.ts does the same for a worker thread).
+ * Starts in the order in which things depend on each other, and undoes what it has started when a step fails.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { systemClock, type Clock } from './kernel/clock.ts';
+import { createLimitMemory, type LimitMemory } from './limits/memory.ts';
+import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
+import { ensureFirstAdminToken } from './management/first-admin-token.ts';
+import { createManagementServer, type ManagementServer } from './management/server.ts';
+import type { RateLimitGlobals } from './model/policy-rules.ts';
+import { createLogger, gapLine, type Logger } from './observe/log.ts';
+import { standardOutput, type LogOutput } from './observe/output.ts';
+import { MetricsMerger, renderMetrics } from './observe/prometheus.ts';
+import { createPolicyCompiler } from './policy/compile-policy.ts';
+import type { CompiledPolicy } from './policy/stage.ts';
+import { Breaker } from './proxy/breaker.ts';
+import { ConfigState } from './runtime/config-state.ts';
+import { DeprecationLog } from './runtime/deprecation-log.ts';
+import { HealthProbe } from './runtime/health-probe.ts';
+import { KeyUsageWriter } from './runtime/key-usage.ts';
+import type { WorkerStart } from './runtime/protocol.ts';
+import { Supervisor } from './runtime/supervisor.ts';
+import { validateChange } from './snapshot/validate-change.ts';
+import type { PolicyCompiler } from './snapshot/types.ts';
+import type { Settings } from './settings.ts';
+import { parseDatabaseUrl } from './storage/database-url.ts';
+import type { Repository } from './storage/repository.ts';
+import { migrateSqlite, openSqlite } from './storage/sqlite.ts';
+
+/** The operator can mend it: shown as one plain line, without a stack. */
+export class StartError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'StartError';
+  }
+}
+
+export interface Gateway {
+  readonly managementPort: number;
+  readonly proxyPort: number;
+  /** Drains and ends everything; resolves when nothing is left running. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly settings: Settings;
+  readonly version: string;
+  /** Shows the first admin token to the person at the terminal; it must not reach a log. */
+  readonly announce: (text: string) => void;
+}
+
+/** A worker may need this much longer than the drain itself to end. */
+const STOP_MARGIN_MS = 2_000;
+const TICK_MS = 1_000;
+/** Workers count from 1; the main thread takes locks of the limit memory under a number of its own. */
+const MAIN_THREAD_OWNER = 0x7fff;
+
+export interface Logging {
+  readonly log: Logger;
+  readonly output: LogOutput;
+}
+
+export function createLogging(settings: Settings): Logging {
+  const output = standardOutput({ gapLine: gapLine(settings.log.format, systemClock) });
+  return { output, log: createLogger({ ...settings.log, output, clock: systemClock }) };
+}
+
+/** Brings the database's schema up to date: `headgate migrate`. Returns the names of the migrations applied. */
+export async function migrateDatabase(settings: Settings): Promise<readonly string[]> {
+  return (await migrateSqlite({ path: sqlitePath(settings), clock: systemClock })).applied;
+}
+
+/** Everything that the parts below share. */
+interface Parts {
+  readonly settings: Settings;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly repository: Repository;
+  readonly state: ConfigState;
+  readonly limitMemory: LimitMemory;
+  readonly metrics: MetricsMerger;
+  readonly keyUsage: KeyUsageWriter;
+  readonly deprecations: DeprecationLog;
+}
+
+/**
+ * @throws StartError, or the storage's own start error, with a message for the operator
+ */
+export async function startGateway(options: StartOptions, { log, output }: Logging): Promise<Gateway> {
+  const { settings, version, announce } = options;
+  const clock = systemClock;
+  const tls = readTls(settings);
+  const path = sqlitePath(settings);
+  const repository = await openSqlite({ path, autoMigrate: settings.database.autoMigrate ?? true, clock });
+  const undo: (() => Promise<unknown>)[] = [() => repository.close()];
+  try {
+    if (settings.adminToken === undefined) await announceFirstToken(repository, clock, path, announce);
+    const state = new ConfigState();
+    state.apply(await repository.loadAll());
+    const parts: Parts = {
+      settings,
+      version,
+      clock,
+      log,
+      repository,
+      state,
+      limitMemory: createLimitMemory(),
+      metrics: new MetricsMerger(),
+      keyUsage: new KeyUsageWriter(repository, log),
+      deprecations: new DeprecationLog(log, clock),
+    };
+    undo.unshift(startHousekeeping(parts));
+    const supervisor = createSupervisor(parts, tls);
+    let stopping = false;
+    const management = await createManagement(parts, supervisor, () => stopping);
+    undo.unshift(() => management.close());
+    // The management port first: a second gateway started by mistake must not take part of the traffic.
+    const managementPort = await listenForManagement(management, settings);
+    undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
+    const proxyPort = await listenForTraffic(supervisor, settings);
+    logReady(parts, managementPort, proxyPort);
+    const stop = async (): Promise<void> => {
+      stopping = true;
+      for (const step of undo) await step();
+      log.info('headgate has stopped');
+      output.flushSync();
+    };
+    return { managementPort, proxyPort, stop };
+  } catch (error) {
+    for (const step of undo) await step().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What runs beside the traffic; returns how to end it. */
+function startHousekeeping({ state, clock, log, keyUsage, deprecations }: Parts): () => Promise<void> {
+  const probe = new HealthProbe(state, clock, log);
+  const ticking = setInterval(() => deprecations.tick(), TICK_MS);
+  probe.start();
+  return async () => {
+    clearInterval(ticking);
+    probe.stop();
+    await keyUsage.stop();
+  };
+}
+
+function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {
+  const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
+  return new Supervisor({
+    settings,
+    clock,
+    tls,
+    limitMemory,
+    state,
+    log,
+    workerUrl: new URL('./worker.ts', import.meta.url),
+    onKeysUsed: (used) => keyUsage.add(used),
+    onDeprecatedUsed: (report) => deprecations.report(report),
+    onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
+  });
+}
+
+function createManagement(
+  parts: Parts,
+  supervisor: Supervisor,
+  isStopping: () => boolean,
+): Promise<ManagementServer> {
+  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
+  const startedMs = clock.monotonicMs();
+  const compilePolicy = checkingCompiler(settings, limitMemory, clock);
+  return createManagementServer({
+    repository,
+    publish: (change) => supervisor.apply(change),
+    validateChange: (change) => validateChange(change, compilePolicy),
+    clock,
+    adminToken: settings.adminToken,
+    swaggerEnabled: settings.server.swaggerEnabled,
+    policyGlobals: globalsOf(settings),
+    status: {
+      dbDriver: repository.driver,
+      uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
+      ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
+      breakerState: (revisionId) => {
+        const memory = state.breakerOf(revisionId);
+        return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
+      },
+    },
+    metricsText: async () => renderMetrics(metrics.merge(await supervisor.samples())),
+    logger: log,
+    version,
+  });
+}
+
+function readiness(
+  stopping: boolean,
+  listening: number,
+  workers: number,
+): { readonly ready: boolean; readonly reason: string | undefined } {
+  if (stopping) return { ready: false, reason: 'the gateway is stopping' };
+  if (listening === 0) return { ready: false, reason: `none of ${workers} workers accepts connections yet` };
+  return { ready: true, reason: undefined };
+}
+
+/** Compiles policies only to see that they compile: it counts nothing and fetches nothing. */
+function checkingCompiler(
+  settings: Settings,
+  limitMemory: LimitMemory,
+  clock: Clock,
+): PolicyCompiler<CompiledPolicy> {
+  const nothing = (): void => undefined;
+  return createPolicyCompiler({
+    clock,
+    limits: new SharedMemoryLimitStore(limitMemory, MAIN_THREAD_OWNER),
+    keys: { findKeyByHash: () => undefined, generation: 0 },
+    jwtDefaults: settings.jwt,
+    globals: globalsOf(settings),
+    perIp: settings.perIpRateLimit,
+    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
+    onAuth: nothing,
+    onLimit: nothing,
+    onKeyUsed: nothing,
+    onJwksFailure: nothing,
+  });
+}
+
+function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
+  return rateLimit === undefined
+    ? undefined
+    : { requests: rateLimit.requests, windowSeconds: rateLimit.windowSecs };
+}
+
+async function announceFirstToken(
+  repository: Repository,
+  clock: Clock,
+  path: string,
+  announce: (text: string) => void,
+): Promise<void> {
+  const folder = path === ':memory:' ? undefined : dirname(resolve(path));
+  const first = await ensureFirstAdminToken(repository, clock, folder);
+  if (first === undefined) return;
+  const where = first.file === undefined ? '' : `\nIt is kept in ${first.file}; it is not shown again.`;
+  announce(`The first admin token is ${first.token}${where}\n`);
+}
+
+async function listenForManagement(management: ManagementServer, settings: Settings): Promise<number> {
+  const { host, port } = settings.server;
+  try {
+    return (await management.listen(host, port)).port;
+  } catch (error) {
+    throw startError(`Cannot listen for management on ${host}:${port}`, error);
+  }
+}
+
+async function listenForTraffic(supervisor: Supervisor, settings: Settings): Promise<number> {
+  try {
+    return await supervisor.start();
+  } catch (error) {
+    throw startError(`Cannot listen for traffic on ${settings.proxy.host}:${settings.proxy.port}`, error);
+  }
+}
+
+function readTls(settings: Settings): WorkerStart['tls'] {
+  const files = settings.proxy.tls;
+  if (files === undefined) return undefined;
+  const read = (path: string, name: string): string => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (error) {
+      throw startError(`Cannot read ${name} "${path}"`, error);
+    }
+  };
+  const cert = read(files.certFile, 'GATEWAY_PROXY__TLS__CERT_FILE');
+  const key = read(files.keyFile, 'GATEWAY_PROXY__TLS__KEY_FILE');
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw startError('Cannot use the certificate and key of GATEWAY_PROXY__TLS together', error);
+  }
+  return { cert, key };
+}
+
+function sqlitePath(settings: Settings): string {
+  const url = parseDatabaseUrl(settings.database.url);
+  if ('error' in url) throw new StartError(`Cannot use GATEWAY_DATABASE_URL: ${url.error}`);
+  if (url.kind !== 'sqlite')
+    throw new StartError('Cannot use GATEWAY_DATABASE_URL: expected a sqlite:// URL');
+  return url.path;
+}
+
+function startError(what: string, error: unknown): StartError {
+  return new StartError(`${what}: ${error instanceof Error ? error.message : String(error)}`, error);
+}
+
+function logReady(
+  { settings, version, log, repository, state }: Parts,
+  managementPort: number,
+  proxyPort: number,
+): void {
+  log.info(
+    {
+      version,
+      proxy: `${settings.proxy.host}:${proxyPort}`,
+      management: `${settings.server.host}:${managementPort}`,
+      workers: settings.workers,
+      database: repository.driver,
+      config_version: state.configVersion,
+    },
+    'headgate is ready',
+  );
+}
