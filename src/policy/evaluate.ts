@@ -13,7 +13,7 @@ export function newEvaluation(): Evaluation {
     dropAuthorization: false,
     limit: undefined,
     limitWindowSecs: 0,
-    limitRuleLines: '',
+    limitFieldsStart: '',
     authFailure: undefined,
     wouldDeny: undefined,
   };

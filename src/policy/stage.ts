@@ -49,8 +49,8 @@ export interface Evaluation {
   limit: LimitDecision | undefined;
   /** Window of `limit` in seconds, for RateLimit-Policy. */
   limitWindowSecs: number;
-  /** Header lines that depend on the rule of `limit` only (RateLimit-Policy, X-RateLimit-Limit); '' without. */
-  limitRuleLines: string;
+  /** Start of the RateLimit header lines, which depends on the rule of `limit` only; '' without. */
+  limitFieldsStart: string;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
   /** Parts in shadow mode that would have denied. */

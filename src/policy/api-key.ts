@@ -1,0 +1,110 @@
+/**
+ * API keys (contract part 5): `Authorization: Bearer hgk_…`, looked up by SHA-256 in the worker's directory. A key
+ * opens its own app only. What a header value resolved to is remembered, bounded and until any key changes; whether
+ * the key is active and not expired is asked anew for every request.
+ */
+import { API_KEY_PREFIX, hasValidChecksum, tokenHash } from '../model/token.ts';
+import type { App, StoredApiKey } from '../model/resources.ts';
+import { tokenStart } from './bearer.ts';
+import { BoundedCache } from './bounded-cache.ts';
+import { fieldLine, scopesLine } from './caller.ts';
+import type { PolicyDependencies } from './dependencies.ts';
+import type { Caller } from './stage.ts';
+
+const CACHED_KEYS_MAX = 20_000;
+const CACHED_CHARS_MAX = 4 * 1024 * 1024;
+
+/** One value of one key: the key's record, and until when this value of it is good. */
+interface ResolvedKey {
+  readonly key: StoredApiKey;
+  readonly caller: Caller;
+  /** Unix milliseconds from which on the value is refused; Infinity for never. */
+  readonly expiresAtMs: number;
+}
+
+export type KeyRefusal =
+  | 'The API key is malformed: it was mistyped or cut off'
+  | 'The API key is not known'
+  | 'The API key belongs to another app'
+  | 'The API key is disabled'
+  | 'The API key has expired';
+
+export interface ApiKeys {
+  /**
+   * @param authorization the whole field value, whose scheme is `Bearer`
+   * @returns the caller, or why the credential does not hold
+   */
+  identify(authorization: string, app: App, nowMs: number): Caller | KeyRefusal;
+}
+
+export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
+  const { keys, onKeyUsed } = dependencies;
+  const cache = new BoundedCache<ResolvedKey>(CACHED_KEYS_MAX, CACHED_CHARS_MAX);
+  let generation = keys.generation;
+
+  const resolve = (authorization: string): ResolvedKey | KeyRefusal => {
+    if (generation !== keys.generation) {
+      cache.clear();
+      generation = keys.generation;
+    }
+    const known = cache.get(authorization);
+    if (known !== undefined) return known;
+    const token = authorization.slice(tokenStart(authorization));
+    if (!isApiKey(token) || !hasValidChecksum(token))
+      return 'The API key is malformed: it was mistyped or cut off';
+    const hash = tokenHash(token);
+    const key = keys.findKeyByHash(hash);
+    const resolved = key === undefined ? undefined : resolvedKey(key, hash);
+    if (resolved === undefined) return 'The API key is not known';
+    cache.set(authorization, resolved);
+    return resolved;
+  };
+
+  return Object.freeze({
+    identify: (authorization: string, app: App, nowMs: number): Caller | KeyRefusal => {
+      const resolved = resolve(authorization);
+      if (typeof resolved === 'string') return resolved;
+      const { key, caller, expiresAtMs } = resolved;
+      if (key.app_id !== app.id) return 'The API key belongs to another app';
+      if (!key.is_active) return 'The API key is disabled';
+      if (nowMs >= expiresAtMs) return 'The API key has expired';
+      onKeyUsed(key.id, nowMs);
+      return caller;
+    },
+  });
+}
+
+/** True for anything that is meant as an API key of this gateway, valid or not: it must not reach an upstream. */
+export function isApiKey(token: string): boolean {
+  return token.startsWith(API_KEY_PREFIX);
+}
+
+/** undefined when the hash is neither value of the key: a directory that is wrong must not open anything. */
+function resolvedKey(key: StoredApiKey, hash: string): ResolvedKey | undefined {
+  const keyExpiresAtMs = key.expires_at === null ? Infinity : timeMs(key.expires_at);
+  if (key.token_hash === hash) return { key, caller: callerOf(key), expiresAtMs: keyExpiresAtMs };
+  if (key.previous_token_hash !== hash || key.previous_expires_at === null) return undefined;
+  const expiresAtMs = Math.min(keyExpiresAtMs, timeMs(key.previous_expires_at));
+  return { key, caller: callerOf(key), expiresAtMs };
+}
+
+/** Unix milliseconds of an RFC 3339 time; one that cannot be read lies in the past, so that it refuses. */
+function timeMs(text: string): number {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? 0 : ms;
+}
+
+function callerOf(key: StoredApiKey): Caller {
+  return Object.freeze({
+    kind: 'api_key',
+    id: key.id,
+    name: key.name,
+    scopes: new Set(key.scopes),
+    claims: undefined,
+    keyRateLimit: key.rate_limit,
+    upstreamHeaderLines:
+      fieldLine('X-Headgate-Key-Id', key.id) +
+      fieldLine('X-Headgate-Key-Name', key.name) +
+      scopesLine(key.scopes),
+  });
+}

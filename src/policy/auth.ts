@@ -1,0 +1,131 @@
+/**
+ * Authentication of a route: which credential it takes, what happens without one or with a bad one, and whether the
+ * credential goes on to the upstream.
+ *
+ * - `required` (the default): 401. Not required: a valid credential identifies the caller, anything else is
+ *   anonymous; what was wrong is kept for the scopes, which may refuse an anonymous caller.
+ * - `required_scopes` without any `auth` implies `api_key`.
+ * - An API key, valid or not, never reaches the upstream unless `forward_credentials` is true; a verified JWT does
+ *   unless that is false. On a JWT route a bearer token that did not verify is not passed on as if it had; on an
+ *   API-key route a bearer token that is no API key is the upstream's business.
+ * - In shadow mode the request passes as it came: only API keys are taken out.
+ */
+import type { AuthPolicy, Policy } from '../model/policy.ts';
+import type { App } from '../model/resources.ts';
+import { isApiKey, type ApiKeys } from './api-key.ts';
+import type { AuthGuard } from './auth-guard.ts';
+import { challenges, tokenStart, type Challenges } from './bearer.ts';
+import type { PolicyDependencies } from './dependencies.ts';
+import { compileJwt, missingClaim } from './jwt.ts';
+import type { JwtVerifiers } from './jwt-verifier.ts';
+import type { Caller, Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from './stage.ts';
+
+export interface CompiledAuth {
+  readonly stages: readonly NamedStage[];
+  readonly usesApiKeys: boolean;
+  readonly managedHeaders: ReadonlySet<string> | undefined;
+}
+
+/** Finds out who calls; a text says why the credential does not hold. */
+type Identify = (authorization: string, nowMs: number) => Caller | string | Promise<Caller | string>;
+
+interface AuthContext {
+  readonly auth: AuthPolicy;
+  readonly shadow: boolean;
+  readonly identify: Identify;
+  readonly challenge: Challenges;
+  readonly guard: AuthGuard | undefined;
+  readonly onAuth: PolicyDependencies['onAuth'];
+}
+
+const NO_AUTH: CompiledAuth = Object.freeze({ stages: [], usesApiKeys: false, managedHeaders: undefined });
+const IMPLIED_AUTH: AuthPolicy = Object.freeze({ auth_type: 'api_key' });
+
+export function compileAuth(
+  policy: Policy,
+  app: App,
+  dependencies: PolicyDependencies,
+  shared: {
+    readonly apiKeys: ApiKeys;
+    readonly verifiers: JwtVerifiers;
+    readonly guard: AuthGuard | undefined;
+  },
+): CompiledAuth {
+  const implied = (policy.required_scopes?.length ?? 0) > 0 ? IMPLIED_AUTH : undefined;
+  const auth = policy.auth ?? implied;
+  if (auth === undefined || auth.auth_type === 'none') return NO_AUTH;
+  const shadow = policy.shadow?.includes('auth') ?? false;
+  // A guard that refuses would be more than the shadow of one.
+  const guard = shadow ? undefined : shared.guard;
+  const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared.verifiers) : undefined;
+  const identify: Identify =
+    jwt?.identify ?? ((authorization, nowMs) => shared.apiKeys.identify(authorization, app, nowMs));
+  const challenge = challenges(app.slug);
+  const stage = authStage({ auth, shadow, identify, challenge, guard, onAuth: dependencies.onAuth });
+  const stages: NamedStage[] = [];
+  if (guard !== undefined) stages.push({ part: 'auth_guard', run: guard.stage, shadow: false });
+  stages.push({ part: 'auth', run: stage, shadow });
+  return { stages, usesApiKeys: jwt === undefined, managedHeaders: jwt?.managedHeaders };
+}
+
+function authStage(context: AuthContext): Stage {
+  const { auth, identify, challenge, onAuth } = context;
+  const required = auth.required ?? true;
+  return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
+    const authorization = facts.header('authorization');
+    const start = authorization === undefined ? 0 : tokenStart(authorization);
+    if (authorization === undefined || start === 0) {
+      onAuth(required ? 'missing' : 'anonymous');
+      return required ? challenge.missing : undefined;
+    }
+    const identity = identify(authorization, facts.nowMs);
+    if (identity instanceof Promise) {
+      return identity.then((settled) => conclude(context, facts, evaluation, authorization, settled));
+    }
+    return conclude(context, facts, evaluation, authorization, identity);
+  };
+}
+
+function conclude(
+  context: AuthContext,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+  authorization: string,
+  identity: Caller | string,
+): StageResult | Promise<StageResult> {
+  const { auth, onAuth } = context;
+  if (typeof identity === 'string') return refuse(context, facts, evaluation, authorization, identity);
+  evaluation.caller = identity;
+  evaluation.dropAuthorization = !(auth.forward_credentials ?? identity.kind === 'jwt');
+  const claim = missingClaim(auth, identity);
+  if (claim === undefined) {
+    onAuth(identity.kind);
+    return undefined;
+  }
+  onAuth('forbidden');
+  return context.challenge.missingClaim(`The token lacks the claim "${claim}"`);
+}
+
+/** A credential that does not hold: 401, or anonymous where authentication is optional. */
+function refuse(
+  context: AuthContext,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+  authorization: string,
+  reason: string,
+): StageResult | Promise<StageResult> {
+  const { auth, shadow, challenge, guard, onAuth } = context;
+  const required = auth.required ?? true;
+  const isKey = isApiKey(authorization.slice(tokenStart(authorization)));
+  if (!required && !isKey && auth.auth_type === 'api_key') {
+    // Some other bearer token, which may mean something to the upstream.
+    onAuth('anonymous');
+    return undefined;
+  }
+  const denial: Denial = challenge.invalid(reason);
+  evaluation.authFailure = denial;
+  evaluation.dropAuthorization = auth.forward_credentials !== true && (isKey || !shadow);
+  onAuth(required ? 'rejected' : 'ignored');
+  const verdict = required ? denial : undefined;
+  return guard === undefined ? verdict : guard.failed(facts, verdict);
+}

@@ -1,0 +1,78 @@
+/**
+ * Bearer credentials: reading `Authorization` (RFC 9110 section 11.6.2, RFC 6750 section 2.1) and writing the
+ * challenges that go with 401 and 403 (RFC 6750 section 3). Credentials of other schemes are none of the
+ * gateway's: they count as absent and are forwarded.
+ */
+import type { Denial } from './stage.ts';
+
+/**
+ * Where the token starts in a field value of the scheme `Bearer` (in any case), or 0 for another scheme or none.
+ * A value that is `Bearer` alone gives its length: an empty token.
+ */
+export function tokenStart(authorization: string): number {
+  if (authorization.length < 6) return 0;
+  // `bearer`, letter by letter: setting bit 0x20 of an ASCII letter makes it lower case.
+  if (
+    (authorization.charCodeAt(0) | 0x20) !== 0x62 ||
+    (authorization.charCodeAt(1) | 0x20) !== 0x65 ||
+    (authorization.charCodeAt(2) | 0x20) !== 0x61 ||
+    (authorization.charCodeAt(3) | 0x20) !== 0x72 ||
+    (authorization.charCodeAt(4) | 0x20) !== 0x65 ||
+    (authorization.charCodeAt(5) | 0x20) !== 0x72
+  ) {
+    return 0;
+  }
+  let at = 6;
+  while (authorization.charCodeAt(at) === 0x20) at++;
+  return at > 6 || at === authorization.length ? at : 0;
+}
+
+/** The challenge lines and denials of one protection space; made once per policy. */
+export interface Challenges {
+  /** Nothing was sent: no `error` (RFC 6750 section 3.1). */
+  readonly missing: Denial;
+  /** @param detail plain ASCII without quotes, shown to the client */
+  invalid(detail: string): Denial;
+  /** @param scopes all scopes that the resource requires, in order */
+  insufficientScope(scopes: readonly string[], detail: string): Denial;
+  missingClaim(detail: string): Denial;
+}
+
+/** @param realm the app's slug: keys and tokens are valid for one app */
+export function challenges(realm: string): Challenges {
+  const scheme = `WWW-Authenticate: Bearer realm=${quoted(realm)}`;
+  return Object.freeze({
+    missing: Object.freeze({
+      code: 'credentials_missing',
+      detail: 'The request needs an Authorization header with a bearer token',
+      headerLines: `${scheme}\r\n`,
+    }),
+    invalid: (detail: string): Denial => ({
+      code: 'credentials_invalid',
+      detail,
+      headerLines: `${scheme}, error="invalid_token", error_description=${quoted(detail)}\r\n`,
+    }),
+    insufficientScope: (scopes: readonly string[], detail: string): Denial => ({
+      code: 'insufficient_scope',
+      detail,
+      headerLines: `${scheme}, error="insufficient_scope", scope=${quoted(scopes.join(' '))}\r\n`,
+    }),
+    missingClaim: (detail: string): Denial => ({
+      code: 'missing_claim',
+      detail,
+      headerLines: `${scheme}, error="insufficient_scope", error_description=${quoted(detail)}\r\n`,
+    }),
+  });
+}
+
+/** RFC 9110 section 5.6.4 `quoted-string`; what is not printable ASCII becomes `?`. */
+function quoted(text: string): string {
+  let value = '"';
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code < 0x20 || code > 0x7e) value += '?';
+    else if (code === 0x22 || code === 0x5c) value += `\\${text.charAt(index)}`;
+    else value += text.charAt(index);
+  }
+  return `${value}"`;
+}

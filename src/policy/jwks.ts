@@ -1,0 +1,152 @@
+/**
+ * Where public keys for JWTs come from (JWK sets, RFC 7517): inline in a policy, or a URL that is fetched, kept and
+ * refreshed while it is used. One source per URL and worker.
+ *
+ * A fetched set is used for `TTL_MS`; from `REFRESH_AHEAD_MS` on the next use fetches a new one in the background.
+ * A failed fetch keeps the last good set and is not repeated before `RETRY_MS`. A key id that is not in the set
+ * fetches once more, no sooner than `RETRY_MS` after the last attempt: however many unknown ids come, there is one
+ * request per interval, and they all wait for the same one. Without timers: a source that nobody uses rests.
+ */
+import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
+import type { Clock } from '../kernel/clock.ts';
+
+export const TTL_MS = 300_000;
+export const REFRESH_AHEAD_MS = 240_000;
+export const RETRY_MS = 10_000;
+export const FETCH_TIMEOUT_MS = 5_000;
+const RESPONSE_BYTES_MAX = 1024 * 1024;
+const KEYS_MAX = 500;
+
+/** jose's function from a JWS header to a key. */
+export type KeySet = ReturnType<typeof createLocalJWKSet>;
+
+export interface KeySource {
+  /** Changes whenever the keys do: what was verified with the keys before must be verified again. */
+  readonly generation: number;
+  /** undefined while there are none. */
+  readonly keySet: KeySet | undefined;
+  /** Sees to it that the keys are fresh; a promise when they have to be waited for. Never rejects. */
+  freshen(): Promise<void> | undefined;
+  /** For a key id that the set does not have; undefined when asking again is of no use now. Never rejects. */
+  refetch(): Promise<void> | undefined;
+}
+
+/** Keys that are part of a policy. A set that cannot be read has no keys, and so refuses every token. */
+export function inlineKeys(keys: readonly Readonly<Record<string, unknown>>[]): KeySource {
+  return Object.freeze({
+    generation: 0,
+    keySet: keySetOf({ keys }),
+    freshen: () => undefined,
+    refetch: () => undefined,
+  });
+}
+
+function keySetOf(value: unknown): KeySet | undefined {
+  try {
+    return createLocalJWKSet(value as JSONWebKeySet);
+  } catch {
+    return undefined;
+  }
+}
+
+export class RemoteKeys implements KeySource {
+  readonly #uri: string;
+  readonly #clock: Clock;
+  readonly #onFailure: (uri: string, reason: string) => void;
+  #generation = 0;
+  #keySet: KeySet | undefined;
+  #text = '';
+  #fetchedAtMs = -Infinity;
+  #attemptedAtMs = -Infinity;
+  #pending: Promise<void> | undefined;
+
+  /** @param onFailure told of every failed fetch, with the URL without query and user information */
+  constructor(uri: string, clock: Clock, onFailure: (uri: string, reason: string) => void) {
+    this.#uri = uri;
+    this.#clock = clock;
+    this.#onFailure = onFailure;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  get keySet(): KeySet | undefined {
+    return this.#keySet;
+  }
+
+  freshen(): Promise<void> | undefined {
+    const ageMs = this.#clock.monotonicMs() - this.#fetchedAtMs;
+    if (ageMs < REFRESH_AHEAD_MS) return undefined;
+    const pending = this.refetch();
+    return ageMs < TTL_MS ? undefined : pending;
+  }
+
+  refetch(): Promise<void> | undefined {
+    if (this.#pending !== undefined) return this.#pending;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#attemptedAtMs < RETRY_MS) return undefined;
+    this.#attemptedAtMs = nowMs;
+    this.#pending = this.#fetch().finally(() => {
+      this.#pending = undefined;
+    });
+    return this.#pending;
+  }
+
+  async #fetch(): Promise<void> {
+    try {
+      const text = await fetchText(this.#uri);
+      if (text !== this.#text) {
+        const keySet = parseKeySet(text);
+        if (keySet === undefined) throw new Error('the response is no JWK set');
+        this.#keySet = keySet;
+        this.#text = text;
+        this.#generation++;
+      }
+      this.#fetchedAtMs = this.#clock.monotonicMs();
+    } catch (error) {
+      this.#onFailure(shownUri(this.#uri), reasonOf(error));
+    }
+  }
+}
+
+function parseKeySet(text: string): KeySet | undefined {
+  const value = JSON.parse(text) as { readonly keys?: unknown } | null;
+  if (!Array.isArray(value?.keys) || value.keys.length > KEYS_MAX) return undefined;
+  return keySetOf(value);
+}
+
+/** GET of a small text. No redirects: they would let the key server hand its trust to another. */
+async function fetchText(uri: string): Promise<string> {
+  // Loaded on first use only; most workers never fetch keys.
+  const { fetch } = await import('undici');
+  const response = await fetch(uri, {
+    redirect: 'error',
+    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+    headers: { accept: 'application/jwk-set+json, application/json' },
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`the response has status ${response.status}`);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > RESPONSE_BYTES_MAX)
+      throw new Error(`the response is larger than ${RESPONSE_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown failure';
+  // undici's fetch says "fetch failed" and puts what happened into the cause.
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+function shownUri(uri: string): string {
+  const url = URL.parse(uri);
+  return url === null ? 'an invalid URL' : url.origin + url.pathname;
+}

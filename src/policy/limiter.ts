@@ -1,0 +1,99 @@
+/**
+ * One limit as it applies to requests: the rule for the store, whose requests are counted together, and the texts of
+ * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
+ */
+import type { LimitDecision, LimitRule } from '../limits/store.ts';
+import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { RateLimitPolicy } from '../model/policy.ts';
+import { ownClaim } from './jwt-claims.ts';
+import type { LimitKind } from './dependencies.ts';
+import type { Evaluation, RequestFacts } from './stage.ts';
+
+type SubjectOf = (facts: RequestFacts, evaluation: Evaluation) => string;
+
+export interface Limiter {
+  readonly kind: LimitKind;
+  readonly rule: LimitRule;
+  /** Seconds in which `limit` of a decision can be had, the `w` of RateLimit-Policy. */
+  readonly windowSecs: number;
+  readonly subjectOf: SubjectOf;
+  readonly fieldsStart: string;
+  readonly detail: string;
+}
+
+/**
+ * @param name names the limit in the RateLimit fields: the level that set it
+ * @param id names the counter: level and record
+ * @returns the name of the missing field when the limit is incomplete and the settings do not fill it in
+ */
+export function createLimiter(
+  kind: LimitKind,
+  name: string,
+  id: string,
+  limit: RateLimitPolicy,
+  globals: RateLimitGlobals | undefined,
+): Limiter | 'requests' | 'window_seconds' {
+  const requests = limit.requests ?? globals?.requests;
+  if (requests === undefined) return 'requests';
+  const windowSeconds = limit.window_seconds ?? globals?.windowSeconds;
+  if (windowSeconds === undefined) return 'window_seconds';
+  const algorithm = limit.algorithm ?? 'fixed_window';
+  const burst = limit.burst ?? requests;
+  const per = limit.per ?? 'scope';
+  const isBucket = algorithm === 'token_bucket';
+  const quota = isBucket ? burst : requests;
+  const windowSecs = isBucket ? Math.ceil((burst * windowSeconds) / requests) : windowSeconds;
+  return Object.freeze({
+    kind,
+    rule: Object.freeze({
+      // Counts by different dimensions are different counts, also when a policy goes from one to the other.
+      id: per === 'scope' ? id : `${id} per ${per}`,
+      algorithm,
+      requests,
+      windowMs: windowSeconds * 1000,
+      burst,
+    }),
+    windowSecs,
+    subjectOf: subjectOf(per),
+    fieldsStart: `RateLimit-Policy: "${name}";q=${quota};w=${windowSecs}\r\nX-RateLimit-Limit: ${quota}\r\nRateLimit: "${name}"`,
+    detail: `The limit of ${requests} requests in ${windowSeconds} s is used up (${name})`,
+  });
+}
+
+/**
+ * The header lines of the decision that the evaluation holds (RateLimit-Policy, RateLimit and the X-RateLimit
+ * fields; times in whole seconds from now); '' when no limit was asked.
+ */
+export function limitHeaderLines(evaluation: Evaluation): string {
+  const decision: LimitDecision | undefined = evaluation.limit;
+  if (decision === undefined) return '';
+  const { remaining } = decision;
+  const resetSecs = Math.ceil(decision.resetMs / 1000);
+  return `${evaluation.limitFieldsStart};r=${remaining};t=${resetSecs}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${resetSecs}\r\n`;
+}
+
+function subjectOf(per: string): SubjectOf {
+  if (per === 'scope') return () => '';
+  if (per === 'ip') return (facts) => facts.clientIp;
+  if (per === 'api_key') return callerSubject;
+  const colon = per.indexOf(':');
+  const name = per.slice(colon + 1);
+  if (per.startsWith('header:')) {
+    const lowerName = name.toLowerCase();
+    // Requests without the field share one count: leaving it out must not be a way around the limit.
+    return (facts) => facts.header(lowerName) ?? '';
+  }
+  return (facts, evaluation) => {
+    const claims = evaluation.caller.claims;
+    const value = claims === undefined ? undefined : ownClaim(claims, name);
+    if (value === undefined) return `ip:${facts.clientIp}`;
+    return `claim:${typeof value === 'string' ? value : JSON.stringify(value)}`;
+  };
+}
+
+/** By key or subject; callers of whom nothing is known are told apart by address. */
+function callerSubject(facts: RequestFacts, evaluation: Evaluation): string {
+  const { caller } = evaluation;
+  if (caller.kind === 'api_key') return caller.id;
+  return caller.id === '' ? `ip:${facts.clientIp}` : `sub:${caller.id}`;
+}

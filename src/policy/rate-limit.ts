@@ -1,0 +1,161 @@
+/**
+ * Rate limits of a route (contract part 8): the limit per client address that the settings ask for, and the route's
+ * own, which is the policy's, or the plan of the caller's key in its place, or the global default where no level has
+ * a `rate_limit`.
+ *
+ * A counter belongs to the level that set the limit: an app's limit counts all requests of the app, an endpoint's
+ * those of the endpoint. A `rate_limit` that is not enabled exempts the route, but not a key that has its own plan.
+ * A refused request takes nothing: where two limits apply, the second is asked before the first is charged. (Should
+ * another thread use up the second in between, the first keeps one too many; neither ever admits too many.)
+ */
+import type { LimitDecision } from '../limits/store.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { App } from '../model/resources.ts';
+import type { PolicyDependencies } from './dependencies.ts';
+import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
+import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from './stage.ts';
+
+export { limitHeaderLines };
+
+type StageOutcome = StageResult | Promise<StageResult>;
+
+/**
+ * @param usesApiKeys true when callers may be API keys, which may bring a plan
+ * @throws Error when an enabled limit lacks a value that the settings do not fill in
+ */
+export function compileRateLimits(
+  effective: EffectivePolicy,
+  app: App,
+  usesApiKeys: boolean,
+  dependencies: PolicyDependencies,
+): NamedStage[] {
+  const perAddress = addressLimiter(dependencies);
+  const ofRoute = routeLimiter(effective, app, dependencies);
+  const shadow = effective.policy.shadow?.includes('rate_limit') ?? false;
+  const stages: NamedStage[] = [];
+  const hasOwn = ofRoute !== undefined || usesApiKeys;
+  const separate = shadow || !hasOwn;
+  if (perAddress !== undefined && separate) {
+    const run = limitStage(dependencies, perAddress, undefined, false);
+    stages.push({ part: 'ip_rate_limit', run, shadow: false });
+  }
+  if (hasOwn) {
+    const own = usesApiKeys ? withPlans(ofRoute, dependencies) : (): Limiter | undefined => ofRoute;
+    const run = limitStage(dependencies, separate ? undefined : perAddress, own, shadow);
+    stages.push({ part: 'rate_limit', run, shadow });
+  }
+  return stages;
+}
+
+function addressLimiter({ perIp }: PolicyDependencies): Limiter | undefined {
+  if (perIp === undefined) return undefined;
+  const limit = { requests: perIp.requests, window_seconds: perIp.windowSecs, per: 'ip' };
+  const limiter = createLimiter('ip', 'ip', 'client', limit, undefined);
+  return typeof limiter === 'string' ? undefined : limiter;
+}
+
+function routeLimiter(
+  effective: EffectivePolicy,
+  app: App,
+  { globals }: PolicyDependencies,
+): Limiter | undefined {
+  const limit = effective.policy.rate_limit;
+  if (limit === undefined || limit === null) {
+    const limiter = createLimiter('policy', 'global', `global:${app.id}`, {}, globals);
+    return typeof limiter === 'string' ? undefined : limiter;
+  }
+  if (limit.enabled !== true) return undefined;
+  const source = effective.sources.rate_limit ?? { level: 'app', id: app.id };
+  const limiter = createLimiter('policy', source.level, `${source.level}:${source.id}`, limit, globals);
+  if (typeof limiter !== 'string') return limiter;
+  const setting = limiter === 'requests' ? 'GATEWAY_RATE_LIMIT_REQUESTS' : 'GATEWAY_RATE_LIMIT_WINDOW_SECS';
+  throw new Error(
+    `Cannot use the rate_limit of ${source.level} ${source.id} (app "${app.slug}"): ${limiter} is missing and ${setting} is not set`,
+  );
+}
+
+/**
+ * The limiter of a caller: the plan of its key, else the route's. A plan with `enabled: false` exempts the key; one
+ * that is incomplete, which can only come from settings that have changed since, leaves the route's limit in force.
+ */
+function withPlans(
+  ofRoute: Limiter | undefined,
+  { globals }: PolicyDependencies,
+): (caller: Caller) => Limiter | undefined {
+  const plans = new WeakMap<Caller, Limiter | 'exempt' | 'none'>();
+  const planOf = (caller: Caller): Limiter | 'exempt' | 'none' => {
+    const plan = caller.keyRateLimit;
+    if (plan === null) return 'none';
+    if (plan.enabled === false) return 'exempt';
+    const limiter = createLimiter('key', 'key', `key:${caller.id}`, plan, globals);
+    return typeof limiter === 'string' ? 'none' : limiter;
+  };
+  return (caller) => {
+    if (caller.keyRateLimit === null) return ofRoute;
+    let plan = plans.get(caller);
+    if (plan === undefined) {
+      plan = planOf(caller);
+      plans.set(caller, plan);
+    }
+    if (plan === 'none') return ofRoute;
+    return plan === 'exempt' ? undefined : plan;
+  };
+}
+
+function limitStage(
+  dependencies: PolicyDependencies,
+  perAddress: Limiter | undefined,
+  own: ((caller: Caller) => Limiter | undefined) | undefined,
+  shadow: boolean,
+): Stage {
+  const { limits } = dependencies;
+  const conclude = (limiter: Limiter, decision: LimitDecision, evaluation: Evaluation): StageResult => {
+    dependencies.onLimit(decision.admitted, limiter.kind);
+    // A limit in shadow mode is not announced: the client is not bound by it.
+    if (!shadow) note(limiter, decision, evaluation);
+    if (decision.admitted) return undefined;
+    const headerLines = `Retry-After: ${decision.retryAfterSecs}\r\n`;
+    return { code: 'rate_limited', detail: limiter.detail, headerLines };
+  };
+  const takeOne = (limiter: Limiter, facts: RequestFacts, evaluation: Evaluation): StageOutcome => {
+    const decision = limits.take(limiter.rule, limiter.subjectOf(facts, evaluation), facts.nowMs);
+    if (decision instanceof Promise) {
+      return decision.then((settled) => conclude(limiter, settled, evaluation));
+    }
+    return conclude(limiter, decision, evaluation);
+  };
+  const takeBoth = (
+    first: Limiter,
+    second: Limiter,
+    facts: RequestFacts,
+    evaluation: Evaluation,
+  ): StageOutcome => {
+    const charge = (expected: LimitDecision): StageOutcome => {
+      if (!expected.admitted) return conclude(second, expected, evaluation);
+      const outcome = takeOne(first, facts, evaluation);
+      if (outcome instanceof Promise) {
+        return outcome.then((denial) => denial ?? takeOne(second, facts, evaluation));
+      }
+      return outcome ?? takeOne(second, facts, evaluation);
+    };
+    const expected = limits.peek(second.rule, second.subjectOf(facts, evaluation), facts.nowMs);
+    return expected instanceof Promise ? expected.then(charge) : charge(expected);
+  };
+  return (facts: RequestFacts, evaluation: Evaluation): StageOutcome => {
+    const ofCaller = own?.(evaluation.caller);
+    if (perAddress === undefined) {
+      return ofCaller === undefined ? undefined : takeOne(ofCaller, facts, evaluation);
+    }
+    if (ofCaller === undefined) return takeOne(perAddress, facts, evaluation);
+    return takeBoth(perAddress, ofCaller, facts, evaluation);
+  };
+}
+
+/** Keeps the decision for the response's fields: a refusal, else the one with the least remaining. */
+function note(limiter: Limiter, decision: LimitDecision, evaluation: Evaluation): void {
+  const known = evaluation.limit;
+  if (known !== undefined && decision.admitted && known.remaining <= decision.remaining) return;
+  evaluation.limit = decision;
+  evaluation.limitWindowSecs = limiter.windowSecs;
+  evaluation.limitFieldsStart = limiter.fieldsStart;
+}
