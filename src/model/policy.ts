@@ -2,7 +2,7 @@
  * The policy object: schema and type. Contract part 2 "Policy object", 5 and 8, with the extensions that
  * docs/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in snapshot/merge-policy.ts.
  */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static, type TLiteral, type TSchema, type TUnion } from 'typebox';
 
 /** RFC 9110 section 5.6.2 `token`. */
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
@@ -12,6 +12,10 @@ const TOKEN_OR_STAR = "^(?:\\*|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$";
 const SCOPE_PATTERN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$';
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+type Literals<T extends readonly string[]> = { -readonly [K in keyof T]: TLiteral<T[K]> };
+/** One of the given texts; keeps them in the type, which a plain `map` would lose. */
+const oneOf = <const T extends readonly string[]>(texts: T): TUnion<Literals<T>> =>
+  Type.Union(texts.map((text) => Type.Literal(text))) as TSchema as TUnion<Literals<T>>;
 const closed = { additionalProperties: false } as const;
 
 export const ScopesSchema = Type.Array(Type.String({ pattern: SCOPE_PATTERN, maxLength: 256 }), {
@@ -33,23 +37,21 @@ export const JwtSettingsSchema = Type.Object(
     secret: Type.Optional(Type.String({ minLength: 32, maxLength: 4096, writeOnly: true })),
     algorithms: Type.Optional(
       Type.Array(
-        Type.Union(
-          [
-            'RS256',
-            'RS384',
-            'RS512',
-            'PS256',
-            'PS384',
-            'PS512',
-            'ES256',
-            'ES384',
-            'ES512',
-            'EdDSA',
-            'HS256',
-            'HS384',
-            'HS512',
-          ].map((name) => Type.Literal(name)),
-        ),
+        oneOf([
+          'RS256',
+          'RS384',
+          'RS512',
+          'PS256',
+          'PS384',
+          'PS512',
+          'ES256',
+          'ES384',
+          'ES512',
+          'EdDSA',
+          'HS256',
+          'HS384',
+          'HS512',
+        ]),
         { minItems: 1, uniqueItems: true },
       ),
     ),
@@ -149,9 +151,7 @@ export const PolicySchema = Type.Object(
     rate_limit: Type.Optional(nullable(RateLimitSchema)),
     cors: Type.Optional(nullable(CorsSchema)),
     max_body_bytes: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
-    shadow: Type.Optional(
-      nullable(Type.Array(Type.Union(SHADOW_PARTS.map((part) => Type.Literal(part))), { uniqueItems: true })),
-    ),
+    shadow: Type.Optional(nullable(Type.Array(oneOf(SHADOW_PARTS), { uniqueItems: true }))),
   },
   closed,
 );

@@ -1,8 +1,8 @@
 /**
- * Smooth weighted round-robin (the algorithm of nginx's upstream module): over any run of picks from the same
- * set of candidates, each gets its share to within one pick, and exactly its share after every full cycle. Each
- * set of candidates has its own state, so that a breaker that opens and closes does not disturb the proportions
- * of the others.
+ * Smooth weighted round-robin (the algorithm of nginx's upstream module): among the same set of candidates each
+ * gets exactly its share in every full cycle, and within a cycle is never further from it than there are
+ * candidates. Each set has its own state, so that a breaker that opens and closes does not disturb the
+ * proportions among the others.
  *
  * Owns the state of one version's choice; each worker has its own. Does not know revisions, only their places.
  */

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import type { Policy } from '../model/policy.ts';
+import { hasParts, mergePolicy } from './merge-policy.ts';
+
+const app = (default_policy: Policy | null) => ({ id: 'app', default_policy });
+const revision = (default_policy: Policy | null) => ({ id: 'rev', default_policy });
+const endpoint = (policy_override: Policy | null) => ({ id: 'end', policy_override });
+
+describe('mergePolicy', () => {
+  it.each<[string, Policy | null, Policy | null, Policy | null, Policy, Record<string, string>]>([
+    ['gives nothing when no level says anything', null, {}, null, {}, {}],
+    [
+      'takes a part from the app',
+      { required_scopes: ['a'] },
+      null,
+      null,
+      { required_scopes: ['a'] },
+      { required_scopes: 'app' },
+    ],
+    [
+      'lets the revision win over the app',
+      { required_scopes: ['a'] },
+      { required_scopes: ['b'] },
+      null,
+      { required_scopes: ['b'] },
+      { required_scopes: 'revision' },
+    ],
+    [
+      'lets the endpoint win over both',
+      { required_scopes: ['a'] },
+      { required_scopes: ['b'] },
+      { required_scopes: ['c'] },
+      { required_scopes: ['c'] },
+      { required_scopes: 'endpoint' },
+    ],
+    [
+      'inherits through null',
+      { max_body_bytes: 1 },
+      { max_body_bytes: null },
+      { max_body_bytes: null },
+      { max_body_bytes: 1 },
+      { max_body_bytes: 'app' },
+    ],
+    [
+      'keeps values that switch off',
+      { required_scopes: ['a'], allowed_methods: ['GET'] },
+      null,
+      { required_scopes: [], allowed_methods: ['*'] },
+      { required_scopes: [], allowed_methods: ['*'] },
+      { required_scopes: 'endpoint', allowed_methods: 'endpoint' },
+    ],
+    [
+      'keeps zero',
+      { max_body_bytes: 5 },
+      { max_body_bytes: 0 },
+      null,
+      { max_body_bytes: 0 },
+      { max_body_bytes: 'revision' },
+    ],
+    [
+      'replaces a part whole, never amends it',
+      { rate_limit: { enabled: true, requests: 5, window_seconds: 10, algorithm: 'token_bucket', burst: 9 } },
+      null,
+      { rate_limit: { enabled: true, requests: 1 } },
+      { rate_limit: { enabled: true, requests: 1 } },
+      { rate_limit: 'endpoint' },
+    ],
+    [
+      'merges part by part',
+      { auth: { auth_type: 'api_key' }, shadow: ['auth'] },
+      { required_scopes: ['r'] },
+      { cors: { allowed_origins: ['*'] } },
+      {
+        auth: { auth_type: 'api_key' },
+        shadow: ['auth'],
+        required_scopes: ['r'],
+        cors: { allowed_origins: ['*'] },
+      },
+      { auth: 'app', shadow: 'app', required_scopes: 'revision', cors: 'endpoint' },
+    ],
+  ])('%s', (_name, ofApp, ofRevision, ofEndpoint, policy, levels) => {
+    const merged = mergePolicy(app(ofApp), revision(ofRevision), endpoint(ofEndpoint));
+    expect(merged.policy).toEqual(policy);
+    const ids: Record<string, string> = { app: 'app', revision: 'rev', endpoint: 'end' };
+    const sources = Object.fromEntries(
+      Object.entries(levels).map(([part, level]) => [part, { level, id: ids[level] }]),
+    );
+    expect(merged.sources).toEqual(sources);
+  });
+
+  it('merges without an endpoint and without a revision', () => {
+    expect(mergePolicy(app({ max_body_bytes: 1 }), revision({ shadow: ['auth'] })).policy).toEqual({
+      max_body_bytes: 1,
+      shadow: ['auth'],
+    });
+    expect(mergePolicy(app({ max_body_bytes: 1 })).policy).toEqual({ max_body_bytes: 1 });
+  });
+
+  it('gives one shared object for nothing, and frozen results', () => {
+    expect(mergePolicy(app(null))).toBe(mergePolicy(app({}), revision({ auth: null })));
+    expect(Object.isFrozen(mergePolicy(app({ max_body_bytes: 1 })).policy)).toBe(true);
+  });
+});
+
+describe('hasParts', () => {
+  it.each<[Policy | null | undefined, boolean]>([
+    [null, false],
+    [undefined, false],
+    [{}, false],
+    [{ auth: null, cors: null }, false],
+    [{ required_scopes: [] }, true],
+    [{ max_body_bytes: 0 }, true],
+  ])('of %j is %s', (policy, expected) => {
+    expect(hasParts(policy)).toBe(expected);
+  });
+});

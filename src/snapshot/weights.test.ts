@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { WeightedChoice } from './weights.ts';
+
+function count(choice: WeightedChoice, eligible: Uint8Array, picks: number): number[] {
+  const counts = Array.from(choice.weights, () => 0);
+  for (let n = 0; n < picks; n++) {
+    const place = choice.pick(eligible);
+    counts[place] = (counts[place] as number) + 1;
+  }
+  return counts;
+}
+
+describe('WeightedChoice', () => {
+  it.each<[number[], number[], number[]]>([
+    [
+      [90, 10],
+      [1, 1],
+      [90, 10],
+    ],
+    [
+      [1, 1, 1],
+      [1, 1, 1],
+      [1, 1, 1],
+    ],
+    [
+      [5, 0, 5],
+      [1, 1, 1],
+      [5, 0, 5],
+    ],
+    [
+      [5, 3, 2],
+      [1, 0, 1],
+      [5, 0, 2],
+    ],
+    [
+      [7, 3],
+      [0, 1],
+      [0, 3],
+    ],
+  ])('gives %j among %j exactly its shares', (weights, eligible, expected) => {
+    const total = expected.reduce((sum, share) => sum + share, 0);
+    const choice = new WeightedChoice(weights);
+    for (let cycle = 0; cycle < 3; cycle++)
+      expect(count(choice, Uint8Array.from(eligible), total)).toEqual(expected);
+  });
+
+  it('spreads the picks smoothly', () => {
+    const choice = new WeightedChoice([5, 1, 1]);
+    const picks = Array.from({ length: 7 }, () => choice.pick(Uint8Array.of(1, 1, 1)));
+    expect(picks).toEqual([0, 0, 1, 0, 2, 0, 0]);
+  });
+
+  it('picks nothing when nothing is eligible or has a weight', () => {
+    expect(new WeightedChoice([1, 1]).pick(Uint8Array.of(0, 0))).toBe(-1);
+    expect(new WeightedChoice([0, 1]).pick(Uint8Array.of(1, 0))).toBe(-1);
+  });
+
+  it('keeps the proportions of each candidate set while sets alternate', () => {
+    const choice = new WeightedChoice([3, 1, 1]);
+    const all = Uint8Array.of(1, 1, 1);
+    const some = Uint8Array.of(1, 0, 1);
+    const ofAll = [0, 0, 0];
+    const ofSome = [0, 0, 0];
+    for (let n = 0; n < 20; n++) {
+      const place = choice.pick(all);
+      ofAll[place] = (ofAll[place] as number) + 1;
+      const other = choice.pick(some);
+      ofSome[other] = (ofSome[other] as number) + 1;
+    }
+    expect(ofAll).toEqual([12, 4, 4]);
+    expect(ofSome).toEqual([15, 0, 5]);
+  });
+
+  it('is never further from the exact share than there are candidates', () => {
+    const places = fc.array(fc.tuple(fc.integer({ min: 0, max: 1000 }), fc.boolean()), {
+      minLength: 1,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(places, (given) => {
+        const weights = given.map(([weight]) => weight);
+        const eligible = Uint8Array.from(given, ([, isEligible]) => (isEligible ? 1 : 0));
+        const shares = weights.map((weight, place) => (eligible[place] === 1 ? weight : 0));
+        const total = shares.reduce((sum, share) => sum + share, 0);
+        fc.pre(total > 0);
+        const choice = new WeightedChoice(weights);
+        const counts = weights.map(() => 0);
+        for (let n = 1; n <= 300; n++) {
+          const place = choice.pick(eligible);
+          counts[place] = (counts[place] as number) + 1;
+          expect(shares[place]).toBeGreaterThan(0);
+        }
+        const candidates = shares.filter((share) => share > 0).length;
+        counts.forEach((picked, place) => {
+          const exact = (300 * (shares[place] as number)) / total;
+          expect(Math.abs(picked - exact)).toBeLessThanOrEqual(candidates);
+        });
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('gives exact shares over a full cycle of random weights', () => {
+    const weights = fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 40 });
+    fc.assert(
+      fc.property(weights, (shares) => {
+        const total = shares.reduce((sum, share) => sum + share, 0);
+        fc.pre(total > 0);
+        expect(count(new WeightedChoice(shares), new Uint8Array(40).fill(1), total)).toEqual(shares);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('stays bounded and exact when very many sets occur', () => {
+    const choice = new WeightedChoice(Array.from({ length: 40 }, () => 1));
+    for (let n = 0; n < 5000; n++) {
+      const eligible = Uint8Array.from({ length: 40 }, (_, place) => (n >> (place % 13)) & 1);
+      if (eligible.includes(1)) expect(eligible[choice.pick(eligible)]).toBe(1);
+    }
+    expect(count(choice, new Uint8Array(40).fill(1), 40)).toEqual(Array.from({ length: 40 }, () => 1));
+  });
+});
