@@ -1,0 +1,181 @@
+/**
+ * Starts the real program as an operator would, on free loopback ports and a database of its own, and talks to it
+ * through its two ports only. Used by every black-box test.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
+const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
+const START_TIMEOUT_MS = 30_000;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed JSON; undefined when there was no body. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into freely by tests
+  readonly body: any;
+}
+
+export interface GatewayOptions {
+  /** On top of the defaults: loopback, free ports, ADMIN_TOKEN, one worker. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** A folder that outlives the gateway (for restarts); made and removed otherwise. */
+  readonly folder?: string;
+}
+
+export interface TestGateway {
+  readonly base: string;
+  readonly proxy: string;
+  readonly managementPort: number;
+  readonly proxyPort: number;
+  readonly folder: string;
+  readonly process: ChildProcess;
+  /** Everything written to standard output so far, parsed; lines that are no JSON are left out. */
+  logs(): Record<string, unknown>[];
+  output(): string;
+  /** A management call; `path` below /api/v1, or absolute when it starts with `//`. */
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** As `api`, but anything other than the status expected (default: any 2xx) fails the test. Returns `data`. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- see Answer.body
+  must(method: string, path: string, body?: unknown): Promise<any>;
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+      GATEWAY_SERVER__PORT: '0',
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+      GATEWAY_PROXY__PORT: '0',
+      GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+      GATEWAY_WORKERS: '1',
+      ...options.env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (errors += chunk));
+  const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  const logs = (): Record<string, unknown>[] => parseLines(text);
+  const ports = await readyPorts(child, logs, () => `${text}\n${errors}`);
+  const base = `http://127.0.0.1:${ports.management}`;
+  const finish = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    const code = await exited;
+    if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    return code;
+  };
+  const api: TestGateway['api'] = (method, path, body, headers) => call(base, method, path, body, headers);
+  return {
+    base,
+    proxy: `http://127.0.0.1:${ports.proxy}`,
+    managementPort: ports.management,
+    proxyPort: ports.proxy,
+    folder,
+    process: child,
+    logs,
+    output: () => text + errors,
+    api,
+    must: async (method, path, body) => {
+      const answer = await api(method, path, body);
+      if (answer.status >= 300) {
+        throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+      }
+      return answer.body?.data;
+    },
+    stop: () => finish('SIGTERM'),
+    kill: async () => void (await finish('SIGKILL')),
+  };
+}
+
+/** Runs the program until it ends by itself, for starts that must fail. */
+export async function runToEnd(
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', GATEWAY_SERVER__PORT: '0', GATEWAY_PROXY__PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT_MS);
+  const code = await new Promise<number | null>((done) => child.once('close', (status) => done(status)));
+  clearTimeout(timer);
+  return { code, output };
+}
+
+function parseLines(text: string): Record<string, unknown>[] {
+  const lines: Record<string, unknown>[] = [];
+  for (const line of text.split('\n')) {
+    if (!line.startsWith('{')) continue;
+    try {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+    } catch {
+      // The last line may still be on its way.
+    }
+  }
+  return lines;
+}
+
+async function readyPorts(
+  child: ChildProcess,
+  logs: () => Record<string, unknown>[],
+  everything: () => string,
+): Promise<{ readonly management: number; readonly proxy: number }> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    const ready = logs().find((line) => line['msg'] === 'headgate is ready');
+    if (ready !== undefined) {
+      return { management: portOf(ready['management']), proxy: portOf(ready['proxy']) };
+    }
+    if (child.exitCode !== null) break;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  child.kill('SIGKILL');
+  throw new Error(`The gateway did not start:\n${everything()}`);
+}
+
+function portOf(address: unknown): number {
+  return Number(String(address).split(':').at(-1));
+}
+
+async function call(
+  base: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const url = path.startsWith('//') ? base + path.slice(1) : `${base}/api/v1${path}`;
+  const response = await fetch(url, {
+    method,
+    headers: {
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : isJson ? JSON.parse(text) : text,
+  };
+}

@@ -1,0 +1,220 @@
+/**
+ * The traffic path of one worker inside the test's own process, with a configuration given as records: for tests
+ * of the engine that need many small time-outs, or a look at what the proxy reports. Everything in it is the real
+ * thing; only the thread and the management API are left out.
+ */
+import { httpDate, systemClock } from '../../src/kernel/clock.ts';
+import { requestIds } from '../../src/kernel/ids.ts';
+import { createLimitMemory } from '../../src/limits/memory.ts';
+import { SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import type { ConfigChange, RevisionTree } from '../../src/model/config.ts';
+import type { Policy } from '../../src/model/policy.ts';
+import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../src/model/resources.ts';
+import { createPolicyCompiler } from '../../src/policy/compile-policy.ts';
+import type { CompiledPolicy } from '../../src/policy/stage.ts';
+import { Breaker, createBreakerMemory } from '../../src/proxy/breaker.ts';
+import type { ProxyContext, ProxyObserver } from '../../src/proxy/context.ts';
+import { Deadlines } from '../../src/proxy/deadlines.ts';
+import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
+import { createMatchResult } from '../../src/proxy/match.ts';
+import type { ProxyOptions } from '../../src/proxy/options.ts';
+import { UpstreamPool } from '../../src/proxy/pool.ts';
+import { SnapshotHolder } from '../../src/snapshot/holder.ts';
+import { KeyTable } from '../../src/snapshot/key-table.ts';
+
+const AT = '2026-01-01T00:00:00.000Z';
+const base = (id: string) => ({ id, created_at: AT, updated_at: AT });
+
+export const DEFAULT_OPTIONS: ProxyOptions = {
+  headBytesMax: 32 * 1024,
+  headersMax: 100,
+  targetBytesMax: 8 * 1024,
+  bodyBytesMax: 0,
+  headTimeoutMs: 10_000,
+  keepaliveTimeoutMs: 75_000,
+  connectTimeoutMs: 5_000,
+  firstByteTimeoutMs: 60_000,
+  idleTimeoutMs: 60_000,
+};
+
+export interface RouteSetup {
+  readonly backendPort: number;
+  readonly app?: Partial<App>;
+  readonly version?: Partial<Version>;
+  readonly revision?: Partial<Revision>;
+  readonly endpoints?: readonly Partial<Endpoint>[];
+  readonly policy?: Policy;
+  readonly keys?: readonly StoredApiKey[];
+}
+
+/** One app at /a with version v1 at /a/v1 and one current revision. */
+export function oneRoute(setup: RouteSetup): ConfigChange {
+  const app: App = {
+    ...base('app-1'),
+    name: 'A',
+    slug: 'a',
+    gateway_path: '/a',
+    routing_mode: 'pass_through',
+    default_policy: setup.policy ?? null,
+    description: null,
+    labels: {},
+    allow_encoded_slashes: false,
+    ...setup.app,
+  };
+  const version: Version = {
+    ...base('ver-1'),
+    app_id: app.id,
+    version: 'v1',
+    gateway_path: `${app.gateway_path}/v1`,
+    gateway_path_is_default: true,
+    status: 'active',
+    sunset_at: null,
+    deprecated_at: null,
+    ...setup.version,
+  };
+  const revision = revisionOf(version.id, setup.backendPort, setup.revision);
+  const endpoints = (setup.endpoints ?? []).map((endpoint, index): Endpoint => ({
+    ...base(`end-${index}`),
+    revision_id: revision.id,
+    method: 'GET',
+    path: '/',
+    backend_path: null,
+    policy_override: null,
+    is_active: true,
+    ...endpoint,
+  }));
+  const tree: RevisionTree = { revision, endpoints };
+  return {
+    configVersion: 1,
+    reset: true,
+    apps: [{ app, versions: [{ version, revisions: [tree] }] }],
+    removedAppIds: [],
+    versions: [],
+    removedVersionIds: [],
+    keys: setup.keys ?? [],
+    removedKeyIds: [],
+  };
+}
+
+export function revisionOf(versionId: string, port: number, changes: Partial<Revision> = {}): Revision {
+  return {
+    ...base('rev-1'),
+    version_id: versionId,
+    revision: 'r1',
+    backend_scheme: 'http',
+    backend_host: '127.0.0.1',
+    backend_port: port,
+    backend_base_path: '/',
+    strip_gateway_path: true,
+    preserve_host: false,
+    traffic_weight: 100,
+    health_check_path: null,
+    default_policy: null,
+    is_current: true,
+    backend_tls: null,
+    circuit_breaker: null,
+    ...changes,
+  };
+}
+
+export interface TestProxy {
+  readonly port: number;
+  readonly context: ProxyContext;
+  readonly listener: Listener;
+  readonly pool: UpstreamPool;
+  readonly failures: string[];
+  readonly defects: unknown[];
+  apply(change: ConfigChange): void;
+  startDraining(): void;
+  close(): Promise<void>;
+}
+
+export interface TestProxyOptions {
+  readonly options?: Partial<ProxyOptions>;
+  readonly trustedProxies?: readonly string[];
+  readonly tls?: ListenerTls;
+  readonly upstreamIdleTimeoutMs?: number;
+  readonly observer?: Partial<ProxyObserver>;
+}
+
+export async function startProxy(change: ConfigChange, setup: TestProxyOptions = {}): Promise<TestProxy> {
+  const clock = systemClock;
+  const deadlines = new Deadlines(clock);
+  const pool = new UpstreamPool(deadlines, {
+    idleMax: 1_000,
+    idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
+  });
+  const keys = new KeyTable();
+  const holder = new SnapshotHolder<CompiledPolicy>(
+    createPolicyCompiler({
+      clock,
+      limits: new SharedMemoryLimitStore(createLimitMemory({ slots: 4096 }), 1),
+      keys,
+      jwtDefaults: {
+        issuer: undefined,
+        audiences: [],
+        jwksUri: undefined,
+        secret: undefined,
+        algorithms: [],
+        leewaySecs: 0,
+      },
+      globals: undefined,
+      perIp: undefined,
+      authFailuresPerMinute: 0,
+      onAuth: () => undefined,
+      onLimit: () => undefined,
+      onKeyUsed: () => undefined,
+      onJwksFailure: () => undefined,
+    }),
+    keys,
+  );
+  holder.apply(change);
+  const breakers = new Map<string, Breaker>();
+  const failures: string[] = [];
+  const defects: unknown[] = [];
+  let draining = false;
+  const context: ProxyContext = {
+    options: { ...DEFAULT_OPTIONS, ...setup.options },
+    clock,
+    deadlines,
+    pool,
+    observer: {
+      exchangeEnded: () => undefined,
+      upstreamFailed: (cause) => void failures.push(cause),
+      deprecatedVersionUsed: () => undefined,
+      breakerOpened: () => undefined,
+      internalError: (error) => void defects.push(error),
+      ...setup.observer,
+    },
+    snapshot: () => holder.current,
+    breakerOf: (id) => {
+      let breaker = breakers.get(id);
+      if (breaker === undefined) breakers.set(id, (breaker = new Breaker(createBreakerMemory())));
+      return breaker;
+    },
+    isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
+    nextRequestId: requestIds(),
+    isDraining: () => draining,
+    httpDate: () => httpDate(clock.nowMs()),
+    match: createMatchResult<CompiledPolicy>(),
+  };
+  const listener = new Listener(context, { host: '127.0.0.1', port: 0, tls: setup.tls });
+  deadlines.start();
+  const port = await listener.listen();
+  return {
+    port,
+    context,
+    listener,
+    pool,
+    failures,
+    defects,
+    apply: (next) => holder.apply(next),
+    startDraining: () => (draining = true),
+    close: async () => {
+      draining = true;
+      await listener.drain(0);
+      deadlines.stop();
+      pool.close();
+    },
+  };
+}
