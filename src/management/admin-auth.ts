@@ -1,0 +1,87 @@
+/**
+ * Who calls the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token, and what
+ * the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
+ * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../kernel/clock.ts';
+import { timestamp } from '../kernel/clock.ts';
+import type { AdminRole } from '../model/resources.ts';
+import { ADMIN_TOKEN_PREFIX, hasValidChecksum, tokenHash } from '../model/token.ts';
+import type { Repository } from '../storage/repository.ts';
+import { fail, type Failure } from './failure.ts';
+
+export interface Actor {
+  /** Id of the admin token, or `environment`. */
+  readonly id: string;
+  readonly role: AdminRole;
+}
+
+export interface AdminAuthDependencies {
+  readonly repository: Repository;
+  readonly clock: Clock;
+  /** GATEWAY_ADMIN_TOKEN. */
+  readonly adminToken: string | undefined;
+  /** Called when `last_used_at` could not be stored; the call itself goes on. */
+  readonly onUseNotRecorded: (error: unknown) => void;
+}
+
+export type Authenticate = (authorization: string | undefined) => Promise<Actor | Failure>;
+
+/** `last_used_at` is written at most this often per token. */
+const USE_INTERVAL_MS = 60_000;
+const RANK: Readonly<Record<AdminRole, number>> = { viewer: 0, editor: 1, admin: 2 };
+const CHALLENGE = 'Bearer realm="headgate"';
+
+export function createAdminAuth(dependencies: AdminAuthDependencies): Authenticate {
+  const { repository, clock, adminToken, onUseNotRecorded } = dependencies;
+  const environmentHash = adminToken === undefined ? undefined : sha256(Buffer.from(adminToken, 'utf8'));
+
+  async function storedToken(token: string): Promise<Actor | Failure> {
+    if (!token.startsWith(ADMIN_TOKEN_PREFIX) || !hasValidChecksum(token)) return badToken('is not valid');
+    const record = await repository.read((reader) => reader.findAdminTokenByHash(tokenHash(token)));
+    if (record === undefined) return badToken('is not valid');
+    const nowMs = clock.nowMs();
+    if (record.expires_at !== null && Date.parse(record.expires_at) <= nowMs) return badToken('has expired');
+    if (record.last_used_at === null || Date.parse(record.last_used_at) + USE_INTERVAL_MS <= nowMs) {
+      await repository.recordAdminTokenUse(record.id, timestamp(nowMs)).catch(onUseNotRecorded);
+    }
+    return { id: record.id, role: record.role };
+  }
+
+  return async (authorization) => {
+    if (authorization === undefined) {
+      return challenge('An admin token is required: send "Authorization: Bearer <token>"', CHALLENGE);
+    }
+    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+    if (token === undefined) return badToken('is not of the form "Bearer <token>"');
+    // Node hands header octets over as latin1; this gives back what was sent.
+    const octets = Buffer.from(token, 'latin1');
+    if (environmentHash !== undefined && timingSafeEqual(sha256(octets), environmentHash)) {
+      return { id: 'environment', role: 'admin' };
+    }
+    return storedToken(token);
+  };
+}
+
+/** 403 unless the actor's role is at least `needed`. */
+export function checkRole(actor: Actor, needed: AdminRole): Failure | undefined {
+  if (RANK[actor.role] >= RANK[needed]) return undefined;
+  const detail = `This needs the role "${needed}"; the admin token has the role "${actor.role}"`;
+  return {
+    ...fail('forbidden', detail),
+    headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope"` },
+  };
+}
+
+function badToken(problem: string): Failure {
+  return challenge(`The admin token ${problem}`, `${CHALLENGE}, error="invalid_token"`);
+}
+
+function challenge(detail: string, header: string): Failure {
+  return { ...fail('unauthenticated', detail), headers: { 'WWW-Authenticate': header } };
+}
+
+function sha256(octets: Buffer): Buffer {
+  return createHash('sha256').update(octets).digest();
+}

@@ -1,0 +1,45 @@
+/**
+ * Reads request bodies: the media type, strict JSON, the schema of the operation. An empty body counts as none, even
+ * with a Content-Type, since many clients always send one.
+ */
+import { fail, invalid, type Failure } from './failure.ts';
+import { JSON_TYPE, MERGE_PATCH_TYPE, type OperationBody } from './operation.ts';
+import { isMaskedAt } from './secrets.ts';
+import { parseJson } from './strict-json.ts';
+import { validate } from './validate.ts';
+
+export const BODY_BYTES_MAX = 1_048_576;
+
+/** The value of a body, or why it cannot be read; undefined for an empty one. */
+export function readBody(
+  bytes: Buffer,
+  contentType: string,
+  method: string,
+): { readonly value: unknown } | Failure {
+  const [type = '', ...parameters] = contentType
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  if (type !== JSON_TYPE && !(type === MERGE_PATCH_TYPE && method === 'PATCH')) {
+    const wanted = method === 'PATCH' ? `${JSON_TYPE} or ${MERGE_PATCH_TYPE}` : JSON_TYPE;
+    return fail('unsupported_media_type', `The Content-Type "${contentType}" must be ${wanted}`);
+  }
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) {
+    return fail('unsupported_media_type', `The ${charset} must be utf-8`);
+  }
+  if (bytes.length === 0) return { value: undefined };
+  const parsed = parseJson(bytes);
+  return 'error' in parsed ? fail('invalid_json', `The body ${parsed.error}`) : parsed;
+}
+
+/** What is wrong with the body of an operation, before its handler looks at it. */
+export function checkBody(body: OperationBody, value: unknown): Failure | undefined {
+  if (value === undefined || (value === null && !body.required)) {
+    return body.required ? fail('invalid_json', 'The body is empty, a JSON object is needed') : undefined;
+  }
+  const errors = validate(body.schema, value);
+  // The secret behind a mask is put back by the handler, which then checks the whole.
+  const wrong = body.mergePatch ? errors.filter((error) => !isMaskedAt(value, error.pointer)) : errors;
+  return wrong.length > 0 ? invalid(wrong) : undefined;
+}

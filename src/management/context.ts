@@ -1,0 +1,32 @@
+/** What the operations are given to work with; made once by server.ts. */
+import type { Clock } from '../kernel/clock.ts';
+import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { ConfigReader, Repository } from '../storage/repository.ts';
+import type { WritePath } from './write.ts';
+
+export interface ManagementStatus {
+  readonly dbDriver: string;
+  uptimeSecs(): number;
+  /** Of everything but the database: whether the workers serve. */
+  ready(): { readonly ready: boolean; readonly reason: string | undefined };
+  /** State of a revision's circuit breaker over all workers, as JSON; undefined when nothing is known of it. */
+  breakerState(revisionId: string): unknown;
+}
+
+export interface ManagementContext {
+  readonly repository: Repository;
+  readonly write: WritePath;
+  readonly clock: Clock;
+  readonly policyGlobals: RateLimitGlobals | undefined;
+  readonly status: ManagementStatus;
+  readonly metricsText: () => Promise<string>;
+  /** There is a GATEWAY_ADMIN_TOKEN, so that the last stored admin token may go. */
+  readonly hasEnvironmentToken: boolean;
+}
+
+/** What rules may look at while a record is built, inside of the transaction. */
+export interface RuleContext {
+  readonly reader: ConfigReader;
+  readonly clock: Clock;
+  readonly policyGlobals: RateLimitGlobals | undefined;
+}

@@ -1,0 +1,30 @@
+/** The list of all operations, in the order in which the API is documented. */
+import type { ManagementContext } from './context.ts';
+import { crud } from './crud.ts';
+import type { Operation } from './operation.ts';
+import { adminTokens } from './routes/admin-tokens.ts';
+import { apps } from './routes/apps.ts';
+import { auditOperation } from './routes/audit.ts';
+import { effectivePolicyOperations } from './routes/effective-policy.ts';
+import { endpoints } from './routes/endpoints.ts';
+import { activationOperations, breakerOperation, revisions } from './routes/revisions.ts';
+import { serviceOperations } from './routes/service.ts';
+import { rotateOperation, tokens } from './routes/tokens.ts';
+import { versions } from './routes/versions.ts';
+
+export function allOperations(context: ManagementContext): Operation[] {
+  return [
+    ...crud(apps, context),
+    ...crud(versions, context),
+    ...crud(revisions, context),
+    ...activationOperations(context),
+    breakerOperation(context),
+    ...crud(endpoints, context),
+    ...effectivePolicyOperations(context),
+    ...crud(tokens, context),
+    rotateOperation(context),
+    ...crud(adminTokens(context.hasEnvironmentToken), context),
+    auditOperation(context),
+    ...serviceOperations(context),
+  ];
+}

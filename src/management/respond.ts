@@ -1,0 +1,80 @@
+/**
+ * Sends answers and failures, and turns whatever Fastify or a handler throws into a problem document (RFC 9457).
+ * Nothing of an unexpected error is shown to the client; it is in the log, under the request id of the answer.
+ */
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ERRORS, problemDocument, type ErrorCode } from '../model/errors.ts';
+import { StorageUnavailable } from '../storage/repository.ts';
+import { fail, type Answer, type Failure } from './failure.ts';
+
+/** Carries a failure through code of Fastify's that only knows errors. */
+export class RequestFailure extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.detail);
+    this.failure = failure;
+  }
+}
+
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status).header('Cache-Control', 'no-store').headers(answer.headers);
+  if (answer.body === undefined) return reply.send();
+  if (typeof answer.body === 'string') return reply.send(answer.body);
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+}
+
+export function sendFailure(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
+  const instance = request.url.split('?', 1)[0] ?? '';
+  const document = problemDocument(failure.failure, failure.detail, instance, request.id, failure.errors);
+  return reply
+    .code(document.status)
+    .header('Cache-Control', 'no-store')
+    .headers(failure.headers ?? {})
+    .type('application/problem+json')
+    .send(JSON.stringify(document));
+}
+
+/** What a thrown value means to the client. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof RequestFailure) return error.failure;
+  if (error instanceof StorageUnavailable) {
+    return fail('storage_unavailable', 'The database does not answer; the proxy serves on as configured');
+  }
+  switch (errorCode(error)) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return fail('payload_too_large', 'The body is larger than 1 MiB');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return fail('unsupported_media_type', 'The Content-Type must be application/json');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'FST_ERR_BAD_URL':
+      return fail('bad_request', (error as Error).message);
+    default:
+      return fail('internal_error', 'An unexpected error was logged under this request id');
+  }
+}
+
+/** Answers what Node could not read as HTTP, and closes the connection. */
+export function refuseConnection(error: unknown, socket: Socket): void {
+  if (errorCode(error) === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const code = unreadable(errorCode(error));
+  const { status, title } = ERRORS[code];
+  const body = JSON.stringify(problemDocument(code, title, '', ''));
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function unreadable(code: string): ErrorCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'bad_request';
+}
+
+function errorCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
+  return String(error.code);
+}

@@ -1,0 +1,66 @@
+/** `GET …/effective-policy`: the merged policy of a revision or an endpoint, and which level gave each part. */
+import type { App, Endpoint, Revision } from '../../model/resources.ts';
+import { EffectivePolicySchema, envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { mergePolicy } from '../../snapshot/merge-policy.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import type { ManagementContext } from '../context.ts';
+import { itemPath, locate } from '../crud.ts';
+import { answer, isFailure, type Failure } from '../failure.ts';
+import type { Call, Operation } from '../operation.ts';
+import { NO_QUERY } from '../query.ts';
+import { maskSecrets } from '../secrets.ts';
+import { endpoints } from './endpoints.ts';
+import { findRevisionScope, revisions } from './revisions.ts';
+
+interface Levels {
+  readonly app: App;
+  readonly revision: Revision;
+  readonly endpoint: Endpoint | undefined;
+}
+
+type FindLevels = (reader: ConfigReader, params: Call['params']) => Promise<Levels | Failure>;
+
+export function effectivePolicyOperations(context: ManagementContext): Operation[] {
+  return [
+    effectivePolicy(context, 'Revision', itemPath(revisions), async (reader, params) => {
+      const scope = await findRevisionScope(reader, params);
+      return isFailure(scope) ? scope : { ...scope, endpoint: undefined };
+    }),
+    effectivePolicy(context, 'Endpoint', itemPath(endpoints), async (reader, params) => {
+      const located = await locate(endpoints, reader, params);
+      return isFailure(located) ? located : { ...located.scope, endpoint: located.record };
+    }),
+  ];
+}
+
+function effectivePolicy(
+  context: ManagementContext,
+  name: 'Revision' | 'Endpoint',
+  path: string,
+  find: FindLevels,
+): Operation {
+  return {
+    method: 'GET',
+    path: `${path}/effective-policy`,
+    operationId: `get${name}EffectivePolicy`,
+    tag: `${name}s`,
+    summary: `Effective policy of ${name === 'Revision' ? 'a revision' : 'an endpoint'}`,
+    description: 'App, revision and endpoint merged; parts that only the settings give are not shown.',
+    access: 'viewer',
+    query: NO_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The merged policy',
+      schema: jsonSchema(envelopeSchema('EffectivePolicyEnvelope', EffectivePolicySchema)),
+    },
+    failures: [],
+    handle: async (call) => {
+      const levels = await context.repository.read((reader) => find(reader, call.params));
+      if (isFailure(levels)) return levels;
+      const { policy, sources } = mergePolicy(levels.app, levels.revision, levels.endpoint);
+      return answer(200, 'Effective policy', { policy: maskSecrets(policy), sources });
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * The operations that are about the service itself: health (contract part 4), probes, metrics. Health and probes
+ * need no token and tell nothing but whether the gateway works.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Type } from 'typebox';
+import { envelopeSchema, HealthSchema, ReadinessSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import type { ManagementContext } from '../context.ts';
+import { answer, type Answer } from '../failure.ts';
+import { API_PREFIX, type Operation } from '../operation.ts';
+import { NO_QUERY } from '../query.ts';
+
+/** A database that has not answered by then is reported as down. */
+const PING_TIMEOUT_MS = 2_000;
+
+export function serviceOperations(context: ManagementContext): Operation[] {
+  return [health(context), liveness(), readiness(context), metrics(context)];
+}
+
+const common = { method: 'GET', tag: 'Service', query: NO_QUERY, entityTag: false, failures: [] } as const;
+
+function health(context: ManagementContext): Operation {
+  return {
+    ...common,
+    path: `${API_PREFIX}/health`,
+    operationId: 'getHealth',
+    summary: 'Health of the gateway and its database',
+    access: 'public',
+    degraded: 'The database does not answer',
+    success: {
+      status: 200,
+      description: 'Everything works',
+      schema: jsonSchema(envelopeSchema('HealthEnvelope', HealthSchema)),
+      example: { status: 200, message: 'ok', data: { db: 'ok', db_driver: 'sqlite', uptime_secs: 42 } },
+    },
+    handle: async () => {
+      const databaseWorks = await ping(context);
+      const { dbDriver, uptimeSecs } = context.status;
+      const status = databaseWorks ? 200 : 503;
+      return answer(status, databaseWorks ? 'ok' : 'The database does not answer', {
+        db: databaseWorks ? 'ok' : 'error',
+        db_driver: dbDriver,
+        uptime_secs: Math.floor(uptimeSecs()),
+      });
+    },
+  };
+}
+
+function liveness(): Operation {
+  return {
+    ...common,
+    path: '/healthz',
+    operationId: 'getLiveness',
+    summary: 'Liveness probe',
+    access: 'public',
+    success: {
+      status: 200,
+      description: 'The process answers',
+      schema: jsonSchema(envelopeSchema('LivenessEnvelope', Type.Null())),
+    },
+    handle: async () => answer(200, 'alive', null),
+  };
+}
+
+function readiness(context: ManagementContext): Operation {
+  return {
+    ...common,
+    path: '/readyz',
+    operationId: 'getReadiness',
+    summary: 'Readiness probe',
+    access: 'public',
+    degraded: 'Workers or database are not there',
+    success: { status: 200, description: 'Database and workers are there', schema: readinessEnvelope },
+    handle: async (): Promise<Answer> => {
+      const workers = context.status.ready();
+      if (!workers.ready) return notReady(workers.reason ?? 'The workers do not serve yet');
+      if (!(await ping(context))) return notReady('The database does not answer');
+      return answer(200, 'ready', { ready: true, reason: null });
+    },
+  };
+}
+
+const readinessEnvelope = jsonSchema(envelopeSchema('ReadinessEnvelope', ReadinessSchema));
+
+function notReady(reason: string): Answer {
+  return answer(503, reason, { ready: false, reason });
+}
+
+function metrics(context: ManagementContext): Operation {
+  return {
+    ...common,
+    path: '/metrics',
+    operationId: 'getMetrics',
+    summary: 'Metrics in the Prometheus text format',
+    access: 'viewer',
+    success: {
+      status: 200,
+      description: 'Prometheus text format 0.0.4',
+      contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      schema: { type: 'string' },
+    },
+    handle: async () => ({
+      status: 200,
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+      body: await context.metricsText(),
+    }),
+  };
+}
+
+async function ping({ repository }: ManagementContext): Promise<boolean> {
+  const timeout = new AbortController();
+  const answered = repository.ping().then(
+    () => true,
+    () => false,
+  );
+  const late = delay(PING_TIMEOUT_MS, false, { signal: timeout.signal }).catch(() => false);
+  const works = await Promise.race([answered, late]);
+  timeout.abort();
+  return works;
+}

@@ -1,0 +1,179 @@
+/**
+ * API keys, which the contract calls tokens (part 2 "API key" and part 5). The value is shown by creation and by
+ * rotation only; what is stored is its SHA-256. A write touches the key alone, so that no route is compiled anew.
+ */
+import { timestamp } from '../../kernel/clock.ts';
+import { secretBytes } from '../../kernel/ids.ts';
+import type { App, StoredApiKey } from '../../model/resources.ts';
+import { validateRateLimit } from '../../model/policy-rules.ts';
+import {
+  ApiKeyInputSchema,
+  ApiKeySchema,
+  CreatedApiKeySchema,
+  RotateInputSchema,
+  type ApiKeyInput,
+  type RotateInput,
+} from '../../model/schemas/api-key.ts';
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import {
+  API_KEY_PREFIX,
+  createToken,
+  SECRET_BYTES,
+  tokenDisplayPrefix,
+  tokenHash,
+} from '../../model/token.ts';
+import type { ManagementContext, RuleContext } from '../context.ts';
+import { itemPath, locate } from '../crud.ts';
+import { checkIfMatch, entityTag } from '../entity-tag.ts';
+import { answer, invalid, isFailure, type Failure } from '../failure.ts';
+import type { Operation } from '../operation.ts';
+import { NO_QUERY } from '../query.ts';
+import type { Built, RecordBase, Resource } from '../resource.ts';
+import { readExpiry } from '../rules/times.ts';
+import { nextUpdatedAt } from '../write.ts';
+import { findAppScope } from './apps.ts';
+
+interface Scope {
+  readonly app: App;
+}
+
+export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
+  type: 'token',
+  names: ['Token', 'Tokens'],
+  operationNames: ['Token', 'Tokens'],
+  tag: 'Tokens',
+  collection: '/apps/{app_id}/tokens',
+  parameter: 'token_id',
+  access: { read: 'viewer', write: 'editor' },
+  inputSchema: jsonSchema(ApiKeyInputSchema),
+  schema: jsonSchema(ApiKeySchema),
+  createdSchema: jsonSchema(CreatedApiKeySchema),
+  example: { input: { name: 'mobile app', scopes: ['invoices:read'] }, patch: { is_active: false } },
+  scope: findAppScope,
+  list: (reader, { app }, page) => reader.listKeys(app.id, page),
+  find: (reader, { app }, reference) => reader.findKey(app.id, reference),
+  build: buildKey,
+  insert: (writer, key) => writer.insertKey(key),
+  async update(writer, key) {
+    await writer.updateKey(key);
+    return undefined;
+  },
+  remove: (writer, key) => writer.deleteKey(key.id),
+  writable: ({ name, scopes, is_active, expires_at, rate_limit }) => ({
+    name,
+    scopes,
+    is_active,
+    expires_at,
+    rate_limit,
+  }),
+  present: presentKey,
+  touched: (_scope, key) => ({ appIds: [], versionIds: [], keyIds: [key.id] }),
+};
+
+function presentKey(key: StoredApiKey): Readonly<Record<string, unknown>> {
+  const { token_hash: _hash, previous_token_hash: _previous, previous_expires_at: _until, ...served } = key;
+  return served;
+}
+
+async function buildKey(
+  input: ApiKeyInput,
+  base: RecordBase,
+  previous: StoredApiKey | undefined,
+  { app }: Scope,
+  rules: RuleContext,
+): Promise<Built<StoredApiKey> | Failure> {
+  const expiry = readExpiry(input.expires_at, previous?.expires_at, rules.clock);
+  const errors = [
+    ...('errors' in expiry ? expiry.errors : []),
+    ...(input.rate_limit
+      ? validateRateLimit(input.rate_limit, { globals: rules.policyGlobals }, '/rate_limit')
+      : []),
+  ];
+  if (errors.length > 0 || 'errors' in expiry) return invalid(errors);
+  const written = {
+    name: input.name,
+    scopes: input.scopes ?? [],
+    is_active: input.is_active ?? true,
+    expires_at: expiry.value,
+    rate_limit: input.rate_limit ?? null,
+  };
+  if (previous !== undefined) return { record: { ...previous, ...written } };
+  const { token, ...value } = newValue();
+  const record: StoredApiKey = {
+    ...base,
+    app_id: app.id,
+    ...written,
+    ...value,
+    last_used_at: null,
+    previous_token_hash: null,
+    previous_expires_at: null,
+  };
+  return { record, shownOnce: { token } };
+}
+
+function newValue(): { readonly token: string; readonly token_prefix: string; readonly token_hash: string } {
+  const token = createToken(API_KEY_PREFIX, secretBytes(SECRET_BYTES));
+  return { token, token_prefix: tokenDisplayPrefix(token), token_hash: tokenHash(token) };
+}
+
+/**
+ * `POST …/rotate`: a new value for the key. The old one works on for `overlap_secs`; a value from a rotation before
+ * that stops at once.
+ */
+export function rotateOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${itemPath(tokens)}/rotate`,
+    operationId: 'rotateToken',
+    tag: tokens.tag,
+    summary: 'Give a token a new value',
+    description:
+      'The old value works on for `overlap_secs`. A rotation within the overlap of another ends that one.',
+    access: 'editor',
+    query: NO_QUERY,
+    body: {
+      schema: jsonSchema(RotateInputSchema),
+      required: false,
+      mergePatch: false,
+      example: { overlap_secs: 3600 },
+    },
+    entityTag: true,
+    success: {
+      status: 200,
+      description: 'The token with its new value',
+      schema: jsonSchema(envelopeSchema('CreatedTokenEnvelope', CreatedApiKeySchema)),
+    },
+    failures: [],
+    handle: (call) =>
+      context.write(call.actor.id, async (writer) => {
+        const located = await locate(tokens, writer, call.params);
+        if (isFailure(located)) return located;
+        const { scope, record: previous } = located;
+        const stale = checkIfMatch(call.ifMatch, entityTag(presentKey(previous)));
+        if (stale !== undefined) return stale;
+        const overlapSecs = (call.body as RotateInput | undefined)?.overlap_secs ?? 0;
+        const nowMs = context.clock.nowMs();
+        const { token, ...value } = newValue();
+        const key: StoredApiKey = {
+          ...previous,
+          ...value,
+          updated_at: nextUpdatedAt(previous.updated_at, nowMs),
+          previous_token_hash: overlapSecs === 0 ? null : previous.token_hash,
+          previous_expires_at: overlapSecs === 0 ? null : timestamp(nowMs + overlapSecs * 1000),
+        };
+        await writer.updateKey(key);
+        const served = presentKey(key);
+        return {
+          answer: answer(200, 'Token rotated', { ...served, token }, { ETag: entityTag(served) }),
+          touched: tokens.touched(scope, key),
+          audit: {
+            action: 'token.rotate',
+            resourceType: 'token',
+            resourceId: key.id,
+            change: { token_prefix: key.token_prefix, overlap_secs: overlapSecs },
+          },
+        };
+      }),
+  };
+}

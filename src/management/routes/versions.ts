@@ -1,0 +1,96 @@
+/** Versions (contract part 2 and 3). Any status may follow any other; every change is in the audit log. */
+import { timestamp } from '../../kernel/clock.ts';
+import type { App, Version } from '../../model/resources.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { VersionInputSchema, VersionSchema, type VersionInput } from '../../model/schemas/version.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import type { RuleContext } from '../context.ts';
+import { conflict, invalid, isFailure, notFound, type Failure } from '../failure.ts';
+import type { Built, RecordBase, Resource } from '../resource.ts';
+import { defaultGatewayPath, gatewayPathFailure, versionPathConflict } from '../rules/gateway-path.ts';
+import { labelErrors } from '../rules/labels.ts';
+import { normalizeTime } from '../rules/times.ts';
+import { counted, findAppScope } from './apps.ts';
+
+interface Scope {
+  readonly app: App;
+}
+
+export const versions: Resource<Scope, VersionInput, Version> = {
+  type: 'version',
+  names: ['Version', 'Versions'],
+  operationNames: ['Version', 'Versions'],
+  tag: 'Versions',
+  collection: '/apps/{app_id}/versions',
+  parameter: 'version_id',
+  access: { read: 'viewer', write: 'editor' },
+  inputSchema: jsonSchema(VersionInputSchema),
+  schema: jsonSchema(VersionSchema),
+  example: { input: { version: 'v1' }, patch: { status: 'deprecated' } },
+  scope: findAppScope,
+  list: (reader, { app }, page) => reader.listVersions(app.id, page),
+  find: (reader, { app }, reference) => reader.findVersion(app.id, reference),
+  build: buildVersion,
+  insert: (writer, version) => writer.insertVersion(version),
+  async update(writer, version) {
+    await writer.updateVersion(version);
+    return undefined;
+  },
+  remove: (writer, version) => writer.deleteVersion(version.id),
+  children: async (writer, version) => counted(await writer.countRevisions(version.id), 'revision'),
+  writable: (version) => ({
+    version: version.version,
+    ...(version.gateway_path_is_default ? {} : { gateway_path: version.gateway_path }),
+    status: version.status,
+    sunset_at: version.sunset_at,
+  }),
+  present: (version) => ({ ...version }),
+  touched: (_scope, version) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
+};
+
+/** The version that a path names, with its app, for the resources below it. */
+export async function findVersionScope(
+  reader: ConfigReader,
+  params: Readonly<Record<string, string>>,
+): Promise<(Scope & { readonly version: Version }) | Failure> {
+  const scope = await findAppScope(reader, params);
+  if (isFailure(scope)) return scope;
+  const reference = params['version_id'] ?? '';
+  const version = await reader.findVersion(scope.app.id, reference);
+  return version === undefined ? notFound('version', reference) : { ...scope, version };
+}
+
+async function buildVersion(
+  input: VersionInput,
+  base: RecordBase,
+  previous: Version | undefined,
+  { app }: Scope,
+  rules: RuleContext,
+): Promise<Built<Version> | Failure> {
+  const errors = labelErrors(input.version, '/version');
+  const path = input.gateway_path ?? defaultGatewayPath(app, input.version);
+  errors.push(...(gatewayPathFailure(path)?.errors ?? []));
+  const sunsetAt = input.sunset_at ? normalizeTime(input.sunset_at) : null;
+  if (sunsetAt === undefined) errors.push({ pointer: '/sunset_at', detail: 'is not a date that exists' });
+  if (errors.length > 0) return invalid(errors);
+  const sameLabel = await rules.reader.findVersion(app.id, input.version);
+  if (sameLabel !== undefined && sameLabel.id !== base.id) {
+    return conflict('/version', `"${input.version}" is already a version of the app "${app.slug}"`);
+  }
+  const taken = await versionPathConflict(rules.reader, path, { id: base.id, app_id: app.id });
+  if (taken !== undefined) return taken;
+  const status = input.status ?? 'active';
+  return {
+    record: {
+      ...base,
+      app_id: app.id,
+      version: input.version,
+      gateway_path: path,
+      gateway_path_is_default: input.gateway_path === undefined,
+      status,
+      sunset_at: sunsetAt ?? null,
+      deprecated_at:
+        status === 'deprecated' ? (previous?.deprecated_at ?? timestamp(rules.clock.nowMs())) : null,
+    },
+  };
+}

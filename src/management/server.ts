@@ -1,0 +1,246 @@
+/**
+ * The management API on Fastify: listens, authenticates, reads bodies and queries, and runs the operations. Owns the
+ * listener. Which operations there are is in operations.ts; how a write is done in write.ts.
+ *
+ * Fastify's own validation and serialisation are not used: a PATCH must be checked after it has been merged, inside
+ * of the transaction, and every error must name its field by a pointer.
+ */
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import { requestIds } from '../kernel/ids.ts';
+import {
+  checkRole,
+  createAdminAuth,
+  type Actor,
+  type AdminAuthDependencies,
+  type Authenticate,
+} from './admin-auth.ts';
+import { methodTable } from './allowed-methods.ts';
+import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
+import type { ManagementContext, ManagementStatus } from './context.ts';
+import { fail, isFailure, type Answer, type Failure } from './failure.ts';
+import { openApiDocument, type JsonObject } from './openapi.ts';
+import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
+import { allOperations } from './operations.ts';
+import { NO_QUERY, parseQuery } from './query.ts';
+import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './respond.ts';
+import { createWritePath, type WriteDependencies } from './write.ts';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEPALIVE_TIMEOUT_MS = 72_000;
+const HEAD_BYTES_MAX = 16_384;
+const CONNECTIONS_MAX = 1_024;
+
+export interface ManagementDependencies extends WriteDependencies {
+  /** GATEWAY_ADMIN_TOKEN. */
+  readonly adminToken: string | undefined;
+  readonly swaggerEnabled: boolean;
+  /** Global rate limit of the settings, which fills in what a policy leaves out. */
+  readonly policyGlobals: ManagementContext['policyGlobals'];
+  readonly status: ManagementStatus;
+  /** Prometheus text format. */
+  readonly metricsText: () => Promise<string>;
+  readonly logger: FastifyBaseLogger;
+  /** Of Headgate, for the OpenAPI document. */
+  readonly version: string;
+}
+
+export interface ManagementServer {
+  /** Rejects when the address cannot be bound. @param port 0 for any free one */
+  listen(host: string, port: number): Promise<{ readonly port: number }>;
+  /** Stops listening, lets running requests finish, closes idle connections. */
+  close(): Promise<void>;
+}
+
+export async function createManagementServer(
+  dependencies: ManagementDependencies,
+): Promise<ManagementServer> {
+  const { repository, clock, adminToken, logger } = dependencies;
+  const context: ManagementContext = {
+    repository,
+    write: createWritePath(dependencies),
+    clock,
+    policyGlobals: dependencies.policyGlobals,
+    status: dependencies.status,
+    metricsText: dependencies.metricsText,
+    hasEnvironmentToken: adminToken !== undefined,
+  };
+  const operations = allOperations(context);
+  const documented = openApiOperation(operations, dependencies.version);
+  const all = [...operations, documented.operation];
+
+  const actors: Actors = new WeakMap();
+  const server = createFastify(logger, actors);
+  addBodyReader(server);
+  addErrorPages(server, all);
+  const authentication: AdminAuthDependencies = {
+    repository,
+    clock,
+    adminToken,
+    onUseNotRecorded: (error) => logger.warn({ err: error }, 'last_used_at of an admin token was not stored'),
+  };
+  const authenticate = createAdminAuth(authentication);
+  for (const operation of all) serve(server, operation, authenticate, actors);
+  if (dependencies.swaggerEnabled) await addSwaggerUi(server, documented.document);
+  await server.ready();
+
+  return {
+    async listen(host, port) {
+      await server.listen({ host, port });
+      const address = server.server.address();
+      return { port: typeof address === 'object' && address !== null ? address.port : port };
+    },
+    close: () => server.close(),
+  };
+}
+
+/** Who makes a request, once that is known. */
+type Actors = WeakMap<FastifyRequest, Actor>;
+
+function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstance {
+  const nextRequestId = requestIds();
+  const server = Fastify({
+    loggerInstance: logger,
+    disableRequestLogging: true,
+    requestIdLogLabel: 'request_id',
+    genReqId: nextRequestId,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEPALIVE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      maxHeaderSize: HEAD_BYTES_MAX,
+      connectionsCheckingInterval: 5_000,
+    },
+    clientErrorHandler: refuseConnection,
+    frameworkErrors: (error, request, reply) => sendFailure(request, reply, failureOf(error)),
+  });
+  server.server.maxConnections = CONNECTIONS_MAX;
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
+  });
+  server.addHook('onResponse', async (request, reply) => {
+    const line = {
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+      actor: actors.get(request)?.id,
+    };
+    request.log.info(line, 'management request');
+  });
+  return server;
+}
+
+function addBodyReader(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    [JSON_TYPE, MERGE_PATCH_TYPE],
+    { parseAs: 'buffer' },
+    (request, body: Buffer, done) => {
+      const read = readBody(body, request.headers['content-type'] ?? '', request.method);
+      if (isFailure(read)) done(new RequestFailure(read));
+      else done(null, read.value);
+    },
+  );
+}
+
+function addErrorPages(server: FastifyInstance, operations: readonly Operation[]): void {
+  const methodsOf = methodTable(operations);
+  server.setErrorHandler((error, request, reply) => {
+    const failure = failureOf(error);
+    if (failure.failure === 'internal_error') request.log.error({ err: error }, 'management request failed');
+    return sendFailure(request, reply, failure);
+  });
+  server.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? '';
+    const allow = methodsOf(path).join(', ');
+    if (allow === '') return sendFailure(request, reply, fail('not_found', `There is nothing at "${path}"`));
+    const detail = `${request.method} is not available here, only ${allow}`;
+    return sendFailure(request, reply, {
+      ...fail('management_method_not_allowed', detail),
+      headers: { Allow: allow },
+    });
+  });
+}
+
+function serve(
+  server: FastifyInstance,
+  operation: Operation,
+  authenticate: Authenticate,
+  actors: Actors,
+): void {
+  const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
+  server.route({
+    method: operation.method,
+    url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    // Before the body is read: who may not call cannot make the server take in a megabyte.
+    onRequest: async (request, reply) => {
+      if (operation.access === 'public') return undefined;
+      const actor = await authenticate(request.headers.authorization);
+      if (isFailure(actor)) return sendFailure(request, reply, actor);
+      actors.set(request, actor);
+      const forbidden = checkRole(actor, operation.access);
+      return forbidden === undefined ? undefined : sendFailure(request, reply, forbidden);
+    },
+    handler: async (request, reply) => {
+      const result = await run(operation, request, actors.get(request) ?? anonymous);
+      return isFailure(result) ? sendFailure(request, reply, result) : sendAnswer(reply, result);
+    },
+  });
+}
+
+async function run(operation: Operation, request: FastifyRequest, actor: Actor): Promise<Answer | Failure> {
+  const query = parseQuery(request.query as Record<string, unknown>, operation.query);
+  if (isFailure(query)) return query;
+  const body: unknown = request.body ?? undefined;
+  const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
+  if (wrong !== undefined) return wrong;
+  return operation.handle({
+    params: request.params as Record<string, string>,
+    query: query as Exclude<typeof query, Failure>,
+    body,
+    actor,
+    ifMatch: request.headers['if-match'],
+    ifNoneMatch: request.headers['if-none-match'],
+  });
+}
+
+/** The document describes its own operation, too. */
+function openApiOperation(
+  operations: readonly Operation[],
+  version: string,
+): { readonly operation: Operation; readonly document: JsonObject } {
+  let text = '';
+  const operation: Operation = {
+    method: 'GET',
+    path: `${API_PREFIX}/openapi.json`,
+    operationId: 'getOpenApi',
+    tag: 'Service',
+    summary: 'This document',
+    access: 'public',
+    query: NO_QUERY,
+    entityTag: false,
+    success: { status: 200, description: 'An OpenAPI 3.1 document', schema: { type: 'object' } },
+    failures: [],
+    handle: async () => ({ status: 200, headers: { 'Content-Type': JSON_TYPE }, body: text }),
+  };
+  const document = openApiDocument([...operations, operation], version);
+  text = JSON.stringify(document);
+  return { operation, document };
+}
+
+async function addSwaggerUi(server: FastifyInstance, document: JsonObject): Promise<void> {
+  await server.register(swagger, {
+    mode: 'static',
+    specification: { document: document as never },
+  });
+  await server.register(swaggerUi, {
+    routePrefix: '/swagger-ui',
+    staticCSP: true,
+    uiConfig: { persistAuthorization: true, displayRequestDuration: true },
+  });
+}

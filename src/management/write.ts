@@ -1,0 +1,120 @@
+/**
+ * The one way of a write: a transaction with its audit entry, the check that the result compiles, and publishing
+ * to the workers before the answer. Owns the order of publishing: changes reach `publish` in the order of their
+ * config versions, whatever the number of parallel requests.
+ *
+ * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
+ * responsible for bringing the workers up to date with it.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import { timestamp } from '../kernel/clock.ts';
+import { uuidv7 } from '../kernel/ids.ts';
+import type { ConfigChange, TouchedConfig } from '../model/config.ts';
+import { UniqueViolation } from '../storage/repository.ts';
+import type { ConfigWriter, Repository } from '../storage/repository.ts';
+import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
+import { maskSecrets } from './secrets.ts';
+
+export interface WriteDependencies {
+  readonly repository: Repository;
+  /** Resolves when every worker has swapped to a snapshot with the change. Called in version order. */
+  readonly publish: (change: ConfigChange) => Promise<void>;
+  /** Throws when the change does not compile; the message is shown to the client. */
+  readonly validateChange: (change: ConfigChange) => void;
+  readonly clock: Clock;
+}
+
+/** What the audit log keeps of a write; secrets in `change` are masked on the way. */
+export interface AuditNote {
+  readonly action: string;
+  readonly resourceType: string;
+  readonly resourceId: string;
+  readonly change: Readonly<Record<string, unknown>> | null;
+}
+
+export interface Written {
+  readonly answer: Answer;
+  readonly touched: TouchedConfig;
+  readonly audit: AuditNote;
+}
+
+/** A write that found nothing to do: the transaction is rolled back and the answer given. */
+export interface Unchanged {
+  readonly unchanged: Answer;
+}
+
+export type WriteWork = (writer: ConfigWriter) => Promise<Written | Unchanged | Failure>;
+
+/** Runs one write on behalf of `actor`. Throws only what the repository throws as unavailable. */
+export type WritePath = (actor: string, work: WriteWork) => Promise<Answer | Failure>;
+
+export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
+
+class ChangeRefused extends Error {}
+
+export function createWritePath(dependencies: WriteDependencies): WritePath {
+  const { repository, publish, validateChange, clock } = dependencies;
+  const lock = createLock();
+  let published: Promise<unknown> = Promise.resolve();
+
+  function beforeCommit(change: ConfigChange): void {
+    try {
+      validateChange(change);
+    } catch (error) {
+      throw new ChangeRefused(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async function commit(actor: string, work: WriteWork): Promise<Written | Unchanged | Failure> {
+    const committed = await repository.write(async (writer) => {
+      const result = await work(writer);
+      if (!('touched' in result)) return { abort: result as Written | Unchanged | Failure };
+      const nowMs = clock.nowMs();
+      await writer.appendAudit({
+        id: uuidv7(nowMs),
+        at: timestamp(nowMs),
+        actor,
+        action: result.audit.action,
+        resource_type: result.audit.resourceType,
+        resource_id: result.audit.resourceId,
+        change: result.audit.change === null ? null : maskSecrets(result.audit.change),
+      });
+      return { value: result as Written | Unchanged | Failure, touched: result.touched };
+    }, beforeCommit);
+    const { change } = committed;
+    // Queued while the lock is held, so in the order of the commits; a failure does not stop those behind it.
+    if (change !== undefined) published = published.catch(() => undefined).then(() => publish(change));
+    return committed.value;
+  }
+
+  return async (actor, work) => {
+    try {
+      const [result, live] = await lock(
+        async () => [await commit(actor, work), { promise: published }] as const,
+      );
+      if (isFailure(result)) return result;
+      if ('unchanged' in result) return result.unchanged;
+      await live.promise;
+      return result.answer;
+    } catch (error) {
+      if (error instanceof UniqueViolation) return conflict(`/${error.field}`, 'is already taken');
+      if (error instanceof ChangeRefused) return fail('validation_failed', error.message);
+      throw error;
+    }
+  };
+}
+
+/** Mutual exclusion in order of arrival. */
+function createLock(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
+/** The time of an update: now, but always later than the last one, so that every change has its own ETag. */
+export function nextUpdatedAt(previous: string, nowMs: number): string {
+  return timestamp(Math.max(nowMs, Date.parse(previous) + 1));
+}

@@ -1,0 +1,61 @@
+/** API key (contract part 2 "API key", part 5): what a client writes, and what it reads. */
+import { Type, type Static } from 'typebox';
+import { nullable, ScopesSchema } from '../policy.ts';
+import { closed, dateTime, displayName, id, NamedRateLimitSchema, recordFields } from './common.ts';
+
+/** Longest time that a rotated key may stay alive beside its successor: 30 days. */
+export const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
+
+const name = displayName('Label of the key.');
+const isActive = Type.Boolean({
+  default: true,
+  description: 'A disabled key is refused like an unknown one.',
+});
+const expiresAt = nullable(dateTime('When the key stops working; null: never.'));
+const rateLimit = nullable(NamedRateLimitSchema);
+
+export const ApiKeyInputSchema = Type.Object(
+  {
+    name,
+    scopes: Type.Optional(ScopesSchema),
+    is_active: Type.Optional(isActive),
+    expires_at: Type.Optional(expiresAt),
+    rate_limit: Type.Optional(rateLimit),
+  },
+  { ...closed, title: 'TokenInput' },
+);
+export type ApiKeyInput = Static<typeof ApiKeyInputSchema>;
+
+const servedFields = {
+  ...recordFields,
+  app_id: id('Id of the app that the key opens.'),
+  name,
+  scopes: ScopesSchema,
+  token_prefix: Type.String({ readOnly: true, description: 'Start of the token, to recognise it by.' }),
+  is_active: isActive,
+  expires_at: expiresAt,
+  last_used_at: nullable(dateTime('Last request with the key, to about a minute.')),
+  rate_limit: rateLimit,
+};
+
+export const ApiKeySchema = Type.Object(servedFields, { ...closed, title: 'Token' });
+
+export const CreatedApiKeySchema = Type.Object(
+  { ...servedFields, token: Type.String({ description: 'The key itself. It is never shown again.' }) },
+  { ...closed, title: 'CreatedToken' },
+);
+
+export const RotateInputSchema = Type.Object(
+  {
+    overlap_secs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: ROTATION_OVERLAP_SECS_MAX,
+        default: 0,
+        description: 'How long the old value goes on working.',
+      }),
+    ),
+  },
+  { ...closed, title: 'RotateInput' },
+);
+export type RotateInput = Static<typeof RotateInputSchema>;

@@ -1,0 +1,62 @@
+/**
+ * Pieces that the schemas of several resources share. A schema with a `title` becomes a component of that name in
+ * the OpenAPI document. Rules that a schema cannot say (canonical paths, uniqueness) are in management/rules.
+ */
+import { Type } from 'typebox';
+import { PolicySchema, RateLimitSchema } from '../policy.ts';
+
+export const closed = { additionalProperties: false } as const;
+
+/** Longest page of a list, and the length of one that does not say. */
+export const PAGE_LIMIT_MAX = 500;
+export const PAGE_LIMIT_DEFAULT = 50;
+
+/** Labels of versions and revisions; also a single path segment, hence not `.` or `..`. */
+export const LABEL_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}$';
+/** A DNS label (RFC 1123). */
+export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f]*$';
+
+/** The policy under its name; the same schema as `PolicySchema`. */
+export const NamedPolicySchema = Type.Object(PolicySchema.properties, {
+  ...closed,
+  title: 'Policy',
+  description: 'Rules for requests. A part that is absent or null inherits from the next wider level.',
+});
+
+export const NamedRateLimitSchema = Type.Object(RateLimitSchema.properties, {
+  ...closed,
+  title: 'RateLimit',
+  description: 'A request limit: `requests` per `window_seconds`, once `enabled` is true.',
+});
+
+export const id = (description: string) => Type.String({ format: 'uuid', description, readOnly: true });
+
+export const recordFields = {
+  id: id('UUIDv7.'),
+  created_at: Type.String({ format: 'date-time', readOnly: true, description: 'RFC 3339, UTC.' }),
+  updated_at: Type.String({ format: 'date-time', readOnly: true, description: 'RFC 3339, UTC.' }),
+} as const;
+
+export const displayName = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 200, pattern: NO_CONTROL_CHARACTERS, description });
+
+export const label = (description: string) => Type.String({ pattern: LABEL_PATTERN, description });
+
+/** Text that people read: anything but NUL, which databases do not store. */
+export const freeText = (description: string) =>
+  Type.String({ maxLength: 4096, pattern: '^[^\\u0000]*$', description });
+
+export const labelsMap = Type.Record(
+  Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$' }),
+  Type.String({ maxLength: 256, pattern: NO_CONTROL_CHARACTERS }),
+  {
+    ...closed,
+    maxProperties: 64,
+    description: 'Free key-value pairs of the operator. Keys: 1 to 63 of A-Z a-z 0-9 . _ / -',
+  },
+);
+
+export const dateTime = (description: string) => Type.String({ format: 'date-time', description });
+export const path = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 1024, pattern: '^/', description });

@@ -1,0 +1,44 @@
+/** Endpoint (contract part 2 "Endpoint"): what a client writes, and what it reads. */
+import { Type, type Static } from 'typebox';
+import { nullable } from '../policy.ts';
+import { closed, id, NamedPolicySchema, path, recordFields } from './common.ts';
+
+const method = Type.Union(
+  [
+    Type.Literal('GET'),
+    Type.Literal('POST'),
+    Type.Literal('PUT'),
+    Type.Literal('PATCH'),
+    Type.Literal('DELETE'),
+    Type.Literal('*'),
+  ],
+  { description: '`*` is any method.' },
+);
+const endpointPath = path('Relative to the version’s `gateway_path`; `{name}` segments and a final `*`.');
+const backendPath = nullable(path('Upstream path in place of `path`; may use its `{name}`s and its `*`.'));
+const isActive = Type.Boolean({ default: true, description: 'A disabled endpoint answers 404.' });
+
+export const EndpointInputSchema = Type.Object(
+  {
+    method,
+    path: endpointPath,
+    backend_path: Type.Optional(backendPath),
+    policy_override: Type.Optional(nullable(NamedPolicySchema)),
+    is_active: Type.Optional(isActive),
+  },
+  { ...closed, title: 'EndpointInput' },
+);
+export type EndpointInput = Static<typeof EndpointInputSchema>;
+
+export const EndpointSchema = Type.Object(
+  {
+    ...recordFields,
+    revision_id: id('Id of the revision.'),
+    method,
+    path: endpointPath,
+    backend_path: backendPath,
+    policy_override: nullable(NamedPolicySchema),
+    is_active: isActive,
+  },
+  { ...closed, title: 'Endpoint' },
+);

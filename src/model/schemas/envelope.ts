@@ -1,0 +1,109 @@
+/**
+ * What surrounds the resources: the success envelope, lists, problems (RFC 9457), health, the audit log and
+ * effective policies.
+ */
+import { Type, type TSchema } from 'typebox';
+import { ERRORS } from '../errors.ts';
+import { nullable } from '../policy.ts';
+import { closed, dateTime, id, NamedPolicySchema, PAGE_LIMIT_MAX } from './common.ts';
+
+/** `{"status", "message", "data"}` around one thing. */
+export function envelopeSchema(title: string, data: TSchema) {
+  return Type.Object(
+    { status: Type.Integer({ description: 'The HTTP status.' }), message: Type.String(), data },
+    { ...closed, title },
+  );
+}
+
+export const PageSchema = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX }),
+    next_cursor: nullable(
+      Type.String({ description: 'Give as `cursor` for the next page; null on the last.' }),
+    ),
+    total: Type.Integer({ minimum: 0, description: 'Number of items over all pages.' }),
+  },
+  { ...closed, title: 'Page' },
+);
+
+export function listSchema(title: string, item: TSchema) {
+  return Type.Object(
+    { status: Type.Integer(), message: Type.String(), data: Type.Array(item), page: PageSchema },
+    { ...closed, title },
+  );
+}
+
+export const ProblemSchema = Type.Object(
+  {
+    type: Type.String({ description: '`urn:headgate:error:<code>`' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String({ description: 'Path of the request.' }),
+    code: Type.Union(
+      Object.keys(ERRORS).map((code) => Type.Literal(code)),
+      { title: 'ErrorCode', description: 'Stable; programs may depend on it.' },
+    ),
+    message: Type.String({ description: 'The same as `detail`.' }),
+    data: Type.Null(),
+    request_id: Type.String(),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            pointer: Type.String({ description: 'RFC 6901 pointer into the body.' }),
+            detail: Type.String(),
+          },
+          { ...closed, title: 'FieldError' },
+        ),
+      ),
+    ),
+  },
+  { ...closed, title: 'Problem', description: 'RFC 9457 problem that also reads as the envelope.' },
+);
+
+export const HealthSchema = Type.Object(
+  {
+    db: Type.String({ description: '`ok` means healthy.' }),
+    db_driver: Type.String(),
+    uptime_secs: Type.Integer({ minimum: 0 }),
+  },
+  { ...closed, title: 'Health' },
+);
+
+export const ReadinessSchema = Type.Object(
+  { ready: Type.Boolean(), reason: nullable(Type.String()) },
+  { ...closed, title: 'Readiness' },
+);
+
+export const AuditEntrySchema = Type.Object(
+  {
+    id: id('UUIDv7.'),
+    at: dateTime('When.'),
+    actor: Type.String({ description: 'Id of the admin token, or `environment` for GATEWAY_ADMIN_TOKEN.' }),
+    action: Type.String({ description: 'For example `version.update`.' }),
+    resource_type: Type.String(),
+    resource_id: Type.String(),
+    config_version: Type.Integer(),
+    change: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'The changed fields.' })),
+  },
+  { ...closed, title: 'AuditEntry' },
+);
+
+const PolicySourceSchema = Type.Object(
+  {
+    level: Type.Union(['app', 'revision', 'endpoint', 'global', 'key'].map((level) => Type.Literal(level))),
+    id: Type.String(),
+  },
+  { ...closed, title: 'PolicySource' },
+);
+
+export const EffectivePolicySchema = Type.Object(
+  {
+    policy: NamedPolicySchema,
+    sources: Type.Record(Type.String(), PolicySourceSchema, {
+      description: 'For each part of the policy, the level that set it.',
+    }),
+  },
+  { ...closed, title: 'EffectivePolicy' },
+);

@@ -1,0 +1,116 @@
+/** Revision (contract part 2 "Revision"): what a client writes, and what it reads. */
+import { Type, type Static } from 'typebox';
+import { nullable } from '../policy.ts';
+import { closed, id, label, NamedPolicySchema, path, recordFields } from './common.ts';
+
+/** Largest weight; sums of many revisions stay far inside of exact integers. */
+export const TRAFFIC_WEIGHT_MAX = 1_000_000;
+
+export const BackendTlsSchema = Type.Object(
+  {
+    verify: Type.Optional(Type.Boolean({ default: true, description: 'Verify the certificate.' })),
+    server_name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 253, description: 'Name for SNI and verification.' }),
+    ),
+    ca: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 262_144,
+        description: 'PEM certificates that are trusted instead of the system’s.',
+      }),
+    ),
+  },
+  { ...closed, title: 'BackendTls' },
+);
+
+export const CircuitBreakerSchema = Type.Object(
+  {
+    failures: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, default: 5 })),
+    open_secs: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 10 })),
+    count_5xx: Type.Optional(Type.Boolean({ default: false })),
+  },
+  { ...closed, title: 'CircuitBreaker' },
+);
+
+const revisionLabel = label('Label, for example `r1` or `canary`; stands for the id in paths.');
+const scheme = Type.Union([Type.Literal('http'), Type.Literal('https')], { default: 'https' });
+const host = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Upstream host name, IPv4 or IPv6 address.',
+});
+const port = Type.Integer({ minimum: 1, maximum: 65_535, default: 443 });
+const basePath = path('Prefix of every upstream path.');
+const strip = Type.Boolean({
+  default: true,
+  description: 'Remove the version’s `gateway_path` before forwarding.',
+});
+const preserveHost = Type.Boolean({ default: false, description: 'Send the client’s Host upstream.' });
+const weight = Type.Integer({
+  minimum: 0,
+  maximum: TRAFFIC_WEIGHT_MAX,
+  default: 100,
+  description: 'Share of the traffic, relative to the other current revisions; 0 gets none.',
+});
+const healthCheckPath = nullable(
+  Type.String({
+    maxLength: 1024,
+    pattern: '^/[!-"$-~]*$',
+    description: 'Path that is probed while the circuit breaker is open.',
+  }),
+);
+const isCurrent = Type.Boolean({ default: false, description: 'Eligible to receive traffic.' });
+
+export const RevisionInputSchema = Type.Object(
+  {
+    revision: revisionLabel,
+    backend_scheme: Type.Optional(scheme),
+    backend_host: host,
+    backend_port: Type.Optional(port),
+    backend_base_path: Type.Optional(basePath),
+    strip_gateway_path: Type.Optional(strip),
+    preserve_host: Type.Optional(preserveHost),
+    traffic_weight: Type.Optional(weight),
+    health_check_path: Type.Optional(healthCheckPath),
+    default_policy: Type.Optional(nullable(NamedPolicySchema)),
+    is_current: Type.Optional(isCurrent),
+    backend_tls: Type.Optional(nullable(BackendTlsSchema)),
+    circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
+  },
+  { ...closed, title: 'RevisionInput' },
+);
+export type RevisionInput = Static<typeof RevisionInputSchema>;
+
+export const RevisionSchema = Type.Object(
+  {
+    ...recordFields,
+    version_id: id('Id of the version.'),
+    revision: revisionLabel,
+    backend_scheme: scheme,
+    backend_host: host,
+    backend_port: port,
+    backend_base_path: basePath,
+    strip_gateway_path: strip,
+    preserve_host: preserveHost,
+    traffic_weight: weight,
+    health_check_path: healthCheckPath,
+    default_policy: nullable(NamedPolicySchema),
+    is_current: isCurrent,
+    backend_tls: nullable(BackendTlsSchema),
+    circuit_breaker: nullable(CircuitBreakerSchema),
+  },
+  { ...closed, title: 'Revision' },
+);
+
+export const ActivateInputSchema = Type.Object(
+  {
+    exclusive: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Make this the only current revision of its version, in one step.',
+      }),
+    ),
+  },
+  { ...closed, title: 'ActivateInput' },
+);
+export type ActivateInput = Static<typeof ActivateInputSchema>;
