@@ -128,9 +128,9 @@ describe('parseBasePath', () => {
   );
 });
 
-describe('backendPathError', () => {
-  const of = (path: string): EndpointPattern => parseEndpointPath(path) as EndpointPattern;
+const patternOf = (path: string): EndpointPattern => parseEndpointPath(path) as EndpointPattern;
 
+describe('backendPathError', () => {
   it.each([
     ['/x', '/a'],
     ['/x/', '/a/*'],
@@ -142,7 +142,7 @@ describe('backendPathError', () => {
     ['/x/*', '/a/*'],
     ['/{id}/*', '/{id}/*'],
   ])('takes %s for %s', (backendPath, path) => {
-    expect(backendPathError(backendPath, of(path))).toBeUndefined();
+    expect(backendPathError(backendPath, patternOf(path))).toBeUndefined();
   });
 
   it.each<[string, string, RegExp]>([
@@ -158,6 +158,6 @@ describe('backendPathError', () => {
     ['/%4{id}', '/{id}', /not allowed/],
     ['/{id', '/{id}', /whole "\{name\}"/],
   ])('refuses %s for %s', (backendPath, path, message) => {
-    expect(backendPathError(backendPath, of(path))).toMatch(message);
+    expect(backendPathError(backendPath, patternOf(path))).toMatch(message);
   });
 });

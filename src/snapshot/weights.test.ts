@@ -86,14 +86,14 @@ describe('WeightedChoice', () => {
         fc.pre(total > 0);
         const choice = new WeightedChoice(weights);
         const counts = weights.map(() => 0);
-        for (let n = 1; n <= 300; n++) {
+        for (let n = 1; n <= 200; n++) {
           const place = choice.pick(eligible);
           counts[place] = (counts[place] as number) + 1;
           expect(shares[place]).toBeGreaterThan(0);
         }
         const candidates = shares.filter((share) => share > 0).length;
         counts.forEach((picked, place) => {
-          const exact = (300 * (shares[place] as number)) / total;
+          const exact = (200 * (shares[place] as number)) / total;
           expect(Math.abs(picked - exact)).toBeLessThanOrEqual(candidates);
         });
       }),
@@ -115,9 +115,10 @@ describe('WeightedChoice', () => {
 
   it('stays bounded and exact when very many sets occur', () => {
     const choice = new WeightedChoice(Array.from({ length: 40 }, () => 1));
-    for (let n = 0; n < 5000; n++) {
+    for (let n = 0; n < 3000; n++) {
       const eligible = Uint8Array.from({ length: 40 }, (_, place) => (n >> (place % 13)) & 1);
-      if (eligible.includes(1)) expect(eligible[choice.pick(eligible)]).toBe(1);
+      eligible[39] = 1;
+      expect(eligible[choice.pick(eligible)]).toBe(1);
     }
     expect(count(choice, new Uint8Array(40).fill(1), 40)).toEqual(Array.from({ length: 40 }, () => 1));
   });

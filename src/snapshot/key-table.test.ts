@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { keyRecord } from '../../test/support/config-records.ts';
+import { KeyTable } from './key-table.ts';
+
+const hash = (digit: string): string => digit.repeat(64);
+
+describe('KeyTable', () => {
+  it('gives back every field as it was', () => {
+    const table = new KeyTable();
+    const plain = keyRecord({ id: 'k1', token_hash: hash('a') });
+    const full = keyRecord({
+      id: 'k2',
+      token_hash: hash('b'),
+      app_id: 'other',
+      name: 'name with "quotes", commas and ü – ☃',
+      scopes: ['read', 'write:all'],
+      is_active: false,
+      updated_at: '2026-02-02T00:00:00.000Z',
+      expires_at: '2027-01-01T00:00:00.000Z',
+      last_used_at: '2026-03-03T00:00:00.000Z',
+      rate_limit: { enabled: true, requests: 5, window_seconds: 60 },
+      previous_token_hash: hash('c'),
+      previous_expires_at: '2026-04-04T00:00:00.000Z',
+    });
+    table.change([plain, full], []);
+    expect(table.findKeyByHash(hash('a'))).toEqual(plain);
+    expect(table.findKeyByHash(hash('b'))).toEqual(full);
+    expect(table.findKeyById('k2')).toEqual(full);
+    expect(table.size).toBe(2);
+  });
+
+  it('finds a rotated key by both hashes until the old one is dropped', () => {
+    const table = new KeyTable();
+    table.change([keyRecord({ id: 'k', token_hash: hash('a') })], []);
+    const rotated = keyRecord({
+      id: 'k',
+      token_hash: hash('b'),
+      previous_token_hash: hash('a'),
+      previous_expires_at: '2026-01-01T01:00:00.000Z',
+    });
+    table.change([rotated], []);
+    expect(table.findKeyByHash(hash('a'))).toEqual(rotated);
+    expect(table.findKeyByHash(hash('b'))).toEqual(rotated);
+    table.change([keyRecord({ id: 'k', token_hash: hash('b') })], []);
+    expect(table.findKeyByHash(hash('a'))).toBeUndefined();
+    expect(table.findKeyByHash(hash('b'))?.id).toBe('k');
+    expect(table.size).toBe(1);
+  });
+
+  it('removes keys with both of their hashes', () => {
+    const table = new KeyTable();
+    table.change([keyRecord({ id: 'k', token_hash: hash('a'), previous_token_hash: hash('b') })], []);
+    table.change([], ['k', 'unknown']);
+    expect(table.findKeyByHash(hash('a'))).toBeUndefined();
+    expect(table.findKeyByHash(hash('b'))).toBeUndefined();
+    expect(table.findKeyById('k')).toBeUndefined();
+    expect(table.size).toBe(0);
+  });
+
+  it('takes the last of several records of one key', () => {
+    const table = new KeyTable();
+    table.change(
+      [keyRecord({ id: 'k', token_hash: hash('a') }), keyRecord({ id: 'k', token_hash: hash('b') })],
+      [],
+    );
+    expect(table.findKeyByHash(hash('a'))).toBeUndefined();
+    expect(table.findKeyByHash(hash('b'))?.id).toBe('k');
+    expect(table.size).toBe(1);
+  });
+
+  it('lets two keys change places in one step', () => {
+    const table = new KeyTable();
+    table.change(
+      [keyRecord({ id: 'x', token_hash: hash('a') }), keyRecord({ id: 'y', token_hash: hash('b') })],
+      [],
+    );
+    table.change(
+      [keyRecord({ id: 'x', token_hash: hash('b') }), keyRecord({ id: 'y', token_hash: hash('a') })],
+      [],
+    );
+    expect(table.findKeyByHash(hash('a'))?.id).toBe('y');
+    expect(table.findKeyByHash(hash('b'))?.id).toBe('x');
+  });
+
+  it('does not mistake the start of a hash or an id for the whole', () => {
+    const table = new KeyTable();
+    table.change([keyRecord({ id: 'key-10', token_hash: 'abcd' })], []);
+    expect(table.findKeyByHash('abc')).toBeUndefined();
+    expect(table.findKeyById('key-1')).toBeUndefined();
+    expect(table.findKeyByHash('')).toBeUndefined();
+  });
+
+  it('counts changes, and only changes', () => {
+    const table = new KeyTable();
+    const before = table.generation;
+    table.change([], []);
+    expect(table.generation).toBe(before);
+    table.change([keyRecord({ id: 'k' })], []);
+    const added = table.generation;
+    expect(added).toBeGreaterThan(before);
+    table.change([], ['k']);
+    expect(table.generation).toBeGreaterThan(added);
+  });
+
+  it('agrees with a map through many additions, replacements and removals', () => {
+    const table = new KeyTable();
+    const expected = new Map<string, string>();
+    let state = 12345;
+    const next = (below: number): number => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) % below;
+    for (let step = 0; step < 20_000; step++) {
+      const id = `key-${next(2000)}`;
+      if (next(3) === 0) {
+        table.change([], [id]);
+        expected.delete(id);
+      } else {
+        const tokenHash = `${id}/${step}`.padStart(64, '0');
+        table.change([keyRecord({ id, token_hash: tokenHash })], []);
+        expected.set(id, tokenHash);
+      }
+    }
+    expect(table.size).toBe(expected.size);
+    for (const [id, tokenHash] of expected) expect(table.findKeyByHash(tokenHash)?.id).toBe(id);
+    for (let n = 0; n < 2000; n++)
+      expect(table.findKeyById(`key-${n}`)?.token_hash).toBe(expected.get(`key-${n}`));
+    table.clear();
+    expect(table.size).toBe(0);
+    expect(table.findKeyById('key-1')).toBeUndefined();
+  });
+});
