@@ -22,6 +22,9 @@ const STATEMENTS_MAX = 256;
 const WAITERS_MAX = 10_000;
 /** How long a caller waits for a connection that others hold. */
 const ACQUIRE_TIMEOUT_MS = 15_000;
+/** A lock that another process holds is asked for again and again, for 3 seconds in all. */
+const LOCK_RETRY_DELAY_MS = 20;
+const LOCK_ATTEMPTS_MAX = 150;
 
 export interface NodeSqliteDialectConfig {
   /** Opens one connection; called again for further ones up to `connectionsMax`. */
@@ -33,6 +36,8 @@ export interface NodeSqliteDialectConfig {
   readonly replaceBroken: boolean;
   /** Turns an error of the driver into one that the caller understands. */
   readonly mapError: (error: unknown) => unknown;
+  /** True when the error says that another connection holds the lock. */
+  readonly isBusy: (error: unknown) => boolean;
   /** Makes the error for "no connection can be had". */
   readonly unavailable: (reason: string) => Error;
 }
@@ -111,11 +116,24 @@ class NodeSqliteDriver implements Driver {
 
   async beginTransaction(connection: NodeSqliteConnection): Promise<void> {
     connection.rollbackIfOpen();
-    connection.exec(this.#config.begin);
+    // SQLite's own busy timeout would block the thread, and with it whoever is to let go of the lock.
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        connection.exec(this.#config.begin);
+        return;
+      } catch (error) {
+        if (attempt === LOCK_ATTEMPTS_MAX || !this.#config.isBusy(error)) throw this.#config.mapError(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_DELAY_MS));
+    }
   }
 
   async commitTransaction(connection: NodeSqliteConnection): Promise<void> {
-    connection.exec('commit');
+    try {
+      connection.exec('commit');
+    } catch (error) {
+      throw this.#config.mapError(error);
+    }
   }
 
   /** Never throws: the error that led to the rollback is the one to report. */
@@ -202,12 +220,9 @@ class NodeSqliteConnection implements DatabaseConnection {
     yield await this.executeQuery<R>(query);
   }
 
+  /** Throws the driver's own error. */
   exec(sql: string): void {
-    try {
-      this.#db.exec(sql);
-    } catch (error) {
-      throw this.#mapError(error);
-    }
+    this.#db.exec(sql);
   }
 
   rollbackIfOpen(): void {

@@ -62,7 +62,11 @@ export interface ConfigReader {
   loadAppTree(appId: string): Promise<AppTree | undefined>;
 }
 
-/** Everything that may happen inside one write. Inserting or updating into a duplicate throws `UniqueViolation`. */
+/**
+ * Everything that may happen inside one write. Inserting or updating into a duplicate throws `UniqueViolation`;
+ * the write is to be given up then, since some databases take no further statement in the transaction. Updating a
+ * record that is not there is a programmer error.
+ */
 export interface ConfigWriter extends ConfigReader {
   insertApp(app: App): Promise<void>;
   updateApp(app: App): Promise<void>;
@@ -94,6 +98,7 @@ export interface ConfigWriter extends ConfigReader {
     exclusive: boolean,
     updatedAt: string,
   ): Promise<void>;
+  /** Visible to reads after the write. */
   appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
 }
 
@@ -140,12 +145,17 @@ export interface Repository {
   readonly driver: 'sqlite' | 'postgres';
   /** Throws `StorageUnavailable` when the database does not answer. */
   ping(): Promise<void>;
+  /**
+   * Runs `work` on one consistent state of the database. Neither `work` here nor that of a write may wait for the
+   * network or call the repository itself: it has the reader or writer that it is given.
+   */
   read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T>;
   /**
    * Runs `work` in one transaction; writes are serialised. When it returns `touched` with anything in it, the
    * config version grows by one, the change is loaded inside the same transaction and handed to `beforeCommit`
    * (which may throw to refuse: then nothing has happened). Returning `abort` rolls back and gives the value.
-   * The promise resolves only when the transaction is durable.
+   * The promise resolves only when the transaction is durable. Throws `StorageUnavailable` when the database
+   * cannot take the write, and whatever `work` or `beforeCommit` throw; nothing has happened then.
    */
   write<T>(
     work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,

@@ -5,13 +5,14 @@
 import { StorageUnavailable, UniqueViolation } from './repository.ts';
 import { UNIQUE_CONSTRAINTS } from './sql/schema.ts';
 
+const SQLITE_BUSY = 5;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
 /** Primary result codes (the low byte) after which the database, not the statement, is to blame. */
 const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [3, 'access to it is denied'],
-  [5, 'another process holds a lock on it'],
+  [SQLITE_BUSY, 'another process holds a lock on it'],
   [6, 'a table of it is locked'],
   [7, 'there is not enough memory'],
   [8, 'it is read-only'],
@@ -35,6 +36,11 @@ function isSqliteError(error: unknown): error is SqliteError {
 /** Why the database cannot be used, in words; undefined when the error says nothing of the kind. */
 export function unavailableReason(error: unknown): string | undefined {
   return isSqliteError(error) ? UNAVAILABLE.get(error.errcode & 0xff) : undefined;
+}
+
+/** True when another connection, most likely of another process, holds the lock (SQLITE_BUSY). */
+export function isBusy(error: unknown): boolean {
+  return isSqliteError(error) && (error.errcode & 0xff) === SQLITE_BUSY;
 }
 
 /** `UniqueViolation`, `StorageUnavailable`, or the error itself. */

@@ -1,7 +1,7 @@
-/** The part of the repository's contract about writes: transactions, config versions, changes, uniqueness. */
+/** The part of the repository's contract about writes: transactions, config versions, changes, deletion. */
 import { describe, expect, test } from 'vitest';
 import type { ConfigChange } from '../../src/model/config.ts';
-import { UniqueViolation, type ConfigWriter, type Repository } from '../../src/storage/repository.ts';
+import type { ConfigWriter, Repository } from '../../src/storage/repository.ts';
 import {
   at,
   change,
@@ -19,6 +19,7 @@ import {
   touched,
   type Fixture,
 } from './records.ts';
+import { uniquenessContract } from './repository-uniqueness.ts';
 
 export function writesContract(current: () => Repository): void {
   describe('config versions and changes', () => {
@@ -247,128 +248,6 @@ function failuresContract(current: () => Repository): void {
     await expect(failing).rejects.toBe(error);
     await expect(current().read(() => Promise.reject(error))).rejects.toBe(error);
     await current().ping();
-  });
-}
-
-interface UniqueCase {
-  readonly name: string;
-  readonly resource: string;
-  readonly field: string;
-  readonly clash: (writer: ConfigWriter, there: Fixture) => Promise<void>;
-}
-
-const UNIQUE_CASES: readonly UniqueCase[] = [
-  {
-    name: 'app slug',
-    resource: 'app',
-    field: 'slug',
-    clash: (writer, { app }) => writer.insertApp(makeApp({ slug: app.slug })),
-  },
-  {
-    name: 'app gateway_path',
-    resource: 'app',
-    field: 'gateway_path',
-    clash: (writer, { app }) => writer.insertApp(makeApp({ gateway_path: app.gateway_path })),
-  },
-  {
-    name: 'app id',
-    resource: 'app',
-    field: 'id',
-    clash: (writer, { app }) => writer.insertApp(makeApp({ id: app.id })),
-  },
-  {
-    name: 'version label within its app',
-    resource: 'version',
-    field: 'version',
-    clash: (writer, { app, version }) => writer.insertVersion(makeVersion(app, { version: version.version })),
-  },
-  {
-    name: 'version gateway_path over all apps',
-    resource: 'version',
-    field: 'gateway_path',
-    clash: async (writer, { version }) => {
-      const other = makeApp();
-      await writer.insertApp(other);
-      await writer.insertVersion(makeVersion(other, { gateway_path: version.gateway_path }));
-    },
-  },
-  {
-    name: 'revision label within its version',
-    resource: 'revision',
-    field: 'revision',
-    clash: (writer, { version, revision }) =>
-      writer.insertRevision(makeRevision(version, { revision: revision.revision })),
-  },
-  {
-    name: 'endpoint method and path within its revision',
-    resource: 'endpoint',
-    field: 'path',
-    clash: (writer, { revision, endpoint }) =>
-      writer.insertEndpoint(makeEndpoint(revision, { method: endpoint.method, path: endpoint.path })),
-  },
-  {
-    name: 'key hash',
-    resource: 'token',
-    field: 'token',
-    clash: (writer, { app, key }) => writer.insertKey(makeKey(app, { token_hash: key.token_hash })),
-  },
-  {
-    name: 'admin token hash',
-    resource: 'admin_token',
-    field: 'token',
-    clash: async (writer) => {
-      const token = makeAdminToken();
-      await writer.insertAdminToken(token);
-      await writer.insertAdminToken({ ...token, id: nextId() });
-    },
-  },
-  {
-    name: 'app slug, on update',
-    resource: 'app',
-    field: 'slug',
-    clash: async (writer, { app }) => {
-      const other = makeApp();
-      await writer.insertApp(other);
-      await writer.updateApp({ ...other, slug: app.slug });
-    },
-  },
-  {
-    name: 'endpoint path, on update',
-    resource: 'endpoint',
-    field: 'path',
-    clash: async (writer, { revision, endpoint }) => {
-      const other = makeEndpoint(revision);
-      await writer.insertEndpoint(other);
-      await writer.updateEndpoint({ ...other, path: endpoint.path });
-    },
-  },
-];
-
-function uniquenessContract(current: () => Repository): void {
-  test.each(UNIQUE_CASES)('$name', async ({ resource, field, clash }) => {
-    const there = await seed(current());
-    const error = await change(current(), (writer) => clash(writer, there)).catch(
-      (reason: unknown) => reason,
-    );
-    expect(error).toBeInstanceOf(UniqueViolation);
-    expect(error).toMatchObject({ resource, field });
-  });
-
-  test('the same labels, methods and paths may be used below other parents', async () => {
-    const { app, version, revision, endpoint } = await seed(current());
-    const otherApp = makeApp();
-    const otherVersion = makeVersion(otherApp, { version: version.version });
-    const otherRevision = makeRevision(otherVersion, { revision: revision.revision });
-    await change(current(), async (writer) => {
-      await writer.insertApp(otherApp);
-      await writer.insertVersion(otherVersion);
-      await writer.insertRevision(otherRevision);
-      await writer.insertEndpoint(makeEndpoint(otherRevision, { path: endpoint.path }));
-      await writer.insertEndpoint(makeEndpoint(revision, { method: 'POST', path: endpoint.path }));
-      // An app and one of its versions may share a path: only versions are routed to.
-      await writer.insertVersion(makeVersion(app, { gateway_path: app.gateway_path }));
-    });
-    expect((await current().loadAll()).apps).toHaveLength(2);
   });
 }
 

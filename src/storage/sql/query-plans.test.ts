@@ -1,0 +1,124 @@
+/**
+ * That no query walks through a table: SQLite's own plan of every statement that the repository sends. What is
+ * fast with ten rows and not with a million does not show in other tests.
+ */
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { expect, test } from 'vitest';
+import {
+  at,
+  change,
+  FIRST,
+  makeAdminToken,
+  makeApp,
+  makeAudit,
+  seed,
+  type Fixture,
+} from '../../../test/contract/records.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { migrate } from '../migrate.ts';
+import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
+import { StorageUnavailable, type Repository } from '../repository.ts';
+import { isBusy, mapSqliteError } from '../sqlite-errors.ts';
+import { createSqlRepository } from './repository.ts';
+import type { Tables } from './schema.ts';
+
+/** Statements that are meant to see every row, each for one page of a list's `total`. */
+const WHOLE_TABLE = [
+  'select count(*) as n from "app"',
+  'select count(*) as n from "admin_token"',
+  'select count(*) as n from "audit_entry"',
+  'select "config_version" from "config_state"',
+  'update "config_state" set "config_version" = "config_version" + ? returning "config_version"',
+];
+
+async function useEverything(repository: Repository, there: Fixture): Promise<void> {
+  const { app, version, revision, endpoint, key } = there;
+  const token = makeAdminToken();
+  await repository.loadAll();
+  await repository.recordKeyUsage([{ keyId: key.id, lastUsedAt: at(1) }]);
+  await repository.recordAdminTokenUse(token.id, at(1));
+  await repository.countAdminTokens();
+  await change(
+    repository,
+    async (db) => {
+      await db.listApps(FIRST);
+      await db.findApp('label');
+      await db.findAppByGatewayPath('/x');
+      await db.listVersions(app.id, FIRST);
+      await db.findVersion(app.id, 'label');
+      await db.findVersionByGatewayPath('/x');
+      await db.listRevisions(version.id, FIRST);
+      await db.findRevision(version.id, 'label');
+      await db.listEndpoints(revision.id, FIRST);
+      await db.findEndpoint(revision.id, endpoint.id);
+      await db.findEndpointByMethodAndPath(revision.id, 'GET', '/x');
+      await db.listKeys(app.id, FIRST);
+      await db.findKey(app.id, key.id);
+      await db.listAdminTokens(FIRST);
+      await db.findAdminToken(token.id);
+      await db.findAdminTokenByHash(token.token_hash);
+      await db.listAudit(FIRST);
+      await db.countKeys(app.id);
+      await db.countVersions(app.id);
+      await db.countRevisions(version.id);
+      await db.countEndpoints(revision.id);
+      await db.keyIdsOfApp(app.id);
+      await db.updateApp(app);
+      await db.updateVersion(version);
+      await db.updateRevision(revision);
+      await db.updateEndpoint(endpoint);
+      await db.updateKey(key);
+      await db.setCurrentRevision(version.id, revision.id, true, at(2));
+      await db.insertAdminToken(token);
+      await db.insertApp(makeApp());
+      await db.appendAudit(makeAudit());
+      await db.deleteAdminToken(token.id);
+    },
+    { appIds: [app.id], versionIds: [version.id], keyIds: [key.id] },
+  );
+  await change(repository, async (db) => {
+    await db.deleteEndpoint(endpoint.id);
+    await db.deleteRevision(revision.id);
+    await db.deleteVersion(version.id);
+    await db.deleteKey(key.id);
+    await db.deleteApp(app.id);
+  });
+}
+
+test('every statement finds its rows by an index', async () => {
+  const connection = new DatabaseSync(':memory:');
+  const statements = new Set<string>();
+  const db = new Kysely<Tables>({
+    dialect: nodeSqliteDialect({
+      open: () => connection,
+      connectionsMax: 1,
+      begin: 'begin immediate',
+      replaceBroken: false,
+      mapError: mapSqliteError,
+      isBusy,
+      unavailable: (reason) => new StorageUnavailable(reason),
+    }),
+    log: (event) => {
+      statements.add(event.query.sql);
+    },
+  });
+  await migrate(db, systemClock);
+  const repository = createSqlRepository({ driver: 'sqlite', write: db, read: db, assertPresent: () => {} });
+  const there = await seed(repository);
+  statements.clear();
+  await useEverything(repository, there);
+
+  expect(statements.size, 'the statements were seen').toBeGreaterThan(40);
+  const planOf = (sql: string): string[] =>
+    connection
+      .prepare(`explain query plan ${sql}`)
+      .all(...Array.from({ length: sql.split('?').length - 1 }, () => null))
+      .map((row) => String(row['detail']));
+  const walks = [...statements]
+    .filter((sql) => !WHOLE_TABLE.includes(sql))
+    .map((sql) => ({ sql, plan: planOf(sql) }))
+    .filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')));
+  expect(walks).toEqual([]);
+  await repository.close();
+});
