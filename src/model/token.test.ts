@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import {
+  ADMIN_TOKEN_PREFIX,
+  API_KEY_PREFIX,
+  createToken,
+  hasValidChecksum,
+  TOKEN_LENGTH,
+  tokenDisplayPrefix,
+  tokenHash,
+} from './token.ts';
+
+describe('tokens', () => {
+  it.each([API_KEY_PREFIX, ADMIN_TOKEN_PREFIX] as const)(
+    'have the documented form with prefix %s',
+    (prefix) => {
+      const token = createToken(prefix, randomBytes(32));
+      expect(token).toMatch(new RegExp(`^${prefix}[A-Za-z0-9_-]{49}$`));
+      expect(token).toHaveLength(TOKEN_LENGTH);
+      expect(hasValidChecksum(token)).toBe(true);
+    },
+  );
+
+  it('stay the same for the same secret, for ever: stored keys depend on it', () => {
+    expect(createToken(API_KEY_PREFIX, Buffer.alloc(32))).toBe(`hgk_${'A'.repeat(43)}gu47ZL`);
+  });
+
+  it('do not survive any change of one character', () => {
+    const token = createToken(API_KEY_PREFIX, randomBytes(32));
+    for (let index = 0; index < token.length; index++) {
+      const other = token[index] === 'x' ? 'y' : 'x';
+      expect(hasValidChecksum(token.slice(0, index) + other + token.slice(index + 1))).toBe(false);
+    }
+  });
+
+  it.each([
+    ['empty', ''],
+    ['cut off', createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(0, -1)],
+    ['longer', `${createToken(API_KEY_PREFIX, Buffer.alloc(32, 1))}A`],
+    ['another prefix', `hgx_${createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(4)}`],
+    ['the prefix of the other kind', `hga_${createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(4)}`],
+    ['not ASCII', 'ü'.repeat(TOKEN_LENGTH)],
+  ])('are not valid when %s', (_name, token) => {
+    expect(hasValidChecksum(token)).toBe(false);
+  });
+
+  it('are stored as SHA-256 and shown by their first characters', () => {
+    expect(tokenHash('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    expect(tokenDisplayPrefix(createToken(API_KEY_PREFIX, Buffer.alloc(32)))).toBe('hgk_AAAAAAAA');
+  });
+
+  it('need exactly 32 secret bytes', () => {
+    expect(() => createToken(API_KEY_PREFIX, Buffer.alloc(31))).toThrow('32 secret bytes');
+  });
+});

@@ -1,0 +1,165 @@
+/** What the tests of this folder share: an app, keys, facts and dependencies with a clock that stands still. */
+import { randomBytes } from 'node:crypto';
+import { createLimitMemory, SharedMemoryLimitStore } from '../limits/shared-memory.ts';
+import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
+import type { App, StoredApiKey } from '../model/resources.ts';
+import { API_KEY_PREFIX, createToken, tokenDisplayPrefix, tokenHash } from '../model/token.ts';
+import { createPolicyCompiler } from './compile-policy.ts';
+import type { AuthOutcome, KeyDirectory, PolicyDependencies } from './dependencies.ts';
+import { evaluate, newEvaluation } from './evaluate.ts';
+import type { CompiledPolicy, Denial, Evaluation, RequestFacts } from './stage.ts';
+
+/** Start of a minute, so that fixed windows are at their beginning. */
+export const NOW_MS = Date.UTC(2026, 0, 31, 12, 0, 0);
+
+export function testApp(slug = 'billing'): App {
+  return {
+    id: `app-${slug}`,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    name: slug,
+    slug,
+    gateway_path: `/${slug}`,
+    routing_mode: 'pass_through',
+    default_policy: null,
+    description: null,
+    labels: {},
+    allow_encoded_slashes: false,
+  };
+}
+
+export function effective(
+  policy: Policy,
+  source: PolicySource = { level: 'app', id: 'a1' },
+): EffectivePolicy {
+  const sources: Partial<Record<PolicyPart, PolicySource>> = {};
+  for (const part of Object.keys(policy) as PolicyPart[]) sources[part] = source;
+  return { policy, sources };
+}
+
+export function testFacts(
+  headers: Readonly<Record<string, string>> = {},
+  overrides: Partial<Omit<RequestFacts, 'header'>> = {},
+): RequestFacts {
+  return {
+    method: 'GET',
+    path: '/billing/invoices',
+    clientIp: '192.0.2.1',
+    nowMs: NOW_MS,
+    ...overrides,
+    header: (name) => headers[name],
+  };
+}
+
+/** A directory of keys as the snapshot holder keeps it. */
+export class TestKeys implements KeyDirectory {
+  generation = 0;
+  lookups = 0;
+  readonly #byHash = new Map<string, StoredApiKey>();
+
+  findKeyByHash(hash: string): StoredApiKey | undefined {
+    this.lookups++;
+    return this.#byHash.get(hash);
+  }
+
+  put(key: StoredApiKey): void {
+    this.#byHash.set(key.token_hash, key);
+    if (key.previous_token_hash !== null) this.#byHash.set(key.previous_token_hash, key);
+    this.generation++;
+  }
+
+  remove(key: StoredApiKey): void {
+    this.#byHash.delete(key.token_hash);
+    this.generation++;
+  }
+
+  /** Makes a key and its token. */
+  create(overrides: Partial<StoredApiKey> = {}): { readonly token: string; readonly key: StoredApiKey } {
+    const token = createToken(API_KEY_PREFIX, randomBytes(32));
+    const key: StoredApiKey = {
+      id: `key-${this.generation + 1}`,
+      created_at: '2026-01-01T00:00:00.000Z',
+      updated_at: '2026-01-01T00:00:00.000Z',
+      app_id: 'app-billing',
+      name: 'nightly job',
+      scopes: ['read'],
+      token_prefix: tokenDisplayPrefix(token),
+      is_active: true,
+      expires_at: null,
+      last_used_at: null,
+      rate_limit: null,
+      token_hash: tokenHash(token),
+      previous_token_hash: null,
+      previous_expires_at: null,
+      ...overrides,
+    };
+    this.put(key);
+    return { token, key };
+  }
+}
+
+export interface TestGateway {
+  readonly keys: TestKeys;
+  readonly outcomes: AuthOutcome[];
+  readonly limited: string[];
+  readonly used: string[];
+  readonly jwksFailures: string[];
+  /** Monotonic milliseconds; tests move it. */
+  readonly time: { monotonicMs: number };
+  readonly dependencies: PolicyDependencies;
+  compile(policy: Policy, source?: PolicySource, app?: App): CompiledPolicy;
+}
+
+export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGateway {
+  const keys = new TestKeys();
+  const outcomes: AuthOutcome[] = [];
+  const limited: string[] = [];
+  const used: string[] = [];
+  const jwksFailures: string[] = [];
+  const time = { monotonicMs: 1_000_000 };
+  const clock = { nowMs: () => NOW_MS, monotonicMs: () => time.monotonicMs };
+  const dependencies: PolicyDependencies = {
+    clock,
+    limits: new SharedMemoryLimitStore(createLimitMemory({ slots: 4096 }), 1, clock),
+    keys,
+    jwtDefaults: {
+      issuer: undefined,
+      audiences: [],
+      jwksUri: undefined,
+      secret: undefined,
+      algorithms: [],
+      leewaySecs: 0,
+    },
+    globals: undefined,
+    perIp: undefined,
+    authFailuresPerMinute: 0,
+    onAuth: (outcome) => outcomes.push(outcome),
+    onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),
+    onKeyUsed: (keyId) => used.push(keyId),
+    onJwksFailure: (uri, reason) => jwksFailures.push(`${uri}: ${reason}`),
+    ...overrides,
+  };
+  const compiler = createPolicyCompiler(dependencies);
+  return {
+    keys,
+    outcomes,
+    limited,
+    used,
+    jwksFailures,
+    time,
+    dependencies,
+    compile: (policy, source, app = testApp()) => compiler(effective(policy, source), app),
+  };
+}
+
+export interface Verdict {
+  readonly denial: Denial | undefined;
+  readonly evaluation: Evaluation;
+}
+
+export async function run(policy: CompiledPolicy, facts: RequestFacts): Promise<Verdict> {
+  const evaluation = newEvaluation();
+  return { denial: await evaluate(policy, facts, evaluation), evaluation };
+}
+
+export const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` });
