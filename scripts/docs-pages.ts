@@ -1,0 +1,62 @@
+/**
+ * The pages of the docs that are made from tables in the code: docs/settings.md from the table of settings,
+ * docs/errors.md from the table of errors. Pure; docs.ts writes or compares them.
+ */
+import { ERRORS, type ErrorCode, type ErrorRow } from '../src/model/errors.ts';
+import { SETTINGS } from '../src/settings-table.ts';
+import type { Setting } from '../src/settings-values.ts';
+
+const MADE = '<!-- Made by scripts/docs.ts; do not edit. -->';
+
+export function settingsPage(): string {
+  const rows = Object.entries<Setting<unknown>>(SETTINGS).map(([name, row]) => [
+    `\`${name}\``,
+    row.type,
+    row.defaultText ?? (row.default === undefined ? 'unset' : `\`${String(row.default)}\``),
+    row.description,
+  ]);
+  return `${MADE}
+# Settings
+
+All settings are environment variables. An empty value counts as unset; spaces around a value are dropped.
+Booleans are \`true\`, \`false\`, \`1\` or \`0\`. A value that cannot be used stops the start with a message that
+names the variable, the value and what was expected; all such messages come at once. A variable whose name starts
+with \`GATEWAY_\` and is not in this table is warned of and ignored.
+
+${table(['Name', 'Type', 'Default', 'Meaning'], rows)}
+`;
+}
+
+export function errorsPage(): string {
+  const rows = (Object.entries(ERRORS) as [ErrorCode, ErrorRow][]).map(([code, row]) => [
+    `\`${code}\``,
+    String(row.status),
+    row.title,
+  ]);
+  return `${MADE}
+# Errors
+
+Every error of the management API and of the proxy is one \`application/problem+json\` document (RFC 9457) that
+also reads as the envelope of a success:
+
+| Member | Meaning |
+| --- | --- |
+| \`type\` | \`urn:headgate:error:<code>\` |
+| \`title\` | as in the table below |
+| \`status\` | the HTTP status |
+| \`detail\`, \`message\` | what was wrong with this request |
+| \`instance\` | the path of the request |
+| \`code\` | the stable name of the error, for programs |
+| \`data\` | always \`null\` |
+| \`request_id\` | the id that the log lines of the exchange carry |
+| \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |
+
+${table(['Code', 'Status', 'Title'], rows)}
+`;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,37 @@
+/**
+ * Writes the pages that are made from tables (docs-pages.ts). With `--check` it writes nothing: it compares them
+ * and checks what README.md and the docs mention (docs-mentions.ts), and exits with 1 when something is wrong.
+ */
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SETTINGS } from '../src/settings-table.ts';
+import { checkMentions, type Project } from './docs-mentions.ts';
+import { errorsPage, settingsPage } from './docs-pages.ts';
+
+const root = join(import.meta.dirname, '..');
+const pages: readonly (readonly [path: string, text: string])[] = [
+  ['docs/settings.md', settingsPage()],
+  ['docs/errors.md', errorsPage()],
+];
+
+const project: Project = {
+  exists: (path) => existsSync(join(root, path)),
+  read: (path) => readFileSync(join(root, path), 'utf8'),
+  settings: new Set(Object.keys(SETTINGS)),
+};
+
+function problems(): string[] {
+  const stale = pages
+    .filter(([path, text]) => !project.exists(path) || project.read(path) !== text)
+    .map(([path]) => `${path} is not what the code says: run npm run docs`);
+  const written = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).sort();
+  return [...stale, ...written.flatMap((path) => checkMentions(path, project.read(path), project))];
+}
+
+if (process.argv.includes('--check')) {
+  const found = problems();
+  for (const problem of found) process.stdout.write(`${problem}\n`);
+  process.exitCode = found.length === 0 ? 0 : 1;
+} else {
+  for (const [path, text] of pages) writeFileSync(join(root, path), text);
+}
