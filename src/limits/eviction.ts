@@ -12,7 +12,7 @@
  * does not weigh upon the ones per second for a day. The caller holds the lock of the set.
  */
 import { ALGORITHM_OF_KIND, KIND_FREE, slotAt, type Table } from './counter-table.ts';
-import { EVICTED, EVICTED_KINDS, KIND_WORDS, SET_WORDS, WAYS } from './memory.ts';
+import { EVICTED, EVICTED_KINDS, KIND_WORDS, NEXT_WAY, SET_WORDS, WAYS } from './memory.ts';
 import { noteRule, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
 import type { LimitRule } from './store.ts';
 
@@ -46,29 +46,48 @@ export function beginCounter(
 export function freeWay(table: Table, set: number, nowMs: number): number {
   const { words, cells } = table;
   const kinds = set * SET_WORDS + KIND_WORDS;
+  for (let way = 0; way < WAYS; way++) if (words[kinds + way] === KIND_FREE) return way;
+  const next = set * table.setCells + NEXT_WAY;
   let victim = 0;
   let victimFraction = Infinity;
-  for (let way = 0; way < WAYS; way++) {
-    const algorithm = ALGORITHM_OF_KIND[words[kinds + way]!];
-    if (algorithm === undefined) return way;
-    const fraction = algorithm.usedFraction(cells, slotAt(table, set, way), nowMs);
-    if (fraction < victimFraction) {
-      victim = way;
-      victimFraction = fraction;
-    }
+  // From where the last search ended, since it may stop early.
+  for (let step = 0; step < WAYS; step++) {
+    const way = ((cells[next]! | 0) + step) % WAYS;
+    const fraction = algorithmAt(table, set, way).usedFraction(cells, slotAt(table, set, way), nowMs);
+    if (fraction >= victimFraction) continue;
+    victim = way;
+    victimFraction = fraction;
+    if (fraction === 0 || isRemembered(table, set, way, fraction)) break;
   }
+  cells[next] = (victim + 1) % WAYS;
   if (victimFraction > 0) remember(table, set, victim, victimFraction, nowMs);
   words[kinds + victim] = KIND_FREE;
   return victim;
 }
 
-function remember(table: Table, set: number, way: number, fraction: number, nowMs: number): void {
-  const { words, cells } = table;
+/** Where the set remembers evicted slots like this one. */
+function evictedAt(table: Table, set: number, slot: number): number {
+  return set * table.setCells + evictedCell(table.cells[slot + WINDOW_MS]!);
+}
+
+function algorithmAt(table: Table, set: number, way: number): SlotAlgorithm {
+  return ALGORITHM_OF_KIND[table.words[set * SET_WORDS + KIND_WORDS + way]!]!;
+}
+
+/** Whether evicting the slot would add nothing to what the set remembers. */
+function isRemembered(table: Table, set: number, way: number, fraction: number): boolean {
   const slot = slotAt(table, set, way);
-  const algorithm = ALGORITHM_OF_KIND[words[set * SET_WORDS + KIND_WORDS + way]!]!;
-  const at = set * table.setCells + evictedCell(cells[slot + WINDOW_MS]!);
+  const at = evictedAt(table, set, slot);
+  const { cells } = table;
+  return fraction <= cells[at + 1]! && algorithmAt(table, set, way).busyUntilMs(cells, slot) <= cells[at]!;
+}
+
+function remember(table: Table, set: number, way: number, fraction: number, nowMs: number): void {
+  const { cells } = table;
+  const slot = slotAt(table, set, way);
+  const at = evictedAt(table, set, slot);
   const untilMs = cells[at]!;
   // The fraction first: with the old time it can only be too large for those already remembered.
   cells[at + 1] = untilMs > nowMs ? Math.max(cells[at + 1]!, fraction) : fraction;
-  cells[at] = Math.max(untilMs, algorithm.busyUntilMs(cells, slot));
+  cells[at] = Math.max(untilMs, algorithmAt(table, set, way).busyUntilMs(cells, slot));
 }

@@ -1,6 +1,6 @@
 /**
  * A keyed hash of strings: HalfSipHash-1-3 with 64 bits of output (Aumasson and Bernstein, "SipHash: a fast
- * short-input PRF", and the authors' reference for 32-bit machines), over UTF-16 code units, two to a word.
+ * short-input PRF", and the authors' reference for 32-bit machines) of the text in UTF-16LE, two code units to a word.
  *
  * The subjects of limits come from clients, so the hash has to be one whose collisions cannot be worked out from
  * outside; the key is drawn at every start. Two subjects that did collide would share a counter: never more is
@@ -28,7 +28,7 @@ export function hashText(text: string, key: HashKey, out: Int32Array): void {
       word =
         round < words - 1
           ? text.charCodeAt(unit) | (text.charCodeAt(unit + 1) << 16)
-          : (length << 17) | (unit < length ? text.charCodeAt(unit) : 0);
+          : (length << 25) | (unit < length ? text.charCodeAt(unit) : 0);
       v3 ^= word;
     } else if (round === words) {
       v2 ^= 0xee;

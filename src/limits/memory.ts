@@ -23,8 +23,12 @@ export const RULE_WORDS = SUBJECT_WORDS_2 + WAYS;
 export const RULE_WORDS_2 = RULE_WORDS + WAYS;
 export const SET_WORDS = RULE_WORDS_2 + WAYS;
 
-/** Cells of a set: the latest time, pairs of (free again at, fraction used) for evicted slots, then the slots. */
+/**
+ * Cells of a set: the latest time, the way at which the next search for room begins, pairs of (free again at,
+ * fraction used) for evicted slots, then the slots.
+ */
 export const LATEST_MS = 0;
+export const NEXT_WAY = 1;
 export const EVICTED = 2;
 /** Kinds of evicted slots told apart, by the length of the window; each covers a factor of four. */
 export const EVICTED_KINDS = 13;

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { exactLimit } from '../../test/support/limits-exact.ts';
+import { evictedCell } from './eviction.ts';
+import { EVICTED, EVICTED_KINDS, SLOTS } from './memory.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from './shared-memory.ts';
+import type { LimitAlgorithm, LimitRule } from './store.ts';
+
+const ALGORITHMS = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
+const START_MS = 1_728_000_000_000;
+
+function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs = 60_000): LimitRule {
+  return { id: 'ip', algorithm, requests, windowMs, burst: requests };
+}
+
+describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
+  it('admits to no subject more than the exact twin, however few slots there are', () => {
+    const anyCall = fc.tuple(
+      fc.integer({ min: 0, max: 60 }),
+      fc.integer({ min: 0, max: 1 }),
+      fc.integer({ min: 0, max: 300 }),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(anyCall, { minLength: 200, maxLength: 800 }),
+        (requests, otherRequests, calls) => {
+          const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16, slidingSlots: 16 }), 1);
+          // Two rules that share what is remembered of evicted slots, with windows of different length.
+          const rules = [
+            ruleOf(algorithm, requests, 5000),
+            { ...ruleOf(algorithm, otherRequests, 6000), id: 'key' },
+          ];
+          const exact = new Map<string, ReturnType<typeof exactLimit>>();
+          let nowMs = START_MS;
+          for (const [subject, which, step] of calls) {
+            // Mostly bursts: the subjects exceed the slots many times within one window.
+            if (step > 250) nowMs += step;
+            const rule = rules[which]!;
+            const name = `${which} ${subject}`;
+            let twin = exact.get(name);
+            if (twin === undefined) exact.set(name, (twin = exactLimit(rule)));
+            expect(!store.take(rule, String(subject), nowMs).admitted || twin.take(nowMs)).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('does not let a limited caller through early while others flood the table', () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 64, slidingSlots: 64 }), 1);
+    const rule = ruleOf(algorithm, 10);
+    const limited = Array.from({ length: 20 }, (_, index) => `limited ${index}`);
+    for (const subject of limited) {
+      for (let call = 0; call < 12; call++) store.take(rule, subject, START_MS);
+    }
+    let early = 0;
+    for (let flood = 0; flood < 20_000; flood++) {
+      store.take(rule, `flood ${flood}`, START_MS + (flood >> 8));
+      if (store.take(rule, limited[flood % 20]!, START_MS + (flood >> 8)).admitted) early++;
+    }
+    expect(early).toBe(0);
+  });
+
+  it('takes the slots of unused counters first, so that past callers cost newcomers nothing', () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16, slidingSlots: 16 }), 1);
+    const rule = ruleOf(algorithm, 10);
+    for (let window = 0; window < 50; window++) {
+      const nowMs = START_MS + window * 120_000;
+      for (let caller = 0; caller < 16; caller++) {
+        expect(store.take(rule, `${window} ${caller}`, nowMs).remaining).toBe(9);
+      }
+    }
+  });
+
+  it('gives newcomers back their whole limit once the evicted are free again', () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16, slidingSlots: 16 }), 1);
+    const rule = ruleOf(algorithm, 10);
+    for (let flood = 0; flood < 400; flood++) store.take(rule, `flood ${flood}`, START_MS);
+    expect(store.peek(rule, 'newcomer', START_MS).admitted).toBe(false);
+    expect(store.peek(rule, 'newcomer', START_MS + 60_000)).toMatchObject({ admitted: true, remaining: 9 });
+  });
+});
+
+describe('memory', () => {
+  it.each([
+    { algorithm: 'fixed_window', subjects: 1_000_000 },
+    { algorithm: 'sliding_window', subjects: 200_000 },
+    { algorithm: 'token_bucket', subjects: 200_000 },
+  ] as const)(
+    '$algorithm: holds $subjects subjects in the memory it began with',
+    ({ algorithm, subjects }) => {
+      const memory = createLimitMemory({ slots: 4096, slidingSlots: 1024 });
+      const store = new SharedMemoryLimitStore(memory, 1);
+      const rule = ruleOf(algorithm, 1000);
+      const before = process.memoryUsage().rss;
+      let admitted = 0;
+      for (let subject = 0; subject < subjects; subject++) {
+        if (store.take(rule, `2001:db8::${subject.toString(16)}`, START_MS + subject / 1000).admitted)
+          admitted++;
+      }
+      // Newcomers inherit usage, but with so large a limit none is refused.
+      expect(admitted).toBe(subjects);
+      expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+    },
+    60_000,
+  );
+});
+
+describe('what is remembered of evicted counters', () => {
+  it('is told apart by the length of the window', () => {
+    expect(evictedCell(1)).toBe(EVICTED);
+    expect(evictedCell(1000)).toBe(EVICTED);
+    expect(evictedCell(60_000)).not.toBe(evictedCell(1000));
+    expect(evictedCell(3_600_000)).not.toBe(evictedCell(60_000));
+    expect(evictedCell(86_400_000)).not.toBe(evictedCell(3_600_000));
+    expect(evictedCell(366 * 86_400_000)).toBeLessThan(EVICTED + 2 * EVICTED_KINDS);
+    expect(evictedCell(Number.MAX_SAFE_INTEGER)).toBe(EVICTED + 2 * EVICTED_KINDS - 2);
+    expect(EVICTED + 2 * EVICTED_KINDS).toBeLessThanOrEqual(SLOTS);
+  });
+
+  it('of a daily limit does not weigh upon one per second', () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16 }), 1);
+    const daily = { ...ruleOf('fixed_window', 2, 86_400_000), id: 'daily' };
+    for (let flood = 0; flood < 200; flood++) store.take(daily, `flood ${flood}`, START_MS);
+    expect(store.peek(daily, 'newcomer', START_MS).admitted).toBe(false);
+    expect(store.take(ruleOf('fixed_window', 2, 1000), 'newcomer', START_MS)).toMatchObject({
+      admitted: true,
+      remaining: 1,
+    });
+  });
+});

@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { exactLimit } from '../../test/support/limits-exact.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { LOCK_WORD, SET_WORDS } from './memory.ts';
+import {
+  CLOCK_STEP_MS,
+  createLimitMemory,
+  type LimitMemory,
+  releaseLocksOf,
+  SharedMemoryLimitStore,
+} from './shared-memory.ts';
+import type { LimitAlgorithm, LimitRule } from './store.ts';
+
+const ALGORITHMS = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
+/** A multiple of every window used here. */
+const START_MS = 1_728_000_000_000;
+const DAY_MS = 86_400_000;
+
+function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs = 10_000): LimitRule {
+  return { id: 'app:1', algorithm, requests, windowMs, burst: requests };
+}
+
+function newStore(
+  memory: LimitMemory = createLimitMemory({ slots: 1024 }),
+  clock?: Clock,
+): SharedMemoryLimitStore {
+  return new SharedMemoryLimitStore(memory, 1, clock);
+}
+
+/** How many of `calls` requests at one moment are admitted. */
+function admittedOf(
+  store: SharedMemoryLimitStore,
+  rule: LimitRule,
+  subject: string,
+  nowMs: number,
+  calls: number,
+): number {
+  let admitted = 0;
+  for (let call = 0; call < calls; call++) if (store.take(rule, subject, nowMs).admitted) admitted++;
+  return admitted;
+}
+
+describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
+  it.each([1000, 60_000, DAY_MS, 30 * DAY_MS, 366 * DAY_MS])(
+    'admits the limit in a window of %d ms',
+    (windowMs) => {
+      const store = newStore();
+      const rule = ruleOf(algorithm, 50, windowMs);
+      expect(admittedOf(store, rule, '', START_MS, 60)).toBe(50);
+      const refused = store.take(rule, '', START_MS);
+      expect(refused.retryAfterSecs).toBeLessThanOrEqual(windowMs / 1000);
+      expect(store.take(rule, '', START_MS + refused.retryAfterSecs * 1000).admitted).toBe(true);
+    },
+  );
+
+  it('counts each subject, each rule, and the rule as a whole apart', () => {
+    const store = newStore();
+    const rule = ruleOf(algorithm, 2);
+    for (const subject of ['', 'a', 'b', 'a\0', '203.0.113.7']) {
+      expect(admittedOf(store, rule, subject, START_MS, 5)).toBe(2);
+    }
+    expect(admittedOf(store, { ...rule, id: 'app:2' }, 'a', START_MS, 5)).toBe(2);
+    expect(admittedOf(store, { ...rule, windowMs: 20_000 }, 'a', START_MS, 5)).toBe(2);
+    expect(admittedOf(store, rule, 'a', START_MS, 5)).toBe(0);
+  });
+
+  it('keeps the count when `requests` is changed live, and applies the new limit at once', () => {
+    const store = newStore();
+    expect(admittedOf(store, ruleOf(algorithm, 10), 'a', START_MS, 8)).toBe(8);
+    expect(admittedOf(store, ruleOf(algorithm, 5), 'a', START_MS, 8)).toBe(0);
+    expect(admittedOf(store, ruleOf(algorithm, 0), 'a', START_MS, 8)).toBe(0);
+    const raised = admittedOf(store, ruleOf(algorithm, 12), 'a', START_MS, 20);
+    // A lowered token bucket forgives what it could not hold.
+    expect(raised).toBe(algorithm === 'token_bucket' ? 12 : 4);
+  });
+
+  it('answers in peek what take would answer, and consumes nothing', () => {
+    const store = newStore();
+    const rule = ruleOf(algorithm, 3);
+    for (let call = 0; call < 6; call++) {
+      const nowMs = START_MS + call * 700;
+      const peeked = store.peek(rule, 'a', nowMs);
+      expect(store.peek(rule, 'a', nowMs)).toEqual(peeked);
+      // Looking ahead does not move time for the others.
+      store.peek(rule, 'a', nowMs + DAY_MS);
+      expect(store.take(rule, 'a', nowMs)).toEqual(peeked);
+    }
+  });
+
+  it('is shared by stores over the same memory', () => {
+    const memory = structuredCloneOfShared(createLimitMemory({ slots: 1024 }));
+    const stores = [1, 2, 3].map((owner) => new SharedMemoryLimitStore(memory, owner));
+    let admitted = 0;
+    for (let call = 0; call < 30; call++) {
+      // Each thread has its own object for the rule, as after a change of configuration.
+      if (stores[call % 3]!.take(ruleOf(algorithm, 10), 'a', START_MS).admitted) admitted++;
+    }
+    expect(admitted).toBe(10);
+  });
+
+  it('admits what the exact twin admits when clocks of threads differ and step back', () => {
+    const anyCall = fc.tuple(
+      fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 400 })),
+      fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: CLOCK_STEP_MS })),
+      fc.constantFrom('a', 'b', 'c'),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 20 }),
+        fc.constantFrom(1000, 3000, 10_000),
+        fc.array(anyCall, { minLength: 1, maxLength: 300 }),
+        (requests, windowMs, calls) => {
+          const rule = ruleOf(algorithm, requests, windowMs);
+          // One set, so that all subjects see one time.
+          const store = newStore(createLimitMemory({ slots: 16, slidingSlots: 16 }));
+          const exact = new Map(['a', 'b', 'c'].map((subject) => [subject, exactLimit(rule)]));
+          let nowMs = START_MS;
+          for (const [step, late, subject] of calls) {
+            nowMs += step;
+            // The latest time is always given first, the late one after it.
+            for (const askedMs of [nowMs, nowMs - late]) {
+              expect(store.take(rule, subject, askedMs).admitted).toBe(exact.get(subject)!.take(nowMs));
+            }
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it('does not trust a caller that read the clock long ago', () => {
+    const clock: Clock = { nowMs: () => START_MS, monotonicMs: () => 0 };
+    const store = newStore(createLimitMemory({ slots: 16 }), clock);
+    const rule = ruleOf(algorithm, 5, 1000);
+    expect(admittedOf(store, rule, 'a', START_MS, 9)).toBe(5);
+    expect(admittedOf(store, rule, 'a', START_MS - 3_600_000, 9)).toBe(0);
+    expect(admittedOf(store, rule, 'a', START_MS + 1000, 9)).toBe(5);
+  });
+
+  it('carries the count over when the wall clock was set back, and goes on from there', () => {
+    let wallMs = START_MS + DAY_MS;
+    const clock: Clock = { nowMs: () => wallMs, monotonicMs: () => 0 };
+    const store = newStore(createLimitMemory({ slots: 16 }), clock);
+    const rule = ruleOf(algorithm, 5, 1000);
+    expect(admittedOf(store, rule, 'a', wallMs, 3)).toBe(3);
+    wallMs = START_MS;
+    expect(admittedOf(store, rule, 'a', wallMs, 9)).toBe(2);
+    const refused = store.take(rule, 'a', wallMs);
+    expect(refused.retryAfterSecs).toBe(1);
+    wallMs += 1000;
+    expect(admittedOf(store, rule, 'a', wallMs, 9)).toBe(5);
+  });
+
+  it('refuses while a dead thread holds the lock, and counts on exactly once it is released', () => {
+    const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+    const store = newStore(memory);
+    const rule = ruleOf(algorithm, 5);
+    expect(admittedOf(store, rule, 'a', START_MS, 3)).toBe(3);
+    const words = new Int32Array(algorithm === 'sliding_window' ? memory.logs.words : memory.counters.words);
+    words[LOCK_WORD] = 2;
+    expect(store.take(rule, 'a', START_MS)).toMatchObject({ admitted: false, retryAfterSecs: 1 });
+    expect(releaseLocksOf(memory, 3)).toBe(0);
+    expect(releaseLocksOf(memory, 2)).toBe(1);
+    expect(admittedOf(store, rule, 'a', START_MS, 9)).toBe(2);
+  });
+});
+
+describe('shared-memory store', () => {
+  it('rounds the number of slots up to whole sets', () => {
+    const memory = createLimitMemory({ slots: 17, slidingSlots: 1 });
+    expect(memory.counters.sets).toBe(2);
+    expect(memory.counters.words.byteLength).toBe(2 * SET_WORDS * 4);
+    expect(memory.logs.sets).toBe(1);
+  });
+
+  it('draws a new hash key for every memory', () => {
+    expect(createLimitMemory({ slots: 16 }).hashKey).not.toEqual(createLimitMemory({ slots: 16 }).hashKey);
+  });
+
+  it.each([{ requests: -1 }, { requests: 1.5 }, { windowMs: 0 }, { windowMs: Number.NaN }, { burst: -1 }])(
+    'refuses a rule that no configuration can contain: %o',
+    (fault) => {
+      const store = newStore();
+      expect(() => store.take({ ...ruleOf('token_bucket', 1), ...fault }, '', START_MS)).toThrow(
+        'Assertion failed',
+      );
+      // No lock is left behind.
+      expect(store.take(ruleOf('token_bucket', 1), '', START_MS).admitted).toBe(true);
+    },
+  );
+
+  it('takes a time with a fraction for its whole milliseconds', () => {
+    const store = newStore();
+    const rule = ruleOf('token_bucket', 1, 1000);
+    expect(store.take(rule, '', START_MS + 0.9).admitted).toBe(true);
+    expect(store.take(rule, '', START_MS + 999.9).admitted).toBe(false);
+    expect(store.take(rule, '', START_MS + 1000).admitted).toBe(true);
+  });
+});
+
+/** What `workerData` does to the memory. */
+function structuredCloneOfShared(memory: LimitMemory): LimitMemory {
+  return structuredClone(memory);
+}
