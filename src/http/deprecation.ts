@@ -1,5 +1,5 @@
 /** Deprecation (RFC 9745) and Sunset (RFC 8594): what a response from a deprecated version tells its client. */
-import { httpDate } from './http-date.ts';
+import { httpDate } from '../kernel/clock.ts';
 
 /** The Deprecation line with its CRLF; Unix time in seconds, at which the version was or will be deprecated. */
 export function deprecationField(deprecatedAtSecs: number): string {
