@@ -1,0 +1,355 @@
+/** API-key authentication, scopes and methods through the compiled policy, as the proxy runs it. */
+import { describe, expect, it } from 'vitest';
+import type { Policy } from '../model/policy.ts';
+import { bearer, NOW_MS, run, testApp, testFacts, testGateway } from './test-fixtures.ts';
+
+const REQUIRED: Policy = { auth: { auth_type: 'api_key' } };
+const OPTIONAL: Policy = { auth: { auth_type: 'api_key', required: false } };
+const AT = (ms: number): string => new Date(ms).toISOString();
+
+describe('API-key authentication', () => {
+  it('identifies the caller, tells the upstream, and takes the key away', async () => {
+    const gateway = testGateway();
+    const { token, key } = gateway.keys.create({ name: 'Büro\r\nX-Evil: 1', scopes: ['read', 'write'] });
+    const { denial, evaluation } = await run(gateway.compile(REQUIRED), testFacts(bearer(token)));
+    expect(denial).toBeUndefined();
+    expect(evaluation.caller).toMatchObject({
+      kind: 'api_key',
+      id: key.id,
+      scopes: new Set(['read', 'write']),
+    });
+    expect(evaluation.caller.upstreamHeaderLines).toBe(
+      `X-Headgate-Key-Id: ${key.id}\r\nX-Headgate-Key-Name: B%C3%BCro%0D%0AX-Evil: 1\r\nX-Headgate-Scopes: read write\r\n`,
+    );
+    expect(evaluation.dropAuthorization).toBe(true);
+    expect(gateway.outcomes).toEqual(['api_key']);
+    expect(gateway.used).toEqual([key.id]);
+  });
+
+  it('leaves the key when asked to forward credentials', async () => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create();
+    const policy = gateway.compile({ auth: { auth_type: 'api_key', forward_credentials: true } });
+    const { evaluation } = await run(policy, testFacts(bearer(token)));
+    expect(evaluation.dropAuthorization).toBe(false);
+  });
+
+  it.each([['bearer'], ['BEARER'], ['Bearer'], ['bEaReR']])('takes the scheme as %s', async (scheme) => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create();
+    const facts = testFacts({ authorization: `${scheme} ${token}` });
+    expect((await run(gateway.compile(REQUIRED), facts)).denial).toBeUndefined();
+  });
+
+  const absent: [string, Record<string, string>][] = [
+    ['no header', {}],
+    ['another scheme', { authorization: 'Basic dXNlcjpwYXNz' }],
+    ['a scheme that only begins like it', { authorization: 'Bearers abc' }],
+    ['an empty header', { authorization: '' }],
+    ['a header cut off', { authorization: 'Bear' }],
+  ];
+  it.each(absent)('%s: 401 without an error code when required', async (_name, headers) => {
+    const gateway = testGateway();
+    const { denial } = await run(gateway.compile(REQUIRED), testFacts(headers));
+    expect(denial).toMatchObject({
+      code: 'credentials_missing',
+      headerLines: 'WWW-Authenticate: Bearer realm="billing"\r\n',
+    });
+    expect(gateway.outcomes).toEqual(['missing']);
+  });
+  it.each(absent)('%s: anonymous, with the header left as it is, when optional', async (_name, headers) => {
+    const gateway = testGateway();
+    const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(headers));
+    expect(denial).toBeUndefined();
+    expect(evaluation.caller.kind).toBe('anonymous');
+    expect(evaluation.dropAuthorization).toBe(false);
+    expect(gateway.outcomes).toEqual(['anonymous']);
+  });
+
+  type Bad = [string, (gateway: ReturnType<typeof testGateway>) => string, string];
+  const bad: Bad[] = [
+    [
+      'mistyped',
+      (g) => g.keys.create().token.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+      'mistyped',
+    ],
+    ['cut off', (g) => g.keys.create().token.slice(0, 30), 'mistyped'],
+    ['followed by anything', (g) => `${g.keys.create().token} x`, 'mistyped'],
+    ['an admin token', () => `hga_${'A'.repeat(49)}`, 'mistyped'],
+    ['empty', () => '', 'mistyped'],
+    ['unknown', (g) => gateway2Token(g), 'not known'],
+    ['of another app', (g) => g.keys.create({ app_id: 'app-other' }).token, 'another app'],
+    ['disabled', (g) => g.keys.create({ is_active: false }).token, 'disabled'],
+    ['expired this very moment', (g) => g.keys.create({ expires_at: AT(NOW_MS) }).token, 'expired'],
+    ['with an expiry that cannot be read', (g) => g.keys.create({ expires_at: 'soon' }).token, 'expired'],
+  ];
+  /** A well-formed token that the directory does not have. */
+  function gateway2Token(gateway: ReturnType<typeof testGateway>): string {
+    const { token, key } = gateway.keys.create();
+    gateway.keys.remove(key);
+    return token;
+  }
+  it.each(bad)('a key that is %s: 401 invalid_token', async (_name, make, reason) => {
+    const gateway = testGateway();
+    const { denial, evaluation } = await run(gateway.compile(REQUIRED), testFacts(bearer(make(gateway))));
+    expect(denial?.code).toBe('credentials_invalid');
+    expect(denial?.detail).toContain(reason);
+    expect(denial?.headerLines).toMatch(
+      /^WWW-Authenticate: Bearer realm="billing", error="invalid_token", error_description="[^"\r\n]+"\r\n$/,
+    );
+    expect(evaluation.caller.kind).toBe('anonymous');
+    expect(gateway.outcomes).toEqual(['rejected']);
+    expect(gateway.used).toEqual([]);
+  });
+
+  it('refuses a mistyped key without a look-up', async () => {
+    const gateway = testGateway();
+    const policy = gateway.compile(REQUIRED);
+    await run(policy, testFacts(bearer(`hgk_${'A'.repeat(49)}`)));
+    expect(gateway.keys.lookups).toBe(0);
+  });
+
+  it('looks a key up once, and again only after some key has changed', async () => {
+    const gateway = testGateway();
+    const { token, key } = gateway.keys.create();
+    const policy = gateway.compile(REQUIRED);
+    for (let count = 0; count < 5; count++) await run(policy, testFacts(bearer(token)));
+    expect(gateway.keys.lookups).toBe(1);
+    gateway.keys.remove(key);
+    expect((await run(policy, testFacts(bearer(token)))).denial?.code).toBe('credentials_invalid');
+  });
+
+  it('sees a disabled key with the next request', async () => {
+    const gateway = testGateway();
+    const { token, key } = gateway.keys.create();
+    const policy = gateway.compile(REQUIRED);
+    expect((await run(policy, testFacts(bearer(token)))).denial).toBeUndefined();
+    gateway.keys.put({ ...key, is_active: false });
+    expect((await run(policy, testFacts(bearer(token)))).denial?.detail).toContain('disabled');
+  });
+
+  it('checks the expiry of a remembered key for every request', async () => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create({ expires_at: AT(NOW_MS + 1000) });
+    const policy = gateway.compile(REQUIRED);
+    expect((await run(policy, testFacts(bearer(token), { nowMs: NOW_MS + 999 }))).denial).toBeUndefined();
+    expect((await run(policy, testFacts(bearer(token), { nowMs: NOW_MS + 1000 }))).denial?.detail).toContain(
+      'expired',
+    );
+  });
+
+  it('takes the previous value of a rotated key until its overlap ends, and never beyond the key', async () => {
+    const gateway = testGateway();
+    const old = gateway.keys.create();
+    const present = gateway.keys.create({
+      previous_token_hash: old.key.token_hash,
+      previous_expires_at: AT(NOW_MS + 5000),
+    });
+    const policy = gateway.compile(REQUIRED);
+    const verdict = async (token: string, afterMs: number): Promise<string | undefined> =>
+      (await run(policy, testFacts(bearer(token), { nowMs: NOW_MS + afterMs }))).denial?.code;
+    expect(await verdict(old.token, 4999)).toBeUndefined();
+    expect(await verdict(old.token, 5000)).toBe('credentials_invalid');
+    expect(await verdict(present.token, 5000)).toBeUndefined();
+    gateway.keys.put({ ...present.key, expires_at: AT(NOW_MS + 1000) });
+    expect(await verdict(old.token, 1000)).toBe('credentials_invalid');
+    gateway.keys.put({ ...present.key, previous_expires_at: null });
+    expect(await verdict(old.token, 0)).toBe('credentials_invalid');
+  });
+
+  it('optional: a bad key is anonymous, and neither key nor reason goes upstream', async () => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create({ is_active: false });
+    const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(bearer(token)));
+    expect(denial).toBeUndefined();
+    expect(evaluation.caller.upstreamHeaderLines).toBe('');
+    expect(evaluation.dropAuthorization).toBe(true);
+    expect(gateway.outcomes).toEqual(['ignored']);
+  });
+
+  it("optional: a bearer token that is no API key is the upstream's", async () => {
+    const gateway = testGateway();
+    const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(bearer('something.else')));
+    expect(denial).toBeUndefined();
+    expect(evaluation.dropAuthorization).toBe(false);
+    expect(gateway.outcomes).toEqual(['anonymous']);
+  });
+
+  it('asks nobody anything without auth, or with auth_type none', () => {
+    const gateway = testGateway();
+    expect(gateway.compile({}).stages).toEqual([]);
+    expect(gateway.compile({ auth: { auth_type: 'none' }, required_scopes: [] }).stages).toEqual([]);
+  });
+});
+
+describe('required_scopes', () => {
+  const policy: Policy = { auth: { auth_type: 'api_key' }, required_scopes: ['read', 'write'] };
+  it.each([
+    [['read', 'write'], undefined],
+    [['write', 'more', 'read'], undefined],
+    [['read'], 'write'],
+    [['write'], 'read'],
+    [['READ', 'write'], 'read'],
+    [[], 'read'],
+  ])('a key with %j', async (scopes, lacking) => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create({ scopes });
+    const { denial } = await run(gateway.compile(policy), testFacts(bearer(token)));
+    if (lacking === undefined) {
+      expect(denial).toBeUndefined();
+      return;
+    }
+    expect(denial).toEqual({
+      code: 'insufficient_scope',
+      detail: `The credential lacks the scope "${lacking}"`,
+      headerLines:
+        'WWW-Authenticate: Bearer realm="billing", error="insufficient_scope", scope="read write"\r\n',
+    });
+    expect(gateway.outcomes).toEqual(['api_key', 'forbidden']);
+  });
+
+  it('without auth imply API keys', async () => {
+    const gateway = testGateway();
+    const compiled = gateway.compile({ required_scopes: ['read'] });
+    expect((await run(compiled, testFacts())).denial?.code).toBe('credentials_missing');
+    const { token } = gateway.keys.create();
+    expect((await run(compiled, testFacts(bearer(token)))).denial).toBeUndefined();
+  });
+
+  it('refuse an anonymous caller with 401, saying what was wrong with what it sent', async () => {
+    const gateway = testGateway();
+    const compiled = gateway.compile({ ...OPTIONAL, required_scopes: ['read'] });
+    expect((await run(compiled, testFacts())).denial?.headerLines).toBe(
+      'WWW-Authenticate: Bearer realm="billing"\r\n',
+    );
+    const { token } = gateway.keys.create({ is_active: false });
+    const { denial } = await run(compiled, testFacts(bearer(token)));
+    expect(denial?.code).toBe('credentials_invalid');
+    expect(denial?.headerLines).toContain('error="invalid_token"');
+  });
+
+  it('fail closed where auth_type is none', async () => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create();
+    const compiled = gateway.compile({ auth: { auth_type: 'none' }, required_scopes: ['read'] });
+    const { denial } = await run(compiled, testFacts(bearer(token)));
+    expect(denial?.code).toBe('credentials_missing');
+    expect(denial?.detail).toContain('auth_type "none"');
+  });
+});
+
+describe('allowed_methods', () => {
+  it.each([
+    [['GET', 'POST'], 'GET', undefined],
+    [['GET', 'POST'], 'HEAD', undefined],
+    [['GET', 'POST'], 'DELETE', 'GET, POST, HEAD'],
+    [['GET', 'POST'], 'OPTIONS', 'GET, POST, HEAD'],
+    [['POST'], 'HEAD', 'POST'],
+    [['get'], 'GET', undefined],
+    [['GET'], 'get', 'GET, HEAD'],
+    [[], 'GET', ''],
+  ])('%j for %s', async (methods, method, allow) => {
+    const { denial } = await run(
+      testGateway().compile({ allowed_methods: methods }),
+      testFacts({}, { method }),
+    );
+    if (allow === undefined) expect(denial).toBeUndefined();
+    else expect(denial).toMatchObject({ code: 'method_not_allowed', headerLines: `Allow: ${allow}\r\n` });
+  });
+
+  it('have no stage when every method is allowed', () => {
+    expect(testGateway().compile({ allowed_methods: ['*'] }).stages).toEqual([]);
+  });
+});
+
+describe('the order of stages', () => {
+  it('is guard, authentication, scopes, methods, limits', () => {
+    const gateway = testGateway({
+      authFailuresPerMinute: 5,
+      perIp: { requests: 5, windowSecs: 60 },
+      globals: { requests: 5, windowSeconds: 60 },
+    });
+    const policy: Policy = { ...REQUIRED, required_scopes: ['read'], allowed_methods: ['GET'] };
+    expect(gateway.compile(policy).stages.map((stage) => stage.part)).toEqual([
+      'auth_guard',
+      'auth',
+      'required_scopes',
+      'allowed_methods',
+      'rate_limit',
+    ]);
+  });
+
+  it('lets the first denial answer', async () => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create({ scopes: [] });
+    const compiled = gateway.compile({ ...REQUIRED, required_scopes: ['read'], allowed_methods: ['GET'] });
+    const post = { method: 'POST' };
+    expect((await run(compiled, testFacts({}, post))).denial?.code).toBe('credentials_missing');
+    expect((await run(compiled, testFacts(bearer(token), post))).denial?.code).toBe('insufficient_scope');
+  });
+});
+
+describe('the guard against guessing', () => {
+  const BAD = bearer('hgk_guess');
+  it('refuses an address that has used up its failures, right key or not, until the minute is over', async () => {
+    const gateway = testGateway({ authFailuresPerMinute: 3 });
+    const { token } = gateway.keys.create();
+    const compiled = gateway.compile(REQUIRED);
+    const code = async (facts: ReturnType<typeof testFacts>): Promise<string | undefined> =>
+      (await run(compiled, facts)).denial?.code;
+    for (let count = 0; count < 3; count++) {
+      expect(await code(testFacts(BAD))).toBe('credentials_invalid');
+    }
+    const { denial } = await run(compiled, testFacts(bearer(token), { nowMs: NOW_MS + 20_000 }));
+    expect(denial).toMatchObject({ code: 'too_many_auth_failures', headerLines: 'Retry-After: 40\r\n' });
+    expect(gateway.outcomes.at(-1)).toBe('throttled');
+    expect(await code(testFacts(bearer(token), { clientIp: '192.0.2.2' }))).toBeUndefined();
+    expect(await code(testFacts(bearer(token), { nowMs: NOW_MS + 60_000 }))).toBeUndefined();
+  });
+
+  it('counts bad credentials also where they are optional, and not the lack of any', async () => {
+    const gateway = testGateway({ authFailuresPerMinute: 1 });
+    const optional = gateway.compile(OPTIONAL);
+    const required = gateway.compile(REQUIRED);
+    for (let count = 0; count < 5; count++) await run(required, testFacts());
+    expect((await run(optional, testFacts(BAD))).denial).toBeUndefined();
+    expect((await run(optional, testFacts(BAD))).denial?.code).toBe('too_many_auth_failures');
+  });
+
+  it('does not exist while authentication is in shadow mode', () => {
+    const gateway = testGateway({ authFailuresPerMinute: 1 });
+    const parts = gateway.compile({ ...REQUIRED, shadow: ['auth'] }).stages.map((stage) => stage.part);
+    expect(parts).toEqual(['auth', 'rate_limit']);
+  });
+});
+
+describe('shadow mode', () => {
+  it('notes every part that would have denied and lets the request pass', async () => {
+    const gateway = testGateway();
+    const { token } = gateway.keys.create({ scopes: [] });
+    const compiled = gateway.compile({
+      ...REQUIRED,
+      required_scopes: ['read'],
+      allowed_methods: ['GET'],
+      shadow: ['required_scopes', 'allowed_methods'],
+    });
+    const { denial, evaluation } = await run(compiled, testFacts(bearer(token), { method: 'POST' }));
+    expect(denial).toBeUndefined();
+    expect(evaluation.wouldDeny?.map((entry) => [entry.part, entry.denial.code])).toEqual([
+      ['required_scopes', 'insufficient_scope'],
+      ['allowed_methods', 'method_not_allowed'],
+    ]);
+    expect((await run(compiled, testFacts())).denial?.code).toBe('credentials_missing');
+  });
+
+  it('of authentication leaves the request as it came, but for API keys', async () => {
+    const gateway = testGateway();
+    const compiled = gateway.compile({ ...REQUIRED, shadow: ['auth'] });
+    const foreign = await run(compiled, testFacts(bearer('something-else')));
+    expect(foreign.denial).toBeUndefined();
+    expect(foreign.evaluation.wouldDeny?.[0]?.denial.code).toBe('credentials_invalid');
+    expect(foreign.evaluation.dropAuthorization).toBe(false);
+    const { token } = gateway.keys.create({ app_id: testApp('other').id });
+    expect((await run(compiled, testFacts(bearer(token)))).evaluation.dropAuthorization).toBe(true);
+  });
+});

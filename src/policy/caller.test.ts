@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { challenges, tokenStart } from './bearer.ts';
+import { BoundedCache } from './bounded-cache.ts';
+import { FIELD_VALUE_CHARS_MAX, fieldLine, fieldText, scopesLine } from './caller.ts';
+
+describe('fieldText', () => {
+  it.each([
+    ['plain', 'plain'],
+    ['two words', 'two words'],
+    [' ends ', '%20ends%20'],
+    ['auth0|user@example.com', 'auth0|user@example.com'],
+    ['100%', '100%25'],
+    ['a\r\nX: b', 'a%0D%0AX: b'],
+    ['\u0000\t\u007f', '%00%09%7F'],
+    ['é€😀', '%C3%A9%E2%82%AC%F0%9F%98%80'],
+    ['\ud800', '%EF%BF%BD'],
+    ['', ''],
+    [' ', '%20'],
+  ])('%j is %s', (text, value) => {
+    expect(fieldText(text)).toBe(value);
+  });
+
+  it('is a field value for every text, and tells any two texts apart', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        const value = fieldText(text);
+        expect(value).toMatch(/^([\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?)?$/);
+        expect(decodeURIComponent(value)).toBe(text.toWellFormed());
+      }),
+    );
+  });
+});
+
+describe('fieldLine and scopesLine', () => {
+  it('leave out what is too long instead of cutting it', () => {
+    expect(fieldLine('X', 'a'.repeat(FIELD_VALUE_CHARS_MAX))).toHaveLength(FIELD_VALUE_CHARS_MAX + 5);
+    expect(fieldLine('X', 'a'.repeat(FIELD_VALUE_CHARS_MAX + 1))).toBe('');
+    expect(fieldLine('X', 'ü'.repeat(FIELD_VALUE_CHARS_MAX / 2))).toBe('');
+  });
+
+  it('list whole scopes only', () => {
+    const scope = 's'.repeat(256);
+    const line = scopesLine(Array.from({ length: 200 }, () => scope));
+    expect(line).toBe(`X-Headgate-Scopes: ${Array.from({ length: 15 }, () => scope).join(' ')}\r\n`);
+    expect(scopesLine(['a b', 'c"d', 'e\\f', 'ü', '', 'g\r\n', 'ok'])).toBe('X-Headgate-Scopes: ok\r\n');
+    expect(scopesLine([])).toBe('');
+  });
+});
+
+describe('tokenStart', () => {
+  it.each([
+    ['Bearer x', 7],
+    ['BEARER    x', 10],
+    ['Bearer', 6],
+    ['Bearer\tx', 0],
+    ['Bearerx', 0],
+    ['Bear', 0],
+    ['', 0],
+    ['Basic x', 0],
+    [' Bearer x', 0],
+    // 0x22 | 0x20 must not pass for a letter.
+    ['\u0042\u0005arer x', 0],
+  ])('%j: %i', (value, start) => {
+    expect(tokenStart(value)).toBe(start);
+  });
+});
+
+describe('challenges', () => {
+  it('quote what they are given', () => {
+    expect(challenges('a"b\\c\r\n').invalid('d"e').headerLines).toBe(
+      'WWW-Authenticate: Bearer realm="a\\"b\\\\c??", error="invalid_token", error_description="d\\"e"\r\n',
+    );
+  });
+});
+
+describe('BoundedCache', () => {
+  it('keeps the newest entries within both limits', () => {
+    const cache = new BoundedCache<number>(3, 10);
+    for (let index = 0; index < 5; index++) cache.set(`k${index}`, index);
+    expect(cache.size).toBe(3);
+    expect([cache.get('k1'), cache.get('k2'), cache.get('k4')]).toEqual([undefined, 2, 4]);
+    cache.set('12345678', 9);
+    expect([cache.get('k3'), cache.get('k4'), cache.get('12345678')]).toEqual([undefined, 4, 9]);
+    cache.set('longer than everything', 1);
+    expect(cache.get('longer than everything')).toBeUndefined();
+    cache.set('k4', 5);
+    expect(cache.get('k4')).toBe(5);
+    expect(cache.size).toBe(2);
+    cache.clear();
+    expect(cache.size).toBe(0);
+  });
+});
