@@ -290,6 +290,7 @@ export class Connection implements Expiring, BodySink {
   #becomeIdle(): void {
     const { options, deadlines } = this.context;
     this.#phase = 'idle';
+    this.head.release();
     this.deadlineMs = deadlines.nowMs + options.keepaliveTimeoutMs;
     if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
     if (this.#paused) this.resumeBody();

@@ -101,7 +101,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
   if (denial !== undefined) return exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
   const { connection, context, route } = exchange;
   if (route === undefined) return;
-  const bytesMax = smallerLimit(context.options.bodyBytesMax, route.policy.maxBodyBytes);
+  const bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
   if (bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax) {
     return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
   }
@@ -121,12 +121,6 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
   }
   exchange.forwarding = new Forwarding(exchange, route, breaker);
   exchange.forwarding.start();
-}
-
-/** 0 is no limit. */
-function smallerLimit(a: number, b: number): number {
-  if (a === 0) return b;
-  return b === 0 ? a : Math.min(a, b);
 }
 
 function fail(exchange: Exchange, error: unknown): void {
