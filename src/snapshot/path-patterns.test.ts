@@ -152,6 +152,7 @@ describe('backendPathError', () => {
     ['/x/*', '/a', /ends with "\*", too/],
     ['/*/x', '/a/*', /only allowed as the last/],
     ['/.{id}', '/{id}', /must not start with "\."/],
+    ['/a%2F{id}', '/{id}', /encoded slash/],
     ['/{a}{b}', '/{a}/{b}', /something between/],
     ['/%C3{id}', '/{id}', /non-ASCII/],
     ['/{id}%AF', '/{id}', /non-ASCII/],

@@ -114,7 +114,8 @@ export function backendPathError(text: string, endpoint: EndpointPattern): strin
 
 /**
  * The rules about what stands next to a parameter keep values in their place: without them a value like ";x"
- * after ".", or an octet of a split UTF-8 sequence, could make a dot segment or an overlong slash.
+ * after ".", or an octet of a split UTF-8 sequence, could make a dot segment or an overlong slash. What remains
+ * is a value with an encoded slash of its own, which proxy/match.ts looks at.
  */
 function backendSegmentError(segment: string, last: boolean, endpoint: EndpointPattern): string | undefined {
   const parameters = segment.match(/\{[^{}]*\}/g) ?? [];
@@ -122,6 +123,7 @@ function backendSegmentError(segment: string, last: boolean, endpoint: EndpointP
   if (unknown !== undefined) return `"${unknown}" is not a parameter of the endpoint's path`;
   if (parameters.length > 0) {
     if (segment.startsWith('.')) return 'a segment with a parameter must not start with "."';
+    if (segment.includes('%2F')) return 'a segment with a parameter must not contain an encoded slash';
     if (segment.includes('}{')) return 'two parameters must have something between them';
     if (/%[89A-F][0-9A-F]\{|\}%[89A-F]/i.test(segment)) {
       return 'a parameter must not stand next to a percent-encoded non-ASCII character';
