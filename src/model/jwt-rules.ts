@@ -61,6 +61,10 @@ function sourceErrors(jwt: JwtSettings, pointer: string): FieldError[] {
   for (const name of sources.slice(1)) {
     errors.push({ pointer: `${pointer}/${name}`, detail: `cannot be combined with ${sources[0]}` });
   }
+  const url = jwt.jwks_uri === undefined ? undefined : URL.parse(jwt.jwks_uri);
+  if (url === null || (url !== undefined && (url.username !== '' || url.password !== ''))) {
+    errors.push({ pointer: `${pointer}/jwks_uri`, detail: 'must be a URL without user name and password' });
+  }
   const algorithms: readonly string[] = jwt.algorithms ?? [];
   const symmetric = algorithms.filter(isSymmetric);
   const usesSecret = sources.length === 0 ? symmetric.length > 0 : sources[0] === 'secret';

@@ -124,6 +124,12 @@ describe('validatePolicy', () => {
       jwt({ secret: SECRET, jwks_uri: 'https://idp.example/jwks' }),
       ['/default_policy/auth/jwt/secret'],
     ],
+    [
+      'a URL with a password',
+      jwt({ jwks_uri: 'https://user:pass@idp.example/jwks' }),
+      ['/default_policy/auth/jwt/jwks_uri'],
+    ],
+    ['a URL that is none', jwt({ jwks_uri: 'https://' }), ['/default_policy/auth/jwt/jwks_uri']],
     ['a short secret', jwt({ secret: 'short' }), ['/default_policy/auth/jwt/secret']],
     [
       'a secret too short for HS512',

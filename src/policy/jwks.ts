@@ -118,6 +118,9 @@ function parseKeySet(text: string): KeySet | undefined {
 
 /** GET of a small text. No redirects: they would let the key server hand its trust to another. */
 async function fetchText(uri: string): Promise<string> {
+  const url = URL.parse(uri);
+  // Refused here, because the refusal of fetch itself would quote the URL with its password.
+  if (url === null || url.username !== '' || url.password !== '') throw new Error('the URL cannot be used');
   // Loaded on first use only; most workers never fetch keys.
   const { fetch } = await import('undici');
   const response = await fetch(uri, {
