@@ -12,7 +12,8 @@ export function settingsPage(): string {
   const rows = Object.entries<Setting<unknown>>(SETTINGS).map(([name, row]) => [
     `\`${name}\``,
     row.type,
-    row.defaultText ?? (row.default === undefined ? 'unset' : `\`${String(row.default)}\``),
+    row.defaultText ??
+      (row.default === undefined ? 'unset' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``),
     row.description,
   ]);
   return `${MADE}
@@ -56,7 +57,9 @@ ${table(['Code', 'Status', 'Title'], rows)}
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+  return [head, head.map(() => '---'), ...rows].map(tableLine).join('\n');
+}
+
+function tableLine(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { createLogger, gapLine, maskCredentials, textLine, type Logger, type LoggerOptions } from './log.ts';
+
+const clock = { nowMs: () => 1_767_225_600_123, monotonicMs: () => 0 };
+
+function capture(options: Partial<LoggerOptions> = {}): { readonly log: Logger; readonly lines: string[] } {
+  const lines: string[] = [];
+  const output = { write: (line: string) => void lines.push(line) };
+  return { log: createLogger({ level: 'info', format: 'json', output, clock, ...options }), lines };
+}
+
+describe('a JSON line', () => {
+  it('has time, level as a word, base fields, own fields and message, and no host name', () => {
+    const { log, lines } = capture({ base: { worker: 2 } });
+    log.info({ request_id: 'r-1' }, 'hello');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.endsWith('\n')).toBe(true);
+    expect(JSON.parse(lines[0] ?? '')).toEqual({
+      level: 'info',
+      time: '2026-01-01T00:00:00.123Z',
+      worker: 2,
+      request_id: 'r-1',
+      msg: 'hello',
+    });
+  });
+
+  it('is written only from the configured level on', () => {
+    const { log, lines } = capture({ level: 'warn' });
+    log.info('quiet');
+    log.warn('loud');
+    expect(lines.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(['warn']);
+    expect(capture({ level: 'silent' }).log.isLevelEnabled('fatal')).toBe(false);
+  });
+
+  it('stays one line, whatever is in it', () => {
+    const { log, lines } = capture();
+    log.error({ err: new Error('a\nb'), path: '/x\r\n/y\u2028' }, 'one\ntwo');
+    expect(lines.join('').trimEnd()).not.toMatch(/[\r\n]/);
+  });
+});
+
+describe('secrets', () => {
+  it.each([
+    [{ authorization: 'hunter2' }],
+    [{ headers: { authorization: 'hunter2', cookie: 'hunter2', 'set-cookie': 'hunter2' } }],
+    [{ req: { headers: { authorization: 'hunter2', 'proxy-authorization': 'hunter2' } } }],
+    [{ token: 'hunter2' }],
+    [{ body: { token: 'hunter2', secret: 'hunter2', password: 'hunter2', token_hash: 'hunter2' } }],
+  ])('are replaced by the name of their field: %j', (fields) => {
+    const { log, lines } = capture();
+    log.info(fields, 'x');
+    expect(lines.join('')).not.toContain('hunter2');
+    expect(lines.join('')).toContain('[redacted]');
+  });
+
+  it.each([
+    ['Bearer hunter2hunter2', 'Bearer ***'],
+    ['basic aHVudGVyMjpodW50ZXIy', 'basic ***'],
+    [`key hgk_${'hunter2'.repeat(7)} refused`, 'key *** refused'],
+    ['jwt eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2 bad', 'jwt *** bad'],
+    ['connect postgres://root:hunter2@db:5432/x', 'connect postgres://***@db:5432/x'],
+  ])('are masked inside of texts: %s', (text, masked) => {
+    const { log, lines } = capture();
+    log.error({ err: new Error(text), detail: { deep: { deeper: { deepest: text } } } }, text);
+    expect(lines.join('')).not.toContain('hunter2');
+    expect(maskCredentials(text)).toBe(masked);
+    expect(() => JSON.parse(lines[0] ?? '') as unknown).not.toThrow();
+  });
+
+  it.each([
+    'https://example.com/a@b',
+    'a bearer of news',
+    'basic path',
+    'http://host:80/x',
+    'mail me@example.com',
+  ])('are not seen in harmless texts: %s', (text) => {
+    expect(maskCredentials(text)).toBe(text);
+  });
+});
+
+describe('a text line', () => {
+  it('is readable', () => {
+    const { log, lines } = capture({ format: 'text', base: { worker: 2 } });
+    log.warn({ port: 8080, host: 'a b' }, 'listening');
+    expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  listening worker=2 port=8080 host=a b\n']);
+  });
+
+  it('shows the stack of an error below', () => {
+    const { log, lines } = capture({ format: 'text' });
+    log.error({ err: new Error('boom') }, 'failed');
+    expect(lines[0]).toMatch(/^\S+ ERROR failed\n {4}Error: boom\n {8}at /);
+  });
+
+  it('lets no value start a line or drive a terminal', () => {
+    const { log, lines } = capture({ format: 'text' });
+    log.info({ path: '/x\nFAKE', agent: '\u001b[2J\u009b' }, 'a\rb');
+    expect(lines.join('').slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+  });
+
+  it('passes on what is no JSON', () => {
+    expect(textLine('plain\n')).toBe('plain\n');
+  });
+});
+
+it('reports a gap in both formats', () => {
+  expect(JSON.parse(gapLine('json', clock)(7))).toMatchObject({ level: 'warn', dropped: 7 });
+  expect(gapLine('text', clock)(7)).toMatch(/WARN .*dropped=7\n$/);
+});

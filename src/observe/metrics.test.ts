@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { MetricsMerger, type MergedMetrics } from './metrics-merger.ts';
+import { DURATION_BOUNDS_SECS, HISTOGRAM_LENGTH, WorkerMetrics, type WorkerSample } from './metrics.ts';
+
+const labels = Object.freeze({ app: 'a', version: 'v1', revision: 'r1', route: '/a/v1/{id}' });
+const open: WorkerMetrics[] = [];
+afterEach(() => {
+  for (const metrics of open.splice(0)) metrics.close();
+});
+
+function workerMetrics(options: { routesMax?: number } = {}): WorkerMetrics {
+  const metrics = new WorkerMetrics(options);
+  open.push(metrics);
+  return metrics;
+}
+
+function countsOf(sample: WorkerSample, status: number): number[] {
+  return [...(sample.routes[0]?.statuses.find(([code]) => code === status)?.[1] ?? [])];
+}
+
+function sampleOf(worker: number, requests: number): WorkerSample {
+  const metrics = workerMetrics();
+  for (let index = 0; index < requests; index++) {
+    metrics.routeRecord(labels).observe(200, 0.001);
+    metrics.auth('api_key');
+  }
+  return structuredClone(metrics.sample(worker));
+}
+function totalsOf(merged: MergedMetrics): (number | undefined)[] {
+  return [
+    merged.routes[0]?.statuses.get(200)?.[0],
+    merged.counters.find(({ name }) => name === 'auth_decisions')?.value,
+  ];
+}
+
+describe('a route record', () => {
+  it('puts a time on a bound into the bucket of that bound, as Prometheus has it', () => {
+    const metrics = workerMetrics();
+    const record = metrics.routeRecord(labels);
+    for (const bound of DURATION_BOUNDS_SECS) record.observe(200, bound);
+    record.observe(200, 10.001);
+    const counts = countsOf(metrics.sample(1), 200);
+    expect(counts.slice(0, -1)).toEqual(Array.from({ length: HISTOGRAM_LENGTH - 1 }, () => 1));
+  });
+
+  it('agrees with a plain search on random times', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (times) => {
+        const metrics = new WorkerMetrics();
+        const record = metrics.routeRecord(labels);
+        const expected = Array.from({ length: HISTOGRAM_LENGTH }, () => 0);
+        for (const seconds of times) {
+          record.observe(200, seconds);
+          const index = DURATION_BOUNDS_SECS.findIndex((bound) => seconds <= bound);
+          expected[index < 0 ? DURATION_BOUNDS_SECS.length : index]! += 1;
+          expected[HISTOGRAM_LENGTH - 1]! += seconds;
+        }
+        const counts = countsOf(metrics.sample(1), 200);
+        metrics.close();
+        expect(counts).toEqual(times.length === 0 ? [] : expected);
+      }),
+    );
+  });
+
+  it('keeps statuses apart, in whatever order they come', () => {
+    const metrics = workerMetrics();
+    const record = metrics.routeRecord(labels);
+    for (const status of [200, 404, 200, 500, 404, 200]) record.observe(status, 0.001);
+    const sample = metrics.sample(1);
+    expect([200, 404, 500].map((status) => countsOf(sample, status)[0])).toEqual([3, 2, 1]);
+  });
+
+  it('counts a time that is none as 0', () => {
+    const metrics = workerMetrics();
+    for (const seconds of [-1, NaN]) metrics.routeRecord(labels).observe(200, seconds);
+    expect(countsOf(metrics.sample(1), 200)).toEqual([
+      2,
+      ...Array.from({ length: HISTOGRAM_LENGTH - 1 }, () => 0),
+    ]);
+  });
+
+  it('is the same for equal labels, so that a new snapshot goes on counting', () => {
+    const metrics = workerMetrics();
+    expect(metrics.routeRecord({ ...labels })).toBe(metrics.routeRecord({ ...labels }));
+    expect(metrics.routeRecord({ ...labels, app: 'b' })).not.toBe(metrics.routeRecord(labels));
+  });
+});
+
+describe('bounds', () => {
+  it('hold the number of routes; what comes later is counted under "other"', () => {
+    const metrics = workerMetrics({ routesMax: 2 });
+    for (let index = 0; index < 1_000; index++) {
+      metrics.routeRecord({ ...labels, route: `/${index}` }).observe(200, 0.001);
+    }
+    const { routes } = metrics.sample(1);
+    expect(routes.map((route) => route.labels.route)).toEqual(['/0', '/1', 'other']);
+    expect(routes[2]?.statuses[0]?.[1][0]).toBe(998);
+  });
+
+  it('hold the number of values of a label', () => {
+    const metrics = workerMetrics();
+    for (let index = 0; index < 10_000; index++) metrics.upstreamError(`cause ${index}`);
+    const values = metrics.sample(1).counters.filter(({ name }) => name === 'upstream_errors');
+    expect(values).toHaveLength(65);
+    expect(values.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
+  });
+});
+
+describe('a sample', () => {
+  it('survives a structured clone and holds everything that was counted', () => {
+    const metrics = workerMetrics();
+    metrics.routeRecord(labels).observe(200, 0.2);
+    metrics.unroutedRequest('no_route', 404);
+    metrics.upstreamError('connect');
+    metrics.limiter('ip', true);
+    metrics.limiter('ip', false);
+    metrics.auth('invalid');
+    metrics.wouldDeny('auth');
+    metrics.internalError();
+    metrics.setConnections({ downstream: 3, upstreamIdle: 2 });
+    metrics.setConfigVersion(9);
+    metrics.setLogLinesDropped(4);
+    const sample = structuredClone(metrics.sample(5));
+    expect(sample).toMatchObject({
+      worker: 5,
+      configVersion: 9,
+      connections: { downstream: 3, upstreamIdle: 2 },
+    });
+    expect(sample.counters).toEqual([
+      { name: 'unrouted_requests', labels: { code: 'no_route', status: '404' }, value: 1 },
+      { name: 'upstream_errors', labels: { cause: 'connect' }, value: 1 },
+      { name: 'rate_limit_decisions', labels: { kind: 'ip', decision: 'admitted' }, value: 1 },
+      { name: 'rate_limit_decisions', labels: { kind: 'ip', decision: 'refused' }, value: 1 },
+      { name: 'auth_decisions', labels: { outcome: 'invalid' }, value: 1 },
+      { name: 'shadow_denials', labels: { part: 'auth' }, value: 1 },
+      { name: 'internal_errors', labels: {}, value: 1 },
+      { name: 'log_lines_dropped', labels: {}, value: 4 },
+    ]);
+    expect(sample.heapUsedBytes).toBeGreaterThan(1_000_000);
+  });
+
+  it('measures a blocked event loop', async () => {
+    const metrics = workerMetrics();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    metrics.sample(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const { eventLoop } = metrics.sample(1);
+    expect(eventLoop.delayMaxSecs).toBeGreaterThan(0.1);
+    expect(eventLoop.delayMaxSecs).toBeLessThan(5);
+    expect(metrics.sample(1).eventLoop.delayMaxSecs).toBeLessThan(0.1);
+    expect(eventLoop.activeSecs + eventLoop.idleSecs).toBeGreaterThan(0.2);
+  });
+});
+
+describe('merging', () => {
+  it('adds workers up', () => {
+    expect(totalsOf(new MetricsMerger().merge([sampleOf(1, 3), sampleOf(2, 4)]))).toEqual([7, 7]);
+  });
+
+  it('counts nothing twice when asked again', () => {
+    const merger = new MetricsMerger();
+    const samples = [sampleOf(1, 3), sampleOf(2, 4)];
+    merger.merge(samples);
+    expect(totalsOf(merger.merge(samples))).toEqual([7, 7]);
+  });
+
+  it('keeps the counts of a worker that did not answer this time', () => {
+    const merger = new MetricsMerger();
+    merger.merge([sampleOf(1, 3), sampleOf(2, 4)]);
+    const merged = merger.merge([sampleOf(2, 5)]);
+    expect(totalsOf(merged)).toEqual([8, 8]);
+    expect(merged.workers.map(({ worker }) => worker)).toEqual([2]);
+  });
+
+  it('never goes backwards when workers die and are replaced', () => {
+    const merger = new MetricsMerger();
+    let before = 0;
+    for (let worker = 1; worker <= 20; worker++) {
+      const [requests = 0] = totalsOf(merger.merge([sampleOf(worker, worker)]));
+      expect(requests).toBe(before + worker);
+      before = requests;
+      merger.retire(worker);
+      merger.retire(worker);
+    }
+    expect(totalsOf(merger.merge([]))).toEqual([210, 210]);
+  });
+});

@@ -1,0 +1,171 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FileOutput } from './output.ts';
+
+const run = promisify(execFile);
+const outputUrl = new URL('output.ts', import.meta.url).href;
+let folder = '';
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'headgate-output-'))));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A program that has `standardOutput` at hand, written to a file and started by the test. */
+function program(name: string, body: string): string {
+  const path = join(folder, `${name}.mjs`);
+  writeFileSync(path, `import { standardOutput } from ${JSON.stringify(outputUrl)};\n${body}`);
+  return path;
+}
+
+/** Runs `write` over a FIFO whose reader starts only when the test says so. */
+async function withFifo(
+  name: string,
+  write: (fd: number, startReading: () => Promise<string>) => Promise<void>,
+): Promise<void> {
+  const path = join(folder, name);
+  await run('mkfifo', [path]);
+  const fd = openSync(path, 'r+');
+  const startReading = async (): Promise<string> => {
+    const reader = spawn('cat', [path], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    reader.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    // A reader sees the end only when the last writer has gone; the marker says that all has come.
+    while (!text.includes('END\n')) await sleep(5);
+    reader.kill();
+    await once(reader, 'exit');
+    return text;
+  };
+  try {
+    await write(fd, startReading);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+describe('a file', () => {
+  it('gets every line in order', async () => {
+    const path = join(folder, 'plain.log');
+    const fd = openSync(path, 'w');
+    const output = new FileOutput(fd);
+    const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`);
+    for (const line of lines) output.write(line);
+    while (output.queuedBytes > 0) await sleep(2);
+    closeSync(fd);
+    expect(readFileSync(path, 'utf8')).toBe(lines.join(''));
+    expect(output.droppedLines).toBe(0);
+  });
+
+  it('gets what is queued when flushed, without a turn of the event loop', () => {
+    const path = join(folder, 'flush.log');
+    const fd = openSync(path, 'w');
+    const output = new FileOutput(fd);
+    output.flushSync();
+    for (let index = 0; index < 1_000; index++) output.write(`${'é'.repeat(100)}\n`);
+    output.flushSync();
+    const lines = readFileSync(path, 'utf8').split('\n').length - 1;
+    // One piece may be with the thread pool still; it is not lost, as the next test shows.
+    expect(lines).toBeGreaterThan(600);
+    expect(output.droppedLines).toBe(0);
+    output.flushSync();
+  });
+});
+
+describe('the end of a process', () => {
+  it('loses no line, however abruptly it comes', async () => {
+    const path = program(
+      'exit',
+      `const output = standardOutput();
+       for (let i = 0; i < 5000; i++) output.write('line ' + i + ' ' + 'x'.repeat(80) + '\\n');
+       process.exit(3);`,
+    );
+    const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).toBe(3);
+    const numbers = text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => Number(line.split(' ')[1]));
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 5_000 }, (_, index) => index));
+  });
+
+  it('is not held up for long by a reader that takes nothing', async () => {
+    const path = program(
+      'stuck',
+      `const output = standardOutput();
+       process.stdout; // makes the descriptor non-blocking, as it is under many supervisors
+       output.write(('x'.repeat(99) + '\\n').repeat(20000));
+       process.exit(0);`,
+    );
+    const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [code] = (await once(child, 'exit')) as [number];
+    expect(code).toBe(0);
+    child.stdout.destroy();
+  }, 10_000);
+});
+
+describe('several threads on one pipe', () => {
+  it('never mix their lines, though the reader is slow', async () => {
+    const path = program(
+      'threads',
+      `import { Worker, isMainThread, workerData } from 'node:worker_threads';
+       if (isMainThread) {
+         for (const letter of 'abcd') new Worker(new URL(import.meta.url), { workerData: letter });
+       } else {
+         const output = standardOutput();
+         for (let i = 0; i < 40; i++) output.write((workerData.repeat(299) + '\\n').repeat(200));
+       }`,
+    );
+    const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      child.stdout.pause();
+      setTimeout(() => child.stdout.resume(), 1);
+    });
+    await once(child, 'close');
+    const lines = text.split('\n').slice(0, -1);
+    expect(lines.length).toBe(4 * 40 * 200);
+    expect(lines.filter((line) => !/^(?:a{299}|b{299}|c{299}|d{299})$/.test(line))).toEqual([]);
+  });
+});
+
+describe('a reader that stalls', () => {
+  it('costs lines beyond the bound, which are counted and reported once it reads again', async () => {
+    await withFifo('stall', async (fd, startReading) => {
+      const output = new FileOutput(fd, { queueBytesMax: 200_000, gapLine: (lines) => `GAP ${lines}\n` });
+      const line = `${'x'.repeat(99)}\n`;
+      for (let index = 0; index < 10_000; index++) output.write(line);
+      expect(output.queuedBytes).toBeLessThanOrEqual(200_000);
+      const dropped = output.droppedLines;
+      expect(dropped).toBe(8_000);
+      const reading = startReading();
+      while (output.queuedBytes > 0) await sleep(2);
+      output.write('END\n');
+      const text = await reading;
+      expect(text).toContain(`GAP ${dropped}\n`);
+      expect(text.split(line).length - 1 + dropped).toBe(10_000);
+    });
+  });
+});
+
+describe('a descriptor that cannot be written', () => {
+  it('counts the lines and does not throw', async () => {
+    const path = join(folder, 'closed.log');
+    writeFileSync(path, '');
+    const fd = openSync(path, 'r');
+    const output = new FileOutput(fd);
+    output.write('one\ntwo\n');
+    while (output.queuedBytes > 0) await sleep(2);
+    output.write('three\n');
+    output.flushSync();
+    while (output.queuedBytes > 0) await sleep(2);
+    expect(output.droppedLines).toBe(3);
+    closeSync(fd);
+  });
+});

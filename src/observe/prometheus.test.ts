@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { WorkerMetrics } from './metrics.ts';
+import { METRICS_CONTENT_TYPE, MetricsMerger, renderMetrics } from './prometheus.ts';
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+interface Exposition {
+  readonly types: ReadonlyMap<string, string>;
+  readonly helps: ReadonlySet<string>;
+  readonly samples: readonly Sample[];
+}
+
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y;
+
+/** Text format 0.0.4, strictly: whatever does not fit the grammar throws. */
+function parse(text: string): Exposition {
+  const types = new Map<string, string>();
+  const helps = new Set<string>();
+  const samples: Sample[] = [];
+  if (!text.endsWith('\n')) throw new Error('no newline at the end');
+  for (const line of text.split('\n').filter((each) => each !== '')) {
+    const comment = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line);
+    const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (comment !== null) {
+      const [, kind, name = '', rest = ''] = comment;
+      if (kind === 'TYPE' && types.has(name)) throw new Error(`${name} has two types`);
+      if (kind === 'TYPE') types.set(name, rest);
+      else helps.add(name);
+    } else if (sample !== null) {
+      const [, name = '', labels = '', value = ''] = sample;
+      samples.push({ name, labels: parseLabels(labels), value: Number(value.replace('Inf', 'Infinity')) });
+    } else throw new Error(`not a line of the format: ${line}`);
+  }
+  return { types, helps, samples };
+}
+
+function parseLabels(text: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  LABEL.lastIndex = 0;
+  while (LABEL.lastIndex < text.length) {
+    const match = LABEL.exec(text);
+    if (match === null) throw new Error(`not labels: ${text}`);
+    const [, name = '', value = ''] = match;
+    labels[name] = value.replace(/\\(.)/g, (_all, escaped: string) => (escaped === 'n' ? '\n' : escaped));
+  }
+  return labels;
+}
+
+async function render(fill: (metrics: WorkerMetrics) => void): Promise<Exposition> {
+  const metrics = new WorkerMetrics();
+  fill(metrics);
+  const merged = new MetricsMerger().merge([structuredClone(metrics.sample(1))]);
+  metrics.close();
+  return parse(await renderMetrics(merged));
+}
+
+const labels = { app: 'billing', version: 'v1', revision: 'r1', route: '/billing/v1/{id}' };
+
+describe('the text', () => {
+  it('is well-formed, with one HELP and one TYPE for every sample', async () => {
+    const { types, helps, samples } = await render((metrics) =>
+      metrics.routeRecord(labels).observe(200, 0.1),
+    );
+    const families = [...types.keys()];
+    expect([...helps].toSorted()).toEqual(families.toSorted());
+    const orphans = samples.filter(
+      ({ name }) => !types.has(name) && types.get(name.replace(/_(?:bucket|sum|count)$/, '')) !== 'histogram',
+    );
+    expect(orphans.filter(({ name }) => !/_(?:sum|count)$/.test(name))).toEqual([]);
+    expect(families.filter((name) => !/^(?:headgate|process|nodejs)_/.test(name))).toEqual([]);
+    expect(families).toContain('process_cpu_seconds_total');
+    expect(METRICS_CONTENT_TYPE).toMatch(/^text\/plain; version=0\.0\.4/);
+  });
+
+  it('can be rendered again and again', async () => {
+    const merger = new MetricsMerger();
+    expect(parse(await renderMetrics(merger.merge([]))).types.size).toBe(
+      parse(await renderMetrics(merger.merge([]))).types.size,
+    );
+  });
+});
+
+describe('requests', () => {
+  it('are a counter by app, version, revision, route and status', async () => {
+    const { types, samples } = await render((metrics) => {
+      const record = metrics.routeRecord(labels);
+      for (const status of [200, 200, 404]) record.observe(status, 0.1);
+    });
+    expect(types.get('headgate_requests_total')).toBe('counter');
+    expect(samples.filter(({ name }) => name === 'headgate_requests_total')).toEqual([
+      { name: 'headgate_requests_total', labels: { ...labels, status: '200' }, value: 2 },
+      { name: 'headgate_requests_total', labels: { ...labels, status: '404' }, value: 1 },
+    ]);
+  });
+
+  it('have a histogram with cumulative buckets, sum and count', async () => {
+    const { types, samples } = await render((metrics) => {
+      const record = metrics.routeRecord(labels);
+      for (const seconds of [0.004, 0.2, 0.2, 60]) record.observe(200, seconds);
+    });
+    const of = (name: string): Sample[] =>
+      samples.filter((sample) => sample.name === `headgate_request_duration_seconds_${name}`);
+    expect(types.get('headgate_request_duration_seconds')).toBe('histogram');
+    expect(of('bucket').map((sample) => [sample.labels['le'], sample.value])).toEqual([
+      ...['0.005', '0.01', '0.025', '0.05', '0.075', '0.1'].map((bound) => [bound, 1]),
+      ...['0.25', '0.5', '0.75', '1', '2.5', '5', '7.5', '10'].map((bound) => [bound, 3]),
+      ['+Inf', 4],
+    ]);
+    expect(of('count')[0]?.value).toBe(4);
+    expect(of('sum')[0]?.value).toBeCloseTo(60.404);
+  });
+
+  it('keep labels whole that need escaping', async () => {
+    const nasty = { app: 'a"b', version: 'back\\slash', revision: 'new\nline', route: '/{id}",x="' };
+    const { samples } = await render((metrics) => metrics.routeRecord(nasty).observe(200, 0.1));
+    const [sample] = samples.filter(({ name }) => name === 'headgate_requests_total');
+    expect(sample?.labels).toEqual({ ...nasty, status: '200' });
+  });
+});
+
+describe('other numbers', () => {
+  it('are there under their names', async () => {
+    const { samples, types } = await render((metrics) => {
+      metrics.unroutedRequest('bad_path', 400);
+      metrics.upstreamError('timeout');
+      metrics.limiter('policy', false);
+      metrics.auth('missing');
+      metrics.wouldDeny('rate_limit');
+      metrics.setConnections({ downstream: 7, upstreamIdle: 3 });
+      metrics.setConfigVersion(42);
+    });
+    const text = samples.map((sample) => `${sample.name} ${JSON.stringify(sample.labels)} ${sample.value}`);
+    expect(text).toEqual(
+      expect.arrayContaining([
+        'headgate_unrouted_requests_total {"code":"bad_path","status":"400"} 1',
+        'headgate_upstream_errors_total {"cause":"timeout"} 1',
+        'headgate_rate_limit_decisions_total {"kind":"policy","decision":"refused"} 1',
+        'headgate_auth_decisions_total {"outcome":"missing"} 1',
+        'headgate_shadow_denials_total {"part":"rate_limit"} 1',
+        'headgate_internal_errors_total {} 0',
+        'headgate_log_lines_dropped_total {} 0',
+        'headgate_workers {} 1',
+        'headgate_downstream_connections {"worker":"1"} 7',
+        'headgate_upstream_idle_connections {"worker":"1"} 3',
+        'headgate_config_version {"worker":"1"} 42',
+      ]),
+    );
+    expect(types.get('headgate_event_loop_delay_seconds')).toBe('gauge');
+    expect(samples.filter(({ name }) => name === 'headgate_event_loop_seconds_total')).toHaveLength(2);
+  });
+});
