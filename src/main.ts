@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import type { Settings } from './settings.ts';
 
 enableCompileCache();
 
@@ -12,7 +13,6 @@ const { runUntilSignal } = await import('./cli/serve.ts');
 const { createLogging, migrateDatabase, startGateway } = await import('./compose.ts');
 const { systemClock } = await import('./kernel/clock.ts');
 const { readSettings } = await import('./settings.ts');
-type Settings = import('./settings.ts').Settings;
 
 const version = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
