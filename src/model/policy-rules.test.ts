@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { validatePolicy, validateRateLimit, type RateLimitGlobals } from './policy-rules.ts';
-import type { Policy } from './policy.ts';
+import type { JwtSettings, Policy } from './policy.ts';
 
 const BOTH: RateLimitGlobals = { requests: 100, windowSeconds: 60 };
 const SECRET = 'a-secret-of-at-least-thirty-two-bytes!';
@@ -10,7 +10,7 @@ const privateJwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 const weakRsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' });
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
 const ed = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
-const jwt = (settings: object): Policy => ({ auth: { auth_type: 'jwt', jwt: settings } }) as Policy;
+const jwt = (settings: JwtSettings): Policy => ({ auth: { auth_type: 'jwt', jwt: settings } });
 
 function pointers(policy: Policy, globals?: RateLimitGlobals): string[] {
   return validatePolicy(policy, { globals }, '/default_policy').map((error) => error.pointer);

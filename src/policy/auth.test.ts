@@ -1,11 +1,18 @@
 /** API-key authentication, scopes and methods through the compiled policy, as the proxy runs it. */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../model/policy.ts';
-import { bearer, NOW_MS, run, testApp, testFacts, testGateway } from './test-fixtures.ts';
+import { bearer, NOW_MS, run, testApp, testFacts, testGateway, type TestGateway } from './test-fixtures.ts';
 
 const REQUIRED: Policy = { auth: { auth_type: 'api_key' } };
 const OPTIONAL: Policy = { auth: { auth_type: 'api_key', required: false } };
 const AT = (ms: number): string => new Date(ms).toISOString();
+
+/** A well-formed token that the directory does not have. */
+function unknownToken(gateway: TestGateway): string {
+  const { token, key } = gateway.keys.create();
+  gateway.keys.remove(key);
+  return token;
+}
 
 describe('API-key authentication', () => {
   it('identifies the caller, tells the upstream, and takes the key away', async () => {
@@ -66,7 +73,7 @@ describe('API-key authentication', () => {
     expect(gateway.outcomes).toEqual(['anonymous']);
   });
 
-  type Bad = [string, (gateway: ReturnType<typeof testGateway>) => string, string];
+  type Bad = [string, (gateway: TestGateway) => string, string];
   const bad: Bad[] = [
     [
       'mistyped',
@@ -77,18 +84,12 @@ describe('API-key authentication', () => {
     ['followed by anything', (g) => `${g.keys.create().token} x`, 'mistyped'],
     ['an admin token', () => `hga_${'A'.repeat(49)}`, 'mistyped'],
     ['empty', () => '', 'mistyped'],
-    ['unknown', (g) => gateway2Token(g), 'not known'],
+    ['unknown', unknownToken, 'not known'],
     ['of another app', (g) => g.keys.create({ app_id: 'app-other' }).token, 'another app'],
     ['disabled', (g) => g.keys.create({ is_active: false }).token, 'disabled'],
     ['expired this very moment', (g) => g.keys.create({ expires_at: AT(NOW_MS) }).token, 'expired'],
     ['with an expiry that cannot be read', (g) => g.keys.create({ expires_at: 'soon' }).token, 'expired'],
   ];
-  /** A well-formed token that the directory does not have. */
-  function gateway2Token(gateway: ReturnType<typeof testGateway>): string {
-    const { token, key } = gateway.keys.create();
-    gateway.keys.remove(key);
-    return token;
-  }
   it.each(bad)('a key that is %s: 401 invalid_token', async (_name, make, reason) => {
     const gateway = testGateway();
     const { denial, evaluation } = await run(gateway.compile(REQUIRED), testFacts(bearer(make(gateway))));
@@ -195,17 +196,14 @@ describe('required_scopes', () => {
     const gateway = testGateway();
     const { token } = gateway.keys.create({ scopes });
     const { denial } = await run(gateway.compile(policy), testFacts(bearer(token)));
-    if (lacking === undefined) {
-      expect(denial).toBeUndefined();
-      return;
-    }
-    expect(denial).toEqual({
+    const expected = {
       code: 'insufficient_scope',
       detail: `The credential lacks the scope "${lacking}"`,
       headerLines:
         'WWW-Authenticate: Bearer realm="billing", error="insufficient_scope", scope="read write"\r\n',
-    });
-    expect(gateway.outcomes).toEqual(['api_key', 'forbidden']);
+    };
+    expect(denial).toEqual(lacking === undefined ? undefined : expected);
+    expect(gateway.outcomes).toEqual(lacking === undefined ? ['api_key'] : ['api_key', 'forbidden']);
   });
 
   it('without auth imply API keys', async () => {
@@ -253,8 +251,9 @@ describe('allowed_methods', () => {
       testGateway().compile({ allowed_methods: methods }),
       testFacts({}, { method }),
     );
-    if (allow === undefined) expect(denial).toBeUndefined();
-    else expect(denial).toMatchObject({ code: 'method_not_allowed', headerLines: `Allow: ${allow}\r\n` });
+    expect([denial?.code, denial?.headerLines]).toEqual(
+      allow === undefined ? [undefined, undefined] : ['method_not_allowed', `Allow: ${allow}\r\n`],
+    );
   });
 
   it('have no stage when every method is allowed', () => {

@@ -126,10 +126,10 @@ describe('the global default', () => {
   });
 });
 
-describe('per', () => {
-  const per = (gateway: TestGateway, dimension: string, policy: Policy = {}): CompiledPolicy =>
-    gateway.compile({ ...policy, rate_limit: { ...TWO, per: dimension } });
+const per = (gateway: TestGateway, dimension: string, policy: Policy = {}): CompiledPolicy =>
+  gateway.compile({ ...policy, rate_limit: { ...TWO, per: dimension } });
 
+describe('per', () => {
   it('ip: counts each address by itself', async () => {
     const policy = per(testGateway(), 'ip');
     expect(await admitted(policy, testFacts())).toBe(2);
