@@ -145,16 +145,17 @@ function responses(operation: Operation, components: Map<string, JsonObject>): J
 }
 
 function successHeaders(operation: Operation): JsonObject {
-  const header = (description: string) => ({ description, schema: { type: 'string' } });
   const created = operation.success.status === 201;
   if (operation.success.status === 204 || !(operation.entityTag || created)) return {};
   return {
     headers: {
-      ETag: header('For If-Match.'),
-      ...(created && { Location: header('Path of the new resource.') }),
+      ETag: textHeader('For If-Match.'),
+      ...(created && { Location: textHeader('Path of the new resource.') }),
     },
   };
 }
+
+const textHeader = (description: string) => ({ description, schema: { type: 'string' } });
 
 function problem(codes: readonly ErrorCode[]): JsonObject {
   return {

@@ -116,7 +116,9 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
       connectionsCheckingInterval: 5_000,
     },
     clientErrorHandler: refuseConnection,
-    frameworkErrors: (error, request, reply) => sendFailure(request, reply, failureOf(error)),
+    frameworkErrors: (error, request, reply) => {
+      void sendFailure(request, reply, failureOf(error));
+    },
   });
   server.server.maxConnections = CONNECTIONS_MAX;
   server.addHook('onRequest', async (request, reply) => {
@@ -201,7 +203,7 @@ async function run(operation: Operation, request: FastifyRequest, actor: Actor):
   if (wrong !== undefined) return wrong;
   return operation.handle({
     params: request.params as Record<string, string>,
-    query: query as Exclude<typeof query, Failure>,
+    query,
     body,
     actor,
     ifMatch: request.headers['if-match'],

@@ -128,7 +128,7 @@ function checkNumber(schema: JsonSchema, value: number, pointer: string, errors:
 function checkString(schema: JsonSchema, value: string, pointer: string, errors: FieldError[]): void {
   const { minLength = 0, maxLength = Infinity, pattern, format } = schema;
   // JSON Schema counts characters, not UTF-16 units.
-  const length = value.length > maxLength || minLength > 1 ? [...value].length : value.length;
+  const length = value.length > maxLength || minLength > 1 ? Array.from(value).length : value.length;
   if (length < minLength) {
     const detail = minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`;
     errors.push({ pointer, detail });

@@ -36,12 +36,11 @@ function health(context: ManagementContext): Operation {
     },
     handle: async () => {
       const databaseWorks = await ping(context);
-      const { dbDriver, uptimeSecs } = context.status;
       const status = databaseWorks ? 200 : 503;
       return answer(status, databaseWorks ? 'ok' : 'The database does not answer', {
         db: databaseWorks ? 'ok' : 'error',
-        db_driver: dbDriver,
-        uptime_secs: Math.floor(uptimeSecs()),
+        db_driver: context.status.dbDriver,
+        uptime_secs: Math.floor(context.status.uptimeSecs()),
       });
     },
   };

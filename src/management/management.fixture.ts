@@ -1,0 +1,148 @@
+/**
+ * Starts the management API for tests: a real SQLite database in memory, real HTTP on a free loopback port, a clock
+ * that the test moves. What would go to the workers is kept in `published`.
+ */
+import pino from 'pino';
+import type { Clock } from '../kernel/clock.ts';
+import type { ConfigChange } from '../model/config.ts';
+import { openSqlite } from '../storage/sqlite.ts';
+import type { Repository } from '../storage/repository.ts';
+import { createManagementServer, type ManagementDependencies } from './server.ts';
+
+export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
+/** 2026-01-01T00:00:00Z. */
+export const START_MS = 1_767_225_600_000;
+
+export interface ManualClock extends Clock {
+  advance(ms: number): void;
+}
+
+export function manualClock(): ManualClock {
+  let now = START_MS;
+  return {
+    nowMs: () => now,
+    monotonicMs: () => now - START_MS,
+    advance(ms) {
+      now += ms;
+    },
+  };
+}
+
+/** Anything JSON; tests look into it freely. */
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are read by path and compared in the tests
+export type Json = any;
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Json;
+}
+
+export interface CallOptions {
+  /** null: without Authorization. */
+  readonly token?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A string or buffer is sent as it is. */
+  readonly body?: unknown;
+}
+
+export interface Fixture {
+  readonly url: string;
+  readonly port: number;
+  readonly repository: Repository;
+  readonly clock: ManualClock;
+  readonly published: ConfigChange[];
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>;
+  get(path: string, options?: CallOptions): Promise<Reply>;
+  post(path: string, body?: unknown, options?: CallOptions): Promise<Reply>;
+  patch(path: string, body: unknown, options?: CallOptions): Promise<Reply>;
+  delete(path: string, options?: CallOptions): Promise<Reply>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startManagement(overrides: Partial<ManagementDependencies> = {}): Promise<Fixture> {
+  const clock = manualClock();
+  const repository =
+    overrides.repository ?? (await openSqlite({ path: ':memory:', autoMigrate: true, clock }));
+  const published: ConfigChange[] = [];
+  const server = await createManagementServer({
+    repository,
+    publish: async (change) => void published.push(change),
+    validateChange: () => undefined,
+    clock,
+    adminToken: ADMIN_TOKEN,
+    swaggerEnabled: false,
+    policyGlobals: undefined,
+    status: {
+      dbDriver: 'sqlite',
+      uptimeSecs: () => 42.9,
+      ready: () => ({ ready: true, reason: undefined }),
+      breakerState: () => undefined,
+    },
+    metricsText: async () => '# HELP up Up.\n',
+    logger: pino({ level: 'silent' }),
+    version: '1.2.3',
+    ...overrides,
+  });
+  const { port } = await server.listen('127.0.0.1', 0);
+  const url = `http://127.0.0.1:${port}`;
+  const call: Fixture['call'] = async (method, path, options = {}) => {
+    const { token = ADMIN_TOKEN, body } = options;
+    const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+    const response = await fetch(url + (path.startsWith('/api/') ? path : `/api/v1${path}`), {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: json ? (JSON.parse(text) as Json) : undefined,
+    };
+  };
+  return {
+    url,
+    port,
+    repository,
+    clock,
+    published,
+    call,
+    get: (path, options) => call('GET', path, options),
+    post: (path, body, options) => call('POST', path, { ...options, body }),
+    patch: (path, body, options) => call('PATCH', path, { ...options, body }),
+    delete: (path, options) => call('DELETE', path, options),
+    async [Symbol.asyncDispose]() {
+      await server.close();
+      await repository.close();
+    },
+  };
+}
+
+export const BILLING = { name: 'Billing', slug: 'billing', gateway_path: '/billing' };
+export const VERSION = '/apps/billing/versions/v1';
+export const REVISION = `${VERSION}/revisions/r1`;
+
+/** App `billing` with version `v1` and revision `r1`. */
+export async function createBilling(api: Fixture): Promise<{ app: Json; version: Json; revision: Json }> {
+  const app = await api.post('/apps', BILLING);
+  const version = await api.post('/apps/billing/versions', { version: 'v1' });
+  const revision = await api.post(`${VERSION}/revisions`, { revision: 'r1', backend_host: 'backend.test' });
+  for (const made of [app, version, revision]) {
+    if (made.status !== 201) throw new Error(`The fixture could not be made: ${made.text}`);
+  }
+  return { app: app.body.data, version: version.body.data, revision: revision.body.data };
+}
+
+/** `[status, code, pointers]` of a problem, for tables. */
+export function verdict(reply: Reply): [number, string, string[]] {
+  const errors = (reply.body?.errors ?? []) as { pointer: string }[];
+  return [reply.status, String(reply.body?.code), errors.map((error) => error.pointer)];
+}
