@@ -89,6 +89,7 @@ port.on('message', (message: ToWorker) => {
       return void apply(message);
     case 'sample':
       metrics.setConnections({ downstream: listener.connectionCount, upstreamIdle: pool.idleCount });
+      metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
       return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
     case 'drain':
