@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { ERRORS } from '../src/model/errors.ts';
+import { SETTINGS } from '../src/settings-table.ts';
+import { errorsPage, settingsPage } from './docs-pages.ts';
+
+/** The cells of a table's rows, as a renderer would see them. */
+const cellsOf = (page: string): string[][] =>
+  page
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.slice(2, -2).split(/ (?<!\\)\| /));
+
+describe('the page of settings', () => {
+  it('has one row of four cells for every setting', () => {
+    const rows = cellsOf(settingsPage());
+    expect(rows.map(([name]) => name)).toEqual(Object.keys(SETTINGS).map((name) => `\`${name}\``));
+    expect(rows.filter((cells) => cells.length !== 4 || cells.includes(''))).toEqual([]);
+  });
+
+  it('does not depend on the machine that it is made on', () => {
+    expect(settingsPage()).toContain('number of cores');
+  });
+});
+
+describe('the page of errors', () => {
+  it('has one row for every code, with its status and title', () => {
+    const page = errorsPage();
+    for (const [code, { status, title }] of Object.entries(ERRORS)) {
+      expect(page).toContain(`| \`${code}\` | ${status} | ${title} |`);
+    }
+  });
+});
