@@ -47,6 +47,7 @@ describe('imports', () => {
     ['src/compose.ts', "import { a } from './main.ts';", 'compose may not import main'],
     ['src/proxy/a.ts', "import { a } from '../../test/support/b.ts';", 'nothing from outside of src/'],
     ['src/proxy/a.ts', "import { a } from '../policy/test-fixtures.ts';", 'only tests import'],
+    ['src/proxy/a.ts', "import { a } from './b.fixture.ts';", 'only tests import'],
     ['src/extras/a.ts', "import { a } from '../kernel/b.ts';", 'extras has no level'],
     ['src/proxy/a.ts', "import { a } from '../extras/b.ts';", 'extras has no level'],
     ['src/proxy/a.ts', "import { pino } from 'pino';", 'pino may be imported in src/observe/log.ts only'],
@@ -69,6 +70,7 @@ describe('imports', () => {
   it('are free in tests', () => {
     expect(messagesOf('src/kernel/a.test.ts', "import { a } from '../main.ts';")).toEqual([]);
     expect(messagesOf('src/policy/test-fixtures.ts', "import { a } from '../main.ts';")).toEqual([]);
+    expect(messagesOf('src/policy/a.fixture.ts', "import { a } from '../main.ts';")).toEqual([]);
     expect(messagesOf('test/support/a.ts', "import { a } from '../../src/main.ts';")).toEqual([]);
   });
 });

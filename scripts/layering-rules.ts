@@ -171,9 +171,9 @@ function relativeImportProblem(from: string, to: string): string | undefined {
     : `${source} may not import ${target}: it is not on a lower level`;
 }
 
-/** Tests, and what stands beside the source for tests only: `x.test.ts`, `test-fixtures.ts`. */
+/** Tests, and what stands beside the source for tests only: `x.test.ts`, `x.fixture.ts`, `test-fixtures.ts`. */
 function isTestFile(path: string): boolean {
-  return /\.test\.ts$|\/test-[^/]+\.ts$/.test(path);
+  return /\.(?:test|fixture|fixtures)\.ts$|\/test-[^/]+\.ts$/.test(path);
 }
 
 /** The folder below src/, or the file's name for files that stand there themselves. */
