@@ -391,7 +391,7 @@ describe('what eviction and repair rely on', () => {
     for (let taken = 0; taken < 7; taken++) counter.take(START_MS + taken);
     const whole = counter.state.slice();
     // As if the owner had died before it wrote the total.
-    counter.state[SLIDING_CELLS + 5] = 3;
+    counter.state[SLIDING_CELLS + 7] = 3;
     counter.algorithm.repair(counter.state, SLIDING_CELLS);
     expect(counter.state).toEqual(whole);
     expect(counter.take(START_MS + 10).remaining).toBe(2);

@@ -8,40 +8,35 @@ import { fixedWindow } from './fixed-window.ts';
 import {
   EVICTED,
   EVICTED_KINDS,
-  KIND_WORDS,
   LATEST_MS,
-  RULE_WORDS,
-  RULE_WORDS_2,
-  SET_WORDS,
+  LOCK,
   setCells,
   SLOTS,
-  SUBJECT_WORDS,
-  SUBJECT_WORDS_2,
+  TAGS,
   type TableMemory,
   WAYS,
 } from './memory.ts';
 import { slidingWindow } from './sliding-window.ts';
-import { noteRule, type SlotAlgorithm } from './slot.ts';
-import type { LimitAlgorithm, LimitRule } from './store.ts';
+import { IDENTITY, type SlotAlgorithm } from './slot.ts';
+import type { LimitAlgorithm } from './store.ts';
 import { tokenBucket } from './token-bucket.ts';
 
-/** What a slot is used for, by the number in its kind word; 0 is a free slot. */
-export const KIND_FREE = 0;
+/** What a slot is used for, by the number in its identity. */
 export const KIND_OF: Readonly<Record<LimitAlgorithm, number>> = Object.freeze({
-  fixed_window: 1,
-  sliding_window: 2,
-  token_bucket: 3,
+  fixed_window: 0,
+  sliding_window: 1,
+  token_bucket: 2,
 });
-export const ALGORITHM_OF_KIND: readonly (SlotAlgorithm | undefined)[] = Object.freeze([
-  undefined,
+export const ALGORITHM_OF_KIND: readonly SlotAlgorithm[] = Object.freeze([
   fixedWindow,
   slidingWindow,
   tokenBucket,
 ]);
 
 export interface Table {
-  readonly words: Int32Array;
   readonly cells: Float64Array;
+  /** The same memory as words, two to a cell. */
+  readonly words: Int32Array;
   readonly setMask: number;
   readonly setCells: number;
   readonly slotCells: number;
@@ -50,19 +45,20 @@ export interface Table {
   readonly scratch: Float64Array;
 }
 
-/** The identity of a counter: 64 bits of hash for the rule and 64 for the subject. */
+/** The identity of a counter: 64 bits of hash for the rule and 63 for the subject. */
 export interface CounterKey {
   readonly kind: number;
   readonly rule: number;
   readonly rule2: number;
+  /** The tag of the slot; never 0. */
+  tag: number;
   subject: number;
-  subject2: number;
 }
 
 export function openTable(memory: TableMemory): Table {
   return Object.freeze({
-    words: new Int32Array(memory.words),
-    cells: new Float64Array(memory.cells),
+    cells: new Float64Array(memory.buffer),
+    words: new Int32Array(memory.buffer),
     setMask: memory.sets - 1,
     setCells: setCells(memory.slotCells),
     slotCells: memory.slotCells,
@@ -73,7 +69,7 @@ export function openTable(memory: TableMemory): Table {
 
 /** The set in which a counter lives. */
 export function setOf(table: Table, key: CounterKey): number {
-  const mixed = Math.imul(key.rule ^ key.subject2, 0x9e3779b1);
+  const mixed = Math.imul(key.rule ^ key.subject, 0x9e3779b1);
   return (mixed ^ (mixed >>> 15)) & table.setMask;
 }
 
@@ -82,40 +78,54 @@ export function slotAt(table: Table, set: number, way: number): number {
   return set * table.setCells + SLOTS + way * table.slotCells;
 }
 
+/** Word of the lock. */
+export function lockOf(table: Table, set: number): number {
+  return 2 * (set * table.setCells + LOCK);
+}
+
+/** First of the words with the tags. */
+export function tagsOf(table: Table, set: number): number {
+  return 2 * (set * table.setCells + TAGS);
+}
+
+/** The algorithm of a slot that is not free. */
+export function algorithmOf(table: Table, slot: number): SlotAlgorithm {
+  return ALGORITHM_OF_KIND[table.words[2 * (slot + IDENTITY)]!]!;
+}
+
 /** The way in which the counter is, or -1. `likely` is looked at first. */
 export function findWay(table: Table, set: number, key: CounterKey, likely: number): number {
   const words = table.words;
-  const at = set * SET_WORDS;
-  if (isAt(words, at + likely, key)) return likely;
+  const tags = tagsOf(table, set);
+  if (words[tags + likely] === key.tag && holds(words, slotAt(table, set, likely), key)) return likely;
   for (let way = 0; way < WAYS; way++) {
-    if (words[at + SUBJECT_WORDS + way] === key.subject && isAt(words, at + way, key)) return way;
+    if (words[tags + way] === key.tag && holds(words, slotAt(table, set, way), key)) return way;
   }
   return -1;
 }
 
-function isAt(words: Int32Array, at: number, key: CounterKey): boolean {
+function holds(words: Int32Array, slot: number, key: CounterKey): boolean {
+  const at = 2 * (slot + IDENTITY);
   return (
-    words[at + SUBJECT_WORDS] === key.subject &&
-    words[at + SUBJECT_WORDS_2] === key.subject2 &&
-    words[at + RULE_WORDS] === key.rule &&
-    words[at + RULE_WORDS_2] === key.rule2 &&
-    words[at + KIND_WORDS] === key.kind
+    words[at] === key.kind &&
+    words[at + 1] === key.subject &&
+    words[at + 2] === key.rule &&
+    words[at + 3] === key.rule2
   );
 }
 
 /** Makes a free slot the counter's, with the state that is in `scratch`. */
-export function fillWay(table: Table, set: number, way: number, key: CounterKey, rule: LimitRule): void {
+export function fillWay(table: Table, set: number, way: number, key: CounterKey): void {
   const { words, cells, scratch } = table;
-  const at = set * SET_WORDS + way;
   const slot = slotAt(table, set, way);
   for (let cell = 0; cell < table.freshCells; cell++) cells[slot + cell] = scratch[cell]!;
-  noteRule(cells, slot, rule);
-  words[at + SUBJECT_WORDS] = key.subject;
-  words[at + SUBJECT_WORDS_2] = key.subject2;
-  words[at + RULE_WORDS] = key.rule;
-  words[at + RULE_WORDS_2] = key.rule2;
+  const at = 2 * (slot + IDENTITY);
+  words[at] = key.kind;
+  words[at + 1] = key.subject;
+  words[at + 2] = key.rule;
+  words[at + 3] = key.rule2;
   // Last, since this is what makes the slot count.
-  words[at + KIND_WORDS] = key.kind;
+  words[tagsOf(table, set) + way] = key.tag;
 }
 
 /** The clock was set back: carries all that the set remembers over to the new time. */
@@ -129,15 +139,17 @@ export function rebaseSet(table: Table, set: number, fromMs: number, toMs: numbe
     cells[evicted] = cells[evicted]! - (fromMs - toMs);
   }
   for (let way = 0; way < WAYS; way++) {
-    const algorithm = ALGORITHM_OF_KIND[words[set * SET_WORDS + KIND_WORDS + way]!];
-    algorithm?.rebase(cells, slotAt(table, set, way), fromMs, toMs);
+    if (words[tagsOf(table, set) + way] === 0) continue;
+    const slot = slotAt(table, set, way);
+    algorithmOf(table, slot).rebase(cells, slot, fromMs, toMs);
   }
 }
 
 /** Makes a set whole whose holder died inside. */
 export function repairSet(table: Table, set: number): void {
   for (let way = 0; way < WAYS; way++) {
-    const algorithm = ALGORITHM_OF_KIND[table.words[set * SET_WORDS + KIND_WORDS + way]!];
-    algorithm?.repair(table.cells, slotAt(table, set, way));
+    if (table.words[tagsOf(table, set) + way] === 0) continue;
+    const slot = slotAt(table, set, way);
+    algorithmOf(table, slot).repair(table.cells, slot);
   }
 }

@@ -11,8 +11,8 @@
  * It is remembered apart for windows of different length (factor four), so that the eviction of a daily counter
  * does not weigh upon the ones per second for a day. The caller holds the lock of the set.
  */
-import { ALGORITHM_OF_KIND, KIND_FREE, slotAt, type Table } from './counter-table.ts';
-import { EVICTED, EVICTED_KINDS, KIND_WORDS, NEXT_WAY, SET_WORDS, WAYS } from './memory.ts';
+import { algorithmOf, slotAt, type Table, tagsOf } from './counter-table.ts';
+import { EVICTED, EVICTED_KINDS, NEXT_WAY, WAYS } from './memory.ts';
 import { noteRule, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
 import type { LimitRule } from './store.ts';
 
@@ -45,23 +45,24 @@ export function beginCounter(
 /** Frees a way of the set and returns it. */
 export function freeWay(table: Table, set: number, nowMs: number): number {
   const { words, cells } = table;
-  const kinds = set * SET_WORDS + KIND_WORDS;
-  for (let way = 0; way < WAYS; way++) if (words[kinds + way] === KIND_FREE) return way;
+  const tags = tagsOf(table, set);
+  for (let way = 0; way < WAYS; way++) if (words[tags + way] === 0) return way;
   const next = set * table.setCells + NEXT_WAY;
   let victim = 0;
   let victimFraction = Infinity;
   // From where the last search ended, since it may stop early.
   for (let step = 0; step < WAYS; step++) {
     const way = ((cells[next]! | 0) + step) % WAYS;
-    const fraction = algorithmAt(table, set, way).usedFraction(cells, slotAt(table, set, way), nowMs);
+    const slot = slotAt(table, set, way);
+    const fraction = algorithmOf(table, slot).usedFraction(cells, slot, nowMs);
     if (fraction >= victimFraction) continue;
     victim = way;
     victimFraction = fraction;
-    if (fraction === 0 || isRemembered(table, set, way, fraction)) break;
+    if (fraction === 0 || isRemembered(table, set, slot, fraction)) break;
   }
   cells[next] = (victim + 1) % WAYS;
-  if (victimFraction > 0) remember(table, set, victim, victimFraction, nowMs);
-  words[kinds + victim] = KIND_FREE;
+  if (victimFraction > 0) remember(table, set, slotAt(table, set, victim), victimFraction, nowMs);
+  words[tags + victim] = 0;
   return victim;
 }
 
@@ -70,24 +71,18 @@ function evictedAt(table: Table, set: number, slot: number): number {
   return set * table.setCells + evictedCell(table.cells[slot + WINDOW_MS]!);
 }
 
-function algorithmAt(table: Table, set: number, way: number): SlotAlgorithm {
-  return ALGORITHM_OF_KIND[table.words[set * SET_WORDS + KIND_WORDS + way]!]!;
-}
-
 /** Whether evicting the slot would add nothing to what the set remembers. */
-function isRemembered(table: Table, set: number, way: number, fraction: number): boolean {
-  const slot = slotAt(table, set, way);
+function isRemembered(table: Table, set: number, slot: number, fraction: number): boolean {
   const at = evictedAt(table, set, slot);
   const { cells } = table;
-  return fraction <= cells[at + 1]! && algorithmAt(table, set, way).busyUntilMs(cells, slot) <= cells[at]!;
+  return fraction <= cells[at + 1]! && algorithmOf(table, slot).busyUntilMs(cells, slot) <= cells[at]!;
 }
 
-function remember(table: Table, set: number, way: number, fraction: number, nowMs: number): void {
+function remember(table: Table, set: number, slot: number, fraction: number, nowMs: number): void {
   const { cells } = table;
-  const slot = slotAt(table, set, way);
   const at = evictedAt(table, set, slot);
   const untilMs = cells[at]!;
   // The fraction first: with the old time it can only be too large for those already remembered.
   cells[at + 1] = untilMs > nowMs ? Math.max(cells[at + 1]!, fraction) : fraction;
-  cells[at] = Math.max(untilMs, algorithmAt(table, set, way).busyUntilMs(cells, slot));
+  cells[at] = Math.max(untilMs, algorithmOf(table, slot).busyUntilMs(cells, slot));
 }

@@ -14,25 +14,20 @@ import { SLIDING_CELLS, SLIDING_CELLS_FRESH } from './sliding-window.ts';
 /** Slots of a set. */
 export const WAYS = 16;
 
-/** Words of a set: the lock in a cache line of its own, then five words of each slot, each kind of word together. */
-export const LOCK_WORD = 0;
-export const KIND_WORDS = 16;
-export const SUBJECT_WORDS = KIND_WORDS + WAYS;
-export const SUBJECT_WORDS_2 = SUBJECT_WORDS + WAYS;
-export const RULE_WORDS = SUBJECT_WORDS_2 + WAYS;
-export const RULE_WORDS_2 = RULE_WORDS + WAYS;
-export const SET_WORDS = RULE_WORDS_2 + WAYS;
-
 /**
- * Cells of a set: the latest time, the way at which the next search for room begins, pairs of (free again at,
- * fraction used) for evicted slots, then the slots.
+ * Cells of a set. Those that every request touches are in two cache lines, its slot is in a third: the lock (the first
+ * word of its cell), the latest time, and the way at which the next search for room begins; a tag for each slot, which
+ * is a word of the hash of its subject, or 0 if the slot is free; for evicted slots pairs of the time when they will
+ * be free again and the fraction used; the slots.
  */
-export const LATEST_MS = 0;
-export const NEXT_WAY = 1;
-export const EVICTED = 2;
+export const LOCK = 0;
+export const LATEST_MS = 1;
+export const NEXT_WAY = 2;
+export const TAGS = 8;
+export const EVICTED = 16;
 /** Kinds of evicted slots told apart, by the length of the window; each covers a factor of four. */
 export const EVICTED_KINDS = 13;
-export const SLOTS = 32;
+export const SLOTS = 48;
 
 const COUNTER_CELLS = 8;
 
@@ -43,8 +38,7 @@ export interface TableMemory {
   readonly slotCells: number;
   /** Cells that may be in use in a slot just filled. */
   readonly freshCells: number;
-  readonly words: SharedArrayBuffer;
-  readonly cells: SharedArrayBuffer;
+  readonly buffer: SharedArrayBuffer;
 }
 
 /** Structured-clonable, for `workerData`. */
@@ -57,7 +51,7 @@ export interface LimitMemory {
 }
 
 export interface LimitMemoryOptions {
-  /** Fixed windows and token buckets that can be told apart at one time; 104 bytes each. */
+  /** Fixed windows and token buckets that can be told apart at one time; 88 bytes each. */
   readonly slots: number;
   /** The same for sliding windows; 2.1 KiB each. Default: one for every 16 `slots`. */
   readonly slidingSlots?: number;
@@ -67,7 +61,7 @@ export const LIMIT_SLOTS_DEFAULT = 131_072;
 
 /**
  * Makes the memory for all threads of the process; numbers of slots are rounded up to a power of two, at least 16.
- * The default is 13 MiB and 17 MiB of address space; pages that no counter ever touched take no memory.
+ * The default is 11 MiB and 16 MiB of address space; pages that no counter ever touched take no memory.
  */
 export function createLimitMemory(options: LimitMemoryOptions = { slots: LIMIT_SLOTS_DEFAULT }): LimitMemory {
   const { slots, slidingSlots = Math.ceil(slots / 16) } = options;
@@ -86,8 +80,7 @@ function createTable(slots: number, slotCells: number, freshCells: number): Tabl
     sets,
     slotCells,
     freshCells,
-    words: new SharedArrayBuffer(sets * SET_WORDS * Int32Array.BYTES_PER_ELEMENT),
-    cells: new SharedArrayBuffer(sets * setCells(slotCells) * Float64Array.BYTES_PER_ELEMENT),
+    buffer: new SharedArrayBuffer(sets * setCells(slotCells) * Float64Array.BYTES_PER_ELEMENT),
   };
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { exactLimit } from '../../test/support/limits-exact.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { LOCK_WORD, SET_WORDS } from './memory.ts';
+import { LOCK } from './memory.ts';
 import {
   CLOCK_STEP_MS,
   createLimitMemory,
@@ -157,8 +157,10 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     const store = newStore(memory);
     const rule = ruleOf(algorithm, 5);
     expect(admittedOf(store, rule, 'a', START_MS, 3)).toBe(3);
-    const words = new Int32Array(algorithm === 'sliding_window' ? memory.logs.words : memory.counters.words);
-    words[LOCK_WORD] = 2;
+    const words = new Int32Array(
+      algorithm === 'sliding_window' ? memory.logs.buffer : memory.counters.buffer,
+    );
+    words[2 * LOCK] = 2;
     expect(store.take(rule, 'a', START_MS)).toMatchObject({ admitted: false, retryAfterSecs: 1 });
     expect(releaseLocksOf(memory, 3)).toBe(0);
     expect(releaseLocksOf(memory, 2)).toBe(1);
@@ -170,7 +172,7 @@ describe('shared-memory store', () => {
   it('rounds the number of slots up to whole sets', () => {
     const memory = createLimitMemory({ slots: 17, slidingSlots: 1 });
     expect(memory.counters.sets).toBe(2);
-    expect(memory.counters.words.byteLength).toBe(2 * SET_WORDS * 4);
+    expect(memory.counters.buffer.byteLength).toBe(2 * 16 * 88);
     expect(memory.logs.sets).toBe(1);
   });
 

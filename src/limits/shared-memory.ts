@@ -16,6 +16,7 @@ import {
   fillWay,
   findWay,
   KIND_OF,
+  lockOf,
   openTable,
   rebaseSet,
   repairSet,
@@ -25,7 +26,7 @@ import {
 } from './counter-table.ts';
 import { beginCounter, evictedCell, freeWay } from './eviction.ts';
 import { hashText, type HashKey } from './hash.ts';
-import { LATEST_MS, LOCK_WORD, type LimitMemory, SET_WORDS } from './memory.ts';
+import { LATEST_MS, type LimitMemory } from './memory.ts';
 import { acquire, release, takeOver } from './set-lock.ts';
 import { BURST, REQUESTS, type SlotAlgorithm } from './slot.ts';
 import { type LimitDecision, type LimitRule, type LimitStore, refusal } from './store.ts';
@@ -88,15 +89,15 @@ export class SharedMemoryLimitStore implements LimitStore {
     const prepared = this.#last?.rule === rule ? this.#last : this.#prepare(rule);
     const { table, key } = prepared;
     if (subject === '') {
-      key.subject = this.#wholeRule[0]!;
-      key.subject2 = this.#wholeRule[1]!;
+      key.tag = this.#wholeRule[0]! | 1;
+      key.subject = this.#wholeRule[1]!;
     } else {
       hashText(subject, this.#hashKey, this.#hash);
-      key.subject = this.#hash[0]!;
-      key.subject2 = this.#hash[1]!;
+      key.tag = this.#hash[0]! | 1;
+      key.subject = this.#hash[1]!;
     }
     const set = setOf(table, key);
-    const lock = set * SET_WORDS + LOCK_WORD;
+    const lock = lockOf(table, set);
     if (!acquire(table.words, lock, this.#owner)) {
       // Whoever holds it must have died. Refusing is the safe answer until the supervisor has mended the set.
       return refusal(rule.requests, 1000, 1000);
@@ -145,7 +146,7 @@ export class SharedMemoryLimitStore implements LimitStore {
         rule,
         algorithm: ALGORITHM_OF_KIND[kind]!,
         table: rule.algorithm === 'sliding_window' ? this.#logs : this.#counters,
-        key: { kind, rule: this.#hash[0]!, rule2: this.#hash[1]!, subject: 0, subject2: 0 },
+        key: { kind, rule: this.#hash[0]!, rule2: this.#hash[1]!, tag: 1, subject: 0 },
         evicted: evictedCell(rule.windowMs),
         likelyWay: 0,
       };
@@ -190,7 +191,7 @@ function begin(
   const { rule, algorithm, key } = prepared;
   beginCounter(table, set, algorithm, rule, prepared.evicted, nowMs);
   const decision = algorithm.take(table.scratch, 0, rule, nowMs, askedMs);
-  if (consume && decision.admitted) fillWay(table, set, freeWay(table, set, nowMs), key, rule);
+  if (consume && decision.admitted) fillWay(table, set, freeWay(table, set, nowMs), key);
   return decision;
 }
 
@@ -202,7 +203,7 @@ export function releaseLocksOf(memory: LimitMemory, owner: number): number {
   let freed = 0;
   for (const table of [openTable(memory.counters), openTable(memory.logs)]) {
     for (let set = 0; set <= table.setMask; set++) {
-      const lock = set * SET_WORDS + LOCK_WORD;
+      const lock = lockOf(table, set);
       if (!takeOver(table.words, lock, owner, SUPERVISOR)) continue;
       repairSet(table, set);
       release(table.words, lock);

@@ -19,10 +19,10 @@ const HEAD = OWN + 1;
 const TOTAL = OWN + 2;
 /** Time of the first request in the newest entry. */
 const NEWEST_FIRST_MS = OWN + 3;
-const ENTRIES = 8;
+const ENTRIES = 10;
 
 /** Entries in a ring; as many requests per window are counted exactly. */
-export const RING = 124;
+export const RING = 123;
 /** Cells of a slot: 2 KiB. */
 export const SLIDING_CELLS = ENTRIES + 2 * RING;
 /** Cells that can differ from zero in a slot that was inherited and then counted one request. */

@@ -3,18 +3,20 @@
  * array, and an algorithm is a set of functions on such a run. The cells of a slot that is all zeros are an unused
  * counter. Whoever calls these functions holds the lock of the slot and passes a time that never decreases for it.
  *
- * The first three cells hold the rule as it was last applied, so that a slot can be judged without its rule at hand.
+ * Three cells hold the rule as it was last applied, so that a slot can be judged without its rule at hand.
  *
  * A worker can be terminated between any two writes. Every function therefore orders its writes so that what is left
  * behind counts too much rather than too little; a request whose decision was never returned need not be counted.
  */
 import type { LimitDecision, LimitRule } from './store.ts';
 
-export const WINDOW_MS = 0;
-export const REQUESTS = 1;
-export const BURST = 2;
+/** Two cells for the identity of the counter, which algorithms leave alone. */
+export const IDENTITY = 0;
+export const WINDOW_MS = 2;
+export const REQUESTS = 3;
+export const BURST = 4;
 /** First cell that belongs to the algorithm. */
-export const OWN = 3;
+export const OWN = 5;
 
 export interface SlotAlgorithm {
   /**

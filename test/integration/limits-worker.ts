@@ -48,7 +48,7 @@ function say(message: 'ready' | 'holding' | LimitsWorkerReport): void {
 }
 
 function hold(lock: number): never {
-  const words = new Int32Array(data.memory.counters.words);
+  const words = new Int32Array(data.memory.counters.buffer);
   acquire(words, lock, data.owner);
   say('holding');
   for (;;) Atomics.load(words, lock);

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { LOCK_WORD } from '../../src/limits/memory.ts';
+import { LOCK } from '../../src/limits/memory.ts';
 import { createLimitMemory, releaseLocksOf, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
 import type { LimitAlgorithm, LimitRule } from '../../src/limits/store.ts';
 import type { LimitsWorkerData, LimitsWorkerReport } from './limits-worker.ts';
@@ -142,7 +142,7 @@ describe('a thread that dies holding a lock', () => {
   it('stops nobody once the main thread has released it', async () => {
     const memory = createLimitMemory({ slots: 16 });
     const rule = ruleOf('fixed_window', 10, 60_000);
-    const worker = start({ memory, rule, owner: 7, job: { holdLock: LOCK_WORD } });
+    const worker = start({ memory, rule, owner: 7, job: { holdLock: 2 * LOCK } });
     await message(worker);
     const store = new SharedMemoryLimitStore(memory, 1);
     expect(store.take(rule, '', FIXED_MS).admitted).toBe(false);
