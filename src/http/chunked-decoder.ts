@@ -28,24 +28,25 @@ const BACKSLASH = 0x5c;
 
 const State = Object.freeze({
   size: 0,
-  extensionName: 1,
-  extensionValueStart: 2,
-  extensionValue: 3,
-  extensionQuoted: 4,
-  extensionQuotedPair: 5,
-  extensionQuotedEnd: 6,
-  sizeLineFeed: 7,
-  data: 8,
-  dataReturn: 9,
-  dataLineFeed: 10,
-  trailerLineStart: 11,
-  trailerLine: 12,
-  trailerLineFeed: 13,
-  lastLineFeed: 14,
-  ended: 15,
+  extensionNameStart: 1,
+  extensionName: 2,
+  extensionValueStart: 3,
+  extensionValue: 4,
+  extensionQuoted: 5,
+  extensionQuotedPair: 6,
+  extensionQuotedEnd: 7,
+  sizeLineFeed: 8,
+  data: 9,
+  dataReturn: 10,
+  dataLineFeed: 11,
+  trailerLineStart: 12,
+  trailerLine: 13,
+  trailerLineFeed: 14,
+  lastLineFeed: 15,
+  ended: 16,
 } as const);
 
-/** Outcome of `lineStep`: the state of a chunk-size line did not accept the byte. */
+/** Outcome of a step: the state does not accept the byte. */
 const REFUSED = -1;
 
 const badChunk = headError(400, 'bad_chunk', 'The chunked body is malformed.');
@@ -204,16 +205,18 @@ export class ChunkedDecoder {
 function extensionStep(state: number, byte: number): number {
   switch (state) {
     case State.size:
-      return State.extensionName;
+      return State.extensionNameStart;
+    case State.extensionNameStart:
+      return TOKEN[byte] ? State.extensionName : REFUSED;
     case State.extensionName:
       if (byte === EQUALS) return State.extensionValueStart;
-      if (byte === SEMICOLON) return State.extensionName;
+      if (byte === SEMICOLON) return State.extensionNameStart;
       return TOKEN[byte] ? State.extensionName : REFUSED;
     case State.extensionValueStart:
       if (byte === QUOTE) return State.extensionQuoted;
       return TOKEN[byte] ? State.extensionValue : REFUSED;
     case State.extensionValue:
-      if (byte === SEMICOLON) return State.extensionName;
+      if (byte === SEMICOLON) return State.extensionNameStart;
       return TOKEN[byte] ? State.extensionValue : REFUSED;
     case State.extensionQuoted:
       if (byte === QUOTE) return State.extensionQuotedEnd;
@@ -222,7 +225,7 @@ function extensionStep(state: number, byte: number): number {
     case State.extensionQuotedPair:
       return FIELD_TEXT[byte] === 1 ? State.extensionQuoted : REFUSED;
     default:
-      return byte === SEMICOLON ? State.extensionName : REFUSED;
+      return byte === SEMICOLON ? State.extensionNameStart : REFUSED;
   }
 }
 

@@ -1,0 +1,46 @@
+/** Fuzzers of the path canonicaliser and of path templates. */
+import { canonicalPath } from '../../src/http/canonical-path.ts';
+import { fillTemplate } from '../../src/http/path-template.ts';
+import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
+import { somePath } from './messages.ts';
+import { referencePath } from './reference/path.ts';
+
+export const pathFuzzer: Fuzzer = {
+  name: 'paths',
+  step: (random) => {
+    const raw = somePath(random);
+    const canonical = canonicalPath(raw);
+    checkEqual(
+      typeof canonical === 'string' ? canonical : undefined,
+      referencePath(raw),
+      `Twin differs on ${JSON.stringify(raw)}`,
+    );
+    if (typeof canonical !== 'string') return;
+    checkEqual(canonicalPath(canonical), canonical, `Not idempotent: ${JSON.stringify(raw)}`);
+    // What a backend would make of it that decodes everything and resolves dot segments must stay where it was.
+    const climbs = decodeLatin1(canonical)
+      .split(/[/\\]/)
+      .some((segment) => /^\.\.?(;.*)?$/.test(segment));
+    check(!climbs, `A dot segment is left in ${canonical}`);
+    check(!canonical.startsWith('//'), `A network path is left: ${canonical}`);
+  },
+};
+
+export const templateFuzzer: Fuzzer = {
+  name: 'templates',
+  step: (random) => {
+    const raw = canonicalPath(
+      `/${random.repeat(1 + random.below(3), () => somePath(random).replaceAll('/', ''))}`,
+    );
+    if (typeof raw !== 'string') return;
+    const value = raw.slice(1);
+    const filled = fillTemplate('/base/{id}/end', ['id'], [value]);
+    if (value === '') return check(filled === undefined, `An empty segment was made: ${filled}`);
+    check(filled !== undefined, `Refused a segment of a canonical path: ${value}`);
+    checkEqual(filled, `/base/${value}/end`, 'A value from a canonical path was changed');
+  },
+};
+
+function decodeLatin1(path: string): string {
+  return path.replace(/%[0-9A-F]{2}/g, (octet) => String.fromCharCode(Number.parseInt(octet.slice(1), 16)));
+}

@@ -1,0 +1,24 @@
+/**
+ * All fuzzers. To add one, write a `Fuzzer` in a file of its own and list it here; it then runs in the smoke test and
+ * by `node test/fuzz/run.ts NAME`.
+ */
+import { canary } from './canary.ts';
+import { chunkedFuzzer } from './chunked.ts';
+import { differentialFuzzer } from './differential.ts';
+import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
+import { pathFuzzer, templateFuzzer } from './paths.ts';
+import type { Fuzzer } from './fuzzer.ts';
+
+export const fuzzers: readonly Fuzzer[] = [
+  requestHeadFuzzer,
+  responseHeadFuzzer,
+  splitFuzzer,
+  findHeadEndFuzzer,
+  differentialFuzzer,
+  chunkedFuzzer,
+  pathFuzzer,
+  templateFuzzer,
+];
+
+/** Must fail; not in the list, so that a run of all fuzzers can pass. */
+export { canary };
