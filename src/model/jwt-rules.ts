@@ -22,12 +22,16 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'cookie',
   'date',
   'expect',
+  'deprecation',
   'forwarded',
   'host',
   'keep-alive',
+  'origin',
   'proxy-authenticate',
   'proxy-authorization',
   'proxy-connection',
+  'server',
+  'sunset',
   'te',
   'trailer',
   'transfer-encoding',
@@ -38,7 +42,14 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'traceparent',
   'tracestate',
 ]);
-const RESERVED_PREFIXES = ['x-headgate-', 'x-forwarded-', 'access-control-', 'sec-'] as const;
+const RESERVED_PREFIXES = [
+  'x-headgate-',
+  'x-forwarded-',
+  'access-control-',
+  'ratelimit',
+  'x-ratelimit',
+  'sec-',
+] as const;
 
 export function isSymmetric(algorithm: string): boolean {
   return algorithm.startsWith('HS');

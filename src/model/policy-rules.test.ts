@@ -156,9 +156,14 @@ describe('validatePolicy', () => {
           'e/f': 'Authorization',
           g: 'X-User',
           h: 'x_user',
+          i: 'Origin',
+          j: 'RateLimit-Policy',
+          k: 'Sec-Fetch-Site',
         },
       }),
-      ['a', 'b', 'c', 'd', 'e~1f', 'h'].map((name) => `/default_policy/auth/jwt/claims_to_headers/${name}`),
+      ['a', 'b', 'c', 'd', 'e~1f', 'h', 'i', 'j', 'k'].map(
+        (name) => `/default_policy/auth/jwt/claims_to_headers/${name}`,
+      ),
     ],
   ];
   it.each(invalid)('refuses %s', (_name, policy, expected) => {

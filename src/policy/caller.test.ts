@@ -90,4 +90,42 @@ describe('BoundedCache', () => {
     cache.clear();
     expect(cache.size).toBe(0);
   });
+
+  it('answers as a map that forgets its oldest would, whatever is done with it', () => {
+    const keys = fc.constantFrom(
+      '',
+      'a',
+      'b',
+      'xa',
+      'ya',
+      'x12',
+      'y12',
+      'longer-key',
+      'longer-kex',
+      'z'.repeat(31),
+    );
+    const command = fc.record({ name: fc.constantFrom('set', 'get', 'delete', 'clear'), key: keys });
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
+        const cache = new BoundedCache<number>(4, 30);
+        let twin: { key: string; value: number }[] = [];
+        commands.forEach(({ name, key }, value) => {
+          if (name === 'clear') {
+            cache.clear();
+            twin = [];
+          } else if (name === 'delete') {
+            cache.delete(key);
+            twin = twin.filter((entry) => entry.key !== key);
+          } else if (name === 'set') {
+            cache.set(key, value);
+            if (key.length <= 30) twin = [...twin.filter((entry) => entry.key !== key), { key, value }];
+            while (twin.length > 4 || twin.reduce((sum, entry) => sum + entry.key.length, 0) > 30)
+              twin.shift();
+          }
+          expect(cache.get(key)).toBe(twin.find((entry) => entry.key === key)?.value);
+          expect(cache.size).toBe(twin.length);
+        });
+      }),
+    );
+  });
 });
