@@ -1,0 +1,51 @@
+import { isIPv6 } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { normaliseAddress } from './address.ts';
+
+describe('normaliseAddress', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::FFFF:c000:0201', '192.0.2.1'],
+    ['0:0:0:0:0:ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:DB8:0:0:0:0:0:1', '2001:db8::1'],
+    ['2001:db8::0:1', '2001:db8::1'],
+    ['2001:0db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
+    ['2001:db8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
+    ['::', '::'],
+    ['::1', '::1'],
+    ['1::', '1::'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['64:ff9b::192.0.2.1', '64:ff9b::c000:201'],
+  ])('of %s is %s', (address, canonical) => expect(normaliseAddress(address)).toBe(canonical));
+
+  it.each([
+    '',
+    'a',
+    '1.2.3',
+    '01.2.3.4',
+    '1.2.3.4.5',
+    '256.1.1.1',
+    ':::',
+    '1:2',
+    '12345::',
+    '[::1]',
+    '1.2.3.4:80',
+    '%eth0',
+    ' 1.2.3.4',
+  ])('is undefined for %j', (address) => expect(normaliseAddress(address)).toBeUndefined());
+
+  it('gives one spelling to all spellings, and to itself', () => {
+    const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));
+    fc.assert(
+      fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
+        const long = groups.map((one) => one.toString(16).padStart(4, '0')).join(':');
+        const canonical = normaliseAddress(long.toUpperCase());
+        expect(normaliseAddress(groups.map((one) => one.toString(16)).join(':'))).toBe(canonical);
+        expect(normaliseAddress(canonical ?? '')).toBe(canonical);
+        expect(canonical?.includes('.') === true || isIPv6(canonical ?? '')).toBe(true);
+      }),
+    );
+  });
+});

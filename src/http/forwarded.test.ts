@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { clientAddress, forwardedForValue, viaValue } from './forwarded.ts';
+
+const isTrusted = (address: string) => address.startsWith('10.') || address === '2001:db8::1';
+
+describe('clientAddress', () => {
+  it.each([
+    ['192.0.2.1', '203.0.113.9', '192.0.2.1'],
+    ['10.0.0.1', undefined, '10.0.0.1'],
+    ['10.0.0.1', '203.0.113.9', '203.0.113.9'],
+    ['10.0.0.1', '198.51.100.7, 203.0.113.9', '203.0.113.9'],
+    ['10.0.0.1', '198.51.100.7, 203.0.113.9 , 10.0.0.2,10.0.0.3', '203.0.113.9'],
+    ['10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['::ffff:10.0.0.1', '203.0.113.9', '203.0.113.9'],
+    ['2001:DB8::1', '2001:DB8:0::2', '2001:db8::2'],
+    ['10.0.0.1', '203.0.113.9:4711', '203.0.113.9'],
+    ['10.0.0.1', '[2001:db8::2]:443', '2001:db8::2'],
+    ['10.0.0.1', '[2001:db8::2]', '2001:db8::2'],
+    ['10.0.0.1', '203.0.113.9, unknown', '10.0.0.1'],
+    ['10.0.0.1', '203.0.113.9, 10.0.0.2, _hidden, 10.0.0.3', '10.0.0.3'],
+    ['10.0.0.1', '', '10.0.0.1'],
+    ['10.0.0.1', ',', '10.0.0.1'],
+    ['10.0.0.1', '203.0.113.9,', '10.0.0.1'],
+    ['10.0.0.1', '[::1', '10.0.0.1'],
+    ['10.0.0.1', '203.0.113.9:x', '10.0.0.1'],
+  ])('of peer %s with %j is %s', (peer, forwardedFor, client) =>
+    expect(clientAddress(peer, forwardedFor, isTrusted)).toBe(client),
+  );
+
+  it('gives up on a list that is longer than any chain of proxies', () => {
+    const forged = `203.0.113.9, ${Array.from({ length: 100 }, () => '10.0.0.2').join(', ')}`;
+    expect(clientAddress('10.0.0.1', forged, isTrusted)).toBe('10.0.0.2');
+  });
+});
+
+describe('forwardedForValue', () => {
+  it('appends to what a trusted peer sent and replaces what others sent', () => {
+    expect(forwardedForValue('10.0.0.1', '203.0.113.9', true)).toBe('203.0.113.9, 10.0.0.1');
+    expect(forwardedForValue('::ffff:192.0.2.1', '203.0.113.9', false)).toBe('192.0.2.1');
+    expect(forwardedForValue('10.0.0.1', undefined, true)).toBe('10.0.0.1');
+    expect(forwardedForValue('10.0.0.1', '', true)).toBe('10.0.0.1');
+  });
+});
+
+describe('viaValue', () => {
+  it('appends this hop', () => {
+    expect(viaValue(1, undefined)).toBe('1.1 headgate');
+    expect(viaValue(0, '1.1 a')).toBe('1.1 a, 1.0 headgate');
+  });
+});

@@ -1,0 +1,74 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from './head-end.ts';
+
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+
+describe('findHeadEnd', () => {
+  it('agrees with indexOf, whatever the bounds', () => {
+    const text = fc.array(fc.constantFrom('\r', '\n', '\r\n', 'a', 'bcd')).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(text, fc.nat(20), fc.nat(20), (all, from, length) => {
+        const to = Math.min(all.length, from + length);
+        const expected = all.slice(from, to).indexOf('\r\n\r\n');
+        expect(findHeadEnd(latin1(all), from, to)).toBe(expected < 0 ? -1 : from + expected + 4);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('finds the same end when it resumes three bytes before what it has seen', () => {
+    const bytes = latin1('GET / HTTP/1.1\r\nHost: a\r\n\r\nbody');
+    for (let seen = 0; seen <= bytes.length; seen++) {
+      const first = findHeadEnd(bytes, 0, seen);
+      expect(first < 0 ? findHeadEnd(bytes, Math.max(0, seen - 3), bytes.length) : first).toBe(27);
+    }
+  });
+});
+
+describe('skipEmptyLine', () => {
+  it.each([
+    ['\r\nGET', 2],
+    ['GET', 0],
+    ['\r', 0],
+    ['', 0],
+    ['\n', 0],
+    ['\r\n\r\n', 2],
+  ])('of %j starts at %i', (text, start) => expect(skipEmptyLine(latin1(text), 0, text.length)).toBe(start));
+});
+
+describe('incompleteHeadError', () => {
+  const errorOf = (text: string, from = 0) => incompleteHeadError(latin1(text), 0, from, text.length)?.code;
+
+  it.each(['', 'G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost', '\r'])('lets %j go on', (text) =>
+    expect(errorOf(text)).toBeUndefined(),
+  );
+
+  it.each([
+    ['GET / HTTP/1.1\n', 'bare_line_feed'],
+    ['GET / HTTP/1.1\rH', 'bare_carriage_return'],
+    ['\x16\x03\x01', 'bad_request_line'],
+    ['\rG', 'bad_request_line'],
+    ['GET /\0', 'bad_header_value'],
+  ])('refuses %j', (text, code) => expect(errorOf(text)).toBe(code));
+
+  it('sees a line end that is cut between two reads', () => {
+    expect(errorOf('GET / HTTP/1.1\r\n', 15)).toBeUndefined();
+    expect(errorOf('GET / HTTP/1.1\rX', 15)).toBe('bare_carriage_return');
+  });
+});
+
+describe('oversizeHeadError', () => {
+  it.each([
+    ['GET /aaaaaaaa', 414],
+    ['GET / HTTP/1.1\r\nA: b', 431],
+    ['GETGETGET', 400],
+  ])('of %j is %i', (text, status) =>
+    expect(oversizeHeadError(latin1(text), 0, text.length, 5).status).toBe(status),
+  );
+
+  it('does not look beyond the bytes that are valid', () => {
+    expect(oversizeHeadError(latin1('GET /aaa\n'), 0, 8, 5).status).toBe(414);
+    expect(oversizeHeadError(latin1('GETGET /\n'), 0, 6, 5).status).toBe(400);
+  });
+});
