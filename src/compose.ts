@@ -56,6 +56,7 @@ export interface StartOptions {
 /** A worker may need this much longer than the drain itself to end. */
 const STOP_MARGIN_MS = 2_000;
 const TICK_MS = 1_000;
+const METRICS_KEEP_MS = 5_000;
 /** Workers count from 1; the main thread takes locks of the limit memory under a number of its own. */
 const MAIN_THREAD_OWNER = 0x7fff;
 
@@ -116,6 +117,7 @@ export async function startGateway(options: StartOptions, { log, output }: Loggi
     };
     undo.unshift(startHousekeeping(parts));
     const supervisor = createSupervisor(parts, tls);
+    undo.unshift(startMetricsKeeping(parts, supervisor));
     let stopping = false;
     const management = await createManagement(parts, supervisor, () => stopping);
     undo.unshift(() => management.close());
@@ -147,6 +149,14 @@ function startHousekeeping({ state, clock, log, keyUsage, deprecations }: Parts)
     probe.stop();
     await keyUsage.stop();
   };
+}
+
+/** What a worker has counted since it was last asked dies with it; so it is asked now and then. */
+function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => Promise<void> {
+  const timer = setInterval(() => {
+    void supervisor.samples().then((samples) => metrics.merge(samples));
+  }, METRICS_KEEP_MS);
+  return async () => clearInterval(timer);
 }
 
 function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {

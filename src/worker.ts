@@ -43,6 +43,8 @@ const pool = new UpstreamPool(deadlines, {
   idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
 });
 const breakers = new Map<string, Breaker>();
+// A worker that dies takes what it has not written yet along; this is the last moment to hand it over.
+process.prependOnceListener('exit', () => accessLog?.flush());
 let draining = false;
 let listening = false;
 

@@ -1,39 +1,48 @@
 /**
  * `headgate start`: runs the gateway until SIGTERM or SIGINT, then lets it drain and exits 0. A second signal
- * changes nothing: npm passes a signal on that the process group has had already. Only a third and later SIGINT,
- * a person's patience at its end, cuts the drain short.
+ * changes nothing: npm passes a signal on that the process group has had already. Only a person's third Ctrl-C,
+ * patience at its end, cuts the drain short. A signal that comes while the gateway is starting ends it as soon as
+ * it has started.
  */
 export interface Running {
   stop(): Promise<void>;
 }
 
-/** A person who presses Ctrl-C this often means it; two come from npm and the group alone. */
+/** A person who presses Ctrl-C this often means it. */
 const INTERRUPTS_TO_FORCE = 3;
 /** Signals that arrive this close together are one request to stop, sent twice. */
 const SAME_REQUEST_MS = 1_000;
+/** Exit code of a process that SIGINT has ended. */
+const FORCED_EXIT_CODE = 130;
 
-/** Resolves with the exit code when the gateway has stopped. */
+/** Resolves with the exit code when the gateway has stopped; rejects when it cannot start. */
 export async function runUntilSignal(
   start: () => Promise<Running>,
   onSignal: (signal: NodeJS.Signals) => void,
   monotonicMs: () => number,
 ): Promise<number> {
-  const gateway = await start();
-  return new Promise((resolve, reject) => {
-    let stopping = false;
-    let interrupts = 0;
-    let lastMs = -Infinity;
-    const stop = (signal: NodeJS.Signals): void => {
-      const nowMs = monotonicMs();
-      if (signal === 'SIGINT' && nowMs - lastMs > SAME_REQUEST_MS) interrupts += 1;
-      lastMs = nowMs;
-      if (interrupts >= INTERRUPTS_TO_FORCE) resolve(130);
-      if (stopping) return;
-      stopping = true;
-      onSignal(signal);
-      gateway.stop().then(() => resolve(0), reject);
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-  });
+  const requested = Promise.withResolvers<void>();
+  const forced = Promise.withResolvers<number>();
+  let stopping = false;
+  let interrupts = 0;
+  let lastMs = -Infinity;
+  const onStop = (signal: NodeJS.Signals): void => {
+    const nowMs = monotonicMs();
+    if (signal === 'SIGINT' && nowMs - lastMs > SAME_REQUEST_MS) interrupts += 1;
+    lastMs = nowMs;
+    if (interrupts >= INTERRUPTS_TO_FORCE) forced.resolve(FORCED_EXIT_CODE);
+    if (stopping) return;
+    stopping = true;
+    onSignal(signal);
+    requested.resolve();
+  };
+  process.on('SIGTERM', onStop);
+  process.on('SIGINT', onStop);
+  const run = async (): Promise<number> => {
+    const gateway = await start();
+    await requested.promise;
+    await gateway.stop();
+    return 0;
+  };
+  return Promise.race([run(), forced.promise]);
 }
