@@ -15,6 +15,7 @@ export const START_MS = 1_767_225_600_000;
 
 export interface ManualClock extends Clock {
   advance(ms: number): void;
+  reset(): void;
 }
 
 export function manualClock(): ManualClock {
@@ -24,6 +25,9 @@ export function manualClock(): ManualClock {
     monotonicMs: () => now - START_MS,
     advance(ms) {
       now += ms;
+    },
+    reset() {
+      now = START_MS;
     },
   };
 }
@@ -58,6 +62,8 @@ export interface Fixture {
   post(path: string, body?: unknown, options?: CallOptions): Promise<Reply>;
   patch(path: string, body: unknown, options?: CallOptions): Promise<Reply>;
   delete(path: string, options?: CallOptions): Promise<Reply>;
+  /** Back to an empty configuration at the first moment; only the audit log stays. */
+  reset(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -105,7 +111,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       status: response.status,
       headers: response.headers,
       text,
-      body: json ? (JSON.parse(text) as Json) : undefined,
+      body: json ? JSON.parse(text) : undefined,
     };
   };
   return {
@@ -119,9 +125,24 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     post: (path, body, options) => call('POST', path, { ...options, body }),
     patch: (path, body, options) => call('PATCH', path, { ...options, body }),
     delete: (path, options) => call('DELETE', path, options),
+    async reset() {
+      await repository.write(async (writer) => {
+        const all = { limit: 500, after: undefined };
+        const apps = await writer.listApps(all);
+        for (const { id } of apps.items) await writer.deleteApp(id);
+        for (const { id } of (await writer.listAdminTokens(all)).items) await writer.deleteAdminToken(id);
+        return {
+          value: undefined,
+          touched: { appIds: apps.items.map(({ id }) => id), versionIds: [], keyIds: [] },
+        };
+      });
+      published.length = 0;
+      clock.reset();
+    },
     async [Symbol.asyncDispose]() {
       await server.close();
-      await repository.close();
+      // One that the test brought along is the test's to close.
+      if (overrides.repository === undefined) await repository.close();
     },
   };
 }

@@ -21,9 +21,10 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header('Cache-Control', 'no-store').headers(answer.headers);
   if (answer.body === undefined) return reply.send();
   if (typeof answer.body === 'string') return reply.send(answer.body);
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+  return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));
 }
 
+/** As octets: to a text Fastify would add a charset, which application/problem+json does not have. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
   const instance = request.url.split('?', 1)[0] ?? '';
   const document = problemDocument(failure.failure, failure.detail, instance, request.id, failure.errors);
@@ -32,7 +33,7 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, failur
     .header('Cache-Control', 'no-store')
     .headers(failure.headers ?? {})
     .type('application/problem+json')
-    .send(JSON.stringify(document));
+    .send(Buffer.from(JSON.stringify(document)));
 }
 
 /** What a thrown value means to the client. */
@@ -46,12 +47,19 @@ export function failureOf(error: unknown): Failure {
       return fail('payload_too_large', 'The body is larger than 1 MiB');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return fail('unsupported_media_type', 'The Content-Type must be application/json');
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-    case 'FST_ERR_BAD_URL':
-      return fail('bad_request', (error as Error).message);
     default:
-      return fail('internal_error', 'An unexpected error was logged under this request id');
+      return (
+        clientMistake(error) ?? fail('internal_error', 'An unexpected error was logged under this request id')
+      );
   }
+}
+
+/** Fastify's own refusals, such as a path with a broken percent-encoding; their texts name no internals. */
+function clientMistake(error: unknown): Failure | undefined {
+  if (!(error instanceof Error) || !errorCode(error).startsWith('FST_ERR_')) return undefined;
+  const isRefusal =
+    'statusCode' in error && Number(error.statusCode) >= 400 && Number(error.statusCode) < 500;
+  return isRefusal ? fail('bad_request', error.message) : undefined;
 }
 
 /** Answers what Node could not read as HTTP, and closes the connection. */

@@ -5,7 +5,12 @@
  * Fastify's own validation and serialisation are not used: a PATCH must be checked after it has been merged, inside
  * of the transaction, and every error must name its field by a pointer.
  */
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+} from 'fastify';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { requestIds } from '../kernel/ids.ts';
@@ -103,8 +108,7 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
   const nextRequestId = requestIds();
   const server = Fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
-    requestIdLogLabel: 'request_id',
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: nextRequestId,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,

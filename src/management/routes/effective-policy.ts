@@ -5,7 +5,7 @@ import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { mergePolicy } from '../../snapshot/merge-policy.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { itemPath, locate } from '../crud.ts';
+import { itemPath, locate } from '../locate.ts';
 import { answer, isFailure, type Failure } from '../failure.ts';
 import type { Call, Operation } from '../operation.ts';
 import { NO_QUERY } from '../query.ts';

@@ -15,7 +15,7 @@ import {
 import { parseBasePath } from '../../snapshot/path-patterns.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
-import { itemPath, locate, recordEnvelope } from '../crud.ts';
+import { itemPath, locate, recordEnvelope } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
 import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../failure.ts';
 import type { Operation } from '../operation.ts';

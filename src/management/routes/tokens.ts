@@ -24,7 +24,7 @@ import {
   tokenHash,
 } from '../../model/token.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
-import { itemPath, locate } from '../crud.ts';
+import { itemPath, locate } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
 import { answer, invalid, isFailure, type Failure } from '../failure.ts';
 import type { Operation } from '../operation.ts';

@@ -31,7 +31,7 @@ export interface JsonSchema {
 }
 
 /** A TypeBox schema is a JSON Schema; this only changes the type under which it is looked at. */
-export const jsonSchema = (schema: TSchema): JsonSchema => schema as JsonSchema;
+export const jsonSchema = (schema: TSchema): JsonSchema => schema;
 
 /**
  * The schema of a merge patch (RFC 7396) for what `input` describes: nothing is required, and everything may be

@@ -1,0 +1,228 @@
+/** The writing operations of a resource. All checks of a write run inside of its transaction. */
+import { isDeepStrictEqual } from 'node:util';
+import { timestamp } from '../kernel/clock.ts';
+import { uuidv7 } from '../kernel/ids.ts';
+import { envelopeSchema } from '../model/schemas/envelope.ts';
+import { jsonSchema, patchSchema } from '../model/schemas/json-schema.ts';
+import type { ManagementContext } from './context.ts';
+import { checkIfMatch, entityTag } from './entity-tag.ts';
+import { answer, emptyAnswer, fail, invalid, isFailure, type Failure } from './failure.ts';
+import { itemPath, locate, recordEnvelope, rulesOf } from './locate.ts';
+import { patchResource } from './merge-patch.ts';
+import { API_PREFIX, type Call, type Operation } from './operation.ts';
+import { CASCADE_QUERY, NO_QUERY } from './query.ts';
+import type { Resource, StoredRecord } from './resource.ts';
+import { restoreSecrets } from './secrets.ts';
+import { validate } from './validate.ts';
+import { nextUpdatedAt, type Written } from './write.ts';
+
+export function createOperation<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  context: ManagementContext,
+): Operation {
+  const [name] = resource.names;
+  const operationName = resource.operationNames[0];
+  const schema = resource.createdSchema ?? resource.schema;
+  return {
+    method: 'POST',
+    path: API_PREFIX + resource.collection,
+    operationId: `create${operationName}`,
+    tag: resource.tag,
+    summary: `Create a ${name.toLowerCase()}`,
+    access: resource.access.write,
+    query: NO_QUERY,
+    body: {
+      schema: resource.inputSchema,
+      required: true,
+      mergePatch: false,
+      example: resource.example.input,
+    },
+    entityTag: false,
+    success: {
+      status: 201,
+      description: `The created ${name.toLowerCase()}`,
+      schema: jsonSchema(envelopeSchema(`${schema.title ?? operationName}Envelope`, schema)),
+    },
+    failures: ['conflict'],
+    handle: (call) =>
+      context.write(call.actor.id, async (writer): Promise<Written | Failure> => {
+        const scope = await resource.scope(writer, call.params);
+        if (isFailure(scope)) return scope;
+        const nowMs = context.clock.nowMs();
+        const now = timestamp(nowMs);
+        const base = { id: uuidv7(nowMs), created_at: now, updated_at: now };
+        const built = await resource.build(call.body as I, base, undefined, scope, rulesOf(context, writer));
+        if (isFailure(built)) return built;
+        const { record } = built;
+        await resource.insert(writer, record);
+        const served = resource.present(record);
+        const location = itemLocation(resource, call.params, record.id);
+        return {
+          answer: answer(
+            201,
+            `${name} created`,
+            { ...served, ...built.shownOnce },
+            {
+              Location: location,
+              ETag: entityTag(served),
+            },
+          ),
+          touched: resource.touched(scope, record),
+          audit: {
+            action: `${resource.type}.create`,
+            resourceType: resource.type,
+            resourceId: record.id,
+            change: withoutBase(served),
+          },
+        };
+      }),
+  };
+}
+
+export function updateOperation<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  update: NonNullable<Resource<S, I, R>['update']>,
+  context: ManagementContext,
+): Operation {
+  const [name] = resource.names;
+  const schema = patchSchema(resource.inputSchema, `${resource.operationNames[0]}Patch`);
+  return {
+    method: 'PATCH',
+    path: itemPath(resource),
+    operationId: `update${resource.operationNames[0]}`,
+    tag: resource.tag,
+    summary: `Change a ${name.toLowerCase()}`,
+    description:
+      'JSON Merge Patch (RFC 7396): null puts a field back to its default. A policy is merged by its top-level parts. The result must be valid as a whole.',
+    access: resource.access.write,
+    query: NO_QUERY,
+    body: { schema, required: true, mergePatch: true, example: resource.example.patch },
+    entityTag: true,
+    success: {
+      status: 200,
+      description: `The changed ${name.toLowerCase()}`,
+      schema: recordEnvelope(resource),
+    },
+    failures: ['conflict'],
+    handle: (call) =>
+      context.write(call.actor.id, async (writer) => {
+        const located = await locate(resource, writer, call.params);
+        if (isFailure(located)) return located;
+        const { scope, record: previous } = located;
+        const before = resource.present(previous);
+        const stale = checkIfMatch(call.ifMatch, entityTag(before));
+        if (stale !== undefined) return stale;
+
+        const writable = resource.writable(previous);
+        const patch = restoreSecrets(call.body, writable) as Record<string, unknown>;
+        const input = patchResource(writable, patch);
+        const errors = validate(resource.inputSchema, input);
+        if (errors.length > 0) return invalid(errors);
+        const base = { id: previous.id, created_at: previous.created_at, updated_at: previous.updated_at };
+        const rules = rulesOf(context, writer);
+        const built = await resource.build(input as I, base, previous, scope, rules);
+        if (isFailure(built)) return built;
+        if (isDeepStrictEqual(built.record, previous)) {
+          return { unchanged: answer(200, `${name} unchanged`, before, { ETag: entityTag(before) }) };
+        }
+        const record: R = {
+          ...built.record,
+          updated_at: nextUpdatedAt(previous.updated_at, context.clock.nowMs()),
+        };
+        const refused = await update(writer, record, previous, rules);
+        if (refused !== undefined) return refused;
+        const served = resource.present(record);
+        return {
+          answer: answer(200, `${name} updated`, served, { ETag: entityTag(served) }),
+          touched: resource.touched(scope, record),
+          audit: {
+            action: `${resource.type}.update`,
+            resourceType: resource.type,
+            resourceId: record.id,
+            change: changedFields(record, previous, served),
+          },
+        };
+      }),
+  };
+}
+
+export function deleteOperation<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  context: ManagementContext,
+): Operation {
+  const [name] = resource.names;
+  const { children } = resource;
+  return {
+    method: 'DELETE',
+    path: itemPath(resource),
+    operationId: `delete${resource.operationNames[0]}`,
+    tag: resource.tag,
+    summary: `Delete a ${name.toLowerCase()}`,
+    ...(children && {
+      description: 'Refused with 409 while there is anything below it, unless `cascade=true` is given.',
+    }),
+    access: resource.access.write,
+    query: children === undefined ? NO_QUERY : CASCADE_QUERY,
+    entityTag: true,
+    success: { status: 204, description: 'Deleted' },
+    failures: [
+      ...(children ? (['has_children'] as const) : []),
+      ...(resource.keep ? (['conflict'] as const) : []),
+    ],
+    handle: (call) =>
+      context.write(call.actor.id, async (writer): Promise<Written | Failure> => {
+        const located = await locate(resource, writer, call.params);
+        if (isFailure(located)) return located;
+        const { scope, record } = located;
+        const stale = checkIfMatch(call.ifMatch, entityTag(resource.present(record)));
+        if (stale !== undefined) return stale;
+        const cascade = call.query['cascade'] === true;
+        const below = cascade || children === undefined ? [] : await children(writer, record);
+        if (below.length > 0) {
+          const detail = `The ${name.toLowerCase()} still has ${below.join(' and ')}; delete them first or pass cascade=true`;
+          return fail('has_children', detail);
+        }
+        const kept = await resource.keep?.(rulesOf(context, writer), record);
+        if (kept !== undefined) return kept;
+        const touched =
+          (await resource.touchedByRemoval?.(writer, scope, record)) ?? resource.touched(scope, record);
+        await resource.remove(writer, record);
+        return {
+          answer: emptyAnswer(204),
+          touched,
+          audit: {
+            action: `${resource.type}.delete`,
+            resourceType: resource.type,
+            resourceId: record.id,
+            change: cascade ? { cascade } : null,
+          },
+        };
+      }),
+  };
+}
+
+function itemLocation(resource: { readonly collection: string }, params: Call['params'], id: string): string {
+  const collection = resource.collection.replaceAll(/\{(\w+)\}/g, (_match, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
+  return `${API_PREFIX}${collection}/${id}`;
+}
+
+function withoutBase(served: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...rest } = served;
+  return rest;
+}
+
+/** The fields that differ, as they are served; the comparison is of what is stored, so that secrets count. */
+function changedFields<R extends StoredRecord>(
+  record: R,
+  previous: R,
+  served: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const changed: Record<string, unknown> = {};
+  for (const name of Object.keys(withoutBase(served))) {
+    const now: unknown = record[name as keyof R];
+    if (!isDeepStrictEqual(now, previous[name as keyof R])) changed[name] = served[name];
+  }
+  return changed;
+}
