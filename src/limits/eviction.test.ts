@@ -75,6 +75,17 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     }
   });
 
+  it('evicts the least used, so that one exhausted caller costs newcomers little', () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16, slidingSlots: 16 }), 1);
+    const rule = ruleOf(algorithm, 50);
+    for (let call = 0; call < 60; call++) store.take(rule, 'exhausted', START_MS);
+    for (let flood = 0; flood < 150; flood++) {
+      // Sixteen newcomers at a time push the usage that is remembered up by one.
+      expect(store.take(rule, `flood ${flood}`, START_MS).remaining).toBeGreaterThanOrEqual(38 - flood / 15);
+    }
+    expect(store.take(rule, 'exhausted', START_MS).admitted).toBe(false);
+  });
+
   it('gives newcomers back their whole limit once the evicted are free again', () => {
     const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16, slidingSlots: 16 }), 1);
     const rule = ruleOf(algorithm, 10);

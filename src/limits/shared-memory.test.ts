@@ -130,11 +130,13 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
   });
 
   it('does not trust a caller that read the clock long ago', () => {
-    const clock: Clock = { nowMs: () => START_MS, monotonicMs: () => 0 };
+    // A new reading shows that the clock was not set back, or at most by what threads may differ.
+    const clock: Clock = { nowMs: () => START_MS - CLOCK_STEP_MS, monotonicMs: () => 0 };
     const store = newStore(createLimitMemory({ slots: 16 }), clock);
     const rule = ruleOf(algorithm, 5, 1000);
     expect(admittedOf(store, rule, 'a', START_MS, 9)).toBe(5);
     expect(admittedOf(store, rule, 'a', START_MS - 3_600_000, 9)).toBe(0);
+    expect(admittedOf(store, rule, 'a', START_MS, 9)).toBe(0);
     expect(admittedOf(store, rule, 'a', START_MS + 1000, 9)).toBe(5);
   });
 
