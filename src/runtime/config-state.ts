@@ -1,7 +1,7 @@
 /**
  * The main thread's copy of the configuration, as plain records: what a worker that is started later, or in
  * place of a dead one, is given, also while the database is away. Also owns the breakers' shared memory, one
- * per revision, which lives as long as the revision does.
+ * per revision, which lives as long as the revision is current and its backend the same.
  */
 import type { AppTree, ConfigChange, VersionTree } from '../model/config.ts';
 import type { App, Revision, StoredApiKey } from '../model/resources.ts';
@@ -27,7 +27,7 @@ export class ConfigState {
     return this.#configVersion;
   }
 
-  /** Returns the ids of the revisions that are gone with this change. */
+  /** Returns the ids of the revisions whose breakers are gone with this change: their backend is, or is another. */
   apply(change: ConfigChange): readonly string[] {
     this.#removed = [];
     if (change.reset) this.#clear();
@@ -107,9 +107,11 @@ export class ConfigState {
   #putVersion(tree: VersionTree): void {
     const entry = this.#apps.get(tree.version.app_id);
     if (entry === undefined) return;
-    const kept = new Set(tree.revisions.map((revision) => revision.revision.id));
+    const kept = new Map(tree.revisions.map(({ revision }) => [revision.id, revision]));
     for (const { revision } of entry.versions.get(tree.version.id)?.revisions ?? []) {
-      if (!kept.has(revision.id)) this.#removeRevision(revision.id);
+      const next = kept.get(revision.id);
+      // What a backend did wrong is not held against the one that takes its place.
+      if (next === undefined || !sameBackend(revision, next)) this.#removeRevision(revision.id);
     }
     entry.versions.set(tree.version.id, tree);
     this.#appOfVersion.set(tree.version.id, entry);
@@ -136,4 +138,13 @@ export class ConfigState {
     this.#revisions.delete(id);
     this.#breakers.delete(id);
   }
+}
+
+function sameBackend(a: Revision, b: Revision): boolean {
+  return (
+    a.backend_scheme === b.backend_scheme &&
+    a.backend_host === b.backend_host &&
+    a.backend_port === b.backend_port &&
+    JSON.stringify(a.backend_tls) === JSON.stringify(b.backend_tls)
+  );
 }
