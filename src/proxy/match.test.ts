@@ -15,7 +15,7 @@ import type { App, Endpoint, Revision, Version } from '../model/resources.ts';
 import { SnapshotHolder } from '../snapshot/holder.ts';
 import { backendPathError, parseEndpointPath } from '../snapshot/path-patterns.ts';
 import type { CompiledRevision, CompiledRoute, Snapshot } from '../snapshot/types.ts';
-import { alwaysAvailable, createMatchResult, matchRequest, parameterValues, upstreamPath } from './match.ts';
+import { alwaysAvailable, createMatchResult, matchRequest, pathParameters, upstreamPath } from './match.ts';
 import type { MatchResult } from './match.ts';
 
 type Pattern = Exclude<ReturnType<typeof parseEndpointPath>, { readonly error: string }>;
@@ -378,14 +378,15 @@ describe('matchRequest among several revisions', () => {
   });
 });
 
-describe('parameterValues', () => {
-  it.each<[string, string, string[]]>([
-    ['/a', '/app/v1/a', []],
-    ['/{x}/b/{y}', '/app/v1/1/b/%C3%A9', ['1', '%C3%A9']],
-    ['/{x}/*', '/app/v1/1/2/3', ['1']],
+describe('pathParameters', () => {
+  it.each<[string, string, Record<string, string>]>([
+    ['/a', '/app/v1/a', {}],
+    ['/{x}/b/{y}', '/app/v1/1/b/%C3%A9', { x: '1', y: '%C3%A9' }],
+    ['/{x}/*', '/app/v1/1/2/3', { x: '1' }],
+    ['/unmatched', '/app/v1/through', {}],
   ])('of %s in %s', (path, requestPath, values) => {
     const out = match(snapshotOf({ revisions: [revision({}, endpointRecord({ path }))] }), requestPath);
-    expect(parameterValues(out.route as CompiledRoute<null>, requestPath, out.restFrom)).toEqual(values);
+    expect(pathParameters(out.route as CompiledRoute<null>, requestPath, out.restFrom)).toEqual(values);
   });
 });
 

@@ -6,8 +6,7 @@
  * Owns no state: weighted choice is kept by the version (snapshot/weights.ts), breakers are asked through
  * `isAvailable`. Does not look at policy.
  */
-import { fillTemplate } from '../http/path-template.ts';
-import { assert } from '../kernel/assert.ts';
+import { canonicalPath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
@@ -161,9 +160,10 @@ function matchWeighted<P>(
  * not reach a backend that decodes slashes. Without encoded slashes the rules for backend paths exclude it.
  */
 function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path: string): void {
-  if (route.backendPath === undefined || route.parameterNames.length === 0) return;
-  if (fillBackendPath(route, route.backendPath, path, out.restFrom) !== undefined) return;
-  fail(out, 'bad_path', 'The path must not hold an encoded slash there');
+  if (route.backendParts === undefined) return;
+  const filled = fill(route.backendParts, path, out.restFrom);
+  if (canonicalPath(filled) !== filled)
+    fail(out, 'bad_path', 'The path must not hold an encoded slash there');
 }
 
 function fail<P>(out: MatchResult<P>, code: MatchErrorCode, detail: string): void {
@@ -201,26 +201,23 @@ function shown(path: string): string {
 }
 
 /**
- * The values of the route's `{name}` segments, in the order of `route.parameterNames`, still percent-encoded as
- * in the canonical path.
+ * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. For people who
+ * want to see them; forwarding does without.
  * @param restFrom of the match that gave the route
  */
-export function parameterValues<P>(
+export function pathParameters<P>(
   route: CompiledRoute<P>,
   path: string,
   restFrom: number,
-): readonly string[] {
-  if (route.parameterSegments.length === 0) return NO_VALUES;
-  const values: string[] = [];
-  for (const segment of route.parameterSegments) {
-    const start = segmentStart(path, restFrom, segment);
-    const end = path.indexOf('/', start);
-    values.push(path.slice(start, end < 0 ? path.length : end));
-  }
-  return values;
+): Readonly<Record<string, string>> {
+  const parameters: Record<string, string> = {};
+  if (route.endpointId === undefined) return parameters;
+  const pattern = route.template.slice(route.version.gatewayPath.length + 1).split('/');
+  pattern.forEach((segment, index) => {
+    if (segment.startsWith('{')) parameters[segment.slice(1, -1)] = segmentAt(path, restFrom, index);
+  });
+  return parameters;
 }
-
-const NO_VALUES: readonly string[] = Object.freeze([]);
 
 /**
  * The path that the upstream sees, without the query: always under the backend's base path, since what is put
@@ -231,31 +228,29 @@ const NO_VALUES: readonly string[] = Object.freeze([]);
  * - Else the path after the gateway path, `/` when there is none; with `strip_gateway_path: false` the full path.
  */
 export function upstreamPath<P>(route: CompiledRoute<P>, path: string, restFrom: number): string {
-  const { revision, backendPath } = route;
+  const { revision, backendPath, backendParts } = route;
   const base = revision.backend.basePath;
-  if (backendPath !== undefined) {
-    const filled = fillBackendPath(route, backendPath, path, restFrom);
-    assert(filled !== undefined, 'matchRequest has refused paths that do not fit backend_path');
-    return base + filled;
-  }
+  if (backendParts !== undefined) return base + fill(backendParts, path, restFrom);
+  if (backendPath !== undefined) return base + backendPath;
   if (!revision.stripGatewayPath) return base + path;
   if (restFrom === path.length) return `${base}/`;
   return restFrom === 0 ? base + path : base + path.slice(restFrom);
 }
 
-/** Undefined when a value would leave its segment. */
-function fillBackendPath<P>(
-  route: CompiledRoute<P>,
-  backendPath: string,
-  path: string,
-  restFrom: number,
-): string | undefined {
-  const wildcard = route.wildcardSegment >= 0 && backendPath.endsWith('/*');
-  const template = wildcard ? backendPath.slice(0, -1) : backendPath;
-  const filled =
-    route.parameterNames.length === 0
-      ? template
-      : fillTemplate(template, route.parameterNames, parameterValues(route, path, restFrom));
-  if (!wildcard || filled === undefined) return filled;
-  return filled + path.slice(segmentStart(path, restFrom, route.wildcardSegment));
+/** Values come from a canonical path: they are encoded as they must be, and encoding them again would be wrong. */
+function fill(parts: readonly (string | number)[], path: string, restFrom: number): string {
+  let filled = '';
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as string | number;
+    if (typeof part === 'string') filled += part;
+    else if (part >= 0) filled += segmentAt(path, restFrom, part);
+    else filled += path.slice(segmentStart(path, restFrom, -part - 1));
+  }
+  return filled;
+}
+
+function segmentAt(path: string, restFrom: number, index: number): string {
+  const start = segmentStart(path, restFrom, index);
+  const end = path.indexOf('/', start);
+  return path.slice(start, end < 0 ? path.length : end);
 }

@@ -227,17 +227,14 @@ describe('routes', () => {
       active: true,
       method: 'GET',
       template: '/app/v1/a/{x}/b/{y}',
-      parameterNames: ['x', 'y'],
-      parameterSegments: [1, 3],
-      wildcardSegment: -1,
       backendPath: '/{y}/{x}',
+      backendParts: ['/', 3, '/', 1, ''],
       metrics: undefined,
     });
     expect(findRoute(revision.endpoints, '/files/q/', 0, 'PUT')).toMatchObject({
       active: false,
-      parameterSegments: [1],
-      wildcardSegment: 2,
       backendPath: undefined,
+      backendParts: undefined,
     });
   });
 

@@ -133,7 +133,6 @@ export function compileRevision<P>(
 
 /** Frozen and shared: most revisions of pass-through apps have no endpoints. */
 const NO_ENDPOINTS = buildPathTrie<never>([]) as PathTrie<never>;
-const NONE: readonly never[] = Object.freeze([]);
 
 /** The policies of a revision: the one that most of its routes share, and those of endpoints with their own. */
 class RevisionPolicy<P> {
@@ -190,10 +189,8 @@ function createFallback<P>(
     active: true,
     method: '*',
     template: `${version.gatewayPath}/*`,
-    parameterNames: NONE,
-    parameterSegments: NONE,
-    wildcardSegment: -1,
     backendPath: undefined,
+    backendParts: undefined,
     effective: pair.effective,
     policy: pair.policy,
     metrics: undefined,
@@ -208,7 +205,7 @@ function compileEndpoint<P>(
 ): PathTrieEntry<CompiledRoute<P>> {
   const pattern = parseEndpointPath(record.path);
   if ('error' in pattern) throw badPath('path', record.path, pattern.error, record.id);
-  const { segments, names } = pattern;
+  const { segments } = pattern;
   if (record.backend_path !== null) {
     const error = backendPathError(record.backend_path, pattern);
     if (error !== undefined) throw badPath('backend_path', record.backend_path, error, record.id);
@@ -221,15 +218,29 @@ function compileEndpoint<P>(
     active: record.is_active,
     method: record.method,
     template: version.gatewayPath + record.path,
-    parameterNames: names.length === 0 ? NONE : names,
-    parameterSegments: names.length === 0 ? NONE : names.map((name) => segments.indexOf(`{${name}}`)),
-    wildcardSegment: segments.at(-1) === '*' ? segments.length - 1 : -1,
     backendPath: record.backend_path ?? undefined,
+    backendParts: backendParts(record.backend_path ?? '', segments),
     effective: pair.effective,
     policy: pair.policy,
     metrics: undefined,
   };
   return { segments, value: route };
+}
+
+/** See CompiledRoute.backendParts. */
+function backendParts(
+  backendPath: string,
+  segments: readonly string[],
+): readonly (string | number)[] | undefined {
+  const parts: (string | number)[] = [];
+  let position = 0;
+  for (const { 0: parameter, index } of backendPath.matchAll(/\{[^{}]*\}/g)) {
+    parts.push(backendPath.slice(position, index), segments.indexOf(parameter));
+    position = index + parameter.length;
+  }
+  if (backendPath.endsWith('/*')) parts.push(backendPath.slice(position, -1), -segments.length);
+  else if (parts.length > 0) parts.push(backendPath.slice(position));
+  return parts.length === 0 ? undefined : parts;
 }
 
 function buildTrie<P>(

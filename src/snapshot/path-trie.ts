@@ -8,100 +8,33 @@
  * down to the depth of the trie. A lookup never costs more than the number of nodes plus the length of the path,
  * whatever the path; there is no exponential backtracking.
  *
- * Immutable once built. Disabled endpoints are entries like others: the caller looks at what it gets.
+ * The whole trie is three flat objects: a lookup in one of ten thousand tries waits for memory more than for
+ * anything else, and as many tries of one object per node would take twice the room. Immutable once built.
+ * Disabled endpoints are entries like others: the caller looks at what it gets.
  */
 import { PATH_SEGMENTS_MAX } from './path-patterns.ts';
 
-interface Node<T> {
-  /** Literal children: parallel arrays while there are few, a map when there are many. */
-  literals: string[];
-  children: Node<T>[];
-  byLiteral: Map<string, Node<T>> | undefined;
-  parameter: Node<T> | undefined;
-  /** Entries of patterns that end here, by method. */
-  ending: T[];
-  /** Entries of patterns that end with `*` in place of this node's next segment. */
-  wildcard: T[];
-}
-
 export interface PathTrie<T extends { readonly method: string }> {
-  readonly root: Node<T>;
+  /**
+   * Nodes one after the other, the root first. Each is: index of its first entry, number of entries that end
+   * here, number of entries that end with `*` here, its `{name}` child (0: none), number of literal children,
+   * and for each of these, sorted by `compareLiteral`: start and length of its literal in `text`, its node.
+   */
+  readonly nodes: readonly number[];
+  readonly text: string;
+  readonly entries: readonly T[];
   /** Most segments of any pattern; 0 when there are none. */
   readonly depth: number;
 }
 
-export interface PathTrieEntry<T> {
-  /** As `parseEndpointPath` gives them, at most PATH_SEGMENTS_MAX. */
-  readonly segments: readonly string[];
-  readonly value: T;
-}
-
-/** Two entries for the same method and for patterns that match the same paths. */
-export interface PathConflict<T> {
-  readonly first: T;
-  readonly second: T;
-}
-
-/** From here on a map is faster than comparing one by one. */
-const LITERALS_SCANNED_MAX = 8;
-const NONE: never[] = Object.freeze([]) as unknown as never[];
-const EMPTY: PathTrie<never> = Object.freeze({ root: createNode<never>(), depth: 0 });
-
-function createNode<T>(): Node<T> {
-  return {
-    literals: NONE,
-    children: NONE,
-    byLiteral: undefined,
-    parameter: undefined,
-    ending: NONE,
-    wildcard: NONE,
-  };
-}
-
-/** Builds the trie, or tells which two entries are in each other's way. */
-export function buildPathTrie<T extends { readonly method: string }>(
-  entries: readonly PathTrieEntry<T>[],
-): PathTrie<T> | PathConflict<T> {
-  if (entries.length === 0) return EMPTY;
-  const root = createNode<T>();
-  let depth = 0;
-  for (const { segments, value } of entries) {
-    depth = Math.max(depth, segments.length);
-    let node = root;
-    let wildcard = false;
-    for (const segment of segments) {
-      if (segment === '*') wildcard = true;
-      else
-        node = segment.startsWith('{') ? (node.parameter ??= createNode<T>()) : literalChild(node, segment);
-    }
-    const list = wildcard ? node.wildcard : node.ending;
-    const first = list.find((other) => other.method === value.method);
-    if (first !== undefined) return { first, second: value };
-    // `NONE` is shared and frozen: a list of one is a new array.
-    const grown = [...list, value];
-    if (wildcard) node.wildcard = grown;
-    else node.ending = grown;
-  }
-  return { root, depth };
-}
-
-function literalChild<T>(node: Node<T>, literal: string): Node<T> {
-  const found = node.byLiteral?.get(literal) ?? node.children[node.literals.indexOf(literal)];
-  if (found !== undefined) return found;
-  const child = createNode<T>();
-  if (node.byLiteral !== undefined) {
-    node.byLiteral.set(literal, child);
-  } else if (node.literals.length < LITERALS_SCANNED_MAX) {
-    node.literals = [...node.literals, literal];
-    node.children = [...node.children, child];
-  } else {
-    node.byLiteral = new Map(node.literals.map((key, index) => [key, node.children[index] as Node<T>]));
-    node.byLiteral.set(literal, child);
-    node.literals = NONE;
-    node.children = NONE;
-  }
-  return child;
-}
+const FIRST_ENTRY = 0;
+const ENDING_COUNT = 1;
+const WILDCARD_COUNT = 2;
+const PARAMETER = 3;
+const LITERAL_COUNT = 4;
+const LITERALS = 5;
+/** Numbers per literal child. */
+const LITERAL_SIZE = 3;
 
 // Segments of the path that is being looked up: where each begins and ends. Filled and read within one lookup.
 const starts = new Int32Array(PATH_SEGMENTS_MAX + 1);
@@ -119,7 +52,7 @@ export function findRoute<T extends { readonly method: string }>(
   method: string,
 ): T | undefined {
   if (trie.depth === 0) return undefined;
-  return walk(trie.root, 0, splitSegments(path, from, trie.depth), path, method);
+  return walk(trie, 0, 0, splitSegments(path, from, trie.depth), path, method);
 }
 
 /** Index at which segment `index` (from 0) of the part after `from` begins; the path must have that many. */
@@ -146,48 +79,194 @@ function splitSegments(path: string, from: number, depth: number): number {
 }
 
 function walk<T extends { readonly method: string }>(
-  node: Node<T>,
+  trie: PathTrie<T>,
+  node: number,
   index: number,
   count: number,
   path: string,
   method: string,
 ): T | undefined {
-  if (index === count) return entryFor(node.ending, method);
+  const { nodes } = trie;
+  const first = nodes[node + FIRST_ENTRY] as number;
+  const wildcards = first + (nodes[node + ENDING_COUNT] as number);
+  if (index === count) return entryFor(trie.entries, first, wildcards, method);
   const start = starts[index] as number;
   const end = ends[index] as number;
-  const literal = findLiteral(node, path, start, end);
-  if (literal !== undefined) {
-    const found = walk(literal, index + 1, count, path, method);
+  const literal = findLiteral(trie, node, path, start, end);
+  if (literal !== 0) {
+    const found = walk(trie, literal, index + 1, count, path, method);
     if (found !== undefined) return found;
   }
-  if (node.parameter !== undefined && end > start) {
-    const found = walk(node.parameter, index + 1, count, path, method);
+  const parameter = nodes[node + PARAMETER] as number;
+  if (parameter !== 0 && end > start) {
+    const found = walk(trie, parameter, index + 1, count, path, method);
     if (found !== undefined) return found;
   }
-  return entryFor(node.wildcard, method);
+  const wildcardCount = nodes[node + WILDCARD_COUNT] as number;
+  return wildcardCount === 0
+    ? undefined
+    : entryFor(trie.entries, wildcards, wildcards + wildcardCount, method);
 }
 
-function findLiteral<T>(node: Node<T>, path: string, start: number, end: number): Node<T> | undefined {
-  if (node.byLiteral !== undefined) return node.byLiteral.get(path.slice(start, end));
-  const { literals } = node;
-  for (let index = 0; index < literals.length; index++) {
-    const literal = literals[index] as string;
-    if (literal.length === end - start && path.startsWith(literal, start)) return node.children[index];
+/** The literal child for `path` from `start` to `end`, by binary search; 0 when there is none. */
+function findLiteral<T extends { readonly method: string }>(
+  trie: PathTrie<T>,
+  node: number,
+  path: string,
+  start: number,
+  end: number,
+): number {
+  const { nodes, text } = trie;
+  let low = 0;
+  let high = nodes[node + LITERAL_COUNT] as number;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const at = node + LITERALS + middle * LITERAL_SIZE;
+    const order = compareLiteral(
+      text,
+      nodes[at] as number,
+      nodes[at + 1] as number,
+      path,
+      start,
+      end - start,
+    );
+    if (order === 0) return nodes[at + 2] as number;
+    if (order < 0) low = middle + 1;
+    else high = middle;
   }
-  return undefined;
+  return 0;
+}
+
+/** The order of literals: by length, then by code units. Below 0 when the first comes first. */
+function compareLiteral(
+  first: string,
+  firstStart: number,
+  firstLength: number,
+  second: string,
+  secondStart: number,
+  secondLength: number,
+): number {
+  if (firstLength !== secondLength) return firstLength - secondLength;
+  for (let index = 0; index < firstLength; index++) {
+    const difference = first.charCodeAt(firstStart + index) - second.charCodeAt(secondStart + index);
+    if (difference !== 0) return difference;
+  }
+  return 0;
 }
 
 function entryFor<T extends { readonly method: string }>(
   entries: readonly T[],
+  from: number,
+  to: number,
   method: string,
 ): T | undefined {
   let any: T | undefined;
   let get: T | undefined;
-  for (let index = 0; index < entries.length; index++) {
+  for (let index = from; index < to; index++) {
     const entry = entries[index] as T;
-    if (entry.method === method) return entry;
-    if (entry.method === '*') any = entry;
-    else if (entry.method === 'GET') get = entry;
+    const own = entry.method;
+    if (own === method) return entry;
+    if (own === '*') any = entry;
+    else if (own === 'GET') get = entry;
   }
   return method === 'HEAD' && get !== undefined ? get : any;
+}
+
+export interface PathTrieEntry<T> {
+  /** As `parseEndpointPath` gives them, at most PATH_SEGMENTS_MAX. */
+  readonly segments: readonly string[];
+  readonly value: T;
+}
+
+/** Two entries for the same method and for patterns that match the same paths. */
+export interface PathConflict<T> {
+  readonly first: T;
+  readonly second: T;
+}
+
+/** A node while the trie is being built. */
+interface Draft<T> {
+  readonly literals: Map<string, Draft<T>>;
+  parameter: Draft<T> | undefined;
+  readonly ending: T[];
+  readonly wildcard: T[];
+}
+
+const EMPTY: PathTrie<never> = Object.freeze({ nodes: [], text: '', entries: [], depth: 0 });
+
+/** Builds the trie, or tells which two entries are in each other's way. */
+export function buildPathTrie<T extends { readonly method: string }>(
+  drafted: readonly PathTrieEntry<T>[],
+): PathTrie<T> | PathConflict<T> {
+  if (drafted.length === 0) return EMPTY;
+  const root = createDraft<T>();
+  let depth = 0;
+  for (const { segments, value } of drafted) {
+    depth = Math.max(depth, segments.length);
+    const list = listAt(root, segments);
+    const first = list.find((other) => other.method === value.method);
+    if (first !== undefined) return { first, second: value };
+    list.push(value);
+  }
+  const nodes: number[] = [];
+  const entries: T[] = [];
+  const text = new TextPool();
+  layOut(root, nodes, entries, text);
+  return { nodes: nodes.slice(), text: text.take(), entries: entries.slice(), depth };
+}
+
+function createDraft<T>(): Draft<T> {
+  return { literals: new Map(), parameter: undefined, ending: [], wildcard: [] };
+}
+
+/** The list that entries of a pattern belong to; makes the nodes on the way. */
+function listAt<T>(root: Draft<T>, segments: readonly string[]): T[] {
+  let node = root;
+  for (const segment of segments) {
+    if (segment === '*') return node.wildcard;
+    if (segment.startsWith('{')) {
+      node = node.parameter ??= createDraft();
+    } else {
+      let child = node.literals.get(segment);
+      if (child === undefined) node.literals.set(segment, (child = createDraft()));
+      node = child;
+    }
+  }
+  return node.ending;
+}
+
+/** Writes a node and all below it; returns where it is. The depth of recursion is that of the patterns. */
+function layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPool): number {
+  const node = nodes.length;
+  const literals = [...draft.literals].sort(([a], [b]) => compareLiteral(a, 0, a.length, b, 0, b.length));
+  nodes.push(entries.length, draft.ending.length, draft.wildcard.length, 0, literals.length);
+  entries.push(...draft.ending, ...draft.wildcard);
+  for (const [literal] of literals) nodes.push(text.placeOf(literal), literal.length, 0);
+  literals.forEach(([, child], index) => {
+    nodes[node + LITERALS + index * LITERAL_SIZE + 2] = layOut(child, nodes, entries, text);
+  });
+  if (draft.parameter !== undefined) nodes[node + PARAMETER] = layOut(draft.parameter, nodes, entries, text);
+  return node;
+}
+
+/** Gathers the literals of a trie into one text, each of them once. */
+class TextPool {
+  readonly #parts: string[] = [];
+  readonly #places = new Map<string, number>();
+  #length = 0;
+
+  placeOf(literal: string): number {
+    let place = this.#places.get(literal);
+    if (place === undefined) {
+      place = this.#length;
+      this.#places.set(literal, place);
+      this.#parts.push(literal);
+      this.#length += literal.length;
+    }
+    return place;
+  }
+
+  take(): string {
+    return this.#parts.join('');
+  }
 }

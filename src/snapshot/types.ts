@@ -75,13 +75,12 @@ export interface CompiledRoute<P> {
   readonly method: string;
   /** For logs and metrics: gateway path + endpoint path with its `{name}`s, or gateway path + `/*`. */
   readonly template: string;
-  /** Names of the `{name}` segments, in order; `parameterValues` of proxy/match.ts gives the values. */
-  readonly parameterNames: readonly string[];
-  /** For each name, the index of its segment in the path after the gateway path, from 0. */
-  readonly parameterSegments: readonly number[];
-  /** Index of the segment at which a final `*` begins, -1 without one. */
-  readonly wildcardSegment: number;
   readonly backendPath: string | undefined;
+  /**
+   * `backendPath` where the request fills it, else undefined: texts, and numbers for what is taken from the path
+   * after the gateway path; n from 0 is the segment n, below 0 everything from segment -n-1 on.
+   */
+  readonly backendParts: readonly (string | number)[] | undefined;
   readonly effective: EffectivePolicy;
   readonly policy: P;
   /** Owned by observe/: the metrics record of this route, made on first use. */
