@@ -5,6 +5,7 @@
  *
  *   idle → head → exchange → idle …            keep-alive and pipelining
  *                 exchange → discarding → idle a small unread body is read away
+ *                 exchange → tunnel             after a 101
  *   any → lingering → closed                   the answer is out; what still comes is read and dropped
  *
  * While an exchange is under way at most one chunk beyond its body is held; then reading pauses.
@@ -20,8 +21,9 @@ import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
+import type { Tunnel } from './tunnel.ts';
 
-type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'lingering' | 'closed';
+type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
 
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT: HeadError = {
@@ -45,6 +47,7 @@ export class Connection implements Expiring, BodySink {
   #phase: Phase = 'idle';
   #exchange: Exchange | undefined;
   #pending: Buffer = EMPTY;
+  #tunnel: Tunnel | undefined;
   #driving = false;
   #paused = false;
   /** The client has sent FIN: no further request will come. */
@@ -128,6 +131,17 @@ export class Connection implements Expiring, BodySink {
     else this.resumeBody();
   }
 
+  /** The backend has switched protocols: from now on this connection carries bytes that it does not read. */
+  startTunnel(tunnel: Tunnel): void {
+    this.#phase = 'tunnel';
+    this.#tunnel = tunnel;
+    const pending = this.#pending;
+    this.#pending = EMPTY;
+    if (pending.length > 0) tunnel.onClientData(pending);
+    if (this.#halfClosed) tunnel.onClientEnd();
+    else this.resumeBody();
+  }
+
   pauseBody(): void {
     if (this.#paused) return;
     this.#paused = true;
@@ -178,7 +192,7 @@ export class Connection implements Expiring, BodySink {
   }
 
   onDeadline(): void {
-    if (this.#phase === 'exchange') this.#exchange?.onDeadline();
+    if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onDeadline();
     else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT);
     else if (this.#phase === 'idle') this.#linger();
     else this.abort();
@@ -209,6 +223,8 @@ export class Connection implements Expiring, BodySink {
         else this.#hold(chunk);
         // A discarded body may have ended within this chunk, with the next request behind it.
         return this.#drive();
+      case 'tunnel':
+        return this.#tunnel?.onClientData(chunk);
       case 'lingering':
         this.#lingerBytes += chunk.length;
         if (this.#lingerBytes > LINGER_BYTES_MAX) this.abort();
@@ -307,7 +323,7 @@ export class Connection implements Expiring, BodySink {
   }
 
   #onDrain(): void {
-    if (this.#phase === 'exchange') this.#exchange?.onClientWritable();
+    if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onClientWritable();
     else if (this.#phase === 'idle' || this.#phase === 'head') {
       this.resumeBody();
       this.#drive();
@@ -319,7 +335,8 @@ export class Connection implements Expiring, BodySink {
     if (this.#phase === 'exchange') {
       // Half a request can never be completed; a whole one is still owed its answer.
       if (this.body.hasSink && !this.body.complete) this.abort();
-    } else if (this.#phase === 'lingering') this.#socket.destroySoon();
+    } else if (this.#phase === 'tunnel') this.#tunnel?.onClientEnd();
+    else if (this.#phase === 'lingering') this.#socket.destroySoon();
     else this.#linger();
   }
 

@@ -44,6 +44,14 @@ export function interimResponseHead(head: ResponseHead): string {
   return `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}\r\n`;
 }
 
+/** The 101 that begins a tunnel; `upgrade` is the protocol that the backend has chosen. */
+export function switchingResponseHead(exchange: Exchange, head: ResponseHead, upgrade: string): string {
+  return (
+    `HTTP/1.1 101 Switching Protocols\r\n${head.ordinaryLines()}${managedLines(exchange, head, 'none')}` +
+    `${responseFields(exchange)}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
+  );
+}
+
 function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFraming): string {
   const { route, version, evaluation } = exchange;
   let lines = '';

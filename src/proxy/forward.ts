@@ -6,6 +6,7 @@
  *
  *   connecting → sending → waiting → responding → done
  *                (only a body that is still to come is `sending`)
+ *                            waiting → tunnel → done      after a 101
  */
 import { chunkHeader } from '../http/chunked-decoder.ts';
 import type { HeadError } from '../http/head-error.ts';
@@ -18,6 +19,7 @@ import {
   clientFraming,
   downstreamResponseHead,
   interimResponseHead,
+  switchingResponseHead,
   type ClientFraming,
 } from './downstream-head.ts';
 import { codeOf, type Exchange } from './exchange.ts';
@@ -31,9 +33,10 @@ import type {
   UpstreamConnection,
   UpstreamFailure,
 } from './upstream-connection.ts';
+import { Tunnel, tunnelledProtocol } from './tunnel.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
-type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'done';
+type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
 
 /** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
@@ -53,6 +56,9 @@ export class Forwarding implements UpstreamClient, BodySink {
   readonly #route: Route;
   readonly #breaker: Breaker | undefined;
   readonly #path: string;
+  /** The protocol that the client asks to switch to; undefined for every plain request. */
+  readonly #upgrade: string | undefined;
+  #tunnel: Tunnel | undefined;
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
   #attempt = 0;
@@ -71,6 +77,8 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#route = route;
     this.#breaker = breaker;
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
+    const { head, body } = exchange.connection;
+    this.#upgrade = body.complete ? tunnelledProtocol(head.upgrade) : undefined;
   }
 
   start(): void {
@@ -105,11 +113,14 @@ export class Forwarding implements UpstreamClient, BodySink {
         // A client that does not read is no fault of the backend.
         if (connection.writableNeedDrain) return this.#exchange.abort();
         return this.#giveUp('idle_timeout', 'the backend stopped in the middle of its response');
+      case 'tunnel':
+        return this.#exchange.abort();
       case 'done':
     }
   }
 
   onClientWritable(): void {
+    if (this.#tunnel !== undefined) return this.#tunnel.onClientWritable();
     this.#extendIdle();
     this.#upstream?.resumeReading();
   }
@@ -149,6 +160,7 @@ export class Forwarding implements UpstreamClient, BodySink {
   }
 
   onUpstreamWritable(): void {
+    if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamWritable();
     const { connection } = this.#exchange;
     if (this.#phase === 'done' || connection.body.complete) return;
     this.#extendIdle();
@@ -162,6 +174,20 @@ export class Forwarding implements UpstreamClient, BodySink {
     if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(head));
   }
 
+  onSwitch(head: ResponseHead): void {
+    const exchange = this.#exchange;
+    const upstream = this.#upstream;
+    if (upstream === undefined || head.upgrade === undefined) return;
+    exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
+    exchange.status = head.status;
+    exchange.responseStarted = true;
+    this.#phase = 'tunnel';
+    this.#breaker?.onSuccess();
+    exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
+    this.#tunnel = new Tunnel(exchange, upstream);
+    this.#tunnel.start();
+  }
+
   onResponseHead(head: ResponseHead): void {
     const exchange = this.#exchange;
     exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
@@ -173,11 +199,14 @@ export class Forwarding implements UpstreamClient, BodySink {
       this.#countFailure(`status ${head.status}`);
     else this.#breaker?.onSuccess();
     this.#framing = clientFraming(exchange, head);
-    this.#persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
+    // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
+    const isPlain = this.#framing !== 'until_close' && this.#upgrade === undefined;
+    this.#persist = isPlain && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
   }
 
   onResponseData(buffer: Buffer, from: number, to: number): void {
+    if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamData(buffer, from, to);
     const exchange = this.#exchange;
     const length = to - from;
     exchange.bytesOut += length;
@@ -197,12 +226,13 @@ export class Forwarding implements UpstreamClient, BodySink {
   }
 
   onResponseEnd(trailers: string): void {
+    if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamEnd();
     if (this.#framing === 'chunked') this.#text += `0\r\n${trailers}\r\n`;
     this.#responseComplete = true;
   }
 
   onReadEnd(): void {
-    if (this.#phase === 'done') return;
+    if (this.#phase === 'done' || this.#phase === 'tunnel') return;
     if (this.#text !== '') this.#flush();
     if (this.#responseComplete) this.#complete();
     else if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
@@ -213,6 +243,8 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#upstream = undefined;
     if (this.#phase === 'done') return;
     const exchange = this.#exchange;
+    // What breaks after the switch says nothing about how the backend answers requests.
+    if (this.#phase === 'tunnel') return exchange.abort();
     const again = mayRetry({
       cause: failure.cause,
       attempt: this.#attempt,
@@ -230,10 +262,13 @@ export class Forwarding implements UpstreamClient, BodySink {
     const { backend } = this.#route.revision;
     const repeatable = this.#wholeBody !== undefined && isIdempotent(method);
     this.#attempt += 1;
-    const pooled = fresh ? undefined : context.pool.take(backend, repeatable ? Infinity : FRESH_IDLE_MS);
+    const pooled =
+      fresh || this.#upgrade !== undefined
+        ? undefined
+        : context.pool.take(backend, repeatable ? Infinity : FRESH_IDLE_MS);
     const upstream = pooled ?? context.pool.open(backend);
     this.#upstream = upstream;
-    upstream.acquire(this, method);
+    upstream.acquire(this, method, this.#upgrade !== undefined);
     if (pooled !== undefined) return this.#send();
     this.#phase = 'connecting';
     this.#setDeadline(context.options.connectTimeoutMs);
@@ -246,7 +281,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const body = this.#wholeBody;
     // Who has sent the body already does not wait for leave to send it.
     const expectContinue = body === undefined && exchange.connection.head.expectContinue;
-    const head = upstreamRequestHead(exchange, this.#route, this.#path, expectContinue);
+    const head = upstreamRequestHead(exchange, this.#route, this.#path, expectContinue, this.#upgrade);
     this.#sentAtMs = exchange.context.clock.monotonicMs();
     if (body === undefined) {
       upstream.writeText(head);

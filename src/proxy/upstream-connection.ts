@@ -36,6 +36,8 @@ export interface UpstreamClient {
   /** 1xx. */
   onInterim(head: ResponseHead): void;
   onResponseHead(head: ResponseHead): void;
+  /** 101 to a request that asked for it; everything after it comes as `onResponseData` until `onResponseEnd`. */
+  onSwitch(head: ResponseHead): void;
   /** The range is valid only during the call. */
   onResponseData(buffer: Buffer, from: number, to: number): void;
   /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
@@ -51,7 +53,7 @@ const sharedReadBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
 const EMPTY = Buffer.alloc(0);
 
-type ReadState = 'unused' | 'head' | 'body' | 'ended' | 'closed';
+type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';
 
 export class UpstreamConnection implements Expiring {
   readonly poolKey: string;
@@ -70,6 +72,7 @@ export class UpstreamConnection implements Expiring {
   #state: ReadState = 'unused';
   #connected = false;
   #requestMethod = '';
+  #maySwitch = false;
   #partial: Buffer = EMPTY;
   #interimCount = 0;
   #bodyRemaining = 0;
@@ -107,10 +110,14 @@ export class UpstreamConnection implements Expiring {
     return this.#reusable && this.#state === 'ended' && !this.#socket.destroyed;
   }
 
-  /** Takes the connection for one exchange; responses are read in the light of the request's method. */
-  acquire(client: UpstreamClient, requestMethod: string): void {
+  /**
+   * Takes the connection for one exchange; responses are read in the light of the request's method.
+   * @param maySwitch the request asks for another protocol, so that a 101 is an answer
+   */
+  acquire(client: UpstreamClient, requestMethod: string, maySwitch: boolean): void {
     this.#client = client;
     this.#requestMethod = requestMethod;
+    this.#maySwitch = maySwitch;
     this.#state = 'head';
     this.#interimCount = 0;
     this.#partial = EMPTY;
@@ -141,6 +148,11 @@ export class UpstreamConnection implements Expiring {
 
   writeBytes(bytes: Buffer): boolean {
     return this.#socket.write(bytes);
+  }
+
+  /** Tells the backend that nothing more will come (FIN). */
+  endWriting(): void {
+    this.#socket.end();
   }
 
   cork(): void {
@@ -186,6 +198,10 @@ export class UpstreamConnection implements Expiring {
     let from = 0;
     while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
     if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
+    if (from < to && this.#state === 'tunnel') {
+      this.#client?.onResponseData(buffer, from, to);
+      from = to;
+    }
     // Bytes after the response belong to no request: the connection cannot be trusted any more.
     if (from < to && this.#state === 'ended') this.#reusable = false;
     client?.onReadEnd();
@@ -219,6 +235,11 @@ export class UpstreamConnection implements Expiring {
   }
 
   #readInterim(head: ResponseHead, end: number, to: number): number {
+    if (head.status === 101 && this.#maySwitch && head.upgrade !== undefined) {
+      this.#state = 'tunnel';
+      this.#client?.onSwitch(head);
+      return end;
+    }
     this.#interimCount += 1;
     if (head.status === 101) this.#fail('bad_response', 'the backend switched protocols without being asked');
     else if (this.#interimCount > INTERIM_RESPONSES_MAX) {
@@ -260,7 +281,8 @@ export class UpstreamConnection implements Expiring {
   }
 
   #onEnd(): void {
-    if (this.#state === 'body' && this.#head.framing === BodyFraming.untilClose) {
+    const endsByClosing = this.#state === 'body' && this.#head.framing === BodyFraming.untilClose;
+    if (endsByClosing || this.#state === 'tunnel') {
       const client = this.#client;
       this.#end('');
       client?.onReadEnd();

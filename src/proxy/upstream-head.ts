@@ -15,6 +15,7 @@ import type { Exchange } from './exchange.ts';
 
 /**
  * @param path the upstream's, without the query
+ * @param upgrade the protocol that the backend is asked to switch to
  * @param expectContinue whether the client's expectation is passed on, since its body is still to come
  */
 export function upstreamRequestHead(
@@ -22,6 +23,7 @@ export function upstreamRequestHead(
   route: Route,
   path: string,
   expectContinue: boolean,
+  upgrade: string | undefined,
 ): string {
   const { head } = exchange.connection;
   const { revision } = route;
@@ -29,10 +31,11 @@ export function upstreamRequestHead(
   return (
     `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n` +
     ordinaryLines(head, route.policy.managedHeaders) +
-    managedLines(exchange, head) +
+    managedLines(exchange, head, upgrade === undefined) +
     forwardingLines(exchange, head) +
     exchange.evaluation.caller.upstreamHeaderLines +
     framingLines(head) +
+    (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
     (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n')
   );
 }
@@ -49,7 +52,7 @@ function ordinaryLines(head: RequestHead, managed: ReadonlySet<string> | undefin
 }
 
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
-function managedLines(exchange: Exchange, head: RequestHead): string {
+function managedLines(exchange: Exchange, head: RequestHead, mayHaveTrailers: boolean): string {
   const trusted = exchange.connection.isTrustedPeer;
   const keepAuthorization = !exchange.evaluation.dropAuthorization;
   let lines = '';
@@ -67,7 +70,7 @@ function managedLines(exchange: Exchange, head: RequestHead): string {
         if (head.framing === BodyFraming.chunked) lines += head.line(index);
         break;
       case HeaderKind.hopByHop:
-        if (isTrailersRequest(head, index)) lines += 'TE: trailers\r\nConnection: TE\r\n';
+        if (mayHaveTrailers && isTrailersRequest(head, index)) lines += 'TE: trailers\r\nConnection: TE\r\n';
         break;
       case HeaderKind.origin:
       case HeaderKind.accessControlRequestMethod:

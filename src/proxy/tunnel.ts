@@ -1,0 +1,75 @@
+/**
+ * The connection after a 101 (RFC 9110 section 7.8, RFC 6455): bytes both ways, unread, with back-pressure, until
+ * one side ends or both are silent for the idle time. Begins only when the backend has switched; until then what
+ * the client sends stays in its buffer. Owns the deadline of the connection while it lasts.
+ */
+import type { Connection } from './connection.ts';
+import type { Exchange } from './exchange.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+
+/** RFC 9110 section 7.8 `protocol`: one of them, since the gateway cannot know which one a backend would choose. */
+const PROTOCOL = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$/;
+/** Would carry further requests past the policy of the gateway. */
+const REQUEST_PROTOCOLS = /^(?:h2c?|http|tls)(?:\/|$)/i;
+
+/** The protocol that a request may ask its backend to switch to; undefined when it is to be treated as a plain one. */
+export function tunnelledProtocol(upgrade: string | undefined): string | undefined {
+  if (upgrade === undefined || !PROTOCOL.test(upgrade) || REQUEST_PROTOCOLS.test(upgrade)) return undefined;
+  return upgrade;
+}
+
+export class Tunnel {
+  readonly #exchange: Exchange;
+  readonly #connection: Connection;
+  readonly #upstream: UpstreamConnection;
+
+  constructor(exchange: Exchange, upstream: UpstreamConnection) {
+    this.#exchange = exchange;
+    this.#connection = exchange.connection;
+    this.#upstream = upstream;
+  }
+
+  /** From now on the client's bytes come here; also those that it has sent too early. */
+  start(): void {
+    this.#extend();
+    this.#connection.startTunnel(this);
+  }
+
+  onClientData(bytes: Buffer): void {
+    this.#extend();
+    this.#connection.body.bytes += bytes.length;
+    if (!this.#upstream.writeBytes(bytes)) this.#connection.pauseBody();
+  }
+
+  /** The client has nothing more to say; what the backend still sends is delivered. */
+  onClientEnd(): void {
+    this.#upstream.endWriting();
+  }
+
+  onUpstreamWritable(): void {
+    this.#extend();
+    this.#connection.resumeBody();
+  }
+
+  /** The range is valid only during the call. */
+  onUpstreamData(buffer: Buffer, from: number, to: number): void {
+    this.#extend();
+    this.#exchange.bytesOut += to - from;
+    if (!this.#connection.writeBytes(Buffer.from(buffer.subarray(from, to)))) this.#upstream.pauseReading();
+  }
+
+  /** The backend has ended the connection, which ends the exchange once the client has everything. */
+  onUpstreamEnd(): void {
+    this.#exchange.end(false);
+  }
+
+  onClientWritable(): void {
+    this.#extend();
+    this.#upstream.resumeReading();
+  }
+
+  #extend(): void {
+    const { deadlines, options } = this.#exchange.context;
+    this.#connection.deadlineMs = deadlines.nowMs + options.idleTimeoutMs;
+  }
+}
