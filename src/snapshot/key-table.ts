@@ -1,8 +1,8 @@
 /**
  * The API keys of a worker, by hash and by id. A million of them must fit several times over into a process, so
- * each is one packed string (JSON of its fields without their names) and two entries in a flat hash table,
- * about a third of what the records would take; a record is unpacked when it is asked for, which the cache in
- * front of the api-key stage makes rare.
+ * each is one packed string (JSON of its fields without their names) and two entries in a flat hash table, some
+ * 300 bytes in all; a record is unpacked when it is asked for, which the cache in front of the api-key stage
+ * makes rare.
  *
  * `generation` grows with every change, so that whoever remembers keys knows when to forget. Does not know the
  * time: whether a key has expired, or the overlap of a rotation is over, is the caller's to decide.
