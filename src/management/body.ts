@@ -2,6 +2,7 @@
  * Reads request bodies: the media type, strict JSON, the schema of the operation. An empty body counts as none, even
  * with a Content-Type, since many clients always send one.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import { fail, invalid, type Failure } from './failure.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type OperationBody } from './operation.ts';
 import { isMaskedAt } from './secrets.ts';
@@ -10,12 +11,19 @@ import { validate } from './validate.ts';
 
 export const BODY_BYTES_MAX = 1_048_576;
 
-/** The value of a body, or why it cannot be read; undefined for an empty one. */
+/** The value of a body, or why it cannot be read; undefined for an empty one. Content codings are not undone. */
 export function readBody(
   bytes: Buffer,
-  contentType: string,
+  headers: IncomingHttpHeaders,
   method: string,
 ): { readonly value: unknown } | Failure {
+  const coding = headers['content-encoding'] ?? 'identity';
+  if (coding.trim().toLowerCase() !== 'identity') {
+    const detail = `The Content-Encoding "${coding}" is not supported, the body must be sent as it is`;
+    // RFC 9110 section 12.5.3: says what would have been accepted.
+    return { ...fail('unsupported_media_type', detail), headers: { 'Accept-Encoding': 'identity' } };
+  }
+  const contentType = headers['content-type'] ?? '';
   const [type = '', ...parameters] = contentType
     .toLowerCase()
     .split(';')

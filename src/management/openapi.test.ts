@@ -223,7 +223,11 @@ describe('Swagger UI', () => {
       ([, asset]) => new URL(asset ?? '', page.url),
     );
     expect(assets.length).toBeGreaterThan(3);
-    for (const asset of assets) expect((await fetch(asset)).status, asset.href).toBe(200);
+    for (const asset of assets) {
+      const reply = await fetch(asset);
+      expect(reply.status, asset.href).toBe(200);
+      expect((await reply.arrayBuffer()).byteLength).toBeGreaterThan(0);
+    }
     const served = await fetch(`${api.url}/swagger-ui/json`);
     expect(await served.json()).toEqual(document);
   });

@@ -1,6 +1,7 @@
 /** What holds for every operation: access, errors, media types, sizes, methods, headers. */
 import { connect } from 'node:net';
 import { once } from 'node:events';
+import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ADMIN_TOKEN,
@@ -302,5 +303,57 @@ describe('service', () => {
     expect(verdict(await other.get('/apps'))).toEqual([503, 'storage_unavailable', []]);
     expect(verdict(await other.post('/apps', BILLING))).toEqual([503, 'storage_unavailable', []]);
     expect(other.published).toHaveLength(3);
+  });
+});
+
+describe('closing', () => {
+  it('cuts off a client that does not finish its request', async () => {
+    const other = await startManagement({ closeGraceMs: 20 });
+    const socket = connect(other.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.on('error', () => undefined);
+    const authorization = `Authorization: Bearer ${ADMIN_TOKEN}`;
+    socket.write(`POST /api/v1/apps HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Length: 9\r\n`);
+    socket.write('Content-Type: application/json\r\nExpect: 100-continue\r\n\r\n');
+    // The interim answer says that the request is being read.
+    const [interim] = (await once(socket, 'data')) as [Buffer];
+    expect(String(interim)).toMatch(/^HTTP\/1\.1 100 /);
+    const cut = once(socket, 'close');
+    await other[Symbol.asyncDispose]();
+    await cut;
+  });
+});
+
+describe('the log', () => {
+  it('has a line per request with its id and actor, and no secrets', async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+    await using other = await startManagement({ logger });
+    const secret = 's'.repeat(40);
+    const auth = { auth_type: 'jwt', jwt: { secret, algorithms: ['HS256'] } };
+    const reply = await other.post('/apps', { ...BILLING, default_policy: { auth } });
+    expect(reply.status).toBe(201);
+    const key = await other.post('/apps/billing/tokens', { name: 'k' });
+    await other.get('/apps', { token: 'a-wrong-token' });
+    await other.post('/apps', '{"secret-of-a-broken-body":');
+    const text = lines.join('');
+    for (const hidden of [
+      ADMIN_TOKEN,
+      secret,
+      String(key.body.data.token),
+      'a-wrong-token',
+      'secret-of-a-broken-body',
+    ]) {
+      expect(text).not.toContain(hidden);
+    }
+    const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(entries.find((entry) => entry['request_id'] === reply.headers.get('x-request-id'))).toMatchObject({
+      msg: 'management request',
+      method: 'POST',
+      route: '/api/v1/apps',
+      status: 201,
+      actor: 'environment',
+    });
+    expect(entries.filter((entry) => entry['msg'] === 'management request')).toHaveLength(4);
   });
 });

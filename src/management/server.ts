@@ -37,6 +37,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const KEEPALIVE_TIMEOUT_MS = 72_000;
 const HEAD_BYTES_MAX = 16_384;
 const CONNECTIONS_MAX = 1_024;
+/** How long `close` waits for running requests before it cuts them off. */
+const CLOSE_GRACE_MS = 5_000;
 
 export interface ManagementDependencies extends WriteDependencies {
   /** GATEWAY_ADMIN_TOKEN. */
@@ -50,12 +52,14 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly logger: FastifyBaseLogger;
   /** Of Headgate, for the OpenAPI document. */
   readonly version: string;
+  /** For tests; milliseconds. */
+  readonly closeGraceMs?: number;
 }
 
 export interface ManagementServer {
   /** Rejects when the address cannot be bound. @param port 0 for any free one */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
-  /** Stops listening, lets running requests finish, closes idle connections. */
+  /** Stops listening and closes idle connections; running requests get a moment to finish. */
   close(): Promise<void>;
 }
 
@@ -97,7 +101,15 @@ export async function createManagementServer(
       const address = server.server.address();
       return { port: typeof address === 'object' && address !== null ? address.port : port };
     },
-    close: () => server.close(),
+    async close() {
+      const cutOff = () => server.server.closeAllConnections();
+      const deadline = setTimeout(cutOff, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
+      try {
+        await server.close();
+      } finally {
+        clearTimeout(deadline);
+      }
+    },
   };
 }
 
@@ -147,7 +159,7 @@ function addBodyReader(server: FastifyInstance): void {
     [JSON_TYPE, MERGE_PATCH_TYPE],
     { parseAs: 'buffer' },
     (request, body: Buffer, done) => {
-      const read = readBody(body, request.headers['content-type'] ?? '', request.method);
+      const read = readBody(body, request.headers, request.method);
       if (isFailure(read)) done(new RequestFailure(read));
       else done(null, read.value);
     },
@@ -202,7 +214,7 @@ function serve(
 async function run(operation: Operation, request: FastifyRequest, actor: Actor): Promise<Answer | Failure> {
   const query = parseQuery(request.query as Record<string, unknown>, operation.query);
   if (isFailure(query)) return query;
-  const body: unknown = request.body ?? undefined;
+  const { body } = request;
   const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
   if (wrong !== undefined) return wrong;
   return operation.handle({

@@ -71,6 +71,8 @@ describe('publishing', () => {
     const failed = await api.post('/apps', app(1));
     expect(verdict(failed)).toEqual([500, 'internal_error', []]);
     expect(failed.text).not.toContain('a secret of the inside');
+    // Nothing of this is for the workers, so that it does not matter whether they can be reached.
+    expect((await api.post('/admin/tokens', { name: 'x', role: 'viewer' })).status).toBe(201);
     failing = false;
     expect((await api.post('/apps', app(2))).status).toBe(201);
     expect(published).toHaveLength(1);

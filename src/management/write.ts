@@ -43,7 +43,7 @@ export interface Unchanged {
   readonly unchanged: Answer;
 }
 
-export type WriteWork = (writer: ConfigWriter) => Promise<Written | Unchanged | Failure>;
+export type WriteWork = (writer: ConfigWriter) => Promise<Result>;
 
 /** Runs one write on behalf of `actor`. Throws only what the repository throws as unavailable. */
 export type WritePath = (actor: string, work: WriteWork) => Promise<Answer | Failure>;
@@ -52,10 +52,18 @@ export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versio
 
 class ChangeRefused extends Error {}
 
+type Result = Written | Unchanged | Failure;
+
+interface Outcome {
+  readonly result: Result;
+  /** Settles with the publishing of this write; wrapped, so that returning it does not wait for it. */
+  readonly live: { readonly promise: Promise<void> } | undefined;
+}
+
 export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, clock } = dependencies;
   const lock = createLock();
-  let published: Promise<unknown> = Promise.resolve();
+  let queue: Promise<unknown> = Promise.resolve();
 
   function beforeCommit(change: ConfigChange): void {
     try {
@@ -65,10 +73,10 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     }
   }
 
-  async function commit(actor: string, work: WriteWork): Promise<Written | Unchanged | Failure> {
-    const committed = await repository.write(async (writer) => {
+  async function commit(actor: string, work: WriteWork): Promise<Outcome> {
+    const { value, change } = await repository.write(async (writer) => {
       const result = await work(writer);
-      if (!('touched' in result)) return { abort: result as Written | Unchanged | Failure };
+      if (!('touched' in result)) return { abort: result as Result };
       const nowMs = clock.nowMs();
       await writer.appendAudit({
         id: uuidv7(nowMs),
@@ -79,22 +87,21 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
         resource_id: result.audit.resourceId,
         change: result.audit.change === null ? null : maskSecrets(result.audit.change),
       });
-      return { value: result as Written | Unchanged | Failure, touched: result.touched };
+      return { value: result as Result, touched: result.touched };
     }, beforeCommit);
-    const { change } = committed;
+    if (change === undefined) return { result: value, live: undefined };
     // Queued while the lock is held, so in the order of the commits; a failure does not stop those behind it.
-    if (change !== undefined) published = published.catch(() => undefined).then(() => publish(change));
-    return committed.value;
+    const live = queue.catch(() => undefined).then(() => publish(change));
+    queue = live;
+    return { result: value, live: { promise: live } };
   }
 
   return async (actor, work) => {
     try {
-      const [result, live] = await lock(
-        async () => [await commit(actor, work), { promise: published }] as const,
-      );
+      const { result, live } = await lock(() => commit(actor, work));
       if (isFailure(result)) return result;
       if ('unchanged' in result) return result.unchanged;
-      await live.promise;
+      await live?.promise;
       return result.answer;
     } catch (error) {
       if (error instanceof UniqueViolation) return conflict(`/${error.field}`, 'is already taken');
