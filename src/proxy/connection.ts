@@ -69,7 +69,15 @@ export class Connection implements Expiring, BodySink {
     this.isSecure = isSecure;
     this.deadlineMs = context.deadlines.nowMs + context.options.headTimeoutMs;
     socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        this.#onData(chunk);
+      } catch (error) {
+        // A defect of ours ends the connection it happened on, and nothing else.
+        context.observer.internalError(error, this.#exchange?.requestId ?? '');
+        this.abort();
+      }
+    });
     socket.on('drain', () => this.#onDrain());
     socket.on('end', () => this.#onEnd());
     socket.on('error', () => this.abort());

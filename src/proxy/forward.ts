@@ -257,6 +257,12 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#fail(failure.cause, failure.detail);
   }
 
+  onDefect(error: unknown): void {
+    const exchange = this.#exchange;
+    exchange.context.observer.internalError(error, exchange.requestId);
+    exchange.abort();
+  }
+
   #tryOnce(fresh: boolean): void {
     const { context, method } = this.#exchange;
     const { backend } = this.#route.revision;

@@ -46,6 +46,8 @@ export interface UpstreamClient {
   onReadEnd(): void;
   onUpstreamWritable(): void;
   onUpstreamFailure(failure: UpstreamFailure): void;
+  /** The gateway itself failed while it read the response; the connection is closed. */
+  onDefect(error: unknown): void;
 }
 
 const READ_BUFFER_BYTES = 64 * 1024;
@@ -88,7 +90,13 @@ export class UpstreamConnection implements Expiring {
     const onread = {
       buffer: sharedReadBuffer,
       callback: (length: number): boolean => {
-        this.#onRead(length);
+        try {
+          this.#onRead(length);
+        } catch (error) {
+          const client = this.#client;
+          this.destroy();
+          client?.onDefect(error);
+        }
         return true;
       },
     };
