@@ -161,8 +161,7 @@ export class FieldSection {
       const valueStart = position;
       let byte = bytes[position] as number;
       while ((byte >= SP && byte !== DEL) || byte === HTAB) byte = bytes[++position] as number;
-      if (bytes[position] !== CR || bytes[position + 1] !== LF)
-        return this.#fail(valueError(bytes, position));
+      if (byte !== CR || bytes[position + 1] !== LF) return this.#fail(valueError(bytes, position));
       let valueEnd = position;
       while (valueEnd > valueStart && isBlank(bytes[valueEnd - 1] as number)) valueEnd--;
       position += 2;

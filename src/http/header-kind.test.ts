@@ -94,6 +94,10 @@ describe('headerKindOf', () => {
     );
   });
 
+  it.each(['hq5t', 'Cop6ent-Length'])('is not deceived by %s, which has the hash of a managed name', (name) =>
+    expect(headerKindOf(name)).toBe(HeaderKind.ordinary),
+  );
+
   it('fits into one bit each', () => {
     const kinds = Object.values(HeaderKind);
     expect(new Set(kinds).size).toBe(kinds.length);
