@@ -133,7 +133,7 @@ describe('bodies', () => {
     ['__proto__', '{"__proto__":{"name":"x"}}', 'application/json', 400, 'invalid_json'],
     ['an array', '[]', 'application/json', 422, 'validation_failed'],
     ['a string', '"x"', 'application/json', 422, 'validation_failed'],
-    ['null', 'null', 'application/json', 400, 'invalid_json'],
+    ['null', 'null', 'application/json', 422, 'validation_failed'],
     ['text', app, 'text/plain', 415, 'unsupported_media_type'],
     ['a form', 'name=x', 'application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
     ['a merge patch to POST', app, 'application/merge-patch+json', 415, 'unsupported_media_type'],

@@ -40,6 +40,9 @@ const CONNECTIONS_MAX = 1_024;
 /** How long `close` waits for running requests before it cuts them off. */
 const CLOSE_GRACE_MS = 5_000;
 
+/** Asked every few seconds by machines; logged only when the answer is not 200. */
+const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
+
 export interface ManagementDependencies extends WriteDependencies {
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
@@ -148,7 +151,8 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
       actor: actors.get(request)?.id,
     };
-    request.log.info(line, 'management request');
+    if (PROBED.has(line.route) && reply.statusCode === 200) request.log.debug(line, 'management request');
+    else request.log.info(line, 'management request');
   });
   return server;
 }
