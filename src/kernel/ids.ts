@@ -22,12 +22,28 @@ export function secretBytes(count: number): Buffer {
   return randomBytes(count);
 }
 
-/** A UUIDv7 (RFC 9562 section 5.7) for the given Unix time in milliseconds; sorts by creation time. */
+let lastUuidMs = 0;
+let uuidCounter = 0;
+const COUNTER_VALUES = 0x1000;
+
+/**
+ * A UUIDv7 (RFC 9562 section 5.7) for the given Unix time in milliseconds. Ids of one process sort by creation, also
+ * within a millisecond: `rand_a` is a counter (section 6.2 method 1) that starts at random in its lower half, and
+ * when it is used up the time of the id runs ahead by a millisecond.
+ */
 export function uuidv7(nowMs: number): string {
-  const time = nowMs.toString(16).padStart(12, '0');
   const random = randomHex(10);
+  if (nowMs > lastUuidMs) {
+    lastUuidMs = nowMs;
+    uuidCounter = parseInt(random.slice(0, 3), 16) >> 1;
+  } else if (++uuidCounter >= COUNTER_VALUES) {
+    lastUuidMs += 1;
+    uuidCounter = 0;
+  }
+  const time = lastUuidMs.toString(16).padStart(12, '0');
+  const counter = uuidCounter.toString(16).padStart(3, '0');
   const variant = ((parseInt(random.slice(3, 4), 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8, 12)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`;
 }
 
 /**

@@ -13,7 +13,6 @@
 import type { Socket } from 'node:net';
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import type { HeadError } from '../http/head-error.ts';
-import { latin1Text } from '../http/latin1.ts';
 import { RequestHead } from '../http/request-head.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
@@ -285,7 +284,7 @@ export class Connection implements Expiring, BodySink {
       else if (this.#paused) this.resumeBody();
       return false;
     }
-    const error = this.head.parse(latin1Text(buffer, from, end - 2), options);
+    const error = this.head.parseBytes(buffer, from, end - 2, options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
     if (error !== undefined) this.#reject(error);
     else this.#startExchange();

@@ -9,7 +9,6 @@ import * as tls from 'node:tls';
 import { ChunkedDecoder } from '../http/chunked-decoder.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { findHeadEnd } from '../http/head-end.ts';
-import { latin1Text } from '../http/latin1.ts';
 import { ResponseHead } from '../http/response-head.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
@@ -224,7 +223,7 @@ export class UpstreamConnection implements Expiring {
       return to;
     }
     const head = this.#head;
-    const error = head.parse(latin1Text(buffer, from, end - 2), this.#requestMethod, RESPONSE_LIMITS);
+    const error = head.parseBytes(buffer, from, end - 2, this.#requestMethod, RESPONSE_LIMITS);
     if (error !== undefined) {
       this.#fail('bad_response', error.detail);
       return to;

@@ -1,6 +1,5 @@
-/** Fuzzers of the path canonicaliser and of path templates. */
+/** Fuzzer of the path canonicaliser. */
 import { canonicalPath } from '../../src/http/canonical-path.ts';
-import { fillTemplate } from '../../src/http/path-template.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { somePath } from './messages.ts';
 import { referencePath } from './reference/path.ts';
@@ -23,21 +22,6 @@ export const pathFuzzer: Fuzzer = {
       .some((segment) => /^\.\.?(;.*)?$/.test(segment));
     check(!climbs, `A dot segment is left in ${canonical}`);
     check(!canonical.startsWith('//'), `A network path is left: ${canonical}`);
-  },
-};
-
-export const templateFuzzer: Fuzzer = {
-  name: 'templates',
-  step: (random) => {
-    const raw = canonicalPath(
-      `/${random.repeat(1 + random.below(3), () => somePath(random).replaceAll('/', ''))}`,
-    );
-    if (typeof raw !== 'string') return;
-    const value = raw.slice(1);
-    const filled = fillTemplate('/base/{id}/end', ['id'], [value]);
-    if (value === '') return check(filled === undefined, `An empty segment was made: ${filled}`);
-    check(filled !== undefined, `Refused a segment of a canonical path: ${value}`);
-    checkEqual(filled, `/base/${value}/end`, 'A value from a canonical path was changed');
   },
 };
 

@@ -6,7 +6,7 @@ import { canary } from './canary.ts';
 import { chunkedFuzzer } from './chunked.ts';
 import { differentialFuzzer } from './differential.ts';
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
-import { pathFuzzer, templateFuzzer } from './paths.ts';
+import { pathFuzzer } from './paths.ts';
 import type { Fuzzer } from './fuzzer.ts';
 
 export const fuzzers: readonly Fuzzer[] = [
@@ -17,7 +17,6 @@ export const fuzzers: readonly Fuzzer[] = [
   differentialFuzzer,
   chunkedFuzzer,
   pathFuzzer,
-  templateFuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { randomHex, requestIds, uuidv7 } from './ids.ts';
+
+const FORM = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe('uuidv7', () => {
+  it('has the form of RFC 9562 and begins with the time', () => {
+    const id = uuidv7(0x0123_4567_89ab * 10);
+    expect(id).toMatch(FORM);
+    expect(parseInt(id.slice(0, 8) + id.slice(9, 13), 16)).toBe(0x0123_4567_89ab * 10);
+  });
+
+  it('sorts by creation, within a millisecond and when the clock steps back', () => {
+    const nowMs = 0x0123_4567_89ab * 11;
+    const ids = Array.from({ length: 20_000 }, (_value, index) => uuidv7(nowMs - (index % 3)));
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.every((id) => FORM.test(id))).toBe(true);
+  });
+});
+
+describe('randomness', () => {
+  it('draws as many hex digits as asked, never the same twice', () => {
+    const drawn = Array.from({ length: 2_000 }, () => randomHex(16));
+    expect(drawn.every((hex) => /^[0-9a-f]{32}$/.test(hex))).toBe(true);
+    expect(new Set(drawn).size).toBe(drawn.length);
+  });
+
+  it('gives unique request ids', () => {
+    const next = requestIds();
+    const other = requestIds();
+    expect(new Set([next(), next(), other(), other()]).size).toBe(4);
+  });
+});
