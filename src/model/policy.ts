@@ -8,8 +8,11 @@ import { Type, type Static, type TLiteral, type TSchema, type TUnion } from 'typ
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 /** A token, or the single `*` that means "every one". */
 const TOKEN_OR_STAR = "^(?:\\*|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$";
-/** RFC 6749 section 3.3 `scope-token`: visible ASCII without `"`, `\` and space. */
-const SCOPE_PATTERN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$';
+/**
+ * Contract part 5: scopes are arbitrary strings. Those that are no `scope-token` (RFC 6749 section 3.3) are compared
+ * like any other, but cannot be listed in header fields, where spaces separate them.
+ */
+const SCOPE_PATTERN = '^[^\\u0000-\\u001f\\u007f]+$';
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 type Literals<T extends readonly string[]> = { -readonly [K in keyof T]: TLiteral<T[K]> };

@@ -3,6 +3,7 @@
  * challenges that go with 401 and 403 (RFC 6750 section 3). Credentials of other schemes are none of the
  * gateway's: they count as absent and are forwarded.
  */
+import { isScopeToken } from './caller.ts';
 import type { Denial } from './stage.ts';
 
 /**
@@ -55,7 +56,7 @@ export function challenges(realm: string): Challenges {
     insufficientScope: (scopes: readonly string[], detail: string): Denial => ({
       code: 'insufficient_scope',
       detail,
-      headerLines: `${scheme}, error="insufficient_scope", scope=${quoted(scopes.join(' '))}\r\n`,
+      headerLines: `${scheme}, error="insufficient_scope"${scopeAttribute(scopes)}\r\n`,
     }),
     missingClaim: (detail: string): Denial => ({
       code: 'missing_claim',
@@ -63,6 +64,11 @@ export function challenges(realm: string): Challenges {
       headerLines: `${scheme}, error="insufficient_scope", error_description=${quoted(detail)}\r\n`,
     }),
   });
+}
+
+/** RFC 6750 section 3: the scopes with spaces between them; left out when there is one that this cannot express. */
+function scopeAttribute(scopes: readonly string[]): string {
+  return scopes.every(isScopeToken) ? `, scope=${quoted(scopes.join(' '))}` : '';
 }
 
 /** RFC 9110 section 5.6.4 `quoted-string`; what is not printable ASCII becomes `?`. */

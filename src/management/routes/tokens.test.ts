@@ -64,7 +64,7 @@ describe('creating a token', () => {
     ['nothing', {}, ['/name']],
     ['an empty name', { name: '' }, ['/name']],
     ['scopes that are no array', { name: 'k', scopes: 'a b' }, ['/scopes']],
-    ['a scope with a space', { name: 'k', scopes: ['a b'] }, ['/scopes/0']],
+    ['a scope with a control character', { name: 'k', scopes: ['a\u0000b'] }, ['/scopes/0']],
     ['a scope twice', { name: 'k', scopes: ['a', 'a'] }, ['/scopes/1']],
     ['a token of its own', { name: 'k', token: 'x' }, ['/token']],
     ['an expiry in the past', { name: 'k', expires_at: '2020-01-01T00:00:00Z' }, ['/expires_at']],
