@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { referencePath } from '../../test/fuzz/reference/path.ts';
-import { canonicalPath, hasEncodedSlash, pathEnd } from './canonical-path.ts';
+import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from './canonical-path.ts';
 
 describe('canonicalPath', () => {
   it.each([
@@ -65,6 +65,28 @@ describe('canonicalPath', () => {
         expect(found === undefined ? undefined : canonicalPath(found)).toBe(found);
       }),
       { numRuns: 5000 },
+    );
+  });
+});
+
+describe('comparablePath', () => {
+  it.each([
+    ['/a/b', '/a/b'],
+    ['/users%3Abatch', '/users:batch'],
+    ['/%21%24%26%27%28%29%2A%2B%2C%3B%3D%3A%40', "/!$&'()*+,;=:@"],
+    ['/a%2Fb/%25%20%22%C3%A9', '/a%2Fb/%25%20%22%C3%A9'],
+  ])('of %s is %s', (path, comparable) => expect(comparablePath(path)).toBe(comparable));
+
+  it('neither adds nor removes slashes', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('/', '%2F', '%3A', '%2A', 'a', '%', '3', 'A') }),
+        (text) => {
+          const path = canonicalPath(`/${text}`);
+          fc.pre(typeof path === 'string');
+          expect(comparablePath(path as string).split('/')).toHaveLength((path as string).split('/').length);
+        },
+      ),
     );
   });
 });

@@ -1,10 +1,7 @@
 /**
  * The canonical path (RFC 3986 sections 3.3 and 6.2.2): the one form in which a path is matched, authorised and
- * forwarded. Percent-encoded characters that may stand in a segment as they are (RFC 3986 `pchar`: unreserved,
- * sub-delims, ":" and "@") are decoded, other hex digits upper-cased, and the few visible characters that RFC 3986
- * does not allow raw in a path (such as "|") are encoded, as every URL library does. Only ";" keeps the spelling that
- * it was sent in, since decoding it would make a path parameter of data. Why sub-delims too: a backend takes
- * `/users%3Abatch` for `/users:batch`, so a policy on the one must hold for the other.
+ * forwarded. Percent-encoded unreserved characters are decoded, other hex digits upper-cased, and the few visible
+ * characters that RFC 3986 does not allow raw in a path (such as "|") are encoded, as every URL library does.
  *
  * Refused, since servers disagree on them: empty segments, dot segments in any spelling (also with path parameters
  * or between encoded slashes), backslashes, control characters, malformed and overlong percent-encoding.
@@ -23,7 +20,7 @@ const HEX = '0123456789ABCDEF';
 const PLAIN = 0;
 const SPECIAL = 1;
 const TO_ENCODE = 2;
-const DECODED = new Uint8Array(128);
+const UNRESERVED = new Uint8Array(128);
 const CLASS = buildClassTable();
 
 const badEncoding = headError(
@@ -64,6 +61,20 @@ export function hasEncodedSlash(path: string): boolean {
   return path.includes('%2F');
 }
 
+/**
+ * The spelling of a canonical path by which it is compared with configured ones: what may stand in a segment as it
+ * is (RFC 3986 `pchar`: sub-delims, ":" and "@" besides the unreserved characters) is decoded as well. A backend
+ * takes `/users%3Abatch` for `/users:batch`, so a policy on the one must hold for the other; what is forwarded keeps
+ * its spelling. Slashes stay as they are: the segments of both spellings correspond one to one.
+ */
+export function comparablePath(path: string): string {
+  return path.includes('%') ? path.replace(/%(?:2[146-9A-C]|3[ABD]|40)/g, decodeOctet) : path;
+}
+
+function decodeOctet(octet: string): string {
+  return String.fromCharCode(parseInt(octet.slice(1), 16));
+}
+
 /** Position of the "?" that ends the path of a target in origin-form; the target's length if it has no query. */
 export function pathEnd(target: string): number {
   const position = target.indexOf('?');
@@ -81,7 +92,7 @@ function rewritePath(rawPath: string): string | HeadError {
       if (octet < 0) return badEncoding;
       if (octet < 0x20 || octet === 0x7f || octet === BACKSLASH) return badCharacter;
       if (octet >= 0xc0 && isOverlong(octet, octetAt(rawPath, position + 3))) return overlong;
-      path += DECODED[octet] === 1 ? String.fromCharCode(octet) : percentEncoded(octet);
+      path += UNRESERVED[octet] === 1 ? String.fromCharCode(octet) : percentEncoded(octet);
       position += 2;
     } else if (kind === TO_ENCODE) {
       path += percentEncoded(code);
@@ -132,7 +143,7 @@ function buildClassTable(): Uint8Array {
   const table = new Uint8Array(256).fill(SPECIAL);
   for (let code = 0x21; code < 0x7f; code++) {
     const character = String.fromCharCode(code);
-    if (/[A-Za-z0-9._~!$&'()*+,=:@-]/.test(character)) DECODED[code] = 1;
+    if (/[A-Za-z0-9._~-]/.test(character)) UNRESERVED[code] = 1;
     if (/[A-Za-z0-9_~!$&'()*+,;=:@-]/.test(character)) table[code] = PLAIN;
     else if ('"<>^`{|}[]'.includes(character)) table[code] = TO_ENCODE;
   }

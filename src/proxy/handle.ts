@@ -6,13 +6,13 @@
  *   evaluate          authentication, scopes, methods, rate limits    401 403 405 429
  *   proceed           body size, breaker, then the upstream           413 503, and forward's 502 504
  */
-import { canonicalPath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
+import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { evaluate } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
 import type { Revision } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
-import { matchRequest } from './match.ts';
+import { matchRequest, restInPath } from './match.ts';
 
 export function handle(exchange: Exchange): void {
   try {
@@ -61,10 +61,11 @@ function match(exchange: Exchange, method: string): boolean {
     context
       .breakerOf(revision.id)
       ?.isAvailable(revision.breaker, revision.healthCheckPath !== undefined, exchange.nowMs) ?? true;
-  matchRequest(context.snapshot(), exchange.path, exchange.hasEncodedSlash, method, isAvailable, result);
+  const comparable = comparablePath(exchange.path);
+  matchRequest(context.snapshot(), comparable, exchange.hasEncodedSlash, method, isAvailable, result);
   exchange.version = result.version;
   exchange.route = result.route;
-  exchange.restFrom = result.restFrom;
+  exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
   // An open breaker is told only to callers that policy lets through.
   if (result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined))
     return true;

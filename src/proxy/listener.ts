@@ -27,12 +27,15 @@ const BACKLOG = 4096;
 /** Keep-alive connections at rest get this long to send one more request, which is answered with a close. */
 const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
+/** Turns of the event loop in which connections that the kernel has queued are still taken before the port closes. */
+const DRAIN_ACCEPT_TURNS_MAX = 64;
 
 export class Listener {
   readonly #context: ProxyContext;
   readonly #options: ListenerOptions;
   readonly #server: net.Server;
   readonly #connections = new Set<Connection>();
+  #acceptedCount = 0;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
     this.#context.deadlines.delete(connection);
@@ -85,6 +88,7 @@ export class Listener {
    * Resolves when the last connection is gone, or when `timeoutMs` has passed and the rest were cut.
    */
   async drain(timeoutMs: number): Promise<void> {
+    await this.#acceptQueued();
     this.#server.close();
     const { clock } = this.#context;
     const startedMs = clock.monotonicMs();
@@ -97,7 +101,22 @@ export class Listener {
     for (const connection of this.#connections) connection.abort();
   }
 
+  /**
+   * To a client its connection stands as soon as the kernel has queued it; closing the port resets what is queued.
+   * So the port closes right after a look at the queue that found nothing, or after a bounded number of looks.
+   */
+  async #acceptQueued(): Promise<void> {
+    for (let turn = 0; turn < DRAIN_ACCEPT_TURNS_MAX; turn++) {
+      const before = this.#acceptedCount;
+      // Twice: the first ends the turn that runs now, the second comes right after a whole look at the sockets.
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#acceptedCount === before) return;
+    }
+  }
+
   #accept(socket: net.Socket): void {
+    this.#acceptedCount += 1;
     const address = socket.remoteAddress;
     // Gone before it was looked at.
     if (address === undefined) return void socket.destroy();

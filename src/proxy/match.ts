@@ -58,7 +58,7 @@ export const alwaysAvailable = (): boolean => true;
  * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates
  *   but none of them is available, the code is `circuit_open`.
  *
- * @param path canonical, without the query (http/canonical-path.ts)
+ * @param path canonical, without the query, in its comparable spelling (http/canonical-path.ts)
  * @param isAvailable must only look: it is asked for revisions that are then not chosen
  * @param out overwritten
  */
@@ -217,6 +217,20 @@ export function pathParameters<P>(
     if (segment.startsWith('{')) parameters[segment.slice(1, -1)] = segmentAt(path, restFrom, index);
   });
   return parameters;
+}
+
+/**
+ * Where the part after the gateway path begins in `path`, when the match was made on its comparable spelling, of
+ * which `restFrom` is a position. Segments correspond one to one, so counting slashes is enough.
+ */
+export function restInPath(path: string, comparable: string, restFrom: number): number {
+  if (path === comparable || restFrom === 0) return restFrom;
+  let end = 0;
+  for (let slash = 0; slash >= 0 && slash < restFrom; slash = comparable.indexOf('/', slash + 1)) {
+    const next = path.indexOf('/', end + 1);
+    end = next < 0 ? path.length : next;
+  }
+  return end;
 }
 
 /**

@@ -94,6 +94,13 @@ describe('endpointShape', () => {
 });
 
 describe('parseGatewayPath', () => {
+  it('wants what may stand as it is written as it is, since requests are compared that way', () => {
+    expect(parseGatewayPath('/a%3Ab')).toEqual({ error: 'the segment "a%3Ab" must be written as "a:b"' });
+    expect(parseEndpointPath('/a%3Ab/{x}')).toEqual({
+      error: 'the segment "a%3Ab" must be written as "a:b"',
+    });
+  });
+
   it.each(['/', '/a', '/a/v1', '/a.b/~c', '/%C3%A9'])('takes %s as it is', (path) => {
     expect(parseGatewayPath(path)).toEqual({ path });
   });

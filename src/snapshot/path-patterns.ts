@@ -7,7 +7,7 @@
  * Errors are texts that go on after "Cannot parse path "x": ", for example `must start with "/"`.
  * Does not look at other records: whether a path is already taken is for storage and the compiler to say.
  */
-import { canonicalPath } from '../http/canonical-path.ts';
+import { canonicalPath, comparablePath } from '../http/canonical-path.ts';
 
 /** Longest path of any of these kinds, in characters. */
 export const PATH_LENGTH_MAX = 1024;
@@ -46,7 +46,7 @@ export function parseEndpointPath(path: string): EndpointPattern | PathError {
       if (names.includes(name)) return { error: `the parameter "{${name}}" must not appear twice` };
       names.push(name);
     } else {
-      const error = literalError(segment, last);
+      const error = literalError(segment, last) ?? spellingError(segment);
       if (error !== undefined) return { error };
     }
   }
@@ -73,7 +73,7 @@ export function parseGatewayPath(text: string): { readonly path: string } | Path
     if (segment === '') return { error: 'must not end with "/"' };
     if (segment.includes('%2F')) return { error: 'must not contain an encoded slash' };
     if (segment.includes('*')) return { error: 'must not contain "*"' };
-    const error = literalError(segment, false);
+    const error = literalError(segment, false) ?? spellingError(segment);
     if (error !== undefined) return { error };
   }
   return { path: text };
@@ -155,6 +155,12 @@ function parameterNameError(name: string): string | undefined {
   }
   if (/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name)) return undefined;
   return `the parameter "{${name}}" must be named with letters, digits, "_" and "-", not starting with a digit or "-"`;
+}
+
+/** Requests are compared in their comparable spelling, so what they are compared with must be in it. */
+function spellingError(segment: string): string | undefined {
+  const comparable = comparablePath(segment);
+  return comparable === segment ? undefined : `the segment "${segment}" must be written as "${comparable}"`;
 }
 
 /** `last`: an empty segment is allowed there, since it is what a trailing slash makes. */

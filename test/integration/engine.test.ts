@@ -90,4 +90,26 @@ describe('exchanges', () => {
     expect(response.status).toBe(502);
     expect(JSON.parse(response.body).code).toBe('upstream_connect_failed');
   });
+
+  it('matches both spellings of a character that needs no encoding, and forwards the one that was sent', async () => {
+    const origin = await echo();
+    const proxy = await startProxy(
+      oneRoute({
+        backendPort: origin.port,
+        app: { gateway_path: '/a:b' },
+        endpoints: [
+          { path: '/users:batch', policy_override: { auth: { auth_type: 'api_key' } } },
+          { path: '/{id}/x' },
+        ],
+      }),
+    );
+    closers.push(() => proxy.close());
+    for (const path of ['/a:b/v1/users:batch', '/a%3Ab/v1/users%3abatch', '/a%3Ab/v1/users%3A%62atch']) {
+      expect((await sendRaw(proxy.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)).status, path).toBe(401);
+    }
+    const response = await sendRaw(proxy.port, 'GET /a%3ab/v1/%2b1%2a/x?y=%3A HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(JSON.parse(response.body).url).toBe('/%2B1%2A/x?y=%3A');
+    const bare = await sendRaw(proxy.port, 'GET /a%3Ab/v1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(JSON.parse(bare.body).url).toBe('/');
+  });
 });

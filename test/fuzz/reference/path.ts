@@ -1,7 +1,6 @@
 /** The slow, obvious twin of `canonicalPath`: rewrites the whole path with regular expressions, then judges it. */
 
-/** RFC 3986 `pchar` without its percent-encoding and without ";". */
-const decoded = /[A-Za-z0-9._~!$&'()*+,=:@-]/;
+const unreserved = /[A-Za-z0-9._~-]/;
 
 /** The canonical path, or undefined when the path must be refused. */
 export function referencePath(rawPath: string): string | undefined {
@@ -11,7 +10,7 @@ export function referencePath(rawPath: string): string | undefined {
     .replace(/["<>^`{|}[\]]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)
     .replace(/%[0-9A-Fa-f]{2}/g, (octet) => {
       const character = String.fromCharCode(Number.parseInt(octet.slice(1), 16));
-      return decoded.test(character) ? character : octet.toUpperCase();
+      return unreserved.test(character) ? character : octet.toUpperCase();
     });
   if (/%[01]|%7F|%5C/.test(path)) return undefined;
   if (/%C[01]%[89AB]|%E0%[89]|%F0%8/.test(path)) return undefined;
