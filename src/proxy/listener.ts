@@ -102,10 +102,14 @@ export class Listener {
   }
 
   /**
-   * To a client its connection stands as soon as the kernel has queued it; closing the port resets what is queued.
-   * So the port closes right after a look at the queue that found nothing, or after a bounded number of looks.
+   * To a client its connection stands as soon as the kernel has queued it, and closing the port resets what is
+   * queued. So the queue is shortened to nothing, which leaves who comes now trying again, and what is in it is
+   * taken until a look finds it empty.
    */
   async #acceptQueued(): Promise<void> {
+    // Node has no public call for listen(2) on a socket that listens already; without it the queue stays as it is.
+    const handle = Reflect.get(this.#server, '_handle') as { listen?: (backlog: number) => number } | null;
+    handle?.listen?.(0);
     for (let turn = 0; turn < DRAIN_ACCEPT_TURNS_MAX; turn++) {
       const before = this.#acceptedCount;
       // Twice: the first ends the turn that runs now, the second comes right after a whole look at the sockets.
