@@ -27,7 +27,6 @@ const MAY_IMPORT_SETTINGS = ['settings', 'runtime', 'cli', 'compose', 'worker', 
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   '@fastify/swagger': ['src/management/'],
   '@fastify/swagger-ui': ['src/management/'],
-  '@fastify/type-provider-typebox': ['src/management/'],
   '@opentelemetry': ['src/observe/'],
   '@redis/client': ['src/limits/'],
   commander: ['src/cli/'],

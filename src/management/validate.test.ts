@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { Compile } from 'typebox/compile';
 import { Type, type TSchema } from 'typebox';
 import { describe, expect, it } from 'vitest';
+import { ApiKeyInputSchema } from '../model/schemas/api-key.ts';
 import { AppInputSchema } from '../model/schemas/app.ts';
 import { EndpointInputSchema } from '../model/schemas/endpoint.ts';
 import { jsonSchema, patchSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
@@ -87,6 +87,23 @@ describe('validate', () => {
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 0]));
     expect(validate(jsonSchema(Type.Object({}, closed)), many)).toHaveLength(FIELD_ERRORS_MAX);
   });
+
+  it('does not take long over a body of the greatest size', () => {
+    const scopes = Array.from({ length: 250_000 }, () => 'a');
+    const schema = jsonSchema(Type.Object({ scopes: ApiKeyInputSchema.properties.scopes }));
+    const errors = validate(schema, { scopes });
+    expect(errors[0]).toEqual({ pointer: '/scopes', detail: 'must have at most 200 items' });
+    expect(errors).toHaveLength(FIELD_ERRORS_MAX);
+  });
+
+  it('reports on the alternative of a union that has members, and on no other', () => {
+    const schema = Type.Union([Type.Object({ a: Type.Integer() }, closed), Type.Null(), Type.String()]);
+    expect(validate(jsonSchema(schema), { a: 'x', b: 1 })).toEqual([
+      { pointer: '/b', detail: 'is not a known field' },
+      { pointer: '/a', detail: 'must be an integer' },
+    ]);
+    expect(validate(jsonSchema(schema), 7)).toEqual([{ pointer: '', detail: 'must be an object or null' }]);
+  });
 });
 
 /** Values that are often almost right: right names, values from small sets of good and bad ones. */
@@ -129,25 +146,45 @@ function good(schema: JsonSchema): fc.Arbitrary<unknown> {
   }
 }
 
-describe('the verdict is that of TypeBox', () => {
+/** The value that a pointer leads to, and whether there is one. */
+function follow(value: unknown, pointer: string): { readonly found: boolean; readonly value: unknown } {
+  let node = value;
+  for (const token of pointer.split('/').slice(1)) {
+    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, token)) {
+      return { found: false, value: undefined };
+    }
+    node = (node as Record<string, unknown>)[token];
+  }
+  return { found: true, value: node };
+}
+
+describe('every error of a value that is almost right', () => {
   it.each([
     ['app', AppInputSchema],
     ['version', VersionInputSchema],
     ['revision', RevisionInputSchema],
+    ['patch of a revision', patchSchema(jsonSchema(RevisionInputSchema), 'RevisionPatch')],
     ['endpoint', EndpointInputSchema],
-  ])('for an input of %s', (_name, schema) => {
-    const twin = Compile(schema);
-    const seen = { good: 0, bad: 0 };
+  ])('names one field of it and says what was expected: %s', (_name, schema) => {
+    let bad = 0;
     fc.assert(
       fc.property(almost(jsonSchema(schema)), (value) => {
-        const verdict = validate(jsonSchema(schema), value).length === 0;
-        seen[verdict ? 'good' : 'bad']++;
-        expect(verdict).toBe(twin.Check(value));
+        const errors = validate(jsonSchema(schema), value);
+        if (errors.length > 0) bad++;
+        const pointers = errors.map((error) => error.pointer);
+        expect(new Set(pointers).size).toBe(pointers.length);
+        for (const { pointer, detail } of errors) {
+          expect(detail).toMatch(
+            /^(?:must (?!be (?:undefined|a undefined))|is required$|is not a(?:n| known) )/,
+          );
+          const parent = follow(value, pointer.slice(0, Math.max(0, pointer.lastIndexOf('/'))));
+          expect(parent.found, pointer).toBe(true);
+          expect(follow(value, pointer).found, pointer).toBe(detail !== 'is required');
+        }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
-    expect(seen.bad).toBeGreaterThan(50);
-    expect(seen.good).toBeGreaterThan(5);
+    expect(bad).toBeGreaterThan(50);
   });
 });
 
@@ -164,8 +201,8 @@ describe('patchSchema', () => {
   it('still refuses unknown fields, at every depth, also when they are null', () => {
     expect(validate(schema, { x: null, backend_tls: { y: null }, default_policy: { z: null } })).toEqual([
       { pointer: '/x', detail: 'is not a known field' },
-      { pointer: '/backend_tls/y', detail: 'is not a known field' },
       { pointer: '/default_policy/z', detail: 'is not a known field' },
+      { pointer: '/backend_tls/y', detail: 'is not a known field' },
     ]);
   });
 

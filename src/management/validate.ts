@@ -1,203 +1,125 @@
 /**
- * Checks a JSON value against a schema and says for each wrong field what was expected, in words for people. It
- * understands the keywords of model/schemas/json-schema.ts, changes nothing in the value, fills in no defaults and
- * converts no types. A test compares its verdicts with TypeBox's own compiler on random values.
+ * Checks a JSON value against a schema and says for each wrong field what was expected, in words for people. TypeBox
+ * does the checking, with a function compiled once per schema; this file only turns its errors into field errors: one
+ * per field, the one that was meant out of the alternatives of a union. Changes nothing in the value, fills in no
+ * defaults and converts no types. Owns the compiled functions, and TypeBox's bound on errors, which is the process's.
  */
-import { Format } from 'typebox/format';
+import type { TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
+import { Settings } from 'typebox/system';
 import type { FieldError } from '../model/errors.ts';
 import type { JsonSchema } from '../model/schemas/json-schema.ts';
+import { expectation, unionExpectation } from './expectations.ts';
 
 /** More errors than these are not reported. */
 export const FIELD_ERRORS_MAX = 50;
+/** Errors of TypeBox, of which several may tell of one field; far more than `FIELD_ERRORS_MAX` fields have. */
+const RAW_ERRORS_MAX = 1_000;
+/** TypeBox takes quadratic time to name duplicates; no schema allows as many items as this. */
+const ITEMS_EXPLAINED_MAX = 1_000;
 
-const FORMATS: Readonly<Record<string, { check: (text: string) => boolean; expected: string }>> = {
-  uri: { check: Format.IsUri, expected: 'must be an absolute URI' },
-  uuid: { check: Format.IsUuid, expected: 'must be a UUID' },
-  'date-time': {
-    check: Format.IsDateTime,
-    expected: 'must be an RFC 3339 date and time such as 2030-01-31T12:00:00Z',
-  },
-};
+Settings.Set({ maxErrors: RAW_ERRORS_MAX });
 
-const patterns = new Map<string, RegExp>();
+/** Schemas are made when the program starts, so there are as many as there are operations and query parameters. */
+const validators = new WeakMap<JsonSchema, Validator>();
 
 /** @returns one entry per wrong field in the order of the schema, at most `FIELD_ERRORS_MAX`; empty when valid */
 export function validate(schema: JsonSchema, value: unknown): FieldError[] {
-  const errors: FieldError[] = [];
-  check(schema, value, '', errors);
-  return errors.slice(0, FIELD_ERRORS_MAX);
+  let validator = validators.get(schema);
+  if (validator === undefined) validators.set(schema, (validator = Compile(schema as TSchema)));
+  if (validator.Check(value)) return [];
+  const byPointer = new Map<string, FieldError>();
+  for (const raw of validator.Errors(shortened(value))) {
+    for (const error of fieldErrors(schema, raw)) {
+      if (!byPointer.has(error.pointer)) byPointer.set(error.pointer, error);
+    }
+    if (byPointer.size >= FIELD_ERRORS_MAX) break;
+  }
+  if (byPointer.size === 0) return [{ pointer: '', detail: 'is not valid' }];
+  return [...byPointer.values()].slice(0, FIELD_ERRORS_MAX);
 }
 
-function check(schema: JsonSchema, value: unknown, pointer: string, errors: FieldError[]): void {
-  if (errors.length >= FIELD_ERRORS_MAX) return;
-  if (schema.anyOf !== undefined) return checkAnyOf(schema.anyOf, value, pointer, errors);
-  if (schema.const !== undefined) {
-    if (value !== schema.const) errors.push({ pointer, detail: `must be ${JSON.stringify(schema.const)}` });
-    return;
-  }
-  if (schema.type === undefined) return;
-  if (!hasType(schema.type, value)) {
-    errors.push({ pointer, detail: `must be ${typeName(schema)}` });
-  } else if (typeof value === 'string') {
-    checkString(schema, value, pointer, errors);
-  } else if (typeof value === 'number') {
-    checkNumber(schema, value, pointer, errors);
-  } else if (Array.isArray(value)) {
-    checkArray(schema, value, pointer, errors);
-  } else if (typeof value === 'object' && value !== null) {
-    checkObject(schema, value as Record<string, unknown>, pointer, errors);
-  }
-}
-
-/** Reports on the one alternative that was meant, as far as that can be told; `null` is only ever an extra. */
-function checkAnyOf(
-  branches: readonly JsonSchema[],
-  value: unknown,
-  pointer: string,
-  errors: FieldError[],
-): void {
-  const perBranch: FieldError[][] = [];
-  for (const branch of branches) {
-    const found: FieldError[] = [];
-    check(branch, value, pointer, found);
-    if (found.length === 0) return;
-    if (branch.type !== 'null') perBranch.push(found);
-  }
-  const orNull = perBranch.length < branches.length ? ' or null' : '';
-  const constants = branches.filter((branch) => branch.type !== 'null').flatMap(constantsOf);
-  if (constants.length > 0) {
-    errors.push({ pointer, detail: `must be one of ${constants.join(', ')}${orNull}` });
-    return;
-  }
-  for (const error of perBranch[0] ?? []) {
-    errors.push(error.pointer === pointer ? { pointer, detail: error.detail + orNull } : error);
-  }
-}
-
-function constantsOf(schema: JsonSchema): string[] {
-  if (schema.anyOf !== undefined) return schema.anyOf.flatMap(constantsOf);
-  return schema.const === undefined ? [] : [JSON.stringify(schema.const)];
-}
-
-function hasType(type: NonNullable<JsonSchema['type']>, value: unknown): boolean {
-  switch (type) {
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
-    case 'array':
-      return Array.isArray(value);
-    case 'null':
-      return value === null;
-    case 'integer':
-      return Number.isInteger(value);
-    case 'number':
-      return Number.isFinite(value);
-    default:
-      return typeof value === type;
-  }
-}
-
-function typeName(schema: JsonSchema): string {
-  switch (schema.type) {
-    case 'object':
-      return 'an object';
-    case 'array':
-      return 'an array';
-    case 'integer':
-      return `an integer${range(schema)}`;
-    case 'number':
-      return `a number${range(schema)}`;
-    case 'null':
-      return 'null';
-    default:
-      return `a ${schema.type}`;
-  }
-}
-
-function range({ minimum, maximum }: JsonSchema): string {
-  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
-  if (minimum !== undefined) return ` of at least ${minimum}`;
-  return maximum === undefined ? '' : ` of at most ${maximum}`;
-}
-
-function checkNumber(schema: JsonSchema, value: number, pointer: string, errors: FieldError[]): void {
-  const tooSmall = schema.minimum !== undefined && value < schema.minimum;
-  const tooLarge = schema.maximum !== undefined && value > schema.maximum;
-  if (tooSmall || tooLarge) errors.push({ pointer, detail: `must be ${typeName(schema)}` });
-}
-
-function checkString(schema: JsonSchema, value: string, pointer: string, errors: FieldError[]): void {
-  const { minLength = 0, maxLength = Infinity, pattern, format } = schema;
-  // JSON Schema counts characters, not UTF-16 units.
-  const length = value.length > maxLength || minLength > 1 ? Array.from(value).length : value.length;
-  if (length < minLength) {
-    const detail = minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`;
-    errors.push({ pointer, detail });
-  } else if (length > maxLength) {
-    errors.push({ pointer, detail: `must have at most ${maxLength} characters` });
-  } else if (pattern !== undefined && !compiled(pattern).test(value)) {
-    errors.push({ pointer, detail: patternDetail(pattern) });
-  } else if (format !== undefined && FORMATS[format]?.check(value) === false) {
-    errors.push({ pointer, detail: FORMATS[format].expected });
-  }
-}
-
-function patternDetail(pattern: string): string {
-  return pattern === '^/' ? 'must start with "/"' : `must match ${pattern}`;
-}
-
-function checkArray(
-  schema: JsonSchema,
-  value: readonly unknown[],
-  pointer: string,
-  errors: FieldError[],
-): void {
-  if (value.length < (schema.minItems ?? 0)) {
-    errors.push({ pointer, detail: `must have at least ${schema.minItems} items` });
-  } else if (value.length > (schema.maxItems ?? Infinity)) {
-    errors.push({ pointer, detail: `must have at most ${schema.maxItems} items` });
-    return;
-  }
-  const { items } = schema;
-  if (items !== undefined) value.forEach((item, index) => check(items, item, `${pointer}/${index}`, errors));
-  if (schema.uniqueItems !== true) return;
-  const seen = new Set<string>();
-  value.forEach((item, index) => {
-    const key = JSON.stringify(item) ?? '';
-    if (seen.has(key)) errors.push({ pointer: `${pointer}/${index}`, detail: 'must not appear twice' });
-    seen.add(key);
-  });
-}
-
-function checkObject(
-  schema: JsonSchema,
-  value: Record<string, unknown>,
-  pointer: string,
-  errors: FieldError[],
-): void {
-  for (const name of schema.required ?? []) {
-    if (!Object.hasOwn(value, name)) errors.push({ pointer: at(pointer, name), detail: 'is required' });
-  }
-  if (Object.keys(value).length > (schema.maxProperties ?? Infinity)) {
-    errors.push({ pointer, detail: `must have at most ${schema.maxProperties} members` });
-    return;
-  }
-  for (const [name, member] of Object.entries(value)) {
-    const known = propertySchema(schema, name);
-    if (known !== undefined) check(known, member, at(pointer, name), errors);
-    else if (schema.additionalProperties === false) {
+/** What one error of TypeBox tells a person; nothing when another one tells it better. */
+function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldError[] {
+  const found = locate(root, raw);
+  if (found === undefined) return [];
+  const { schema, union } = found;
+  const pointer = raw.instancePath;
+  const wanted = union && unionExpectation(union);
+  if (wanted !== undefined) return [{ pointer, detail: wanted }];
+  switch (raw.keyword) {
+    case 'required':
+      return raw.params.requiredProperties.map((name) => ({
+        pointer: at(pointer, name),
+        detail: 'is required',
+      }));
+    case 'boolean': {
+      // The schema `false`, which additional members have.
       const detail = schema.properties === undefined ? 'is not an allowed key' : 'is not a known field';
-      errors.push({ pointer: at(pointer, name), detail });
+      return [{ pointer, detail }];
+    }
+    case 'uniqueItems':
+      return raw.params.duplicateItems.map((index) => ({
+        pointer: `${pointer}/${index}`,
+        detail: 'must not appear twice',
+      }));
+    case 'additionalProperties':
+    case 'anyOf':
+      return [];
+    default: {
+      const orNull = union?.anyOf?.some((branch) => branch.type === 'null') === true ? ' or null' : '';
+      return [{ pointer, detail: expectation(schema, raw.keyword) + orNull }];
     }
   }
 }
 
-function propertySchema(schema: JsonSchema, name: string): JsonSchema | undefined {
-  if (schema.properties !== undefined && Object.hasOwn(schema.properties, name))
-    return schema.properties[name];
-  for (const [pattern, member] of Object.entries(schema.patternProperties ?? {})) {
-    if (compiled(pattern).test(name)) return member;
+interface Found {
+  /** Where the error arose; for an additional member the schema of the object. */
+  readonly schema: JsonSchema;
+  /** The outermost union around it for the same value, if there is one. */
+  readonly union: JsonSchema | undefined;
+}
+
+/**
+ * Follows an error's path through the schema. Undefined when it leads into an alternative that was not meant: of a
+ * union the first that is not `null` is, and unions of constants are told as a whole.
+ */
+function locate(
+  root: JsonSchema,
+  { schemaPath, instancePath }: TLocalizedValidationError,
+): Found | undefined {
+  const depth = instancePath.split('/').length;
+  let schema = root;
+  let union: JsonSchema | undefined;
+  let schemaDepth = 1;
+  const steps = schemaPath.split('/').slice(1).map(unescape);
+  for (let index = 0; index < steps.length; index++) {
+    const keyword = steps[index];
+    if (keyword === 'additionalProperties') break;
+    if (keyword === 'anyOf') {
+      if (schemaDepth === depth) union ??= schema;
+      const branch = Number(steps[++index]);
+      const branches = schema.anyOf ?? [];
+      const isTold = unionExpectation(schema) !== undefined && schemaDepth === depth;
+      if (!isTold && branch !== branches.findIndex(({ type }) => type !== 'null')) return undefined;
+      schema = branches[branch] ?? schema;
+      continue;
+    }
+    schemaDepth++;
+    if (keyword === 'items') schema = schema.items ?? schema;
+    else if (keyword === 'properties') schema = schema.properties?.[steps[++index] ?? ''] ?? schema;
+    else schema = schema.patternProperties?.[steps[++index] ?? ''] ?? schema;
   }
-  return undefined;
+  if (schema.anyOf !== undefined) union ??= schema;
+  return { schema, union };
+}
+
+/** A copy in which no array is longer than is worth explaining. */
+function shortened(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.slice(0, ITEMS_EXPLAINED_MAX).map(shortened);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shortened(member)]));
 }
 
 /** One reference token more on an RFC 6901 pointer. */
@@ -205,9 +127,6 @@ function at(pointer: string, name: string): string {
   return `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** Patterns come from schemas only, never from a request, so the map is as small as they are. */
-function compiled(pattern: string): RegExp {
-  let expression = patterns.get(pattern);
-  if (expression === undefined) patterns.set(pattern, (expression = new RegExp(pattern, 'u')));
-  return expression;
+function unescape(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
