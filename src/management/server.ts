@@ -11,8 +11,6 @@ import Fastify, {
   type FastifyInstance,
   type FastifyRequest,
 } from 'fastify';
-import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import { requestIds } from '../kernel/ids.ts';
 import {
   checkRole,
@@ -30,6 +28,7 @@ import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './opera
 import { allOperations } from './operations.ts';
 import { NO_QUERY, parseQuery } from './query.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './respond.ts';
+import { addSwaggerUi } from './swagger-ui.ts';
 import { createWritePath, type WriteDependencies } from './write.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -253,16 +252,4 @@ function openApiOperation(
   const document = openApiDocument([...operations, operation], version);
   text = JSON.stringify(document);
   return { operation, document };
-}
-
-async function addSwaggerUi(server: FastifyInstance, document: JsonObject): Promise<void> {
-  await server.register(swagger, {
-    mode: 'static',
-    specification: { document: document as never },
-  });
-  await server.register(swaggerUi, {
-    routePrefix: '/swagger-ui',
-    staticCSP: true,
-    uiConfig: { persistAuthorization: true, displayRequestDuration: true },
-  });
 }

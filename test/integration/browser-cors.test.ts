@@ -84,8 +84,8 @@ async function addApp(slug: string, port: number, policy: object): Promise<void>
   });
 }
 
-async function addEndpoint(path: string, policy: object, backendPath?: string): Promise<void> {
-  await gateway.must('POST', '/apps/api/versions/v1/revisions/r1/endpoints', {
+async function addEndpoint(path: string, policy: object, backendPath?: string): Promise<{ id: string }> {
+  return await gateway.must('POST', '/apps/api/versions/v1/revisions/r1/endpoints', {
     method: '*',
     path,
     policy_override: policy,
@@ -113,7 +113,7 @@ function fetchFrom(from: Page, path: string, init: PageRequest = {}): Promise<Pa
   return from.evaluate(
     async ([url, init]): Promise<PageAnswer> => {
       try {
-        const response = await fetch(url, init as RequestInit);
+        const response = await fetch(url, init);
         const text = await response.text();
         const body: unknown = text === '' ? undefined : JSON.parse(text);
         return { status: response.status, headers: Object.fromEntries(response.headers), body };
@@ -221,6 +221,23 @@ describe('errors that the page can read', { timeout: 60_000 }, () => {
     expect(answer.headers?.['content-type']).toBe('application/problem+json');
     if (status === 401) expect(answer.headers?.['www-authenticate']).toMatch(/^Bearer/);
     expect(await fetchFrom(strangerPage, path, init())).toEqual(REFUSED);
+  });
+
+  it('404 endpoint_disabled', async () => {
+    const { id } = await addEndpoint('/disabled', {});
+    const path = `/apps/api/versions/v1/revisions/r1/endpoints/${id}`;
+    await gateway.must('PATCH', path, { is_active: false });
+    const answer = await fetchFrom(page, '/api/v1/disabled');
+    expect(answer).toMatchObject({ status: 404, body: { code: 'endpoint_disabled' } });
+  });
+
+  it('503 circuit_open, with Retry-After', async () => {
+    const path = '/apps/down/versions/v1/revisions/r1';
+    await gateway.must('PATCH', path, { circuit_breaker: { failures: 1, open_secs: 300 } });
+    await fetchFrom(page, '/down/v1/x');
+    const answer = await fetchFrom(page, '/down/v1/x');
+    expect(answer).toMatchObject({ status: 503, body: { code: 'circuit_open' } });
+    expect(Number(answer.headers?.['retry-after'])).toBeGreaterThan(0);
   });
 
   it('429 rate_limited, with Retry-After', async () => {

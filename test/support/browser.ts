@@ -15,8 +15,12 @@ const MODULES = resolve(import.meta.dirname, '../../node_modules');
 const PACKAGE = join(MODULES, '@sparticuz/chromium');
 const INSTALL_COMMAND = 'apt-get install -y chromium';
 const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
-/** Root has no sandbox; small containers have no large /dev/shm; nothing is to be fetched from elsewhere. */
+/**
+ * Root has no sandbox; small containers have no large /dev/shm; nothing is to be fetched from elsewhere. Names in
+ * `.test` are this machine, for what browsers do differently on addresses other than loopback.
+ */
 const ARGUMENTS = [
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
   '--no-sandbox',
   '--disable-dev-shm-usage',
   '--disable-gpu',

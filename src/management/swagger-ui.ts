@@ -1,0 +1,33 @@
+/**
+ * Swagger UI at /swagger-ui/ (contract part 1), served from the package's own files. Its content security policy
+ * is ours: the package's default upgrades requests to HTTPS, which leaves the page empty wherever the management
+ * API is reached over plain HTTP on another address than loopback, and lets the page load styles, fonts and a
+ * validation badge from elsewhere. The admin token that is entered stays in the page's memory.
+ */
+import type { FastifyInstance } from 'fastify';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { JsonObject } from './openapi.ts';
+
+/** Swagger UI styles parts of itself in line; scripts come from files only. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "img-src 'self' data:",
+  "object-src 'none'",
+  "style-src 'self' 'unsafe-inline'",
+].join('; ');
+
+export async function addSwaggerUi(server: FastifyInstance, document: JsonObject): Promise<void> {
+  await server.register(swagger, {
+    mode: 'static',
+    specification: { document: document as never },
+  });
+  await server.register(swaggerUi, {
+    routePrefix: '/swagger-ui',
+    staticCSP: CONTENT_SECURITY_POLICY,
+    uiConfig: { displayRequestDuration: true },
+  });
+}
