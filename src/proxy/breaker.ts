@@ -3,11 +3,14 @@
  * so that all workers of a node see one breaker and the management API can show it. Words are changed by
  * compare-and-exchange only; the rules themselves are the total table in `transition`.
  *
- *   state      success    failure                    probe_ok   trial_due
- *   closed     closed     closed, or open at the     closed     closed
+ *   state      success    failure                    probe_ok   trial_due    trial_lost
+ *   closed     closed     closed, or open at the     closed     closed       closed
  *                         n-th in a row
- *   open       open       open                       closed     half_open (one request goes through)
- *   half_open  closed     open                       closed     half_open
+ *   open       open       open                       closed     half_open    open
+ *                                                    (one request goes through)
+ *   half_open  closed     open                       closed     half_open    open (and the next trial is due)
+ *
+ * A trial is lost when its client goes away before the backend has shown what it can do.
  *
  * Requests that were under way when the breaker opened do not move it. Does not decide what a failure is:
  * that is forward's part.
@@ -15,7 +18,9 @@
 import type { CircuitBreakerSettings } from '../model/resources.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half_open';
-export type BreakerEvent = 'success' | 'failure' | 'probe_ok' | 'trial_due';
+export type BreakerEvent = 'success' | 'failure' | 'probe_ok' | 'trial_due' | 'trial_lost';
+/** Whether a request may go to the backend, and whether the breaker waits for what comes of it. */
+export type Admission = 'refused' | 'admitted' | 'trial';
 export type BreakerRules = Required<CircuitBreakerSettings>;
 
 const STATES: readonly BreakerState[] = ['closed', 'open', 'half_open'];
@@ -52,7 +57,7 @@ export function transition(
       if (event === 'probe_ok') return 'closed';
       return event === 'trial_due' ? 'half_open' : 'open';
     case 'half_open':
-      if (event === 'failure') return 'open';
+      if (event === 'failure' || event === 'trial_lost') return 'open';
       return event === 'trial_due' ? 'half_open' : 'closed';
   }
 }
@@ -90,15 +95,21 @@ export class Breaker {
     return trialIsDue(state, this.#words[SINCE] ?? 0, rules, hasProbe, nowMs);
   }
 
-  /** Asks to send one request; when only a trial is possible, exactly one asker of all workers gets true. */
-  admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): boolean {
+  /** Asks to send one request; when only a trial is possible, exactly one asker of all workers gets it. */
+  admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): Admission {
     const state = Atomics.load(this.#words, STATE);
-    if (state === CLOSED) return true;
+    if (state === CLOSED) return 'admitted';
     const since = Atomics.load(this.#words, SINCE);
-    if (!trialIsDue(state, since, rules, hasProbe, nowMs)) return false;
-    if (Atomics.compareExchange(this.#words, SINCE, since, nowMs | 0) !== since) return false;
+    if (!trialIsDue(state, since, rules, hasProbe, nowMs)) return 'refused';
+    if (Atomics.compareExchange(this.#words, SINCE, since, nowMs | 0) !== since) return 'refused';
     Atomics.compareExchange(this.#words, STATE, state, HALF_OPEN);
-    return true;
+    return 'trial';
+  }
+
+  /** The trial came to its end without a word on the backend: the next request is one. */
+  onTrialLost(rules: BreakerRules, nowMs: number): void {
+    if (Atomics.compareExchange(this.#words, STATE, HALF_OPEN, OPEN) !== HALF_OPEN) return;
+    Atomics.store(this.#words, SINCE, (nowMs - rules.open_secs * 1000) | 0);
   }
 
   onSuccess(): void {

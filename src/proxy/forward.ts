@@ -55,6 +55,8 @@ export class Forwarding implements UpstreamClient, BodySink {
   readonly #exchange: Exchange;
   readonly #route: Route;
   readonly #breaker: Breaker | undefined;
+  /** The breaker waits for what comes of this exchange. */
+  readonly #isTrial: boolean;
   readonly #path: string;
   /** The protocol that the client asks to switch to; undefined for every plain request. */
   readonly #upgrade: string | undefined;
@@ -72,10 +74,11 @@ export class Forwarding implements UpstreamClient, BodySink {
   /** Response text that waits for the end of the current read, so that head and small body leave as one write. */
   #text = '';
 
-  constructor(exchange: Exchange, route: Route, breaker: Breaker | undefined) {
+  constructor(exchange: Exchange, route: Route, breaker: Breaker | undefined, isTrial: boolean) {
     this.#exchange = exchange;
     this.#route = route;
     this.#breaker = breaker;
+    this.#isTrial = isTrial;
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
     const { head, body } = exchange.connection;
     this.#upgrade = body.complete ? tunnelledProtocol(head.upgrade) : undefined;
@@ -88,6 +91,11 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   /** Lets go of the upstream without a word to the client. */
   cancel(): void {
+    if (
+      this.#isTrial &&
+      (this.#phase === 'connecting' || this.#phase === 'sending' || this.#phase === 'waiting')
+    )
+      this.#breaker?.onTrialLost(this.#route.revision.breaker, this.#exchange.context.clock.nowMs());
     this.#phase = 'done';
     this.#upstream?.destroy();
     this.#upstream = undefined;

@@ -109,10 +109,9 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
   connection.body.bytesMax = bytesMax;
   const { revision } = route;
   const breaker = context.breakerOf(revision.id);
-  if (
-    breaker !== undefined &&
-    !breaker.admit(revision.breaker, revision.healthCheckPath !== undefined, exchange.nowMs)
-  ) {
+  const hasProbe = revision.healthCheckPath !== undefined;
+  const admission = breaker?.admit(revision.breaker, hasProbe, exchange.nowMs);
+  if (breaker !== undefined && admission === 'refused') {
     const seconds = breaker.retryAfterSecs(revision.breaker, exchange.nowMs);
     return exchange.respondProblem(
       'circuit_open',
@@ -120,7 +119,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
       `Retry-After: ${seconds}\r\n`,
     );
   }
-  exchange.forwarding = new Forwarding(exchange, route, breaker);
+  exchange.forwarding = new Forwarding(exchange, route, breaker, admission === 'trial');
   exchange.forwarding.start();
 }
 

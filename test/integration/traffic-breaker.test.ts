@@ -3,12 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as http from 'node:http';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
+import { connectRaw } from '../support/raw-client.ts';
 import {
   createRevision,
   createService,
   echoed,
   problem,
   request,
+  requestText,
   revisionPath,
   until,
   type Served,
@@ -41,18 +43,20 @@ async function statuses(target: string, count: number): Promise<number[]> {
   return all;
 }
 
+interface Moody extends Origin {
+  failing: 'no' | 'reset' | '500';
+  healthChecks: number;
+}
+
 /** A backend that a test can switch between failing and working. */
-async function moodyOrigin(): Promise<Origin & { failing: 'no' | 'reset' | '500'; healthChecks: number }> {
+async function moodyOrigin(): Promise<Moody> {
   const answer = (incoming: http.IncomingMessage, response: http.ServerResponse): void => {
     if (incoming.url === '/healthz') moody.healthChecks += 1;
     if (moody.failing === 'reset') return void response.socket?.destroy();
     response.statusCode = moody.failing === '500' ? 500 : 200;
     response.end('moody');
   };
-  const moody = Object.assign(await startOrigin(answer), {
-    failing: 'no' as 'no' | 'reset' | '500',
-    healthChecks: 0,
-  });
+  const moody: Moody = { ...(await startOrigin(answer)), failing: 'no', healthChecks: 0 };
   return moody;
 }
 
@@ -163,6 +167,28 @@ describe('closing', () => {
     expect(codes.filter((status) => status === 200)).toHaveLength(1);
     expect(held.seen).toHaveLength(before + 1);
     expect((await breakerOf('onetrial')).state).toBe('closed');
+    await held.close();
+  });
+
+  it('design 2: a trial whose client goes away says nothing, and the next request is the trial', async () => {
+    let holding = false;
+    const held = await startOrigin((incoming, response) => {
+      if (!holding) return void incoming.socket.destroy();
+      if (incoming.url === '/x') response.end('well');
+    });
+    await createService(gateway, 'lost', held.port, {
+      revision: { circuit_breaker: { failures: 1, open_secs: 1 } },
+    });
+    expect(await statuses('/lost/v1/x', 1)).toEqual([502]);
+    holding = true;
+    await until(async () => ((await breakerOf('lost')).since_ms > 1_000 ? true : undefined));
+    const impatient = await connectRaw(gateway.proxyPort);
+    impatient.write(requestText('/lost/v1/never-answered'));
+    await until(async () => ((await breakerOf('lost')).state === 'half_open' ? true : undefined));
+    impatient.socket.resetAndDestroy();
+    await until(async () => ((await breakerOf('lost')).state === 'open' ? true : undefined));
+    expect(await statuses('/lost/v1/x', 2)).toEqual([200, 200]);
+    expect((await breakerOf('lost')).state).toBe('closed');
     await held.close();
   });
 

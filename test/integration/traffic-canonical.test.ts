@@ -79,7 +79,7 @@ type Spelling = readonly [
 ];
 
 const hex = (text: string): string =>
-  [...text].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
+  text.replaceAll(/[^]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
 const upper = (text: string): string => text.toUpperCase();
 
 const SPELLINGS: readonly Spelling[] = [
@@ -270,6 +270,23 @@ describe('what is forwarded', () => {
       const before = origin.seen.length;
       await request(gateway, target);
       expect([target, origin.seen[before]?.url]).toEqual([target, url]);
+    }
+  });
+
+  it('design 2: characters that a path may hold as they are do not hide it when they are encoded', async () => {
+    const auth = { policy_override: { auth: { auth_type: 'api_key' } } };
+    const paths = ['/users:batch', '/a@b', "/it's", '/a,b', '/a;b', '/a=b', '/a+b', '/$a', '/(a)', '/a!b&c'];
+    for (const path of paths) await createEndpoint(gateway, 'open', 'GET', path, auth);
+    const before = origin.seen.length;
+    for (const path of paths) {
+      const encoded = path.replaceAll(/[^/A-Za-z]/g, (character) => hex(character));
+      expect([path, (await request(gateway, `/open/v1${path}`)).status]).toEqual([path, 401]);
+      expect([encoded, (await request(gateway, `/open/v1${encoded}`)).status]).toEqual([encoded, 401]);
+    }
+    expect(origin.seen.slice(before).every(({ url }) => !paths.includes(decodeURIComponent(url)))).toBe(true);
+    await createVersion(gateway, 'open', 'colon', { gateway_path: '/open/v1/svc:x', status: 'retired' });
+    for (const target of ['/open/v1/svc:x', '/open/v1/svc%3Ax/y', '/open/v1/svc%3ax']) {
+      expect([target, (await request(gateway, target)).status]).toEqual([target, 410]);
     }
   });
 

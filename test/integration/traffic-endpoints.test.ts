@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { createEndpoint, createService, echoed, problem, request, revisionPath } from '../support/traffic.ts';
+import { createEndpoint, createService, problem, request, revisionPath } from '../support/traffic.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -26,10 +26,13 @@ async function outcome(target: string, method = 'GET'): Promise<string | number>
   return response.status;
 }
 
-async function expectOutcomes(cases: readonly (readonly [string, string | number])[]): Promise<void> {
-  const results: (readonly [string, string | number])[] = [];
+type Outcomes = readonly (readonly [target: string, urlOrStatus: string | number])[];
+
+/** What came of GET to each of the targets, in the shape of what was expected. */
+async function outcomesOf(cases: Outcomes): Promise<Outcomes> {
+  const results: [string, string | number][] = [];
   for (const [target] of cases) results.push([target, await outcome(target)]);
-  expect(results).toEqual(cases);
+  return results;
 }
 
 describe('method and path', () => {
@@ -88,7 +91,7 @@ describe('method and path', () => {
   });
 
   it('spec 2: paths are relative to the version’s gateway_path and compared whole, with their case', async () => {
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/methods/v1/get', '/get'],
       ['/methods/v1/get?x=1', '/get?x=1'],
       ['/methods/v1/get/', 404],
@@ -97,17 +100,19 @@ describe('method and path', () => {
       ['/methods/v1/gets', 404],
       ['/methods/v1/GET', 404],
       ['/methods/v1/methods/v1/get', 404],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 
   it('design 2: an endpoint / is the bare gateway_path', async () => {
     await createService(gateway, 'bare', origin.port, MANAGED);
     await createEndpoint(gateway, 'bare', 'GET', '/');
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/bare/v1', '/'],
       ['/bare/v1/', '/'],
       ['/bare/v1/x', 404],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 });
 
@@ -136,7 +141,7 @@ describe('parameters and wildcards', () => {
   });
 
   it('design 2: {name} takes exactly one segment that is not empty', async () => {
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/params/v1/users/7', '/u/7'],
       ['/params/v1/users/7/avatar', '/users/7/avatar'],
       ['/params/v1/users/7/posts/42', '/posts/42/of/7'],
@@ -145,18 +150,20 @@ describe('parameters and wildcards', () => {
       ['/params/v1/users/7/', 404],
       ['/params/v1/users/7/other', 404],
       ['/params/v1/users//avatar', 400],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 
   it('design 2: a final * takes any rest, the empty one included', async () => {
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/params/v1/files/a', '/store/a'],
       ['/params/v1/files/a/b/c.txt', '/store/a/b/c.txt'],
       ['/params/v1/files/a/', '/store/a/'],
       ['/params/v1/files/', '/store/'],
       ['/params/v1/files', 404],
       ['/params/v1/fixed/a/b', '/always/the/same'],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 
   it('design 2: literal beats parameter beats wildcard', async () => {
@@ -165,14 +172,15 @@ describe('parameters and wildcards', () => {
     await createEndpoint(gateway, 'order', 'GET', '/{a}/x', { backend_path: '/parameter' });
     await createEndpoint(gateway, 'order', 'GET', '/lit/x', { backend_path: '/literal' });
     await createEndpoint(gateway, 'order', 'GET', '/lit/{b}/y', { backend_path: '/literal-parameter' });
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/order/v1/lit/x', '/literal'],
       ['/order/v1/other/x', '/parameter'],
       ['/order/v1/lit/q/y', '/literal-parameter'],
       ['/order/v1/other/y', '/wildcard'],
       ['/order/v1/lit/q', '/wildcard'],
       ['/order/v1', '/wildcard'],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 
   it('design 2: a route that fits better but has not the method gives way to one that has', async () => {
@@ -185,7 +193,7 @@ describe('parameters and wildcards', () => {
   });
 
   it('design 2: values are filled in re-encoded, and cannot leave their segment', async () => {
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/params/v1/users/a%20b', '/u/a%20b'],
       ['/params/v1/users/%7Bid%7D', '/u/%7Bid%7D'],
       ['/params/v1/users/a%3Fb=1', '/u/a%3Fb=1'],
@@ -199,7 +207,8 @@ describe('parameters and wildcards', () => {
       ['/params/v1/users/a%2Fb', 400],
       ['/params/v1/users/..%2Fadmin', 400],
       ['/params/v1/files/../users/me', 400],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 
   it('design 2: an encoded slash is a character of its segment where the app allows it', async () => {
@@ -208,7 +217,7 @@ describe('parameters and wildcards', () => {
     });
     await createEndpoint(gateway, 'slashes', 'GET', '/projects/{path}', { backend_path: '/p/{path}/info' });
     await createEndpoint(gateway, 'slashes', 'GET', '/projects/{path}/files');
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/slashes/v1/projects/group%2Fname', '/p/group%2Fname/info'],
       ['/slashes/v1/projects/group%2fname/files', '/projects/group%2Fname/files'],
       ['/slashes/v1/projects/group/name', 404],
@@ -218,7 +227,8 @@ describe('parameters and wildcards', () => {
       ['/slashes/v1/projects/a%2F..%2Fb', 400],
       ['/slashes/v1/projects/a%2F%2e%2e', 400],
       ['/slashes/v1/projects/a%2F.;x%2Fb', 400],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 });
 
@@ -232,10 +242,11 @@ describe('backend_path', () => {
     const endpoint = await createEndpoint(gateway, 'backend', 'GET', '/invoices', {
       backend_path: '/old/list',
     });
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/backend/v1/default', '/base/default'],
       ['/backend/v1/invoices?page=2', '/base/old/list?page=2'],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
     const path = `${revisionPath('backend')}/endpoints/${endpoint.id}`;
     await gateway.must('PATCH', path, { backend_path: '/new' });
     expect(await outcome('/backend/v1/invoices')).toBe('/base/new');
@@ -250,10 +261,11 @@ describe('backend_path', () => {
     });
     await createEndpoint(gateway, 'unstripped', 'GET', '/a', { backend_path: '/other' });
     await createEndpoint(gateway, 'unstripped', 'GET', '/b');
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/unstripped/v1/a', '/other'],
       ['/unstripped/v1/b', '/unstripped/v1/b'],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
   });
 });
 
@@ -285,11 +297,12 @@ describe('activity', () => {
     await createEndpoint(gateway, 'wider', 'GET', '/*');
     await createEndpoint(gateway, 'wider', '*', '/admin/{id}');
     await createEndpoint(gateway, 'wider', 'GET', '/admin/keys', { is_active: false });
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/wider/v1/admin/keys', 404],
       ['/wider/v1/admin/other', '/admin/other'],
       ['/wider/v1/else', '/else'],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
     expect(await outcome('/wider/v1/admin/keys', 'HEAD')).toBe(404);
   });
 
@@ -307,7 +320,7 @@ describe('pass_through', () => {
     await createEndpoint(gateway, 'refined', 'GET', '/a', { backend_path: '/elsewhere' });
     await createEndpoint(gateway, 'refined', 'GET', '/off', { is_active: false });
     await createEndpoint(gateway, 'refined', '*', '/items/{id}', { backend_path: '/i/{id}' });
-    await expectOutcomes([
+    const cases: Outcomes = [
       ['/refined/v1/a', '/elsewhere'],
       ['/refined/v1/a/b', '/a/b'],
       ['/refined/v1/off', 404],
@@ -315,7 +328,8 @@ describe('pass_through', () => {
       ['/refined/v1/items/7', '/i/7'],
       ['/refined/v1/items/7/8', '/items/7/8'],
       ['/refined/v1/anything', '/anything'],
-    ]);
+    ];
+    expect(await outcomesOf(cases)).toEqual(cases);
     expect(await outcome('/refined/v1/a', 'POST')).toBe('/a');
     expect(await outcome('/refined/v1/off', 'HEAD')).toBe(404);
     expect(await outcome('/refined/v1/off', 'POST')).toBe('/off');

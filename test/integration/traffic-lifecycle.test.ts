@@ -258,4 +258,26 @@ describe('an orderly stop', () => {
     // Cut in the midst, and to be recognised as such: no last chunk.
     expect(client.received()).not.toContain('\r\n0\r\n');
   });
+
+  it('design 6: no request fails because of the stop: what was accepted is answered', TIMEOUT, async () => {
+    const gateway = await gatewayFor(TWO_WORKERS);
+    await createService(gateway, 'a', origin.port);
+    const outcomes: (number | 'closed')[] = [];
+    // Each request on a connection of its own, until no connection can be made any more.
+    const loops = Array.from({ length: 16 }, async () => {
+      for (;;) {
+        const client = await connectRaw(gateway.proxyPort).catch(() => undefined);
+        if (client === undefined) return;
+        outcomes.push(await statusOn(client, '/a/v1/x'));
+        client.end();
+      }
+    });
+    await until(() => (outcomes.length > 200 ? true : undefined), 60_000);
+    const stopped = gateway.stop();
+    await Promise.all(loops);
+    expect(await stopped).toBe(0);
+    const lost = outcomes.filter((status) => status !== 200);
+    // The kernel's queue of a worker holds one connection even when it is told to hold none.
+    expect(lost.length).toBeLessThanOrEqual(2);
+  });
 });

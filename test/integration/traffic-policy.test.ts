@@ -176,9 +176,12 @@ describe('precedence', () => {
       traffic_weight: 1,
       default_policy: { allowed_methods: ['POST'] },
     });
-    const statuses: number[] = [];
-    for (let index = 0; index < 10; index++) statuses.push(await statusOf('/chosen/v1/x'));
-    expect(statuses.toSorted()).toEqual([200, 200, 200, 200, 200, 405, 405, 405, 405, 405]);
+    const counts: Record<number, number> = {};
+    for (let index = 0; index < 10; index++) {
+      const status = await statusOf('/chosen/v1/x');
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+    expect(counts).toEqual({ 200: 5, 405: 5 });
   });
 });
 

@@ -2,6 +2,7 @@
  * Makes a proxy worker of a started gateway die of an uncaught exception, as a defect would, through Node's
  * inspector. The gateway must have been started with `INSPECTABLE` in its environment.
  */
+import { once } from 'node:events';
 import type { TestGateway } from './gateway.ts';
 
 export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
@@ -22,33 +23,29 @@ export async function crashWorkers(
   const url = /ws:\/\/\S+/.exec(gateway.output())?.[0];
   if (url === undefined) throw new Error('The gateway was not started with INSPECTABLE');
   const socket = new WebSocket(url);
-  await new Promise((done) => (socket.onopen = done));
+  await once(socket, 'open');
   let nextId = 1;
   const send = (method: string, params: object): void =>
     socket.send(JSON.stringify({ id: nextId++, method, params }));
-  // The answer to `enable` comes after all workers have been named.
-  const sessions = await new Promise<string[]>((done) => {
-    const victims: string[] = [];
-    socket.onmessage = ({ data }) => {
-      const message = JSON.parse(String(data)) as InspectorMessage;
-      if (message.id === 1) return done(victims);
-      const { params } = message;
-      if (message.method === 'NodeWorker.attachedToWorker' && params !== undefined) {
-        if (isVictim(params.workerInfo.title)) victims.push(params.sessionId);
-      }
-    };
-    send('NodeWorker.enable', { waitForDebuggerOnStart: false });
+  const victims: string[] = [];
+  let dead = 0;
+  const named = Promise.withResolvers<void>();
+  const died = Promise.withResolvers<void>();
+  socket.addEventListener('message', ({ data }) => {
+    const { id, method, params } = JSON.parse(String(data)) as InspectorMessage;
+    // The answer to `enable` comes after all workers have been named.
+    if (id === 1) named.resolve();
+    if (method === 'NodeWorker.attachedToWorker' && params !== undefined) {
+      if (isVictim(params.workerInfo.title)) victims.push(params.sessionId);
+    }
+    if (method === 'NodeWorker.detachedFromWorker' && ++dead === victims.length) died.resolve();
   });
-  for (const sessionId of sessions) {
+  send('NodeWorker.enable', { waitForDebuggerOnStart: false });
+  await named.promise;
+  for (const sessionId of victims) {
     const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: CRASH } });
     send('NodeWorker.sendMessageToWorker', { sessionId, message });
   }
-  await new Promise<void>((done) => {
-    let answered = 0;
-    socket.onmessage = ({ data }) => {
-      const { method } = JSON.parse(String(data)) as InspectorMessage;
-      if (method === 'NodeWorker.detachedFromWorker' && ++answered === sessions.length) done();
-    };
-  });
+  await died.promise;
   socket.close();
 }
