@@ -1,0 +1,96 @@
+/**
+ * nginx in three parts: the origin, the bare proxy, and the frame that the Lua policy is put into. Everything it
+ * writes goes into a folder of its own; streams are passed on as they come, as Headgate does.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort, newFolder, startProgram, type RunningProgram } from '../processes.ts';
+import { programPath } from '../programs.ts';
+import type { Peer, PeerSetup } from './peer.ts';
+
+export interface NginxParts {
+  readonly name: string;
+  readonly cores: string;
+  readonly workers: number;
+  readonly accessLog: boolean;
+  /** Files to load before anything else. */
+  readonly modules?: readonly string[];
+  /** Directives of the http block. */
+  readonly http: string;
+  /** Directives of the server block. */
+  readonly server: string;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+export async function startNginx(parts: NginxParts): Promise<RunningProgram & { readonly folder: string }> {
+  const folder = newFolder(parts.name.replaceAll(/\W+/g, '-'));
+  const port = await freePort();
+  for (const [name, text] of Object.entries(parts.files ?? {})) writeFileSync(join(folder, name), text);
+  const configuration = join(folder, 'nginx.conf');
+  writeFileSync(configuration, nginxConfiguration(parts, folder, port));
+  const program = await startProgram({
+    name: parts.name,
+    command: [programPath('nginx'), '-p', folder, '-c', configuration],
+    cores: parts.cores,
+    folder,
+    port,
+  });
+  return { ...program, folder };
+}
+
+function nginxConfiguration(parts: NginxParts, folder: string, port: number): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const log = parts.accessLog
+    ? `access_log ${folder}/access.log combined buffer=64k flush=1s;`
+    : 'access_log off;';
+  return `daemon off;
+${process.getuid?.() === 0 ? 'user root;' : ''}
+worker_processes ${parts.workers};
+worker_rlimit_nofile 19000;
+pid ${folder}/nginx.pid;
+error_log ${folder}/error.log warn;
+${(parts.modules ?? []).map((file) => `load_module ${file};`).join('\n')}
+events { worker_connections 18000; }
+http {
+  ${log}
+  ${temporary.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(' ')}
+  default_type application/json;
+  keepalive_timeout 75s;
+  keepalive_requests 1000000000;
+  client_max_body_size 0;
+  ${parts.http.replaceAll('$folder', folder)}
+  server {
+    listen 127.0.0.1:${port} reuseport backlog=4096;
+    ${parts.server.replaceAll('$folder', folder)}
+  }
+}
+`;
+}
+
+/** The upstream block and the directives that pass a request on over kept-alive connections, streaming bodies. */
+export const upstreamBlock = (originPort: number): string => `upstream origin {
+    server 127.0.0.1:${originPort};
+    keepalive 1024;
+    keepalive_requests 1000000000;
+  }
+  proxy_http_version 1.1;
+  proxy_request_buffering off;
+  proxy_max_temp_file_size 0;`;
+
+/** Passes everything on, with the fields that a proxy owes its backend. */
+export const nginxBare: Peer = {
+  name: 'nginx',
+  start: ({ originPort, cores, workers, accessLog }: PeerSetup) =>
+    startNginx({
+      name: 'nginx',
+      cores: cores.proxy,
+      workers,
+      accessLog,
+      http: `${upstreamBlock(originPort)}
+  proxy_set_header Connection "";
+  proxy_set_header X-Forwarded-For $remote_addr;
+  proxy_set_header X-Forwarded-Proto $scheme;
+  proxy_set_header X-Forwarded-Host $http_host;`,
+      server: 'location / { proxy_pass http://origin; }',
+    }),
+};

@@ -1,0 +1,70 @@
+/** The peers that are Node.js programs of a few lines, and Caddy. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort, newFolder, startProgram, type RunningProgram } from '../processes.ts';
+import { findProgram } from '../programs.ts';
+import { benchToken } from '../service.ts';
+import type { Peer, PeerSetup } from './peer.ts';
+
+const UNDICI = join(import.meta.dirname, 'undici-proxy.ts');
+const FASTIFY = join(import.meta.dirname, 'fastify-proxy.ts');
+
+export const nodeUndici: Peer = {
+  name: 'node:http + undici',
+  start: (setup) => startNode('node:http + undici', UNDICI, setup, {}),
+};
+
+export const fastifyProxy: Peer = {
+  name: '@fastify/http-proxy',
+  start: (setup) => startNode('@fastify/http-proxy', FASTIFY, setup, {}),
+};
+
+/** With @fastify/rate-limit, the key and its scope in a hook, and CORS by hand. */
+export const fastifyPolicy: Peer = {
+  name: '@fastify/http-proxy + policy',
+  start: (setup) => startNode('@fastify/http-proxy + policy', FASTIFY, setup, { BENCH_KEY: benchToken(0) }),
+};
+
+async function startNode(
+  name: string,
+  program: string,
+  { originPort, cores }: PeerSetup,
+  env: Readonly<Record<string, string>>,
+): Promise<RunningProgram> {
+  const port = await freePort();
+  return startProgram({
+    name,
+    command: [process.execPath, '--disable-warning=ExperimentalWarning', program],
+    cores: cores.proxy,
+    folder: newFolder(name.replaceAll(/\W+/g, '-')),
+    port,
+    env: { ...env, BENCH_PORT: String(port), BENCH_ORIGIN_PORT: String(originPort), NODE_ENV: 'production' },
+  });
+}
+
+/** undefined when it is not installed. */
+export function caddy(): Peer | undefined {
+  const program = findProgram('caddy');
+  if (program === undefined) return undefined;
+  return {
+    name: 'caddy',
+    start: async ({ originPort, cores, workers, accessLog }) => {
+      const folder = newFolder('caddy');
+      const port = await freePort();
+      writeFileSync(
+        join(folder, 'Caddyfile'),
+        `{\n  admin off\n  auto_https off\n}\nhttp://127.0.0.1:${port} {\n` +
+          `  ${accessLog ? `log {\n    output file ${folder}/access.log\n  }` : ''}\n` +
+          `  reverse_proxy 127.0.0.1:${originPort}\n}\n`,
+      );
+      return startProgram({
+        name: 'caddy',
+        command: [program, 'run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')],
+        cores: cores.proxy,
+        folder,
+        port,
+        env: { HOME: folder, GOMAXPROCS: String(workers) },
+      });
+    },
+  };
+}

@@ -1,0 +1,162 @@
+/**
+ * What a workload found, and how it is shown: as text while the bench runs, as Markdown and JSON at its end. Ratios
+ * are against peers of the same run; absolute figures belong to the machine and the hour.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { arch, availableParallelism, cpus, release } from 'node:os';
+import { join } from 'node:path';
+import type { Figures } from './contest.ts';
+
+/** One figure that has a target. */
+export interface Check {
+  readonly what: string;
+  readonly value: number;
+  /** undefined: reported, not judged. */
+  readonly atMost?: number;
+  readonly atLeast?: number;
+  readonly unit: string;
+}
+
+export interface WorkloadResult {
+  readonly figures: readonly Figures[];
+  readonly checks: readonly Check[];
+  readonly notes?: readonly string[];
+}
+
+export interface NamedResult extends WorkloadResult {
+  readonly id: string;
+  readonly title: string;
+}
+
+export interface Report {
+  readonly at: string;
+  readonly machine: string;
+  readonly pace: string;
+  readonly results: readonly NamedResult[];
+  /** Workloads that could not be run, and why. */
+  readonly failures: readonly { readonly id: string; readonly reason: string }[];
+}
+
+export function verdict({ value, atMost, atLeast }: Check): 'met' | 'MISSED' | '' {
+  if (atMost === undefined && atLeast === undefined) return '';
+  const met = (atMost === undefined || value <= atMost) && (atLeast === undefined || value >= atLeast);
+  return met ? 'met' : 'MISSED';
+}
+
+export function machine(): string {
+  const model = cpus()[0]?.model.trim() ?? 'unknown processor';
+  return `${availableParallelism()} × ${model}, Linux ${release()} ${arch()}, Node.js ${process.versions.node}`;
+}
+
+/** The ratio of a figure between two contestants, as a check. */
+export function ratio(
+  figures: readonly Figures[],
+  of: string,
+  to: string,
+  measure: 'cpuUs' | 'requestsPerSecond' | 'bytesPerSecond' | 'p99Us',
+  target: { readonly atMost?: number; readonly atLeast?: number } = {},
+): Check {
+  const names = {
+    cpuUs: 'CPU per request',
+    requestsPerSecond: 'requests/s',
+    bytesPerSecond: 'bytes/s',
+    p99Us: 'p99',
+  };
+  const find = (name: string): number => figures.find((each) => each.name === name)?.[measure] ?? NaN;
+  return { what: `${names[measure]}, ${of} ÷ ${to}`, value: find(of) / find(to), unit: '×', ...target };
+}
+
+export function resultText(result: NamedResult): string {
+  return `\n${result.id}  ${result.title}\n${plain(figureRows(result.figures))}${plain(checkRows(result.checks))}${(result.notes ?? []).map((note) => `  ${note}\n`).join('')}`;
+}
+
+/** Writes latest.json and latest.md. */
+export function writeReport(report: Report): string {
+  const folder = join(import.meta.dirname, 'results');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(folder, 'latest.md'), reportMarkdown(report));
+  return folder;
+}
+
+export function reportMarkdown({ at, machine: on, pace, results, failures }: Report): string {
+  const parts = results.map(
+    (result) =>
+      `## ${result.id}: ${result.title}\n\n${markdown(figureRows(result.figures))}${markdown(checkRows(result.checks))}` +
+      (result.notes ?? []).map((note) => `${note}\n\n`).join(''),
+  );
+  const summary = results.flatMap((result) =>
+    result.checks.filter((check) => verdict(check) !== '').map((check) => [result.id, ...checkCells(check)]),
+  );
+  const failed = failures.map(({ id, reason }) => `- ${id} could not be run: ${reason}\n`).join('');
+  return (
+    `# Bench of ${at}\n\n${on}. ${pace}.\n\nRatios compare contestants of this run; absolute figures say little elsewhere.\n\n` +
+    markdown([['workload', 'what', 'value', 'target', 'verdict'], ...summary]) +
+    `${failed === '' ? '' : `${failed}\n`}${parts.join('')}`.trimEnd() +
+    '\n'
+  );
+}
+
+function figureRows(figures: readonly Figures[]): string[][] {
+  if (figures.length === 0) return [];
+  const head = [
+    'contestant',
+    'CPU µs/request',
+    'user',
+    'system',
+    'spread',
+    'requests/s',
+    'MB/s',
+    'p50 µs',
+    'p99 µs',
+    'core %',
+    'memory MiB',
+  ];
+  const rows = figures.map((each) => [
+    each.name,
+    each.cpuUs.toFixed(1),
+    each.userUs.toFixed(1),
+    each.systemUs.toFixed(1),
+    `${each.cpuUsMin.toFixed(1)}–${each.cpuUsMax.toFixed(1)}`,
+    each.requestsPerSecond.toFixed(0),
+    (each.bytesPerSecond / 1e6).toFixed(1),
+    each.p50Us.toFixed(0),
+    each.p99Us.toFixed(0),
+    each.coreUse.toFixed(0),
+    (each.residentBytes / 1048576).toFixed(0),
+  ]);
+  return [head, ...rows];
+}
+
+function checkRows(checks: readonly Check[]): string[][] {
+  return checks.length === 0 ? [] : [['what', 'value', 'target', 'verdict'], ...checks.map(checkCells)];
+}
+
+function checkCells(check: Check): string[] {
+  const { what, value, atMost, atLeast, unit } = check;
+  const target =
+    atMost !== undefined ? `≤ ${atMost} ${unit}` : atLeast !== undefined ? `≥ ${atLeast} ${unit}` : '';
+  return [what, `${shown(value)} ${unit}`, target, verdict(check)];
+}
+
+function shown(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+function plain(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join('  ');
+  return rows.map((row) => `  ${line(row).trimEnd()}\n`).join('');
+}
+
+function markdown(rows: readonly (readonly string[])[]): string {
+  if (rows.length < 2) return '';
+  const [head = [], ...body] = rows;
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+  return `${line(head)}${line(head.map(() => '---'))}${body.map(line).join('')}\n`;
+}
