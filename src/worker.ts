@@ -14,7 +14,7 @@ import { standardOutput } from './observe/output.ts';
 import { createPolicyCompiler } from './policy/compile-policy.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
-import type { ProxyContext } from './proxy/context.ts';
+import { availability, type ProxyContext } from './proxy/context.ts';
 import { Deadlines } from './proxy/deadlines.ts';
 import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
@@ -69,6 +69,7 @@ const holder = new SnapshotHolder<CompiledPolicy>(
   keys,
 );
 
+const breakerOf = (revisionId: string): Breaker | undefined => breakers.get(revisionId);
 const context: ProxyContext = {
   options: proxyOptions(settings.proxy),
   clock,
@@ -76,7 +77,8 @@ const context: ProxyContext = {
   pool,
   observer,
   snapshot: () => holder.current,
-  breakerOf: (revisionId) => breakers.get(revisionId),
+  breakerOf,
+  isAvailable: availability(breakerOf, clock),
   isTrustedProxy: trustedProxies(settings.trustedProxies),
   nextRequestId: requestIds(),
   isDraining: () => draining,
@@ -102,7 +104,7 @@ port.on('message', (message: ToWorker) => {
 async function apply(message: ApplyMessage): Promise<void> {
   const error = tryApply(message);
   // A worker without its first configuration would answer 404 to everything: it must not listen at all.
-  if (message.change.reset && error !== undefined) return send({ type: 'listen_failed', message: error });
+  if (!listening && error !== undefined) return send({ type: 'listen_failed', message: error });
   send({ type: 'applied', id: message.id, error });
   if (!listening) await listen();
 }

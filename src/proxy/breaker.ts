@@ -88,6 +88,10 @@ export class Breaker {
     };
   }
 
+  get isClosed(): boolean {
+    return this.#words[STATE] === CLOSED;
+  }
+
   /** Whether a request could go through now; takes nothing. */
   isAvailable(rules: BreakerRules, hasProbe: boolean, nowMs: number): boolean {
     const state = this.#words[STATE];

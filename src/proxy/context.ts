@@ -36,6 +36,8 @@ export interface ProxyContext {
   /** The snapshot that an exchange starts with. */
   snapshot(): Snapshot<CompiledPolicy>;
   breakerOf(revisionId: string): Breaker | undefined;
+  /** Whether the revision's breaker would let a request through; takes nothing. */
+  readonly isAvailable: (revision: Revision) => boolean;
   isTrustedProxy(address: string): boolean;
   nextRequestId(): string;
   isDraining(): boolean;
@@ -43,4 +45,16 @@ export interface ProxyContext {
   httpDate(): string;
   /** Reused by every match; its content is used up before the next request is looked at. */
   readonly match: MatchResult<CompiledPolicy>;
+}
+
+/** `isAvailable` of a context: one function per worker, which reads the clock only for breakers that are not closed. */
+export function availability(
+  breakerOf: (revisionId: string) => Breaker | undefined,
+  clock: Clock,
+): (revision: Revision) => boolean {
+  return (revision) => {
+    const breaker = breakerOf(revision.id);
+    if (breaker === undefined || breaker.isClosed) return true;
+    return breaker.isAvailable(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
+  };
 }

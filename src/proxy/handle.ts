@@ -9,7 +9,6 @@
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { evaluate } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
-import type { Revision } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
 import { matchRequest, restInPath } from './match.ts';
@@ -57,12 +56,8 @@ function locate(exchange: Exchange): boolean {
 function match(exchange: Exchange, method: string): boolean {
   const { context } = exchange;
   const result = context.match;
-  const isAvailable = (revision: Revision): boolean =>
-    context
-      .breakerOf(revision.id)
-      ?.isAvailable(revision.breaker, revision.healthCheckPath !== undefined, exchange.nowMs) ?? true;
   const comparable = comparablePath(exchange.path);
-  matchRequest(context.snapshot(), comparable, exchange.hasEncodedSlash, method, isAvailable, result);
+  matchRequest(context.snapshot(), comparable, exchange.hasEncodedSlash, method, context.isAvailable, result);
   exchange.version = result.version;
   exchange.route = result.route;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);

@@ -13,7 +13,7 @@ import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../src/m
 import { createPolicyCompiler } from '../../src/policy/compile-policy.ts';
 import type { CompiledPolicy } from '../../src/policy/stage.ts';
 import { Breaker, createBreakerMemory } from '../../src/proxy/breaker.ts';
-import type { ProxyContext, ProxyObserver } from '../../src/proxy/context.ts';
+import { availability, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
 import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
@@ -173,6 +173,11 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const failures: string[] = [];
   const defects: unknown[] = [];
   let draining = false;
+  const breakerOf = (id: string): Breaker => {
+    let breaker = breakers.get(id);
+    if (breaker === undefined) breakers.set(id, (breaker = new Breaker(createBreakerMemory())));
+    return breaker;
+  };
   const context: ProxyContext = {
     options: { ...DEFAULT_OPTIONS, ...setup.options },
     clock,
@@ -187,11 +192,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       ...setup.observer,
     },
     snapshot: () => holder.current,
-    breakerOf: (id) => {
-      let breaker = breakers.get(id);
-      if (breaker === undefined) breakers.set(id, (breaker = new Breaker(createBreakerMemory())));
-      return breaker;
-    },
+    breakerOf,
+    isAvailable: availability(breakerOf, clock),
     isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
     nextRequestId: requestIds(),
     isDraining: () => draining,
