@@ -127,8 +127,9 @@ export class Breaker {
     const before = Atomics.load(this.#words, STATE);
     const next = transition(STATES[before] ?? 'closed', 'failure', failures, rules.failures);
     if (next !== 'open' || before === OPEN) return false;
-    if (Atomics.compareExchange(this.#words, STATE, before, OPEN) !== before) return false;
+    // First the time, so that nobody sees it open with the time of an opening long ago.
     Atomics.store(this.#words, SINCE, nowMs | 0);
+    if (Atomics.compareExchange(this.#words, STATE, before, OPEN) !== before) return false;
     Atomics.add(this.#words, OPENINGS, 1);
     return true;
   }
