@@ -1,4 +1,8 @@
 /** Contract parts 1, 2 and 4 "Traffic path": from a request path to a version, and from there to a backend's URL. */
+import { readFileSync } from 'node:fs';
+import * as https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
@@ -239,6 +243,29 @@ describe('the upstream URL', () => {
     await createService(gateway, 'tls', origin.port, { revision: { backend_scheme: 'https' } });
     const response = await request(gateway, '/tls/v1/x');
     expect(problem(response)).toMatchObject({ status: 502, code: 'upstream_connect_failed' });
+  });
+
+  it('spec 2: an https backend is reached with its certificate verified, against the revision’s own authority', async () => {
+    const pem = (name: string): string =>
+      readFileSync(join(import.meta.dirname, '../support/tls', name), 'utf8');
+    const secure = https.createServer(
+      { cert: pem('backend.pem'), key: pem('backend-key.pem') },
+      (incoming, response) => void response.end(`over TLS: ${incoming.url}`),
+    );
+    await new Promise<void>((done) => secure.listen(0, '127.0.0.1', done));
+    const { port } = secure.address() as AddressInfo;
+    await createService(gateway, 'secure', port, { revision: { backend_scheme: 'https' } });
+    expect(problem(await request(gateway, '/secure/v1/x')).code).toBe('upstream_connect_failed');
+    await gateway.must('PATCH', revisionPath('secure'), { backend_tls: { ca: pem('ca.pem') } });
+    expect(await request(gateway, '/secure/v1/x')).toMatchObject({ status: 200, body: 'over TLS: /x' });
+    await gateway.must('PATCH', revisionPath('secure'), {
+      backend_tls: { ca: pem('ca.pem'), server_name: 'other.test' },
+    });
+    expect((await request(gateway, '/secure/v1/x')).status).toBe(502);
+    await gateway.must('PATCH', revisionPath('secure'), { backend_tls: { verify: false, ca: null } });
+    expect((await request(gateway, '/secure/v1/x')).status).toBe(200);
+    secure.closeAllConnections();
+    await new Promise((done) => secure.close(done));
   });
 
   it('design 2: a bare gateway_path, with or without its slash, is forwarded as /', async () => {
