@@ -11,6 +11,7 @@ import { createLimitMemory, type LimitMemory } from './limits/memory.ts';
 import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { ensureFirstAdminToken } from './management/first-admin-token.ts';
 import { createManagementServer, type ManagementServer } from './management/server.ts';
+import type { ConfigChange } from './model/config.ts';
 import type { RateLimitGlobals } from './model/policy-rules.ts';
 import { createLogger, gapLine, type Logger } from './observe/log.ts';
 import { standardOutput, type LogOutput } from './observe/output.ts';
@@ -185,7 +186,7 @@ function createManagement(
   const compilePolicy = checkingCompiler(settings, limitMemory, clock);
   return createManagementServer({
     repository,
-    publish: (change) => supervisor.apply(change),
+    publish: (change) => publish(change, parts, supervisor),
     validateChange: (change) => validateChange(change, compilePolicy),
     clock,
     adminToken: settings.adminToken,
@@ -204,6 +205,20 @@ function createManagement(
     logger: log,
     version,
   });
+}
+
+/**
+ * Brings a committed change to the workers. One that is not the next for them says that an earlier one did not get
+ * there, or that another process writes to the database: everything is read again, so that nothing is missing.
+ */
+async function publish(change: ConfigChange, parts: Parts, supervisor: Supervisor): Promise<void> {
+  const { state, repository, log } = parts;
+  if (change.configVersion === state.configVersion + 1) return supervisor.apply(change);
+  log.warn(
+    { known: state.configVersion, committed: change.configVersion },
+    'config versions were skipped; the whole configuration is read again',
+  );
+  return supervisor.apply(await repository.loadAll());
 }
 
 function readiness(

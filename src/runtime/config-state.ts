@@ -88,6 +88,7 @@ export class ConfigState {
   }
 
   #clear(): void {
+    for (const id of this.#breakers.keys()) this.#removed.push(id);
     this.#apps.clear();
     this.#appOfVersion.clear();
     this.#keys.clear();

@@ -26,6 +26,9 @@ export interface SupervisorDeps {
   onKeysUsed(used: readonly (readonly [string, number])[]): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onWorkerLost(workerNumber: number): void;
+  /** For tests; milliseconds. */
+  readonly applyTimeoutMs?: number;
+  readonly startTimeoutMs?: number;
 }
 
 interface Member {
@@ -44,6 +47,8 @@ const RESTART_DELAY_MS_MAX = 5_000;
 const STABLE_MS = 30_000;
 const SAMPLE_TIMEOUT_MS = 2_000;
 const APPLY_TIMEOUT_MS = 10_000;
+/** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
+const START_TIMEOUT_MS = 60_000;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
@@ -89,7 +94,7 @@ export class Supervisor {
         member,
         { type: 'apply', id, change, breakers, removedRevisionIds },
         id,
-        APPLY_TIMEOUT_MS,
+        this.#applyTimeoutMs(member),
       );
       const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
       if (error === undefined || !this.#members.has(member.number)) return;
@@ -98,6 +103,12 @@ export class Supervisor {
       await member.worker.terminate();
     });
     await Promise.all(answers);
+  }
+
+  /** A worker that starts has the whole configuration to go through before the change. */
+  #applyTimeoutMs({ listening }: Member): number {
+    const { applyTimeoutMs = APPLY_TIMEOUT_MS, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    return listening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
   }
 
   /** One sample from each worker that answers in time. */
@@ -143,14 +154,7 @@ export class Supervisor {
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));
     worker.on('exit', (code) => this.#onExit(member, code, cause, clock.monotonicMs() - bornMs));
-    const listening = new Promise<number>((resolve, reject) => {
-      worker.on('message', (message: FromWorker) => {
-        if (message.type === 'listening') resolve(message.port);
-        else if (message.type === 'listen_failed') reject(new Error(message.message));
-        this.#onMessage(member, message);
-      });
-      worker.once('exit', () => reject(cause ?? new Error(`Worker ${number} ended before it listened`)));
-    });
+    const listening = this.#untilListening(member, () => cause);
     const change = state.asChange();
     this.#post(member, {
       type: 'apply',
@@ -160,6 +164,34 @@ export class Supervisor {
       removedRevisionIds: [],
     });
     return listening;
+  }
+
+  /** Resolves with the port. A worker that fails to listen is ended before this rejects: nobody else knows of it. */
+  #untilListening(member: Member, cause: () => Error | undefined): Promise<number> {
+    const { number, worker } = member;
+    const { startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    return new Promise((resolve, reject) => {
+      let reason = `Worker ${number} ended before it listened`;
+      const giveUp = (why: string): void => {
+        reason = why;
+        void worker.terminate();
+      };
+      const timer = setTimeout(
+        () => giveUp(`Worker ${number} did not listen within ${startTimeoutMs} ms`),
+        startTimeoutMs,
+      );
+      worker.on('message', (message: FromWorker) => {
+        if (message.type === 'listening') {
+          clearTimeout(timer);
+          resolve(message.port);
+        } else if (message.type === 'listen_failed') giveUp(message.message);
+        this.#onMessage(member, message);
+      });
+      worker.once('exit', () => {
+        clearTimeout(timer);
+        reject(cause() ?? new Error(reason));
+      });
+    });
   }
 
   #onMessage(member: Member, message: FromWorker): void {
@@ -202,6 +234,7 @@ export class Supervisor {
     setTimeout(() => {
       if (this.#stopping) return;
       this.#spawn().catch((error: unknown) => {
+        if (this.#stopping) return;
         this.#deps.log.error({ err: error }, 'a replacement worker could not be started');
         this.#deathsInARow += 1;
         this.#replace();

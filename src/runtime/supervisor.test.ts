@@ -1,0 +1,147 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { configChange } from '../../test/support/config-records.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { createLimitMemory } from '../limits/memory.ts';
+import { createLogger } from '../observe/log.ts';
+import { readSettings } from '../settings.ts';
+import { ConfigState } from './config-state.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** What a worker of these tests does with a change. */
+type Behaviour = 'apply' | 'fail' | 'be silent' | 'not listen';
+
+interface Rule {
+  readonly worker: number;
+  readonly configVersion: number;
+  readonly does: Behaviour;
+}
+
+/** A worker program that says the lines of protocol.ts as the rules want it, and reports what it was given. */
+function program(rules: readonly Rule[]): URL {
+  const source = `
+    import { parentPort, workerData } from 'node:worker_threads';
+    const rules = ${JSON.stringify(rules)};
+    const worker = workerData.workerNumber;
+    let listening = false;
+    parentPort.on('message', (message) => {
+      if (message.type === 'drain') process.exit(0);
+      if (message.type !== 'apply') return;
+      const { configVersion, reset } = message.change;
+      const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
+      parentPort.postMessage({ type: 'keys_used', used: [[worker + (reset ? ' seeded ' : ' given ') + configVersion, 1]] });
+      if (does === 'be silent') return;
+      if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
+      const error = does === 'fail' ? 'refused by a test' : undefined;
+      parentPort.postMessage({ type: 'applied', id: message.id, error });
+      if (!listening) parentPort.postMessage({ type: 'listening', port: 1 });
+      listening = true;
+    });`;
+  return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+}
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+function supervise(
+  rules: readonly Rule[],
+  timeouts: { applyTimeoutMs?: number; startTimeoutMs?: number } = {},
+) {
+  const settings = readSettings({ GATEWAY_WORKERS: '2', GATEWAY_PROXY__PORT: '8080' });
+  if (!('settings' in settings)) throw new Error(settings.errors.join());
+  const told: string[] = [];
+  const lost: number[] = [];
+  const lines: string[] = [];
+  const supervisor = new Supervisor({
+    settings: settings.settings,
+    clock: systemClock,
+    tls: undefined,
+    limitMemory: createLimitMemory(),
+    state: new ConfigState(),
+    log: createLogger({
+      level: 'info',
+      format: 'json',
+      output: { write: (line) => void lines.push(line) },
+      clock: systemClock,
+    }),
+    workerUrl: program(rules),
+    onKeysUsed: (used) => told.push(...used.map(([what]) => what)),
+    onDeprecatedUsed: () => undefined,
+    onWorkerLost: (worker) => lost.push(worker),
+    ...timeouts,
+  });
+  stops.push(() => supervisor.stop(5_000));
+  return { supervisor, told, lost, lines };
+}
+
+const change = (configVersion: number) => configChange(configVersion, {});
+
+describe('a change', () => {
+  it('has reached every worker when it is applied', async () => {
+    const { supervisor, told } = supervise([]);
+    await supervisor.start();
+    await supervisor.apply(change(1));
+    expect(told.sort()).toEqual(['1 given 1', '1 seeded 0', '2 given 1', '2 seeded 0']);
+  });
+
+  it.each(['fail', 'be silent'] as const)(
+    'ends a worker that should %s, and its replacement starts with the change',
+    async (does) => {
+      const { supervisor, told, lost, lines } = supervise([{ worker: 2, configVersion: 1, does }], {
+        applyTimeoutMs: 2_000,
+      });
+      await supervisor.start();
+      await supervisor.apply(change(1));
+      // Whoever has the answer may rely on it: nothing serves the old state any more.
+      expect(lost).toEqual([2]);
+      await expect.poll(() => supervisor.listeningCount).toBe(2);
+      expect(told).toContain('3 seeded 1');
+      expect(lines.join()).toContain('a proxy worker could not apply a change');
+      await supervisor.apply(change(2));
+      expect(told).toEqual(expect.arrayContaining(['1 given 2', '3 given 2']));
+    },
+  );
+
+  it('waits for workers that are starting, which get it after everything before it', async () => {
+    const { supervisor, told, lost } = supervise([]);
+    const started = supervisor.start();
+    await Promise.all([supervisor.apply(change(1)), supervisor.apply(change(2))]);
+    for (const worker of [1, 2]) {
+      expect(told.filter((line) => line.startsWith(`${worker} `))).toEqual([
+        `${worker} seeded 0`,
+        `${worker} given 1`,
+        `${worker} given 2`,
+      ]);
+    }
+    await started;
+    expect(lost).toEqual([]);
+  });
+});
+
+describe('a worker that cannot listen', () => {
+  it('is ended when it is a replacement, before the next one is tried', async () => {
+    const { supervisor, told, lost } = supervise([
+      { worker: 2, configVersion: 1, does: 'fail' },
+      { worker: 3, configVersion: 1, does: 'not listen' },
+      { worker: 4, configVersion: 1, does: 'not listen' },
+    ]);
+    await supervisor.start();
+    await supervisor.apply(change(1));
+    await expect.poll(() => supervisor.listeningCount, { timeout: 10_000 }).toBe(2);
+    expect(told).toContain('5 seeded 1');
+    expect(lost).toEqual([2, 3, 4]);
+  });
+
+  it('fails the first start with its reason', async () => {
+    const { supervisor } = supervise([{ worker: 1, configVersion: 0, does: 'not listen' }]);
+    await expect(supervisor.start()).rejects.toThrow('no port');
+  });
+
+  it('is given up after a time', async () => {
+    const { supervisor } = supervise([{ worker: 2, configVersion: 0, does: 'be silent' }], {
+      startTimeoutMs: 3_000,
+    });
+    await expect(supervisor.start()).rejects.toThrow('Worker 2 did not listen within 3000 ms');
+  });
+});
