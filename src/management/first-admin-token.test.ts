@@ -65,6 +65,13 @@ describe('ensureFirstAdminToken', () => {
     expect((await readdir(folder)).filter((name) => name.endsWith('.new'))).toEqual([]);
   });
 
+  it('is not stopped by what a start that was cut off has left', async () => {
+    await writeFile(join(folder, `admin-token.${process.pid}.new`), 'half');
+    const first = await ensureFirstAdminToken(repository, clock, folder);
+    expect(await readFile(join(folder, 'admin-token'), 'utf8')).toBe(`${first?.token}\n`);
+    expect((await readdir(folder)).filter((name) => name.endsWith('.new'))).toEqual([]);
+  });
+
   it('stores nothing when the file cannot be written', async () => {
     await expect(ensureFirstAdminToken(repository, clock, join(folder, 'missing'))).rejects.toThrow(
       /Cannot write the admin token to ".*missing.*the folder must be writable/,

@@ -3,7 +3,7 @@
  * password and no open API. Written to `admin-token` (mode 0600) beside the database before it is committed: a
  * token that works can always be read there.
  */
-import { rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
@@ -78,6 +78,8 @@ function firstRecord(token: string, nowMs: number): StoredAdminToken {
 async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = `${path}.${process.pid}.new`;
   try {
+    // A start that was cut off may have left one; in a container the process id is the same every time.
+    await rm(temporary, { force: true });
     await writeFile(temporary, content, { mode: 0o600, flag: 'wx' });
     await rename(temporary, path);
   } catch (error) {
