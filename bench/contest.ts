@@ -4,7 +4,7 @@
  */
 import type { Cores } from './cores.ts';
 import { runLoad, tryOnce, type Load, type LoadResult } from './load.ts';
-import { cpuDifference, cpuTime, residentBytes } from './measure.ts';
+import { cpuDifference, cpuTime, residentBytes, watchPeak } from './measure.ts';
 import type { Peer, PeerSetup } from './peers/peer.ts';
 import type { RunningProgram } from './processes.ts';
 
@@ -42,6 +42,8 @@ export interface Figures {
   readonly p99Us: number;
   readonly coreUse: number;
   readonly residentBytes: number;
+  /** Peak of resident memory during the rounds, above the level at their start. */
+  readonly grownBytes: number;
   /** Of the CPU time per request, over all rounds: how far the machine let the figure wander. */
   readonly cpuUsMin: number;
   readonly cpuUsMax: number;
@@ -68,13 +70,16 @@ export async function contest(
       await named(name, tryOnce(load, program.port));
       await named(name, runLoad(load, program.port, pace.warmUpSeconds, setup.cores.load));
     }
+    const peaks = entries.map(({ program }) => watchPeak(program.pid));
     for (let round = 1; round <= pace.rounds; round++) {
       for (const { name, program, load, rounds } of entries) {
         progress(`round ${round} of ${pace.rounds}: ${name}`);
         rounds.push(await named(name, measureRound(load, program, pace.seconds, setup.cores)));
       }
     }
-    return entries.map(({ name, program, rounds }) => figuresOf(name, rounds, residentBytes(program.pid)));
+    return entries.map(({ name, program, rounds }, index) =>
+      figuresOf(name, rounds, residentBytes(program.pid), peaks[index]?.() ?? 0),
+    );
   } finally {
     await Promise.all(started.map((program) => program.stop()));
   }
@@ -105,7 +110,7 @@ export async function measureRound(
   };
 }
 
-export function figuresOf(name: string, rounds: readonly Round[], bytes: number): Figures {
+export function figuresOf(name: string, rounds: readonly Round[], bytes: number, grownBytes = 0): Figures {
   const of = (value: (round: Round) => number): number => median(rounds.map(value));
   const cpu = rounds.map((round) => round.userUs + round.systemUs);
   return {
@@ -119,6 +124,7 @@ export function figuresOf(name: string, rounds: readonly Round[], bytes: number)
     p99Us: of((round) => round.p99Us),
     coreUse: of((round) => round.coreUse),
     residentBytes: bytes,
+    grownBytes,
     cpuUsMin: Math.min(...cpu),
     cpuUsMax: Math.max(...cpu),
   };

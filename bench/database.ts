@@ -60,6 +60,10 @@ export function fillerRecords({ endpoints, policy }: Filler, originPort: number)
   return records;
 }
 
+export function fillerKeys({ keys = 0 }: Filler, appId: string): StoredApiKey[] {
+  return Array.from({ length: keys }, (_, number) => keyRecord(appId, number));
+}
+
 export async function writeDatabase(path: string, filler: Filler, originPort: number): Promise<void> {
   await (await openSqlite({ path, autoMigrate: true, clock: systemClock })).close();
   const database = new DatabaseSync(path);
@@ -70,10 +74,8 @@ export async function writeDatabase(path: string, filler: Filler, originPort: nu
   for (const record of records.versions) insert('version', versionCodec.toRow(record));
   for (const record of records.revisions) insert('revision', revisionCodec.toRow(record));
   for (const record of records.endpoints) insert('endpoint', endpointCodec.toRow(record));
-  const appId = records.apps[0]?.id ?? '';
-  for (let number = 0; number < (filler.keys ?? 0); number++) {
-    insert('api_key', keyCodec.toRow(keyRecord(appId, number)));
-  }
+  for (const record of fillerKeys(filler, records.apps[0]?.id ?? ''))
+    insert('api_key', keyCodec.toRow(record));
   database.exec('commit');
   database.close();
 }

@@ -3,7 +3,7 @@
  * threads, the same per thread name, and resident memory. Shared pages count once per process in RSS; PSS shares
  * them out and is what a sum over processes should use.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** `sysconf(_SC_CLK_TCK)`: 100 on every Linux that Node.js runs on. */
 const TICKS_PER_SECOND = 100;
@@ -63,6 +63,27 @@ export function residentBytes(root: number): number {
   let bytes = 0;
   for (const pid of descendants(root)) bytes += memoryOf(pid);
   return bytes;
+}
+
+/** proc_pid_clear_refs(5): sets the peak back to the present size. */
+const RESET_PEAK = '5';
+
+/** Begins to watch the peak of resident memory (VmHWM); what it gives tells by how much it has grown since. */
+export function watchPeak(root: number): () => number {
+  const pids = descendants(root);
+  for (const pid of pids) writeFileSync(`/proc/${pid}/clear_refs`, RESET_PEAK);
+  const sum = (field: string): number => pids.reduce((total, pid) => total + statusBytes(pid, field), 0);
+  const startBytes = sum('VmRSS');
+  return () => sum('VmHWM') - startBytes;
+}
+
+function statusBytes(pid: number, field: string): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
 }
 
 function memoryOf(pid: number): number {

@@ -33,7 +33,7 @@ export interface RunningProgram {
 
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
-const POLL_MS = 20;
+const POLL_MS = 5;
 
 const running = new Set<ChildProcess>();
 let folder: string | undefined;

@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cores } from '../cores.ts';
 import type { RunningProgram } from '../processes.ts';
+import { LUA_MODULES } from '../programs.ts';
 import { startNginx } from './nginx.ts';
 
 export const STREAM_BYTES = 10 * 1024 * 1024;
@@ -19,6 +20,7 @@ export async function startOrigin(cores: Cores): Promise<RunningProgram> {
     cores: cores.load,
     workers: 1,
     accessLog: false,
+    modules: LUA_MODULES,
     http: 'sendfile on; tcp_nopush on; client_body_buffer_size 64k;',
     server: `root $folder;
     location / { return 200 '${jsonOf(SMALL_BYTES)}'; }
@@ -26,6 +28,14 @@ export async function startOrigin(cores: Cores): Promise<RunningProgram> {
       set $kib '${'x'.repeat(1024)}';
       default_type text/plain;
       return 200 '${'$kib'.repeat(LARGE_KIB)}';
+    }
+    # By itself nginx answers before it has read the body.
+    location ~ /upload$ {
+      content_by_lua_block {
+        local socket = ngx.req.socket()
+        while socket and socket:receiveany(262144) do end
+        ngx.print('${jsonOf(SMALL_BYTES)}')
+      }
     }
     location ~ /download$ { rewrite ^ /download.bin break; }
     `,

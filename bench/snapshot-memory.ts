@@ -1,0 +1,93 @@
+/**
+ * How much memory the compiled configuration takes in one worker: a process of its own applies a configuration to a
+ * snapshot holder, lets go of the records, collects garbage and tells what is left. As a program it is that process.
+ */
+import { execFileSync } from 'node:child_process';
+import { pathToFileURL } from 'node:url';
+import { systemClock } from '../src/kernel/clock.ts';
+import { createLimitMemory } from '../src/limits/memory.ts';
+import { SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
+import type { ConfigChange } from '../src/model/config.ts';
+import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
+import { SnapshotHolder } from '../src/snapshot/holder.ts';
+import { KeyTable } from '../src/snapshot/key-table.ts';
+import { fillerKeys, fillerRecords, type Filler } from './database.ts';
+
+/** Bytes that the configuration takes, on the heap and in buffers. */
+export async function snapshotBytes(filler: Filler): Promise<number> {
+  const output = execFileSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--expose-gc', import.meta.filename, JSON.stringify(filler)],
+    { encoding: 'utf8' },
+  );
+  return Number(output);
+}
+
+function changeOf(filler: Filler): ConfigChange {
+  const { apps, versions, revisions, endpoints } = fillerRecords(filler, 80);
+  const endpointsOf = Map.groupBy(endpoints, (endpoint) => endpoint.revision_id);
+  const revisionsOf = Map.groupBy(revisions, (revision) => revision.version_id);
+  const versionsOf = Map.groupBy(versions, (version) => version.app_id);
+  return {
+    configVersion: 1,
+    reset: true,
+    apps: apps.map((app) => ({
+      app,
+      versions: (versionsOf.get(app.id) ?? []).map((version) => ({
+        version,
+        revisions: (revisionsOf.get(version.id) ?? []).map((revision) => ({
+          revision,
+          endpoints: endpointsOf.get(revision.id) ?? [],
+        })),
+      })),
+    })),
+    removedAppIds: [],
+    versions: [],
+    removedVersionIds: [],
+    keys: fillerKeys(filler, apps[0]?.id ?? ''),
+    removedKeyIds: [],
+  };
+}
+
+function usedBytes(): number {
+  globalThis.gc?.();
+  globalThis.gc?.();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+function measure(filler: Filler): number {
+  const nothing = (): void => undefined;
+  const keys = new KeyTable();
+  const compile = createPolicyCompiler({
+    clock: systemClock,
+    limits: new SharedMemoryLimitStore(createLimitMemory(), 1),
+    keys,
+    jwtDefaults: {
+      issuer: undefined,
+      audiences: [],
+      jwksUri: undefined,
+      secret: undefined,
+      algorithms: [],
+      leewaySecs: 30,
+    },
+    globals: undefined,
+    perIp: undefined,
+    authFailuresPerMinute: 0,
+    onAuth: nothing,
+    onLimit: nothing,
+    onKeyUsed: nothing,
+    onJwksFailure: nothing,
+  });
+  const holder = new SnapshotHolder(compile, keys);
+  const before = usedBytes();
+  // Through a structured clone, as from the main thread: a worker shares no strings with the records of others.
+  holder.apply(structuredClone(changeOf(filler)));
+  const after = usedBytes();
+  if (holder.current.configVersion !== 1) throw new Error('the configuration was not taken over');
+  return after - before;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  process.stdout.write(String(measure(JSON.parse(process.argv[2] ?? '{}') as Filler)));
+}

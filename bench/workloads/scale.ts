@@ -1,0 +1,118 @@
+/** Much configuration: a hundred thousand endpoints, a million keys; what a request then costs, and what it weighs. */
+import type { Policy } from '../../src/model/policy.ts';
+import type { Contestant } from '../contest.ts';
+import type { Filler } from '../database.ts';
+import type { LoadRequest } from '../load.ts';
+import { startHeadgate } from '../peers/headgate.ts';
+import { ratio, type Check } from '../report.ts';
+import { snapshotBytes } from '../snapshot-memory.ts';
+import {
+  ENDPOINTS_PER_VERSION,
+  LIMIT_REQUESTS,
+  LIMIT_WINDOW_SECS,
+  ORIGIN,
+  benchToken,
+  fillerPrefix,
+  fillerResource,
+} from '../service.ts';
+import { FULL_POLICY } from './full-policy.ts';
+import { CONNECTIONS, compete, type Workload } from './workload.ts';
+
+/** Everybody may call, so that the routes alone make the difference. */
+const OPEN_POLICY: Policy = {
+  rate_limit: { enabled: true, requests: LIMIT_REQUESTS, window_seconds: LIMIT_WINDOW_SECS },
+  cors: { allowed_origins: [ORIGIN] },
+};
+
+const FEW = 10;
+
+function fillerContestant(label: string, filler: Filler, requests: readonly LoadRequest[]): Contestant {
+  return {
+    peer: { name: label, start: (setup) => startHeadgate(setup, { filler }) },
+    load: () => ({ connections: CONNECTIONS, requests }),
+  };
+}
+
+/** `count` of the routes, spread evenly over all of them. */
+export function routeRequests(count: number, endpoints: number): LoadRequest[] {
+  return Array.from({ length: count }, (_, index) => {
+    const endpoint = Math.floor((index * endpoints) / count);
+    const prefix = fillerPrefix(Math.floor(endpoint / ENDPOINTS_PER_VERSION));
+    return {
+      path: `${prefix}/${fillerResource(endpoint % ENDPOINTS_PER_VERSION)}/42`,
+      headers: { Origin: ORIGIN },
+    };
+  });
+}
+
+export const routes: Workload = {
+  id: 'g-routes',
+  title: 'from 10 endpoints to 100,000 in 10,000 versions',
+  run: async (context) => {
+    const many = context.quick ? 10_000 : 100_000;
+    const used = 1000;
+    const filler = (endpoints: number): Filler => ({ endpoints, policy: OPEN_POLICY });
+    const [few, same, spread] = [
+      `${FEW} endpoints`,
+      `${many} endpoints, ${FEW} in use`,
+      `${many} endpoints, ${used} in use`,
+    ];
+    const figures = await compete(context, [
+      fillerContestant(few, filler(FEW), routeRequests(FEW, FEW)),
+      fillerContestant(same, filler(many), routeRequests(FEW, many)),
+      fillerContestant(spread, filler(many), routeRequests(used, many)),
+    ]);
+    const processBytes = ((figures[1]?.residentBytes ?? NaN) - (figures[0]?.residentBytes ?? NaN)) / many;
+    const workerBytes = (await snapshotBytes({ endpoints: many })) / many;
+    const checks: Check[] = [
+      ratio(figures, same, few, 'cpuUs', { atMost: 1.05 }),
+      ratio(figures, spread, few, 'cpuUs', { atMost: 1.05 }),
+      { what: 'compiled configuration per endpoint and worker', value: workerBytes, atMost: 1024, unit: 'B' },
+      {
+        what: 'memory of the process per endpoint (one worker, main thread)',
+        value: processBytes,
+        unit: 'B',
+      },
+    ];
+    return { figures, checks };
+  },
+};
+
+export const keys: Workload = {
+  id: 'h-keys',
+  title: 'from 10 API keys to 1,000,000, full policy',
+  run: async (context) => {
+    const many = context.quick ? 20_000 : 1_000_000;
+    const used = 10_000;
+    const filler = (count: number): Filler => ({ endpoints: FEW, keys: count, policy: FULL_POLICY });
+    const requests = (count: number, of: number): LoadRequest[] =>
+      Array.from({ length: count }, (_, index) => {
+        const token = benchToken(Math.floor((index * of) / count));
+        return {
+          path: `${fillerPrefix(0)}/${fillerResource(0)}/42`,
+          headers: { Authorization: `Bearer ${token}`, Origin: ORIGIN },
+        };
+      });
+    const [few, same, spread] = [
+      `${FEW} keys`,
+      `${many} keys, ${FEW} in use`,
+      `${many} keys, ${used} in use`,
+    ];
+    const figures = await compete(context, [
+      fillerContestant(few, filler(FEW), requests(FEW, FEW)),
+      fillerContestant(same, filler(many), requests(FEW, many)),
+      fillerContestant(spread, filler(many), requests(used, many)),
+    ]);
+    const processBytes = ((figures[1]?.residentBytes ?? NaN) - (figures[0]?.residentBytes ?? NaN)) / many;
+    const workerBytes = (await snapshotBytes({ endpoints: FEW, keys: many })) / many;
+    return {
+      figures,
+      checks: [
+        ratio(figures, same, few, 'cpuUs', { atMost: 1.05 }),
+        ratio(figures, spread, few, 'cpuUs', { atMost: 1.05 }),
+        { what: 'key table per key and worker', value: workerBytes, unit: 'B' },
+        { what: 'memory of the process per key (one worker, main thread)', value: processBytes, unit: 'B' },
+      ],
+    };
+  },
+};
