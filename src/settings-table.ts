@@ -198,7 +198,7 @@ export const SETTINGS = {
     {
       default: 0,
       description:
-        'Longest request body (413); `max_body_bytes` of a policy can only lower it. 0 is unlimited, since bodies are streamed.',
+        'Longest request body (413); `max_body_bytes` of a policy wins over it. 0 is unlimited, since bodies are streamed.',
     },
   ),
   GATEWAY_PROXY__HEAD_TIMEOUT_MS: integer(timeoutMs, {

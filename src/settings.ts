@@ -100,12 +100,18 @@ function shown(row: Setting<unknown>, text: string): string {
   return JSON.stringify(masked.length > 200 ? `${masked.slice(0, 200)}…` : masked);
 }
 
+/** `NAME="value"` of a setting that was understood and clashes with another one. */
+function given(v: SettingValues, name: SettingName): string {
+  const value: unknown = v[name];
+  return `${name}=${shown(SETTINGS[name], Array.isArray(value) ? value.join(',') : String(value))}`;
+}
+
 function crossChecks(v: SettingValues): string[] {
   const errors: string[] = [];
   const together = (first: SettingName, second: SettingName): void => {
     if ((v[first] === undefined) === (v[second] === undefined)) return;
     const [set, unset] = v[first] === undefined ? [second, first] : [first, second];
-    errors.push(`Cannot use ${set} alone: expected ${unset} to be set too.`);
+    errors.push(`Cannot use ${given(v, set)} alone: expected ${unset} to be set too.`);
   };
   together('GATEWAY_RATE_LIMIT_REQUESTS', 'GATEWAY_RATE_LIMIT_WINDOW_SECS');
   together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');
@@ -146,23 +152,20 @@ function jwtChecks(v: SettingValues): string[] {
   const symmetric: readonly string[] = SYMMETRIC_ALGORITHMS;
   const hasSymmetric = v.GATEWAY_JWT__ALGORITHMS.some((name) => symmetric.includes(name));
   const hasAsymmetric = v.GATEWAY_JWT__ALGORITHMS.some((name) => !symmetric.includes(name));
+  const algorithms = given(v, 'GATEWAY_JWT__ALGORITHMS');
   if (v.GATEWAY_JWT__JWKS_URI !== undefined && v.GATEWAY_JWT__SECRET !== undefined) {
-    return ['Cannot use GATEWAY_JWT__SECRET with GATEWAY_JWT__JWKS_URI: expected one of the two.'];
+    return [
+      `Cannot use GATEWAY_JWT__SECRET with ${given(v, 'GATEWAY_JWT__JWKS_URI')}: expected one of the two.`,
+    ];
   }
   if (hasSymmetric && hasAsymmetric) {
-    return [
-      'Cannot use GATEWAY_JWT__ALGORITHMS: expected HS* algorithms or public-key algorithms, not both.',
-    ];
+    return [`Cannot use ${algorithms}: expected HS* algorithms or public-key algorithms, not both.`];
   }
   if (v.GATEWAY_JWT__JWKS_URI !== undefined && hasSymmetric) {
-    return [
-      'Cannot use GATEWAY_JWT__ALGORITHMS with GATEWAY_JWT__JWKS_URI: expected public-key algorithms only.',
-    ];
+    return [`Cannot use ${algorithms} with GATEWAY_JWT__JWKS_URI: expected public-key algorithms only.`];
   }
   if (v.GATEWAY_JWT__SECRET !== undefined && hasAsymmetric) {
-    return [
-      'Cannot use GATEWAY_JWT__ALGORITHMS with GATEWAY_JWT__SECRET: expected HS256, HS384 or HS512 only.',
-    ];
+    return [`Cannot use ${algorithms} with GATEWAY_JWT__SECRET: expected HS256, HS384 or HS512 only.`];
   }
   return [];
 }

@@ -2,7 +2,7 @@
  * Design section 2 "jwt": JWK sets from a URL: cached, fetched with a time-out, refetched for unknown key ids no more
  * often than every ten seconds, and kept when their server is gone. What takes such an interval runs side by side.
  */
-import * as http from 'node:http';
+import type * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Handler, type Origin } from '../support/origin.ts';
