@@ -108,7 +108,7 @@ describe('the death of a worker', () => {
       const response = await request(gateway, '/a/v1/x').catch(() => undefined);
       return response?.status === 200 ? true : undefined;
     }, 60_000);
-    expect(deathsIn(gateway)).toBe(2);
+    await until(() => (deathsIn(gateway) === 2 ? true : undefined));
     await until(async () => ((await workersOf(gateway)).length === 2 ? true : undefined), 60_000);
     // Writes are possible all along.
     await gateway.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
