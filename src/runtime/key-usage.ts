@@ -14,12 +14,12 @@ export class KeyUsageWriter {
   readonly #log: Logger;
   readonly #pending = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
-  #writing = false;
+  #writing: Promise<void> | undefined;
 
   constructor(repository: Repository, log: Logger) {
     this.#repository = repository;
     this.#log = log;
-    this.#timer = setInterval(() => void this.write(), WRITE_MS);
+    this.#timer = setInterval(() => this.#tick(), WRITE_MS);
   }
 
   add(used: readonly (readonly [keyId: string, lastUsedMs: number])[]): void {
@@ -28,9 +28,26 @@ export class KeyUsageWriter {
     }
   }
 
+  /** Resolves when what was noted before the call is stored, or has failed and waits for the next time. */
   async write(): Promise<void> {
-    if (this.#writing || this.#pending.size === 0) return;
-    this.#writing = true;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#pending.size === 0) return;
+    this.#writing = this.#writeBatch();
+    await this.#writing;
+  }
+
+  /** A write that is still under way takes the next one's turn. */
+  #tick(): void {
+    if (this.#writing === undefined) void this.write();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.write();
+  }
+
+  /** Never rejects. */
+  async #writeBatch(): Promise<void> {
     const batch = [...this.#pending];
     this.#pending.clear();
     try {
@@ -41,12 +58,7 @@ export class KeyUsageWriter {
       this.add(batch);
       this.#log.warn({ err: error, keys: batch.length }, 'the last use of keys could not be written yet');
     } finally {
-      this.#writing = false;
+      this.#writing = undefined;
     }
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.write();
   }
 }
