@@ -35,7 +35,18 @@ const CHALLENGE = 'Bearer realm="headgate"';
 
 export function createAdminAuth(dependencies: AdminAuthDependencies): Authenticate {
   const { repository, clock, adminToken, onUseNotRecorded } = dependencies;
+  const recording = new Set<string>();
   const environmentHash = adminToken === undefined ? undefined : sha256(Buffer.from(adminToken, 'utf8'));
+
+  /** Not waited for: a read must not wait for the database's one writer. One at a time per token. */
+  function recordUse(id: string, nowMs: number): void {
+    if (recording.has(id)) return;
+    recording.add(id);
+    void repository
+      .recordAdminTokenUse(id, timestamp(nowMs))
+      .catch(onUseNotRecorded)
+      .finally(() => recording.delete(id));
+  }
 
   async function storedToken(token: string): Promise<Actor | Failure> {
     if (!token.startsWith(ADMIN_TOKEN_PREFIX) || !hasValidChecksum(token)) return badToken('is not valid');
@@ -44,7 +55,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): Authentica
     const nowMs = clock.nowMs();
     if (record.expires_at !== null && Date.parse(record.expires_at) <= nowMs) return badToken('has expired');
     if (record.last_used_at === null || Date.parse(record.last_used_at) + USE_INTERVAL_MS <= nowMs) {
-      await repository.recordAdminTokenUse(record.id, timestamp(nowMs)).catch(onUseNotRecorded);
+      recordUse(record.id, nowMs);
     }
     return { id: record.id, role: record.role };
   }

@@ -14,24 +14,22 @@ export type Query = Readonly<Record<string, string | number | boolean>>;
 
 export const NO_QUERY = jsonSchema(Type.Object({}, closed));
 
-export const PAGE_QUERY = jsonSchema(
-  Type.Object(
-    {
-      limit: Type.Optional(
-        Type.Integer({
-          minimum: 1,
-          maximum: PAGE_LIMIT_MAX,
-          default: PAGE_LIMIT_DEFAULT,
-          description: 'Most items on the page.',
-        }),
-      ),
-      cursor: Type.Optional(
-        Type.String({ maxLength: 128, description: '`page.next_cursor` of the page before.' }),
-      ),
-    },
-    closed,
+/** What every list takes. */
+export const PAGE_FIELDS = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_LIMIT_MAX,
+      default: PAGE_LIMIT_DEFAULT,
+      description: 'Most items on the page.',
+    }),
   ),
-);
+  cursor: Type.Optional(
+    Type.String({ maxLength: 128, description: '`page.next_cursor` of the page before.' }),
+  ),
+};
+
+export const PAGE_QUERY = jsonSchema(Type.Object(PAGE_FIELDS, closed));
 
 export const CASCADE_QUERY = jsonSchema(
   Type.Object(

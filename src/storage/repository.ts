@@ -31,6 +31,9 @@ export interface Page<T> {
   readonly nextAfter: string | null;
 }
 
+/** Audit entries are the one list of which the end matters most. */
+export type AuditOrder = 'oldest_first' | 'newest_first';
+
 /**
  * Reads. Parents are always part of the look-up: an id below another parent is not found. `ref` is an id or
  * the natural label (slug, version label, revision label); an id wins over a label of the same spelling.
@@ -57,7 +60,8 @@ export interface ConfigReader {
   listAdminTokens(page: PageRequest): Promise<Page<AdminToken>>;
   findAdminToken(id: string): Promise<StoredAdminToken | undefined>;
   findAdminTokenByHash(hash: string): Promise<StoredAdminToken | undefined>;
-  listAudit(page: PageRequest): Promise<Page<AuditEntry>>;
+  /** `after` is the last id of the page before in either order. */
+  listAudit(page: PageRequest, order?: AuditOrder): Promise<Page<AuditEntry>>;
   /** One app with everything below it, for the snapshot. */
   loadAppTree(appId: string): Promise<AppTree | undefined>;
 }

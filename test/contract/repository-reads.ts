@@ -324,6 +324,24 @@ function pagesContract(current: () => Repository): void {
     },
   );
 
+  test('audit entries are listed from the newest, too', async () => {
+    await seed(current());
+    await change(current(), async (writer) => {
+      for (let added = 0; added < 4; added += 1) await writer.appendAudit(makeAudit());
+    });
+    const all = (await current().read((reader) => reader.listAudit(FIRST))).items;
+    const seen: unknown[] = [];
+    let after: string | undefined;
+    do {
+      const request = { limit: 2, after };
+      const page = await current().read((reader) => reader.listAudit(request, 'newest_first'));
+      expect(page.total).toBe(5);
+      seen.push(...page.items);
+      after = page.nextAfter ?? undefined;
+    } while (after !== undefined && seen.length < 10);
+    expect(seen).toEqual(all.toReversed());
+  });
+
   test('lists are of one parent only', async () => {
     const one = await seed(current());
     await seed(current());

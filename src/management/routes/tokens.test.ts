@@ -191,6 +191,19 @@ describe('admin tokens', () => {
     expect(await lastUse()).toBe('2026-01-01T00:01:00.000Z');
   });
 
+  it('work while their last use cannot be written, which is not tried a second time meanwhile', async () => {
+    const { token } = (await admin({ name: 'x', role: 'viewer' })).body.data as { token: string };
+    let tries = 0;
+    const recordAdminTokenUse = (): Promise<void> => {
+      tries++;
+      return new Promise(() => undefined);
+    };
+    await using stuck = await startManagement({ repository: { ...api.repository, recordAdminTokenUse } });
+    expect((await stuck.get('/apps', { token })).status).toBe(200);
+    expect((await stuck.get('/apps', { token })).status).toBe(200);
+    expect(tries).toBe(1);
+  });
+
   it.each<[object, string[]]>([
     [{}, ['/name', '/role']],
     [{ name: 'x', role: 'root' }, ['/role']],
@@ -266,5 +279,11 @@ describe('the audit log', () => {
     expect(entries[0]).toMatchObject({ actor: 'environment', change: { slug: 'billing' } });
     const page = await api.get('/audit?limit=2');
     expect(page.body.page).toMatchObject({ limit: 2, total: 5 });
+    const ids = entries.map((entry) => entry['id']);
+    const newest = await api.get('/audit?order=newest_first&limit=3');
+    const older = await api.get(`/audit?order=newest_first&cursor=${newest.body.page.next_cursor}`);
+    const seen = [...newest.body.data, ...older.body.data] as Record<string, unknown>[];
+    expect(seen.map((entry) => entry['id'])).toEqual(ids.toReversed());
+    expect(verdict(await api.get('/audit?order=up'))).toEqual([400, 'invalid_query', []]);
   });
 });

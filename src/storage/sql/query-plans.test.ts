@@ -59,6 +59,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.findAdminToken(token.id);
       await db.findAdminTokenByHash(token.token_hash);
       await db.listAudit(FIRST);
+      await db.listAudit(FIRST, 'newest_first');
       await db.countKeys(app.id);
       await db.countVersions(app.id);
       await db.countRevisions(version.id);

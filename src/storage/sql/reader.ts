@@ -19,6 +19,8 @@ import {
 import type { Tables } from './schema.ts';
 
 const PAGE_LIMIT_MAX = 500;
+/** Ids are of hexadecimal digits. */
+const ABOVE_ALL_IDS = '~';
 
 export function createReader(db: Kysely<Tables>): ConfigReader {
   return { ...appReads(db), ...versionReads(db), ...revisionReads(db), ...keyReads(db), ...adminReads(db) };
@@ -171,13 +173,14 @@ function adminReads(db: Kysely<Tables>) {
     },
     findAdminToken: (id) => one('id', id),
     findAdminTokenByHash: (hash) => one('token_hash', hash),
-    listAudit: async (page) => {
+    listAudit: async (page, order = 'oldest_first') => {
       const { after, count } = window(page);
+      const newestFirst = order === 'newest_first';
       const rows = db
         .selectFrom('audit_entry')
         .selectAll()
-        .where('id', '>', after)
-        .orderBy('id')
+        .where('id', newestFirst ? '<' : '>', newestFirst ? (page.after ?? ABOVE_ALL_IDS) : after)
+        .orderBy('id', newestFirst ? 'desc' : 'asc')
         .limit(count);
       return toPage(page, rows.execute(), countRows(db, 'audit_entry'), auditCodec.toRecord);
     },
