@@ -8,6 +8,7 @@
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { evaluate } from '../policy/evaluate.ts';
+import type { ErrorCode } from '../model/errors.ts';
 import type { Denial } from '../policy/stage.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
@@ -41,8 +42,11 @@ function locate(exchange: Exchange): boolean {
     return false;
   }
   const end = pathEnd(head.target);
-  const path = canonicalPath(end === head.target.length ? head.target : head.target.slice(0, end));
+  const rawPath = end === head.target.length ? head.target : head.target.slice(0, end);
+  const path = canonicalPath(rawPath);
   if (typeof path === 'object') {
+    // Only for the error document, which names what was asked for.
+    exchange.path = rawPath;
     exchange.respondProblem('bad_path', path.detail);
     return false;
   }
@@ -60,12 +64,30 @@ function match(exchange: Exchange, method: string): boolean {
   matchRequest(context.snapshot(), comparable, exchange.hasEncodedSlash, method, context.isAvailable, result);
   exchange.version = result.version;
   exchange.route = result.route;
+  exchange.turn = result.turn;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
   // An open breaker is told only to callers that policy lets through.
   if (result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined))
     return true;
-  exchange.respondProblem(result.code, result.detail);
+  refuse(exchange, result.code, result.detail);
   return false;
+}
+
+/** Answers a request that goes to no backend. */
+function refuse(exchange: Exchange, code: ErrorCode, detail: string, headerLines = ''): void {
+  giveTurnBack(exchange);
+  exchange.respondProblem(code, detail, headerLines);
+}
+
+/**
+ * What no backend gets takes no turn of the weighted choice. Clients alternate between a preflight or a 401 and the
+ * request proper: if both took turns, one of two equal revisions would get nothing but what is refused.
+ */
+function giveTurnBack(exchange: Exchange): void {
+  const { route, turn } = exchange;
+  if (route === undefined || turn === undefined) return;
+  exchange.turn = undefined;
+  route.version.choice?.giveBack(route.revision.index, turn);
 }
 
 /** Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. */
@@ -75,6 +97,7 @@ function answerPreflight(exchange: Exchange): boolean {
   const requestMethod = exchange.header('access-control-request-method');
   if (origin === undefined || requestMethod === undefined) return false;
   if (!match(exchange, requestMethod)) return true;
+  giveTurnBack(exchange);
   const cors = exchange.route?.policy.cors;
   if (cors === undefined) return false;
   const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
@@ -87,19 +110,20 @@ function answerPreflight(exchange: Exchange): boolean {
 async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefined>): Promise<void> {
   try {
     const denial = await verdict;
-    if (!exchange.ended) proceed(exchange, denial);
+    if (exchange.ended) giveTurnBack(exchange);
+    else proceed(exchange, denial);
   } catch (error) {
     fail(exchange, error);
   }
 }
 
 function proceed(exchange: Exchange, denial: Denial | undefined): void {
-  if (denial !== undefined) return exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
+  if (denial !== undefined) return refuse(exchange, denial.code, denial.detail, denial.headerLines);
   const { connection, context, route } = exchange;
   if (route === undefined) return;
   const bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
   if (bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax) {
-    return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
+    return refuse(exchange, 'body_too_large', `The request body is larger than ${bytesMax} bytes`);
   }
   connection.body.bytesMax = bytesMax;
   const { revision } = route;
@@ -108,7 +132,8 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
   const admission = breaker?.admit(revision.breaker, hasProbe, exchange.nowMs);
   if (breaker !== undefined && admission === 'refused') {
     const seconds = breaker.retryAfterSecs(revision.breaker, exchange.nowMs);
-    return exchange.respondProblem(
+    return refuse(
+      exchange,
       'circuit_open',
       `Revision ${revision.label} is failing`,
       `Retry-After: ${seconds}\r\n`,

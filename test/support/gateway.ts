@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 60_000;
 
 export interface Answer {
   readonly status: number;
