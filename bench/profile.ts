@@ -7,14 +7,13 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { coresFor } from './cores.ts';
-import { runLoad, tryOnce, type Load } from './load.ts';
+import { runLoad, tryOnce } from './load.ts';
+import { configureFor, LOADS, type LoadName } from './loads.ts';
 import { cpuDifference, cpuTime } from './measure.ts';
-import { createService, startHeadgate } from './peers/headgate.ts';
+import { startHeadgate } from './peers/headgate.ts';
 import { startOrigin } from './peers/origin.ts';
 import { assertPrograms } from './programs.ts';
-import { APP, FILLER_ENDPOINTS, PREFIX, SCOPE, orderRequest } from './service.ts';
-import { FULL_POLICY } from './workloads/full-policy.ts';
-import { SMALL_LOAD } from './workloads/pass-through.ts';
+import { FILLER_ENDPOINTS } from './service.ts';
 
 interface ProfileNode {
   readonly id: number;
@@ -29,14 +28,8 @@ interface Profile {
 
 const ROWS = 45;
 const SAMPLE_MICROSECONDS = 250;
-const LOADS: Readonly<Record<string, Load>> = {
-  policy: SMALL_LOAD,
-  pass: SMALL_LOAD,
-  bodies: { ...SMALL_LOAD, method: 'POST', bodyBytes: 4096, requests: [{ path: `${PREFIX}/large` }] },
-  download: { connections: 8, requests: [{ path: `${PREFIX}/download` }] },
-};
-
 const [name = 'policy', seconds = '10'] = process.argv.slice(2);
+if (!(name in LOADS)) throw new Error(`Cannot profile "${name}": expected ${Object.keys(LOADS).join(', ')}`);
 assertPrograms();
 const cores = coresFor(1);
 const origin = await startOrigin(cores);
@@ -49,7 +42,7 @@ const gateway = await startHeadgate(
     filler: { endpoints: FILLER_ENDPOINTS },
   },
 );
-const load = await configured();
+const load = await configureFor(name as LoadName, gateway, origin.port);
 await tryOnce(load, gateway.port);
 const before = cpuTime(gateway.pid);
 const { requests } = await runLoad(load, gateway.port, Number(seconds), cores.load);
@@ -63,32 +56,15 @@ print(newestProfile());
 await origin.stop();
 process.exit();
 
-async function configured(): Promise<Load> {
-  const plain = LOADS[name];
-  if (plain === undefined)
-    throw new Error(`Cannot profile "${name}": expected ${Object.keys(LOADS).join(', ')}`);
-  if (name !== 'policy') {
-    await createService(gateway, { slug: APP, originPort: origin.port, stripGatewayPath: false });
-    return plain;
-  }
-  const token = await createService(gateway, {
-    slug: APP,
-    originPort: origin.port,
-    policy: FULL_POLICY,
-    endpoints: [['GET', '/orders/{id}']],
-    keyScopes: [SCOPE],
-  });
-  return { ...plain, requests: [orderRequest(token)] };
-}
-
-/** One per thread: the worker's is the largest. */
+/** Profiles are named `CPU.<day>.<time>.<pid>.<thread>.<number>`; the thread of the first worker is 1. */
 function newestProfile(): Profile {
-  const files = readdirSync(folder).map((file) => join(folder, file));
-  const newest = Math.max(...files.map((file) => statSync(file).mtimeMs));
-  const own = files.filter((file) => statSync(file).mtimeMs > newest - 5_000);
-  own.sort((a, b) => statSync(b).size - statSync(a).size);
-  process.stdout.write(`${own[0]}\n`);
-  return JSON.parse(readFileSync(own[0] ?? '', 'utf8')) as Profile;
+  const files = readdirSync(folder).filter((file) => file.split('.')[4] === '1');
+  const newest = files
+    .map((file) => join(folder, file))
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0];
+  if (newest === undefined) throw new Error(`The worker left no profile in ${folder}`);
+  process.stdout.write(`${newest}\n`);
+  return JSON.parse(readFileSync(newest, 'utf8')) as Profile;
 }
 
 function print({ nodes, samples, timeDeltas }: Profile): void {

@@ -8,7 +8,7 @@ import { writeDatabase, type Filler } from '../database.ts';
 import { freePort, newFolder, startProgram, type RunningProgram } from '../processes.ts';
 import type { Peer, PeerSetup } from './peer.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const CHECKOUT = join(import.meta.dirname, '../..');
 const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef0123456789';
 /** A million keys take their time to be read. */
 const START_TIMEOUT_MS = 120_000;
@@ -25,6 +25,8 @@ export interface HeadgateOptions {
   /** What is configured beside the service that is measured. */
   readonly filler?: Filler;
   readonly env?: Readonly<Record<string, string>>;
+  /** Another checkout to run instead of this one. */
+  readonly checkout?: string;
   /** For Node.js itself. */
   readonly nodeArguments?: readonly string[];
 }
@@ -45,7 +47,7 @@ export async function startHeadgate(
       process.execPath,
       '--disable-warning=ExperimentalWarning',
       ...(options.nodeArguments ?? []),
-      MAIN,
+      join(options.checkout ?? CHECKOUT, 'src/main.ts'),
     ],
     cores: setup.cores.proxy,
     folder,

@@ -1,0 +1,60 @@
+/**
+ * This checkout against others, for before and after: `node bench/compare.ts <checkout …> [--load policy] [--rounds 9]
+ * [--seconds 3]`. Loads as in bench/profile.ts. Prints figures and ratios to the first checkout named; writes nothing.
+ * A folder with its own `src` and a `node_modules` link is checkout enough.
+ */
+import { basename, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { contest, type Contestant } from './contest.ts';
+import { coresFor } from './cores.ts';
+import { configureFor, LOADS, type LoadName } from './loads.ts';
+import { startHeadgate } from './peers/headgate.ts';
+import { startOrigin } from './peers/origin.ts';
+import { assertPrograms } from './programs.ts';
+import { ratio, resultText } from './report.ts';
+import { FILLER_ENDPOINTS } from './service.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    load: { type: 'string', default: 'policy' },
+    rounds: { type: 'string', default: '9' },
+    seconds: { type: 'string', default: '3' },
+  },
+});
+if (!(values.load in LOADS)) {
+  throw new Error(`Cannot load as "${values.load}": expected ${Object.keys(LOADS).join(', ')}`);
+}
+const load = values.load as LoadName;
+
+function contestant(checkout: string): Contestant {
+  let made = LOADS[load];
+  const name = basename(resolve(checkout));
+  return {
+    peer: {
+      name,
+      start: async (setup) => {
+        const options = { checkout: resolve(checkout), filler: { endpoints: FILLER_ENDPOINTS } };
+        const gateway = await startHeadgate(setup, options);
+        made = await configureFor(load, gateway, setup.originPort);
+        return gateway;
+      },
+    },
+    load: () => made,
+  };
+}
+
+assertPrograms();
+const cores = coresFor(1);
+const origin = await startOrigin(cores);
+const setup = { originPort: origin.port, cores, workers: 1, accessLog: false };
+const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 3 };
+const figures = await contest(positionals.map(contestant), setup, pace, () => undefined);
+const [first, ...others] = figures;
+const checks = others.flatMap(({ name }) => [
+  ratio(figures, name, first?.name ?? '', 'cpuUs'),
+  ratio(figures, name, first?.name ?? '', 'requestsPerSecond'),
+]);
+process.stdout.write(resultText({ id: load, title: 'checkouts compared', figures, checks }));
+await origin.stop();
+process.exit();
