@@ -7,9 +7,10 @@
  *   proceed           body size, breaker, then the upstream           413 503, and forward's 502 504
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
+import { HeaderKind } from '../http/header-kind.ts';
 import { evaluate } from '../policy/evaluate.ts';
-import type { ErrorCode } from '../model/errors.ts';
 import type { Denial } from '../policy/stage.ts';
+import { TURNS, type Turns } from '../snapshot/weights.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
 import { matchRequest, restInPath } from './match.ts';
@@ -18,7 +19,7 @@ export function handle(exchange: Exchange): void {
   try {
     if (!locate(exchange)) return;
     if (answerPreflight(exchange)) return;
-    if (!match(exchange, exchange.method)) return;
+    if (!match(exchange, exchange.method, turnsOf(exchange))) return;
     if (exchange.version?.status === 'deprecated') {
       exchange.context.observer.deprecatedVersionUsed(exchange, exchange.version);
     }
@@ -56,38 +57,26 @@ function locate(exchange: Exchange): boolean {
   return true;
 }
 
+/** Before authentication the mere presence of a credential has to do. */
+function turnsOf(exchange: Exchange): Turns {
+  return exchange.connection.head.first(HeaderKind.authorization) < 0 ? TURNS.bare : TURNS.credentialed;
+}
+
 /** Finds the route for a method; false when that was answered with an error. */
-function match(exchange: Exchange, method: string): boolean {
+function match(exchange: Exchange, method: string, turns: Turns): boolean {
   const { context } = exchange;
   const result = context.match;
   const comparable = comparablePath(exchange.path);
-  matchRequest(context.snapshot(), comparable, exchange.hasEncodedSlash, method, context.isAvailable, result);
+  const { hasEncodedSlash: encoded } = exchange;
+  matchRequest(context.snapshot(), comparable, encoded, method, context.isAvailable, result, turns);
   exchange.version = result.version;
   exchange.route = result.route;
-  exchange.turn = result.turn;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
   // An open breaker is told only to callers that policy lets through.
   if (result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined))
     return true;
-  refuse(exchange, result.code, result.detail);
+  exchange.respondProblem(result.code, result.detail);
   return false;
-}
-
-/** Answers a request that goes to no backend. */
-function refuse(exchange: Exchange, code: ErrorCode, detail: string, headerLines = ''): void {
-  giveTurnBack(exchange);
-  exchange.respondProblem(code, detail, headerLines);
-}
-
-/**
- * What no backend gets takes no turn of the weighted choice. Clients alternate between a preflight or a 401 and the
- * request proper: if both took turns, one of two equal revisions would get nothing but what is refused.
- */
-function giveTurnBack(exchange: Exchange): void {
-  const { route, turn } = exchange;
-  if (route === undefined || turn === undefined) return;
-  exchange.turn = undefined;
-  route.version.choice?.giveBack(route.revision.index, turn);
 }
 
 /** Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. */
@@ -96,8 +85,7 @@ function answerPreflight(exchange: Exchange): boolean {
   const origin = exchange.header('origin');
   const requestMethod = exchange.header('access-control-request-method');
   if (origin === undefined || requestMethod === undefined) return false;
-  if (!match(exchange, requestMethod)) return true;
-  giveTurnBack(exchange);
+  if (!match(exchange, requestMethod, TURNS.preflight)) return true;
   const cors = exchange.route?.policy.cors;
   if (cors === undefined) return false;
   const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
@@ -110,20 +98,19 @@ function answerPreflight(exchange: Exchange): boolean {
 async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefined>): Promise<void> {
   try {
     const denial = await verdict;
-    if (exchange.ended) giveTurnBack(exchange);
-    else proceed(exchange, denial);
+    if (!exchange.ended) proceed(exchange, denial);
   } catch (error) {
     fail(exchange, error);
   }
 }
 
 function proceed(exchange: Exchange, denial: Denial | undefined): void {
-  if (denial !== undefined) return refuse(exchange, denial.code, denial.detail, denial.headerLines);
+  if (denial !== undefined) return exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
   const { connection, context, route } = exchange;
   if (route === undefined) return;
   const bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
   if (bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax) {
-    return refuse(exchange, 'body_too_large', `The request body is larger than ${bytesMax} bytes`);
+    return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
   }
   connection.body.bytesMax = bytesMax;
   const { revision } = route;
@@ -132,8 +119,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
   const admission = breaker?.admit(revision.breaker, hasProbe, exchange.nowMs);
   if (breaker !== undefined && admission === 'refused') {
     const seconds = breaker.retryAfterSecs(revision.breaker, exchange.nowMs);
-    return refuse(
-      exchange,
+    return exchange.respondProblem(
       'circuit_open',
       `Revision ${revision.label} is failing`,
       `Retry-After: ${seconds}\r\n`,

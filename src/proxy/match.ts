@@ -10,7 +10,7 @@ import { canonicalPath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
-import { REVISIONS_MAX } from '../snapshot/weights.ts';
+import { REVISIONS_MAX, TURNS, type Turns } from '../snapshot/weights.ts';
 
 export type MatchErrorCode = ErrorCode &
   (
@@ -61,6 +61,7 @@ export const alwaysAvailable = (): boolean => true;
  * @param path canonical, without the query, in its comparable spelling (http/canonical-path.ts)
  * @param isAvailable must only look: it is asked for revisions that are then not chosen
  * @param out overwritten
+ * @param turns kind of the request, by which revisions are taken in turn
  */
 export function matchRequest<P>(
   snapshot: Snapshot<P>,
@@ -69,6 +70,7 @@ export function matchRequest<P>(
   method: string,
   isAvailable: (revision: CompiledRevision<P>) => boolean,
   out: MatchResult<P>,
+  turns: Turns = TURNS.bare,
 ): void {
   const version = snapshot.findVersion(path);
   out.version = version;
@@ -91,7 +93,7 @@ export function matchRequest<P>(
     );
   }
   if (version.revisions.length === 1) matchSingle(version, path, method, isAvailable, out);
-  else matchWeighted(version, path, method, isAvailable, out);
+  else matchWeighted(version, path, method, isAvailable, out, turns);
   if (hasEncodedSlash && out.route !== undefined) refuseBadFilling(out, out.route, path);
 }
 
@@ -121,6 +123,7 @@ function matchWeighted<P>(
   method: string,
   isAvailable: (revision: CompiledRevision<P>) => boolean,
   out: MatchResult<P>,
+  turns: Turns,
 ): void {
   const { revisions } = version;
   let weighted = 0;
@@ -151,7 +154,7 @@ function matchWeighted<P>(
   if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
   out.route = first;
   if (available === 0) return failUnavailable(out, version);
-  const chosen = version.choice === undefined ? eligible.indexOf(1) : version.choice.pick(eligible);
+  const chosen = version.choice === undefined ? eligible.indexOf(1) : version.choice.pick(eligible, turns);
   out.route = routes[chosen] as CompiledRoute<P>;
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { WeightedChoice } from './weights.ts';
+import { TURNS, WeightedChoice } from './weights.ts';
 
 function count(choice: WeightedChoice, eligible: Uint8Array, picks: number): number[] {
   const counts = Array.from(choice.weights, () => 0);
@@ -70,6 +70,25 @@ describe('WeightedChoice', () => {
     }
     expect(ofAll).toEqual([12, 4, 4]);
     expect(ofSome).toEqual([15, 0, 5]);
+  });
+
+  it('shares each kind of request out exactly, however the kinds alternate', () => {
+    const choice = new WeightedChoice([1, 1]);
+    const all = Uint8Array.of(1, 1);
+    const turns = [TURNS.preflight, TURNS.bare, TURNS.credentialed];
+    const picked = turns.map(() => [0, 0]);
+    for (let n = 0; n < 20; n++) {
+      for (const [index, kind] of turns.entries()) {
+        const counts = picked[index] as number[];
+        const place = choice.pick(all, kind);
+        counts[place] = (counts[place] as number) + 1;
+      }
+    }
+    expect(picked).toEqual([
+      [10, 10],
+      [10, 10],
+      [10, 10],
+    ]);
   });
 
   it('is never further from the exact share than there are candidates', () => {

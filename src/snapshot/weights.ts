@@ -4,6 +4,10 @@
  * candidates. Each set has its own state, so that a breaker that opens and closes does not disturb the
  * proportions among the others.
  *
+ * Requests take turns by kind. Clients alternate between a preflight and its request, and between a request that
+ * gets 401 and its retry with credentials: if both took turns of one and the same order, one of two equal revisions
+ * would get nothing but what is answered on the way, and the other one all the rest.
+ *
  * Owns the state of one version's choice; each worker has its own. Does not know revisions, only their places.
  */
 import { assert } from '../kernel/assert.ts';
@@ -13,10 +17,14 @@ export const REVISIONS_MAX = 256;
 /** Most candidate sets whose state is kept; beyond it the oldest starts afresh. */
 const SETS_MAX = 64;
 
+/** Kinds of requests that take turns apart from each other; each is shared out exactly. */
+export const TURNS = Object.freeze({ bare: 0, credentialed: 1, preflight: 2 });
+export type Turns = (typeof TURNS)[keyof typeof TURNS];
+
 export class WeightedChoice {
   readonly weights: readonly number[];
-  /** By candidate set: how far each place is ahead (positive) or behind (negative) of its share. */
-  readonly #states = new Map<number | string, Float64Array>();
+  /** By kind and candidate set: how far each place is ahead (positive) or behind (negative) of its share. */
+  readonly #states: readonly Map<number | string, Float64Array>[] = [new Map(), new Map(), new Map()];
 
   /** @param weights by place: whole numbers from 0; one of 0 is never picked */
   constructor(weights: readonly number[]) {
@@ -28,9 +36,9 @@ export class WeightedChoice {
    * The place to take next among those with a non-zero byte in `eligible`; -1 when none of them has a weight.
    * @param eligible by place, at least as long as `weights`
    */
-  pick(eligible: Uint8Array): number {
+  pick(eligible: Uint8Array, turns: Turns = TURNS.bare): number {
     const { weights } = this;
-    const state = this.#stateOf(eligible);
+    const state = this.#stateOf(eligible, turns);
     let total = 0;
     let best = -1;
     for (let place = 0; place < weights.length; place++) {
@@ -45,18 +53,19 @@ export class WeightedChoice {
     return best;
   }
 
-  #stateOf(eligible: Uint8Array): Float64Array {
+  #stateOf(eligible: Uint8Array, turns: Turns): Float64Array {
+    const states = this.#states[turns] as Map<number | string, Float64Array>;
     const key = this.#keyOf(eligible);
-    const found = this.#states.get(key);
+    const found = states.get(key);
     if (found !== undefined) return found;
-    if (this.#states.size >= SETS_MAX) {
-      for (const oldest of this.#states.keys()) {
-        this.#states.delete(oldest);
+    if (states.size >= SETS_MAX) {
+      for (const oldest of states.keys()) {
+        states.delete(oldest);
         break;
       }
     }
     const state = new Float64Array(this.weights.length);
-    this.#states.set(key, state);
+    states.set(key, state);
     return state;
   }
 
