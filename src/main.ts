@@ -8,9 +8,9 @@ import type { Settings } from './settings.ts';
 
 enableCompileCache();
 
+// The gateway itself is loaded when it is needed: a wrong setting is told at once.
 const { createProgram } = await import('./cli/program.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
-const { createLogging, migrateDatabase, startGateway } = await import('./compose.ts');
 const { systemClock } = await import('./kernel/clock.ts');
 const { readSettings } = await import('./settings.ts');
 
@@ -34,6 +34,7 @@ function settingsOrExit(): Settings {
 const program = createProgram(version, {
   start: async () => {
     const settings = settingsOrExit();
+    const { createLogging, startGateway } = await import('./compose.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
       logging.log.error({ err: error }, 'a defect: unhandled rejection'),
@@ -49,7 +50,9 @@ const program = createProgram(version, {
     process.exit(code);
   },
   migrate: async () => {
-    const applied = await migrateDatabase(settingsOrExit());
+    const settings = settingsOrExit();
+    const { migrateDatabase } = await import('./compose.ts');
+    const applied = await migrateDatabase(settings);
     complain(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
   },
 });

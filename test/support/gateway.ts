@@ -100,12 +100,21 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   };
 }
 
-/** Runs the program until it ends by itself, for starts that must fail. */
+export interface RunOptions {
+  readonly cwd?: string;
+  /** Runs as this user and group, where the tests run as root. */
+  readonly uid?: number;
+}
+
+/** Runs the program until it ends by itself, for starts that must fail and for commands. */
 export async function runToEnd(
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  { cwd, uid }: RunOptions = {},
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   const child = spawn(process.execPath, [MAIN, ...args], {
+    ...(cwd !== undefined && { cwd }),
+    ...(uid !== undefined && process.getuid?.() === 0 && { uid, gid: uid }),
     env: { PATH: process.env['PATH'] ?? '', GATEWAY_SERVER__PORT: '0', GATEWAY_PROXY__PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
