@@ -22,7 +22,7 @@ export interface ProxyObserver {
   exchangeEnded(exchange: Exchange): void;
   upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void;
   deprecatedVersionUsed(exchange: Exchange, version: Version): void;
-  breakerOpened(revision: Revision, detail: string): void;
+  breakerOpened(revision: Revision, detail: string, requestId: string): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;
 }

@@ -360,7 +360,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const { revision } = this.#route;
     const { context } = this.#exchange;
     const opened = this.#breaker?.onFailure(revision.breaker, context.clock.nowMs()) ?? false;
-    if (opened) context.observer.breakerOpened(revision, detail);
+    if (opened) context.observer.breakerOpened(revision, detail, this.#exchange.requestId);
   }
 
   #extendIdle(): void {

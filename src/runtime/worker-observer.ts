@@ -106,9 +106,15 @@ export class WorkerObserver implements ProxyObserver {
     });
   }
 
-  breakerOpened(revision: Revision, detail: string): void {
+  breakerOpened(revision: Revision, detail: string, requestId: string): void {
     this.#deps.log.warn(
-      { revision: revision.label, revision_id: revision.id, backend: revision.backend.authority, detail },
+      {
+        request_id: requestId,
+        revision: revision.label,
+        revision_id: revision.id,
+        backend: revision.backend.authority,
+        detail,
+      },
       'the circuit breaker of a revision opened',
     );
   }
