@@ -10,7 +10,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import type { ConfigChange, TouchedConfig } from '../model/config.ts';
-import { UniqueViolation } from '../storage/repository.ts';
+import { StorageUnavailable, UniqueViolation } from '../storage/repository.ts';
 import type { ConfigWriter, Repository } from '../storage/repository.ts';
 import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { maskSecrets } from './secrets.ts';
@@ -62,7 +62,7 @@ interface Outcome {
 
 export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, clock } = dependencies;
-  const lock = createLock();
+  const lock = createLock(clock);
   let queue: Promise<unknown> = Promise.resolve();
 
   function beforeCommit(change: ConfigChange): void {
@@ -111,11 +111,30 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
   };
 }
 
-/** Mutual exclusion in order of arrival. */
-function createLock(): <T>(work: () => Promise<T>) => Promise<T> {
+/** A failure of the database that took this long was a wait for something: a lock, a disk. */
+const SLOW_FAILURE_MS = 1_000;
+
+/**
+ * Mutual exclusion in order of arrival. While the database is locked every attempt waits for seconds before it
+ * fails; whoever waited in line through all of such an attempt has waited as long, and shares its failure instead of
+ * waiting anew. Otherwise the wait would grow with the length of the line.
+ */
+function createLock(clock: Clock): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
+  let failed: { readonly startedMs: number; readonly error: StorageUnavailable } | undefined;
   return (work) => {
-    const result = last.then(work);
+    const arrivedMs = clock.monotonicMs();
+    const result = last.then(async () => {
+      if (failed !== undefined && arrivedMs <= failed.startedMs) throw failed.error;
+      const startedMs = clock.monotonicMs();
+      try {
+        return await work();
+      } catch (error) {
+        const isSlow = clock.monotonicMs() - startedMs >= SLOW_FAILURE_MS;
+        if (error instanceof StorageUnavailable && isSlow) failed = { startedMs, error };
+        throw error;
+      }
+    });
     last = result.catch(() => undefined);
     return result;
   };

@@ -151,7 +151,20 @@ describe('design 2: the audit log is a list', () => {
     expect(all).toEqual([...all].sort());
   });
 
-  it.each(['limit=0', 'cursor=x', 'actor=me'])('and refuses ?%s', async (query) => {
+  it('from its newest entry with order=newest_first, page by page', async () => {
+    const all = (await pages('/audit', 500)).flat();
+    const found: string[] = [];
+    let query = '';
+    do {
+      const answer = await gateway.api('GET', `/audit?order=newest_first&limit=9${query}`);
+      const { data, page } = expectPage(answer);
+      found.push(...data.map(({ id }) => id as string));
+      query = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`;
+    } while (query !== '');
+    expect(found).toEqual(all.toReversed());
+  });
+
+  it.each(['limit=0', 'cursor=x', 'actor=me', 'order=random', 'order='])('and refuses ?%s', async (query) => {
     expectProblem(await gateway.api('GET', `/audit?${query}`), 'invalid_query');
   });
 });
