@@ -40,12 +40,16 @@ export class Connection implements Expiring, BodySink {
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
+  /** The body of the response under way ends with the connection. */
+  endsByClosing = false;
 
   readonly #socket: Socket;
   readonly #onClosed: (connection: Connection) => void;
   #phase: Phase = 'idle';
   #exchange: Exchange | undefined;
   #pending: Buffer = EMPTY;
+  /** How much of `#pending` is known to hold no end of a head. */
+  #scanned = 0;
   #tunnel: Tunnel | undefined;
   #driving = false;
   #paused = false;
@@ -72,15 +76,14 @@ export class Connection implements Expiring, BodySink {
       try {
         this.#onData(chunk);
       } catch (error) {
-        // A defect of ours ends the connection it happened on, and nothing else.
-        context.observer.internalError(error, this.#exchange?.requestId ?? '');
-        this.abort();
+        this.#onDefect(error);
       }
     });
-    socket.on('drain', () => this.#onDrain());
-    socket.on('end', () => this.#onEnd());
-    socket.on('error', () => this.abort());
-    socket.on('close', () => this.#onClose());
+    socket.on('drain', () => this.#guard(() => this.#onDrain()));
+    socket.on('end', () => this.#guard(() => this.#onEnd()));
+    socket.on('finish', () => this.#onFlushed());
+    socket.on('error', () => this.#guard(() => this.abort()));
+    socket.on('close', () => this.#guard(() => this.#onClose()));
   }
 
   get isIdle(): boolean {
@@ -132,10 +135,10 @@ export class Connection implements Expiring, BodySink {
     this.body.setSink(sink);
     const pending = this.#pending;
     this.#pending = EMPTY;
+    // Before the sink gets anything: it may ask for a pause at once.
+    this.resumeBody();
     if (pending.length > 0) this.#feedBody(pending);
-    if (this.body.complete) return;
-    if (this.#halfClosed) this.abort();
-    else this.resumeBody();
+    if (this.#halfClosed && !this.body.complete && !this.body.failed) this.abort();
   }
 
   /** The backend has switched protocols: from now on this connection carries bytes that it does not read. */
@@ -144,9 +147,9 @@ export class Connection implements Expiring, BodySink {
     this.#tunnel = tunnel;
     const pending = this.#pending;
     this.#pending = EMPTY;
+    this.resumeBody();
     if (pending.length > 0) tunnel.onClientData(pending);
     if (this.#halfClosed) tunnel.onClientEnd();
-    else this.resumeBody();
   }
 
   pauseBody(): void {
@@ -163,8 +166,9 @@ export class Connection implements Expiring, BodySink {
 
   /** Whether the connection can serve another request once this exchange is answered now. */
   canPersist(): boolean {
-    if (!this.head.persistent || this.context.isDraining() || this.#halfClosed || this.body.failed)
-      return false;
+    if (!this.head.persistent || this.context.isDraining() || this.body.failed) return false;
+    // After its FIN a client may still be owed answers to requests that it sent before.
+    if (this.#halfClosed) return this.body.complete && this.#pending.length > 0;
     if (this.body.complete) return true;
     // Somebody who waits for 100 (Continue) may send the body or not: what follows would be ambiguous.
     if (this.head.expectContinue || this.body.isChunked) return false;
@@ -189,7 +193,12 @@ export class Connection implements Expiring, BodySink {
 
   /** Ends the connection at once: the client sees a truncated response or a reset. */
   abort(): void {
-    this.#socket.destroy();
+    const isWhole = this.#phase === 'lingering' && this.#socket.writableLength === 0;
+    // Where the end of the connection is the end of the body, an orderly end would make a part look whole. Over
+    // TLS the missing close_notify tells.
+    if (this.endsByClosing && !isWhole && !this.isSecure && !this.#socket.destroyed)
+      this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
     this.#onClose();
   }
 
@@ -199,10 +208,14 @@ export class Connection implements Expiring, BodySink {
   }
 
   onDeadline(): void {
-    if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onDeadline();
-    else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT);
-    else if (this.#phase === 'idle') this.#linger();
-    else this.abort();
+    try {
+      if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onDeadline();
+      else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT);
+      else if (this.#phase === 'idle') this.#linger();
+      else this.abort();
+    } catch (error) {
+      this.#onDefect(error);
+    }
   }
 
   onBodyData(): void {
@@ -234,7 +247,8 @@ export class Connection implements Expiring, BodySink {
         return this.#tunnel?.onClientData(chunk);
       case 'lingering':
         this.#lingerBytes += chunk.length;
-        if (this.#lingerBytes > LINGER_BYTES_MAX) this.abort();
+        // Not read any further, but not reset either, which could cost the client its answer.
+        if (this.#lingerBytes > LINGER_BYTES_MAX) this.pauseBody();
         return;
       case 'closed':
     }
@@ -273,17 +287,20 @@ export class Connection implements Expiring, BodySink {
       this.deadlineMs = deadlines.nowMs + options.headTimeoutMs;
     }
     const from = skipEmptyLine(buffer, 0, buffer.length);
-    const end = findHeadEnd(buffer, from, buffer.length);
+    const end = findHeadEnd(buffer, Math.max(from, this.#scanned - 3), buffer.length);
     if ((end < 0 ? buffer.length : end) - from > options.headBytesMax) {
       this.#reject(oversizeHeadError(buffer, from, buffer.length, options.headBytesMax));
       return false;
     }
     if (end < 0) {
-      const hopeless = incompleteHeadError(buffer, from, from, buffer.length);
+      const hopeless = incompleteHeadError(buffer, from, this.#scanned, buffer.length);
+      this.#scanned = buffer.length;
       if (hopeless !== undefined) this.#reject(hopeless);
+      else if (this.#halfClosed) this.#linger();
       else if (this.#paused) this.resumeBody();
       return false;
     }
+    this.#scanned = 0;
     const error = this.head.parseBytes(buffer, from, end - 2, options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
     if (error !== undefined) this.#reject(error);
@@ -323,10 +340,18 @@ export class Connection implements Expiring, BodySink {
     if (this.#phase === 'lingering' || this.#phase === 'closed') return;
     this.#phase = 'lingering';
     this.#pending = EMPTY;
-    this.deadlineMs = this.context.deadlines.nowMs + LINGER_MS;
+    const { options, deadlines } = this.context;
+    // What the client has yet to read keeps its time; the lingering begins when it is out.
+    const isFlushed = this.#socket.writableLength === 0;
+    this.deadlineMs = deadlines.nowMs + (isFlushed ? LINGER_MS : options.idleTimeoutMs);
     this.#socket.end();
     if (this.#halfClosed) this.#socket.destroySoon();
     else this.resumeBody();
+  }
+
+  /** Everything is written, the FIN included. */
+  #onFlushed(): void {
+    if (this.#phase === 'lingering') this.deadlineMs = this.context.deadlines.nowMs + LINGER_MS;
   }
 
   #onDrain(): void {
@@ -353,7 +378,22 @@ export class Connection implements Expiring, BodySink {
     this.#pending = EMPTY;
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    exchange?.onClientGone();
     this.#onClosed(this);
+    exchange?.onClientGone();
+  }
+
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#onDefect(error);
+    }
+  }
+
+  /** A defect of ours ends the connection it happened on, and nothing else. */
+  #onDefect(error: unknown): void {
+    this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
+    // What else there is to end is done when the socket closes.
+    this.#socket.destroy();
   }
 }

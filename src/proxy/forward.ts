@@ -67,6 +67,8 @@ export class Forwarding implements UpstreamClient, BodySink {
   /** undefined while the body has to be streamed. */
   #wholeBody: Buffer | undefined;
   #requestSent = false;
+  /** The backend has said 100 (Continue), or anything else ahead of its response. */
+  #hasInterim = false;
   #sentAtMs = 0;
   #framing: ClientFraming = 'none';
   #persist = false;
@@ -109,6 +111,9 @@ export class Forwarding implements UpstreamClient, BodySink {
       case 'sending':
         if (connection.bodyPaused)
           return this.#giveUp('idle_timeout', 'the backend stopped reading the request');
+        // Who waits for leave to send its body is not late.
+        if (connection.head.expectContinue && connection.body.bytes === 0 && !this.#hasInterim)
+          return this.#giveUp('first_byte_timeout', 'the backend did not ask for the body in time');
         return this.#exchange.respondProblem(
           'request_timeout',
           'The request body did not arrive in time',
@@ -129,7 +134,7 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   onClientWritable(): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onClientWritable();
-    this.#extendIdle();
+    if (this.#phase === 'responding') this.#extendIdle();
     this.#upstream?.resumeReading();
   }
 
@@ -159,7 +164,10 @@ export class Forwarding implements UpstreamClient, BodySink {
   onBodyEnd(trailers: string): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    if (this.#exchange.connection.body.isChunked) upstream.writeText(`0\r\n${trailers}\r\n`);
+    const { connection } = this.#exchange;
+    if (connection.body.isChunked) upstream.writeText(`0\r\n${trailers}\r\n`);
+    // A pause for the backend's sake is over, or nobody would notice that the client goes away.
+    connection.resumeBody();
     this.#becomeSent();
   }
 
@@ -179,6 +187,7 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   onInterim(head: ResponseHead): void {
     const { connection } = this.#exchange;
+    this.#hasInterim = true;
     if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(head));
   }
 
@@ -208,6 +217,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     else this.#breaker?.onSuccess();
     this.#framing = clientFraming(exchange, head);
     // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
+    exchange.connection.endsByClosing = this.#framing === 'until_close';
     const isPlain = this.#framing !== 'until_close' && this.#upgrade === undefined;
     this.#persist = isPlain && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
@@ -258,10 +268,11 @@ export class Forwarding implements UpstreamClient, BodySink {
       attempt: this.#attempt,
       connected: upstream?.connected ?? false,
       wasReused: (upstream?.uses ?? 0) > 0,
+      responseBegun: upstream?.responseBegun ?? false,
       method: exchange.method,
       replayable: this.#wholeBody !== undefined,
     });
-    if (again && !exchange.responseStarted) return this.#tryOnce(true);
+    if (again) return this.#tryOnce(true);
     this.#fail(failure.cause, failure.detail);
   }
 
@@ -269,6 +280,8 @@ export class Forwarding implements UpstreamClient, BodySink {
     const exchange = this.#exchange;
     exchange.context.observer.internalError(error, exchange.requestId);
     exchange.abort();
+    // Also when the defect came after the exchange had ended but before its connection had gone on.
+    exchange.connection.abort();
   }
 
   #tryOnce(fresh: boolean): void {

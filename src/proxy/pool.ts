@@ -45,11 +45,11 @@ export class UpstreamPool {
   /** Keeps the connection for later, or closes it when it cannot or need not be kept. */
   put(connection: UpstreamConnection): void {
     let stack = this.#idle.get(connection.poolKey);
-    if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
-    if (!connection.reusable || stack.length >= this.#options.idleMax) {
+    if (!connection.reusable || (stack?.length ?? 0) >= this.#options.idleMax) {
       connection.destroy();
       return;
     }
+    if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
     connection.release(this.#onLost);
     connection.deadlineMs = this.#deadlines.nowMs + this.#options.idleTimeoutMs;
     this.#deadlines.add(connection);

@@ -6,6 +6,7 @@ const stale: FailedAttempt = {
   attempt: 1,
   connected: true,
   wasReused: true,
+  responseBegun: false,
   method: 'GET',
   replayable: true,
 };
@@ -19,6 +20,7 @@ describe('mayRetry', () => {
     ['an unknown method', { method: 'PROPFIND' }, false],
     ['a body that was streamed', { method: 'PUT', replayable: false }, false],
     ['a fresh connection', { wasReused: false }, false],
+    ['a response that has begun', { responseBegun: true }, false],
     ['a bad response', { cause: 'bad_response' }, false],
     ['a time-out', { cause: 'first_byte_timeout' }, false],
     [

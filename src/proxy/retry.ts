@@ -21,6 +21,8 @@ export interface FailedAttempt {
   readonly connected: boolean;
   /** It had served other exchanges before: it may have been closed while it was idle. */
   readonly wasReused: boolean;
+  /** A byte of the response has come, if only of an interim one. */
+  readonly responseBegun: boolean;
   readonly method: string;
   /** The whole body is at hand and can be sent again. */
   readonly replayable: boolean;
@@ -29,6 +31,6 @@ export interface FailedAttempt {
 export function mayRetry(failed: FailedAttempt): boolean {
   if (failed.attempt >= ATTEMPTS_MAX) return false;
   if (!failed.connected) return failed.cause === 'connect';
-  if (failed.cause !== 'reset' || !failed.wasReused) return false;
+  if (failed.cause !== 'reset' || !failed.wasReused || failed.responseBegun) return false;
   return failed.replayable && isIdempotent(failed.method);
 }

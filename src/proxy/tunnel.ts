@@ -60,6 +60,8 @@ export class Tunnel {
 
   /** The backend has ended the connection, which ends the exchange once the client has everything. */
   onUpstreamEnd(): void {
+    // It may never read what waits for it.
+    this.#upstream.destroy();
     this.#exchange.end(false);
   }
 

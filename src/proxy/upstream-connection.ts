@@ -78,6 +78,7 @@ export class UpstreamConnection implements Expiring {
   #interimCount = 0;
   #bodyRemaining = 0;
   #reusable = false;
+  #responseBegun = false;
   #paused = false;
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
@@ -89,10 +90,10 @@ export class UpstreamConnection implements Expiring {
     const onread = {
       buffer: sharedReadBuffer,
       callback: (length: number): boolean => {
+        const client = this.#client;
         try {
           this.#onRead(length);
         } catch (error) {
-          const client = this.#client;
           this.destroy();
           client?.onDefect(error);
         }
@@ -101,15 +102,24 @@ export class UpstreamConnection implements Expiring {
     };
     this.#socket = backend.scheme === 'https' ? connectTls(backend, onread) : connectTcp(backend, onread);
     this.#socket.setNoDelay(true);
-    this.#socket.once(backend.scheme === 'https' ? 'secureConnect' : 'connect', () => this.#onConnect());
-    this.#socket.on('drain', () => this.#client?.onUpstreamWritable());
-    this.#socket.on('end', () => this.#onEnd());
-    this.#socket.on('error', (error: Error) => this.#onError(error));
-    this.#socket.on('close', () => this.#fail('reset', 'the backend closed the connection'));
+    this.#socket.once(backend.scheme === 'https' ? 'secureConnect' : 'connect', () =>
+      this.#guard(() => this.#onConnect()),
+    );
+    this.#socket.on('drain', () => this.#guard(() => this.#client?.onUpstreamWritable()));
+    this.#socket.on('end', () => this.#guard(() => this.#onEnd()));
+    this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
+    this.#socket.on('close', () =>
+      this.#guard(() => this.#fail('reset', 'the backend closed the connection')),
+    );
   }
 
   get connected(): boolean {
     return this.#connected;
+  }
+
+  /** A byte of the response to the exchange under way has come, if only of an interim one. */
+  get responseBegun(): boolean {
+    return this.#responseBegun;
   }
 
   /** True once the response is complete and nothing forbids another request on this connection. */
@@ -129,6 +139,7 @@ export class UpstreamConnection implements Expiring {
     this.#interimCount = 0;
     this.#partial = EMPTY;
     this.#reusable = false;
+    this.#responseBegun = false;
     this.#onIdleLost = undefined;
     this.deadlineMs = Infinity;
   }
@@ -137,6 +148,7 @@ export class UpstreamConnection implements Expiring {
   release(onLost: (connection: UpstreamConnection) => void): void {
     this.#client = undefined;
     this.#state = 'unused';
+    this.#head.release();
     this.uses += 1;
     this.idleSinceMs = this.#deadlines.nowMs;
     this.#onIdleLost = onLost;
@@ -195,6 +207,7 @@ export class UpstreamConnection implements Expiring {
   #onRead(length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
     const client = this.#client;
+    this.#responseBegun = true;
     let buffer: Buffer = sharedReadBuffer;
     let to = length;
     if (this.#partial.length > 0) {
@@ -209,8 +222,9 @@ export class UpstreamConnection implements Expiring {
       this.#client?.onResponseData(buffer, from, to);
       from = to;
     }
-    // Bytes after the response belong to no request: the connection cannot be trusted any more.
-    if (from < to && this.#state === 'ended') this.#reusable = false;
+    // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
+    // a full one, there may be some that it left behind.
+    if (this.#state === 'ended' && (from < to || length === READ_BUFFER_BYTES)) this.#reusable = false;
     client?.onReadEnd();
   }
 
@@ -314,6 +328,17 @@ export class UpstreamConnection implements Expiring {
     this.#reusable = false;
     if (!wasEnded)
       client?.onUpstreamFailure({ cause: this.#connected ? cause : connectCause(cause), detail });
+  }
+
+  /** A defect of ours ends the exchange it happened in, and nothing else. */
+  #guard(step: () => void): void {
+    const client = this.#client;
+    try {
+      step();
+    } catch (error) {
+      this.destroy();
+      client?.onDefect(error);
+    }
   }
 
   #lose(): void {

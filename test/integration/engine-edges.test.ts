@@ -1,0 +1,211 @@
+/**
+ * The ends of exchanges and connections where bytes are easily lost or sent twice: answers to clients that read
+ * slowly or still upload, half-closed clients, resets in the middle of a response, and defects of our own.
+ */
+import diagnostics from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
+import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
+import { connectRaw, sendRaw } from '../support/raw-client.ts';
+
+const closers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function proxyTo(port: number, options: TestProxyOptions = {}): Promise<TestProxy> {
+  const proxy = await startProxy(oneRoute({ backendPort: port }), options);
+  closers.push(() => proxy.close());
+  return proxy;
+}
+
+async function rawOrigin(...args: Parameters<typeof startRawOrigin>): Promise<RawOrigin> {
+  const origin = await startRawOrigin(...args);
+  closers.push(() => origin.close());
+  return origin;
+}
+
+/** Sockets that this process accepts (or opens) from now on, the gateway's among them. */
+function watchSockets(name: 'net.server.socket' | 'net.client.socket'): Socket[] {
+  const sockets: Socket[] = [];
+  const onSocket = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
+  diagnostics.subscribe(name, onSocket);
+  closers.push(() => void diagnostics.unsubscribe(name, onSocket));
+  return sockets;
+}
+
+async function until(look: () => boolean, what: string, timeoutMs = 5_000): Promise<void> {
+  const endMs = performance.now() + timeoutMs;
+  while (!look()) {
+    if (performance.now() > endMs) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
+    await pause(5);
+  }
+}
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+describe('an answer is not lost', () => {
+  it('when the client reads its end later than the connection would linger', async () => {
+    const accepted = watchSockets('net.server.socket');
+    let backend: Socket | undefined;
+    const origin = await rawOrigin((socket) => void (backend = socket));
+    let ended = false;
+    const proxy = await proxyTo(origin.port, { observer: { exchangeEnded: () => void (ended = true) } });
+    const client = await connectRaw(proxy.port);
+    client.socket.pause();
+    client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await until(() => backend !== undefined, 'the request at the backend');
+    const downstream = accepted.find((socket) => socket.localPort === proxy.port);
+    backend?.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+    // Until the kernel takes no more, and the end of the response waits in the gateway.
+    let sent = 0;
+    while (downstream?.writableLength === 0) {
+      backend?.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`);
+      sent += 0x4000;
+      await pause(1);
+    }
+    backend?.write('0\r\n\r\n');
+    await until(() => ended, 'the end of the exchange');
+    expect(downstream?.writableLength).toBeGreaterThan(0);
+    await pause(2_500);
+    client.socket.resume();
+    expect((await client.response()).body).toHaveLength(sent);
+    await client.closed();
+  });
+
+  it('when the client uploads much more, and reads only after a while', async () => {
+    const proxy = await proxyTo(1);
+    const client = await connectRaw(proxy.port);
+    client.socket.pause();
+    client.write(`POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 30000000\r\n\r\n`);
+    client.write('x'.repeat(30_000_000));
+    await pause(700);
+    client.socket.resume();
+    expect((await client.response({ timeoutMs: 3_000 })).status).toBe(404);
+    client.end();
+  });
+
+  it('when the client has closed its sending side behind several requests', async () => {
+    const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 20));
+    const proxy = await proxyTo(origin.port);
+    const client = await connectRaw(proxy.port);
+    client.write(GET.repeat(3));
+    client.socket.end();
+    for (const connection of [undefined, undefined, 'close']) {
+      const response = await client.response();
+      expect(response.body).toBe('ok');
+      expect(response.headers['connection']).toBe(connection);
+    }
+    await client.closed();
+  });
+
+  it('but half a request behind it, that can never be completed, does not keep the connection', async () => {
+    const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 20));
+    const proxy = await proxyTo(origin.port);
+    const client = await connectRaw(proxy.port);
+    client.write(`${GET}GET /a/v1/`);
+    client.socket.end();
+    expect((await client.response()).body).toBe('ok');
+    await client.closed(1_000);
+    expect(client.received()).not.toContain('408');
+  });
+
+  it('when the client closes its sending side behind a body that is refused', async () => {
+    const origin = await rawOrigin(() => undefined);
+    const proxy = await proxyTo(origin.port);
+    const client = await connectRaw(proxy.port);
+    client.write('POST /a/v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n');
+    client.socket.end();
+    expect((await client.response()).status).toBe(400);
+    await client.closed();
+  });
+});
+
+describe('a backend that fails', () => {
+  it.each([
+    ['a part of a status line', 'HTTP/1.1 2'],
+    ['a part of a head', 'HTTP/1.1 200 OK\r\nContent-Le'],
+    ['an interim response', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'],
+  ])('after %s is not asked again', async (_name, bytes) => {
+    const origin = await rawOrigin((socket, received) => {
+      if (received.split('\r\n\r\n').length === 2) socket.write(OK);
+      else socket.end(bytes);
+    });
+    const proxy = await proxyTo(origin.port);
+    expect((await sendRaw(proxy.port, GET)).body).toBe('ok');
+    expect((await sendRaw(proxy.port, GET)).status).toBe(502);
+    expect(origin.connections()).toBe(1);
+  });
+
+  it('in the middle of a body without a length resets the client, which cannot take it for complete', async () => {
+    const origin = await rawOrigin((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n');
+      setTimeout(() => socket.end(), 50);
+    });
+    const proxy = await proxyTo(origin.port);
+    const client = await connectRaw(proxy.port);
+    const errors: string[] = [];
+    client.socket.on('error', (error: NodeJS.ErrnoException) => void errors.push(error.code ?? ''));
+    client.write('GET /a/v1/x HTTP/1.0\r\n\r\n');
+    await client.closed();
+    expect(errors).toEqual(['ECONNRESET']);
+  });
+
+  it('to say 100 in time is what is at fault, not the client that waits for it', async () => {
+    const origin = await rawOrigin(() => undefined);
+    const proxy = await proxyTo(origin.port, { options: { idleTimeoutMs: 200 } });
+    const response = await sendRaw(
+      proxy.port,
+      'POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n',
+    );
+    expect(response.status).toBe(504);
+    expect(proxy.failures).toEqual(['first_byte_timeout']);
+  });
+
+  it('to read what comes through a tunnel, and closes its side, leaves nothing behind', async () => {
+    const opened = watchSockets('net.client.socket');
+    const origin = await rawOrigin((socket) => {
+      socket.pause();
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n');
+      setTimeout(() => socket.end(), 300);
+    });
+    const proxy = await proxyTo(origin.port);
+    const client = await connectRaw(proxy.port);
+    client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n');
+    await until(() => client.received().includes('101'), 'the switch');
+    client.write(Buffer.alloc(20_000_000));
+    const upstream = opened.find((socket) => socket.remotePort === origin.port);
+    await until(() => (upstream?.writableLength ?? 0) > 0, 'bytes that the backend does not read');
+    await until(() => upstream?.destroyed === true, 'the end of the connection to the backend');
+    expect(proxy.defects).toEqual([]);
+    client.end();
+  });
+});
+
+describe('a defect of the gateway ends its exchange and nothing else', () => {
+  const defect = new Error('a defect for the test');
+  const observer = {
+    upstreamFailed: () => {
+      throw defect;
+    },
+  };
+
+  it.each<[string, Parameters<typeof startRawOrigin>[0] | undefined]>([
+    ['when a connection is refused', undefined],
+    ['when a backend closes', (socket) => void socket.destroy()],
+    ['when a deadline passes', () => undefined],
+  ])('%s', async (_name, onData) => {
+    const origin = await rawOrigin(onData ?? (() => undefined));
+    if (onData === undefined) await origin.close();
+    const proxy = await proxyTo(origin.port, { observer, options: { firstByteTimeoutMs: 100 } });
+    const client = await connectRaw(proxy.port);
+    client.write(GET);
+    await client.closed();
+    expect(proxy.defects).toContain(defect);
+    expect((await sendRaw(proxy.port, 'GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n')).status).toBe(404);
+    expect(proxy.listener.connectionCount).toBeLessThanOrEqual(1);
+  });
+});
