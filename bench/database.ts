@@ -9,7 +9,8 @@ import { uuidv7 } from '../src/kernel/ids.ts';
 import type { Policy } from '../src/model/policy.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../src/model/resources.ts';
 import { tokenDisplayPrefix, tokenHash } from '../src/model/token.ts';
-import { appCodec, endpointCodec, keyCodec, revisionCodec, versionCodec } from '../src/storage/sql/rows.ts';
+import { memorySecretBox } from '../src/storage/secret-key.ts';
+import { createCodecs } from '../src/storage/sql/rows.ts';
 import { openSqlite } from '../src/storage/sqlite.ts';
 import {
   ENDPOINTS_PER_VERSION,
@@ -68,14 +69,16 @@ export async function writeDatabase(path: string, filler: Filler, originPort: nu
   await (await openSqlite({ path, autoMigrate: true, clock: systemClock })).close();
   const database = new DatabaseSync(path);
   const insert = inserter(database);
+  // No record here has a secret, so any key will do.
+  const codecs = createCodecs(memorySecretBox());
   database.exec('begin');
   const records = fillerRecords(filler, originPort);
-  for (const record of records.apps) insert('app', appCodec.toRow(record));
-  for (const record of records.versions) insert('version', versionCodec.toRow(record));
-  for (const record of records.revisions) insert('revision', revisionCodec.toRow(record));
-  for (const record of records.endpoints) insert('endpoint', endpointCodec.toRow(record));
+  for (const record of records.apps) insert('app', codecs.app.toRow(record));
+  for (const record of records.versions) insert('version', codecs.version.toRow(record));
+  for (const record of records.revisions) insert('revision', codecs.revision.toRow(record));
+  for (const record of records.endpoints) insert('endpoint', codecs.endpoint.toRow(record));
   for (const record of fillerKeys(filler, records.apps[0]?.id ?? ''))
-    insert('api_key', keyCodec.toRow(record));
+    insert('api_key', codecs.key.toRow(record));
   database.exec('commit');
   database.close();
 }
