@@ -216,8 +216,8 @@ export class Forwarding implements UpstreamClient, BodySink {
       this.#countFailure(`status ${head.status}`);
     else this.#breaker?.onSuccess();
     this.#framing = clientFraming(exchange, head);
-    // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
     exchange.connection.endsByClosing = this.#framing === 'until_close';
+    // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
     const isPlain = this.#framing !== 'until_close' && this.#upgrade === undefined;
     this.#persist = isPlain && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
