@@ -27,7 +27,7 @@ function everything(folder: string): string {
     .join('\n');
 }
 
-describe('design 2: the first admin token', () => {
+describe('design 2: the first admin token', { timeout: 60_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-admin-'));
   const file = join(folder, 'admin-token');
   const start = (token = ''): Promise<TestGateway> =>

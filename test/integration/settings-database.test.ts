@@ -12,6 +12,8 @@ import { runToEnd, startGateway, type RunOptions } from '../support/gateway.ts';
 import { callPlain, expectData } from '../support/management.ts';
 
 const NOBODY = 65_534;
+/** Each test starts the program up to four times. */
+const SLOW = { timeout: 90_000 } as const;
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-database-'));
@@ -42,7 +44,7 @@ async function startMessage(path: string, env: Record<string, string> = {}, uid?
   return lines[0] ?? '';
 }
 
-describe('spec 1: the forms of GATEWAY_DATABASE_URL', () => {
+describe('spec 1: the forms of GATEWAY_DATABASE_URL', SLOW, () => {
   it.each([
     ['sqlite://relative/a.db', () => at('relative', 'a.db')],
     ['sqlite://<folder>/absolute/b.db', () => at('absolute', 'b.db')],
@@ -78,7 +80,7 @@ describe('spec 1: the forms of GATEWAY_DATABASE_URL', () => {
   );
 });
 
-describe('spec 1: GATEWAY_AUTO_MIGRATE', () => {
+describe('spec 1: GATEWAY_AUTO_MIGRATE', SLOW, () => {
   it('false on a fresh database stops the start with the command to run, which then helps', async () => {
     const path = at('manual.db');
     const manual = { GATEWAY_AUTO_MIGRATE: 'false' };
@@ -112,7 +114,7 @@ describe('spec 1: GATEWAY_AUTO_MIGRATE', () => {
   });
 });
 
-describe('a database that cannot be used ends the start with one plain message', () => {
+describe('a database that cannot be used ends the start with one plain message', SLOW, () => {
   it('a folder in its place', async () => {
     mkdirSync(at('folder.db'));
     expect(await startMessage(at('folder.db'))).toMatch(

@@ -107,7 +107,7 @@ describe('design 2: limits and time-outs of the traffic path come from the setti
   });
 });
 
-describe('design 3: GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', () => {
+describe('design 3: GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', { timeout: 60_000 }, () => {
   it('make the traffic listener speak TLS', async () => {
     const env = {
       GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, 'backend.pem'),
@@ -140,7 +140,7 @@ describe('design 3: GATEWAY_PROXY__TLS__CERT_FILE and KEY_FILE', () => {
   });
 });
 
-describe('design 3: GATEWAY_LOG__FORMAT=text', () => {
+describe('design 3: GATEWAY_LOG__FORMAT=text', { timeout: 60_000 }, () => {
   it('writes lines for people', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-text-'));
     const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../src/main.ts')], {

@@ -11,6 +11,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runToEnd, startGateway } from '../support/gateway.ts';
 import { callPlain, expectData } from '../support/management.ts';
 
+/** Each test starts the program, some of them twice. */
+const SLOW = { timeout: 60_000 } as const;
+
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-settings-'));
@@ -37,110 +40,114 @@ type Wrong = readonly [name: string, value: string, expected: RegExp];
 const INTEGER = /expected an integer, \d+ to \d+/;
 const BOOLEAN = /expected true or false/;
 
-describe('spec 1: wrong values stop the start, all errors at once, naming variable, value and expectation', () => {
-  const ROUNDS: readonly (readonly Wrong[])[] = [
-    [
-      ['GATEWAY_AUTO_MIGRATE', 'yes', BOOLEAN],
-      ['GATEWAY_DATABASE_URL', 'mysql://db/x', /sqlite:\/\//],
-      ['GATEWAY_SERVER__SWAGGER_ENABLED', 'on', BOOLEAN],
-      ['GATEWAY_RATE_LIMIT_REQUESTS', 'many', INTEGER],
-      ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '1m', INTEGER],
-      ['GATEWAY_PER_IP_RATE_LIMIT_ENABLED', 'enabled', BOOLEAN],
-      ['GATEWAY_PER_IP_RATE_LIMIT_REQUESTS', '-1', INTEGER],
-      ['GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS', '1.5', INTEGER],
-      ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.1, lb.example', /IP addresses or CIDR blocks/],
-      ['GATEWAY_SERVER__HOST', 'http://localhost', /IP address .* or a host name/],
-      ['GATEWAY_SERVER__PORT', '65536', INTEGER],
-      ['GATEWAY_WORKERS', '0', INTEGER],
-      ['GATEWAY_REDIS_URL', 'cache:6379', /redis:\/\//],
-      ['GATEWAY_JWT__JWKS_URI', 'ftp://id.example/keys', /https:\/\//],
-      ['GATEWAY_JWT__ALGORITHMS', 'RS256,none', /RS256/],
-      ['GATEWAY_JWT__LEEWAY_SECS', '601', INTEGER],
-      ['GATEWAY_PROXY__HOST', '0.0.0.0:8080', /IP address .* or a host name/],
-      ['GATEWAY_PROXY__PORT', 'http', INTEGER],
-      ['GATEWAY_PROXY__MAX_HEAD_BYTES', '32k', INTEGER],
-      ['GATEWAY_PROXY__MAX_HEADERS', '0', INTEGER],
-      ['GATEWAY_PROXY__MAX_TARGET_BYTES', '0', INTEGER],
-      ['GATEWAY_PROXY__MAX_BODY_BYTES', 'unlimited', INTEGER],
-      ['GATEWAY_PROXY__HEAD_TIMEOUT_MS', '0', INTEGER],
-      ['GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS', '75s', INTEGER],
-      ['GATEWAY_PROXY__CONNECT_TIMEOUT_MS', '0', INTEGER],
-      ['GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS', '-1', INTEGER],
-      ['GATEWAY_PROXY__IDLE_TIMEOUT_MS', '1e3', INTEGER],
-      ['GATEWAY_PROXY__DRAIN_TIMEOUT_MS', '0x10', INTEGER],
-      ['GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE', 'x', INTEGER],
-      ['GATEWAY_LOG__LEVEL', 'verbose', /expected trace, debug, info/],
-      ['GATEWAY_LOG__FORMAT', 'xml', /expected json or text/],
-      ['GATEWAY_LOG__ACCESS', '2', BOOLEAN],
-    ],
-    [
-      ['GATEWAY_DATABASE_URL', 'headgate.db', /sqlite:\/\//],
-      ['GATEWAY_RATE_LIMIT_REQUESTS', '0', INTEGER],
-      ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '-60', INTEGER],
-      ['GATEWAY_PER_IP_RATE_LIMIT_REQUESTS', '1000000001', INTEGER],
-      ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/33', /IP addresses or CIDR blocks/],
-      ['GATEWAY_SERVER__HOST', '[::1]', /without brackets/],
-      ['GATEWAY_SERVER__PORT', '9090.0', INTEGER],
-      ['GATEWAY_PROXY__PORT', '８０８０', INTEGER],
-      ['GATEWAY_WORKERS', '257', INTEGER],
-      ['GATEWAY_LOG__LEVEL', '30', /expected trace, debug, info/],
-    ],
-  ];
+describe(
+  'spec 1: wrong values stop the start, all errors at once, naming variable, value and expectation',
+  SLOW,
+  () => {
+    const ROUNDS: readonly (readonly Wrong[])[] = [
+      [
+        ['GATEWAY_AUTO_MIGRATE', 'yes', BOOLEAN],
+        ['GATEWAY_DATABASE_URL', 'mysql://db/x', /sqlite:\/\//],
+        ['GATEWAY_SERVER__SWAGGER_ENABLED', 'on', BOOLEAN],
+        ['GATEWAY_RATE_LIMIT_REQUESTS', 'many', INTEGER],
+        ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '1m', INTEGER],
+        ['GATEWAY_PER_IP_RATE_LIMIT_ENABLED', 'enabled', BOOLEAN],
+        ['GATEWAY_PER_IP_RATE_LIMIT_REQUESTS', '-1', INTEGER],
+        ['GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS', '1.5', INTEGER],
+        ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.1, lb.example', /IP addresses or CIDR blocks/],
+        ['GATEWAY_SERVER__HOST', 'http://localhost', /IP address .* or a host name/],
+        ['GATEWAY_SERVER__PORT', '65536', INTEGER],
+        ['GATEWAY_WORKERS', '0', INTEGER],
+        ['GATEWAY_REDIS_URL', 'cache:6379', /redis:\/\//],
+        ['GATEWAY_JWT__JWKS_URI', 'ftp://id.example/keys', /https:\/\//],
+        ['GATEWAY_JWT__ALGORITHMS', 'RS256,none', /RS256/],
+        ['GATEWAY_JWT__LEEWAY_SECS', '601', INTEGER],
+        ['GATEWAY_PROXY__HOST', '0.0.0.0:8080', /IP address .* or a host name/],
+        ['GATEWAY_PROXY__PORT', 'http', INTEGER],
+        ['GATEWAY_PROXY__MAX_HEAD_BYTES', '32k', INTEGER],
+        ['GATEWAY_PROXY__MAX_HEADERS', '0', INTEGER],
+        ['GATEWAY_PROXY__MAX_TARGET_BYTES', '0', INTEGER],
+        ['GATEWAY_PROXY__MAX_BODY_BYTES', 'unlimited', INTEGER],
+        ['GATEWAY_PROXY__HEAD_TIMEOUT_MS', '0', INTEGER],
+        ['GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS', '75s', INTEGER],
+        ['GATEWAY_PROXY__CONNECT_TIMEOUT_MS', '0', INTEGER],
+        ['GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS', '-1', INTEGER],
+        ['GATEWAY_PROXY__IDLE_TIMEOUT_MS', '1e3', INTEGER],
+        ['GATEWAY_PROXY__DRAIN_TIMEOUT_MS', '0x10', INTEGER],
+        ['GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE', 'x', INTEGER],
+        ['GATEWAY_LOG__LEVEL', 'verbose', /expected trace, debug, info/],
+        ['GATEWAY_LOG__FORMAT', 'xml', /expected json or text/],
+        ['GATEWAY_LOG__ACCESS', '2', BOOLEAN],
+      ],
+      [
+        ['GATEWAY_DATABASE_URL', 'headgate.db', /sqlite:\/\//],
+        ['GATEWAY_RATE_LIMIT_REQUESTS', '0', INTEGER],
+        ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '-60', INTEGER],
+        ['GATEWAY_PER_IP_RATE_LIMIT_REQUESTS', '1000000001', INTEGER],
+        ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/33', /IP addresses or CIDR blocks/],
+        ['GATEWAY_SERVER__HOST', '[::1]', /without brackets/],
+        ['GATEWAY_SERVER__PORT', '9090.0', INTEGER],
+        ['GATEWAY_PROXY__PORT', '８０８０', INTEGER],
+        ['GATEWAY_WORKERS', '257', INTEGER],
+        ['GATEWAY_LOG__LEVEL', '30', /expected trace, debug, info/],
+      ],
+    ];
 
-  it.each(ROUNDS)('round %#', async (...wrong) => {
-    const lines = await failedStart(Object.fromEntries(wrong.map(([name, value]) => [name, value])));
-    for (const [name, value, expected] of wrong) {
-      const about = lines.filter((line) => line.startsWith(`Cannot use ${name}=`));
-      expect(about, name).toHaveLength(1);
-      const shown = name === 'GATEWAY_REDIS_URL' ? '(hidden)' : JSON.stringify(value);
-      expect(about[0]).toContain(`Cannot use ${name}=${shown}: `);
-      expect(about[0]).toMatch(expected);
-    }
-    expect(readdirSync(folder), 'nothing was made').toEqual([]);
-  });
-
-  it('variables that only make sense together, again all at once', async () => {
-    const lines = await failedStart({
-      GATEWAY_RATE_LIMIT_REQUESTS: '10',
-      GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
-      GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem',
-      GATEWAY_JWT__JWKS_URI: 'https://id.example/keys',
-      GATEWAY_JWT__SECRET: 'an-example-of-a-secret-0123456789',
-      GATEWAY_PROXY__PORT: '9090',
-      GATEWAY_SERVER__PORT: '9090',
-      GATEWAY_PROXY__MAX_HEAD_BYTES: '2048',
+    it.each(ROUNDS)('round %#', async (...wrong) => {
+      const lines = await failedStart(Object.fromEntries(wrong.map(([name, value]) => [name, value])));
+      for (const [name, value, expected] of wrong) {
+        const about = lines.filter((line) => line.startsWith(`Cannot use ${name}=`));
+        expect(about, name).toHaveLength(1);
+        const shown = name === 'GATEWAY_REDIS_URL' ? '(hidden)' : JSON.stringify(value);
+        expect(about[0]).toContain(`Cannot use ${name}=${shown}: `);
+        expect(about[0]).toMatch(expected);
+      }
+      expect(readdirSync(folder), 'nothing was made').toEqual([]);
     });
-    for (const expected of [
-      /GATEWAY_RATE_LIMIT_REQUESTS\b.*expected GATEWAY_RATE_LIMIT_WINDOW_SECS/,
-      /expected GATEWAY_PER_IP_RATE_LIMIT_REQUESTS to be set/,
-      /expected GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS to be set/,
-      /GATEWAY_PROXY__TLS__CERT_FILE\b.*expected GATEWAY_PROXY__TLS__KEY_FILE/,
-      /GATEWAY_JWT__SECRET\b.* with GATEWAY_JWT__JWKS_URI/,
-      /GATEWAY_PROXY__PORT="9090": expected a port other than GATEWAY_SERVER__PORT/,
-      /GATEWAY_PROXY__MAX_TARGET_BYTES="8192": expected at most/,
-    ]) {
-      expect(
-        lines.filter((line) => expected.test(line)),
-        String(expected),
-      ).toHaveLength(1);
-    }
-    expect(lines.join('\n')).not.toContain('an-example-of-a-secret');
-  });
 
-  it('stop the command migrate as well, and show no secret', async () => {
-    const env = {
-      GATEWAY_WORKERS: 'x',
-      GATEWAY_ADMIN_TOKEN: 'two words of hunter2',
-      GATEWAY_JWT__SECRET: 'hunter2',
-      GATEWAY_DATABASE_URL: 'mysql://root:hunter2@db/x',
-    };
-    const lines = await failedStart(env, 'migrate');
-    expect(lines).toHaveLength(4);
-    expect(lines.join('\n')).not.toContain('hunter2');
-  });
-});
+    it('variables that only make sense together, again all at once', async () => {
+      const lines = await failedStart({
+        GATEWAY_RATE_LIMIT_REQUESTS: '10',
+        GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+        GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem',
+        GATEWAY_JWT__JWKS_URI: 'https://id.example/keys',
+        GATEWAY_JWT__SECRET: 'an-example-of-a-secret-0123456789',
+        GATEWAY_PROXY__PORT: '9090',
+        GATEWAY_SERVER__PORT: '9090',
+        GATEWAY_PROXY__MAX_HEAD_BYTES: '2048',
+      });
+      for (const expected of [
+        /GATEWAY_RATE_LIMIT_REQUESTS\b.*expected GATEWAY_RATE_LIMIT_WINDOW_SECS/,
+        /expected GATEWAY_PER_IP_RATE_LIMIT_REQUESTS to be set/,
+        /expected GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS to be set/,
+        /GATEWAY_PROXY__TLS__CERT_FILE\b.*expected GATEWAY_PROXY__TLS__KEY_FILE/,
+        /GATEWAY_JWT__SECRET\b.* with GATEWAY_JWT__JWKS_URI/,
+        /GATEWAY_PROXY__PORT="9090": expected a port other than GATEWAY_SERVER__PORT/,
+        /GATEWAY_PROXY__MAX_TARGET_BYTES="8192": expected at most/,
+      ]) {
+        expect(
+          lines.filter((line) => expected.test(line)),
+          String(expected),
+        ).toHaveLength(1);
+      }
+      expect(lines.join('\n')).not.toContain('an-example-of-a-secret');
+    });
 
-describe('design 3: unknown names and empty values', () => {
+    it('stop the command migrate as well, and show no secret', async () => {
+      const env = {
+        GATEWAY_WORKERS: 'x',
+        GATEWAY_ADMIN_TOKEN: 'two words of hunter2',
+        GATEWAY_JWT__SECRET: 'hunter2',
+        GATEWAY_DATABASE_URL: 'mysql://root:hunter2@db/x',
+      };
+      const lines = await failedStart(env, 'migrate');
+      expect(lines).toHaveLength(4);
+      expect(lines.join('\n')).not.toContain('hunter2');
+    });
+  },
+);
+
+describe('design 3: unknown names and empty values', SLOW, () => {
   it('an unknown GATEWAY_ name is warned of with the nearest known one; empty values count as unset', async () => {
     const gateway = await startGateway({
       env: {
@@ -184,7 +191,7 @@ describe('design 3: unknown names and empty values', () => {
   });
 });
 
-describe('an address that cannot be listened on ends the start with one plain message', () => {
+describe('an address that cannot be listened on ends the start with one plain message', SLOW, () => {
   let taken: net.Server;
   let port: string;
   beforeAll(async () => {
@@ -232,7 +239,7 @@ describe('an address that cannot be listened on ends the start with one plain me
   });
 });
 
-describe('TLS files that cannot be used end the start with one plain message', () => {
+describe('TLS files that cannot be used end the start with one plain message', SLOW, () => {
   it.each([
     [
       'a certificate that is not there',
@@ -261,7 +268,7 @@ describe('TLS files that cannot be used end the start with one plain message', (
   });
 });
 
-describe('the command line', () => {
+describe('the command line', SLOW, () => {
   it('knows its version and its commands', async () => {
     const version = await runToEnd({}, ['--version']);
     expect([version.code, version.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+/)]);
