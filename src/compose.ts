@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { systemClock, type Clock } from './kernel/clock.ts';
+import { parseKeyText } from './kernel/key-text.ts';
 import { createLimitMemory, type LimitMemory } from './limits/memory.ts';
 import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { ensureFirstAdminToken } from './management/first-admin-token.ts';
@@ -73,7 +74,7 @@ export function createLogging(settings: Settings): Logging {
 
 /** Brings the database's schema up to date: `headgate migrate`. Returns the names of the migrations applied. */
 export async function migrateDatabase(settings: Settings): Promise<readonly string[]> {
-  return (await migrateSqlite({ path: sqlitePath(settings), clock: systemClock })).applied;
+  return (await migrateSqlite({ ...databaseOf(settings), clock: systemClock })).applied;
 }
 
 /** Everything that the parts below share. */
@@ -97,11 +98,16 @@ export async function startGateway(options: StartOptions, { log, output }: Loggi
   const { settings, version, announce } = options;
   const clock = systemClock;
   const tls = readTls(settings);
-  const path = sqlitePath(settings);
-  const repository = await openSqlite({ path, autoMigrate: settings.database.autoMigrate ?? true, clock });
+  const database = databaseOf(settings);
+  const repository = await openSqlite({
+    ...database,
+    autoMigrate: settings.database.autoMigrate ?? true,
+    clock,
+  });
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
-    if (settings.adminToken === undefined) await announceFirstToken(repository, clock, path, announce);
+    if (settings.adminToken === undefined)
+      await announceFirstToken(repository, clock, database.path, announce);
     const state = new ConfigState();
     state.apply(await repository.loadAll());
     const parts: Parts = {
@@ -309,12 +315,13 @@ function readTls(settings: Settings): WorkerStart['tls'] {
   return { cert, key };
 }
 
-function sqlitePath(settings: Settings): string {
+function databaseOf(settings: Settings): { readonly path: string; readonly secretKey: Buffer | undefined } {
   const url = parseDatabaseUrl(settings.database.url);
   if ('error' in url) throw new StartError(`Cannot use GATEWAY_DATABASE_URL: ${url.error}`);
   if (url.kind !== 'sqlite')
     throw new StartError('Cannot use GATEWAY_DATABASE_URL: expected a sqlite:// URL');
-  return url.path;
+  const { secretKey } = settings;
+  return { path: url.path, secretKey: secretKey === undefined ? undefined : parseKeyText(secretKey) };
 }
 
 function startError(what: string, error: unknown): StartError {

@@ -4,6 +4,7 @@
  * A double underscore in a name nests. Contract part 1 "Runtime configuration" names the first nine.
  */
 import { availableParallelism } from 'node:os';
+import { KEY_TEXT } from './kernel/key-text.ts';
 import {
   addressOrBlock,
   boolean,
@@ -110,6 +111,15 @@ export const SETTINGS = {
       'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database.',
     pattern: /^[\x21-\x7e]{1,512}$/,
     expected: '1 to 512 visible ASCII characters without spaces',
+  }),
+  GATEWAY_SECRET_KEY: text('32 bytes as base64url or hexadecimal text', {
+    default: undefined,
+    defaultText: 'created at the first start',
+    secret: true,
+    description:
+      'Key that encrypts the secrets in the database, such as from `openssl rand -hex 32`. When it is unset, the key is in the file `secret-key` beside the database, which the first start creates.',
+    pattern: KEY_TEXT,
+    expected: '32 bytes as base64url (43 characters) or hexadecimal (64 digits) text',
   }),
   GATEWAY_WORKERS: integer(
     { min: 1, max: 256 },

@@ -76,6 +76,13 @@ describe('good values', () => {
     ['GATEWAY_PROXY__PORT', ' 65535 ', (s) => s.proxy.port, 65_535],
     ['GATEWAY_WORKERS', '3', (s) => s.workers, 3],
     ['GATEWAY_ADMIN_TOKEN', 'a-token_0123456789', (s) => s.adminToken, 'a-token_0123456789'],
+    [
+      'GATEWAY_SECRET_KEY',
+      'aB3_-'.repeat(8).concat('xyz'),
+      (s) => s.secretKey,
+      'aB3_-'.repeat(8).concat('xyz'),
+    ],
+    ['GATEWAY_SECRET_KEY', '0123456789abcDEF'.repeat(4), (s) => s.secretKey, '0123456789abcDEF'.repeat(4)],
     ['GATEWAY_LOG__LEVEL', 'WARN', (s) => s.log.level, 'warn'],
     ['GATEWAY_LOG__FORMAT', 'text', (s) => s.log.format, 'text'],
     ['GATEWAY_LOG__ACCESS', 'false', (s) => s.log.access, false],

@@ -47,6 +47,8 @@ export interface Settings {
   readonly database: { readonly url: string; readonly autoMigrate: boolean | undefined };
   readonly server: { readonly host: string; readonly port: number; readonly swaggerEnabled: boolean };
   readonly adminToken: string | undefined;
+  /** As text; kernel/key-text.ts has its form. */
+  readonly secretKey: string | undefined;
   readonly workers: number;
   /** Global default per app; undefined: none. */
   readonly rateLimit: RateLimitDefault | undefined;
@@ -229,6 +231,7 @@ function nest(v: SettingValues): Settings {
       swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
     },
     adminToken: v.GATEWAY_ADMIN_TOKEN,
+    secretKey: v.GATEWAY_SECRET_KEY,
     workers: v.GATEWAY_WORKERS,
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED

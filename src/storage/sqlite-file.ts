@@ -62,7 +62,7 @@ function createIfMissing(path: string, folder: string): Stats {
 }
 
 /** A new file's name must be on disk before anything in it is acknowledged. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, constants.O_RDONLY);
   try {
     fsyncSync(descriptor);
@@ -82,7 +82,8 @@ function assertSame(path: string, opened: Stats): void {
   }
 }
 
-function attempt<T>(action: string, wanted: string, work: () => T): T {
+/** What `work` returns. @throws StorageUnavailable with the three parts of a message when it throws */
+export function attempt<T>(action: string, wanted: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -103,6 +104,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
   ELOOP: 'it is a loop of symbolic links',
   EMFILE: 'too many files are open',
+  ENOTSUP: 'the file system cannot do it',
 };
 
 function reason(error: unknown): string {

@@ -10,6 +10,9 @@ import type { Clock } from '../kernel/clock.ts';
 import { migrate, migrationState, type MigrationState } from './migrate.ts';
 import { nodeSqliteDialect, type NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
 import { StorageUnavailable, type Repository } from './repository.ts';
+import type { SecretBox } from './secret-box.ts';
+import { fileSecretBox, memorySecretBox, wantedKey } from './secret-key.ts';
+import { inspectSealedValues } from './sql/policy-secrets.ts';
 import { createSqlRepository } from './sql/repository.ts';
 import type { Tables } from './sql/schema.ts';
 import { asStartError, checkContent, openConnection } from './sqlite-connection.ts';
@@ -24,48 +27,87 @@ export interface OpenSqliteOptions {
   /** False: a schema that is behind is an error that names the command to run. */
   readonly autoMigrate: boolean;
   readonly clock: Clock;
+  /** 32 bytes for the secrets in it. Without one the file `secret-key` beside the database has it; see secret-key.ts. */
+  readonly secretKey?: Buffer | undefined;
 }
 
 /**
- * Opens the database, makes it when it is missing, and brings its schema up to date.
+ * Opens the database, makes it when it is missing, checks that its secrets can be read, and brings its schema up
+ * to date.
  * @throws StorageUnavailable with a message for the operator: action, value, what was expected
  */
-export async function openSqlite({ path, autoMigrate, clock }: OpenSqliteOptions): Promise<Repository> {
-  const connections = await connect(path);
+export async function openSqlite(options: OpenSqliteOptions): Promise<Repository> {
+  const connections = await connect(options.path);
   try {
-    if (autoMigrate) {
-      assertKnown(path, await migrate(connections.write, clock));
-    } else {
-      const state = await migrationState(connections.write, (name) => hasTable(connections.write, name));
-      assertKnown(path, state);
-      assertCurrent(path, state);
-    }
-    return createSqlRepository({ driver: 'sqlite', ...connections });
+    const { secrets } = await prepare(connections.write, options);
+    return createSqlRepository({ driver: 'sqlite', ...connections, secrets });
   } catch (error) {
     await destroy(connections);
-    throw asStartError(path, error);
+    throw asStartError(options.path, error);
   }
 }
 
 /**
- * Only brings the schema up to date: the command `headgate migrate`.
+ * Only brings the schema up to date: the command `headgate migrate`. It needs the key as a start does, so that a
+ * wrong one shows before anything is changed.
  * @returns the names of the migrations that were applied, in order
  * @throws StorageUnavailable as `openSqlite` does
  */
-export async function migrateSqlite({
-  path,
-  clock,
-}: Pick<OpenSqliteOptions, 'path' | 'clock'>): Promise<{ readonly applied: readonly string[] }> {
-  const connections = await connect(path);
+export async function migrateSqlite(
+  options: Omit<OpenSqliteOptions, 'autoMigrate'>,
+): Promise<{ readonly applied: readonly string[] }> {
+  const connections = await connect(options.path);
   try {
-    const result = await migrate(connections.write, clock);
-    assertKnown(path, result);
-    return { applied: result.applied };
+    const { applied } = await prepare(connections.write, { ...options, autoMigrate: true });
+    return { applied };
   } catch (error) {
-    throw asStartError(path, error);
+    throw asStartError(options.path, error);
   } finally {
     await destroy(connections);
   }
+}
+
+interface Prepared {
+  readonly secrets: SecretBox;
+  readonly applied: readonly string[];
+}
+
+/** In this order: a database that cannot be used is left as it is, and without a key file that it does not need. */
+async function prepare(db: Kysely<Tables>, options: OpenSqliteOptions): Promise<Prepared> {
+  const { path, autoMigrate, clock } = options;
+  const state = await migrationState(db, (name) => hasTable(db, name));
+  assertKnown(path, state);
+  if (!autoMigrate) assertCurrent(path, state);
+  const secrets = await openSecrets(db, options);
+  if (!autoMigrate) return { secrets, applied: [] };
+  const migrated = await migrate(db, clock);
+  assertKnown(path, migrated);
+  return { secrets, applied: migrated.applied };
+}
+
+/** The box with the key of this database, which has opened every sealed value in it. */
+async function openSecrets(db: Kysely<Tables>, { path, secretKey }: OpenSqliteOptions): Promise<SecretBox> {
+  if (path === MEMORY) return memorySecretBox();
+  const file = resolve(path);
+  const isNew = !(await hasTable(db, 'app'));
+  const secrets = await fileSecretBox(
+    file,
+    secretKey,
+    async () => !isNew && (await inspectSealedValues(db, undefined)).total > 0,
+  );
+  if (isNew) return secrets;
+  const { otherKey, damaged } = await inspectSealedValues(db, secrets);
+  if (otherKey) {
+    throw new StorageUnavailable(
+      `Cannot open the database "${file}": the secrets in it were encrypted with another key than that of ${secrets.keyName}; expected ${wantedKey(file)}`,
+    );
+  }
+  if (damaged !== undefined) {
+    throw new StorageUnavailable(
+      `Cannot open the database "${file}": the encrypted secret in the policy of ${damaged} is damaged; expected a sound database, such as one from a backup`,
+    );
+  }
+  return secrets;
 }
 
 interface Connections {

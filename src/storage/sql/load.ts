@@ -6,7 +6,7 @@
 import type { Kysely } from 'kysely';
 import type { AppTree, ConfigChange, TouchedConfig, VersionTree } from '../../model/config.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
-import { appCodec, endpointCodec, keyCodec, revisionCodec, versionCodec } from './rows.ts';
+import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 /** Ids in one query; databases limit the number of parameters (SQLite: 32,766). */
@@ -15,7 +15,11 @@ const IDS_PER_QUERY_MAX = 500;
 const BATCH_ROWS = 2_000;
 
 /** The trees of those apps that exist, in order of their ids. */
-export async function loadAppTrees(db: Kysely<Tables>, appIds: readonly string[]): Promise<AppTree[]> {
+export async function loadAppTrees(
+  db: Kysely<Tables>,
+  codecs: Codecs,
+  appIds: readonly string[],
+): Promise<AppTree[]> {
   const trees: AppTree[] = [];
   for (const ids of chunks(appIds)) {
     const apps = await db.selectFrom('app').selectAll().where('id', 'in', ids).orderBy('id').execute();
@@ -41,11 +45,11 @@ export async function loadAppTrees(db: Kysely<Tables>, appIds: readonly string[]
       .orderBy('endpoint.id')
       .execute();
     const versionTrees = toVersionTrees(
-      versions.map(versionCodec.toRecord),
-      revisions.map(revisionCodec.toRecord),
-      endpoints.map(endpointCodec.toRecord),
+      versions.map(codecs.version.toRecord),
+      revisions.map(codecs.revision.toRecord),
+      endpoints.map(codecs.endpoint.toRecord),
     );
-    trees.push(...toAppTrees(apps.map(appCodec.toRecord), versionTrees));
+    trees.push(...toAppTrees(apps.map(codecs.app.toRecord), versionTrees));
   }
   return trees;
 }
@@ -53,6 +57,7 @@ export async function loadAppTrees(db: Kysely<Tables>, appIds: readonly string[]
 /** The trees of those versions that exist, in order of their ids. */
 export async function loadVersionTrees(
   db: Kysely<Tables>,
+  codecs: Codecs,
   versionIds: readonly string[],
 ): Promise<VersionTree[]> {
   const trees: VersionTree[] = [];
@@ -78,9 +83,9 @@ export async function loadVersionTrees(
       .execute();
     trees.push(
       ...toVersionTrees(
-        versions.map(versionCodec.toRecord),
-        revisions.map(revisionCodec.toRecord),
-        endpoints.map(endpointCodec.toRecord),
+        versions.map(codecs.version.toRecord),
+        revisions.map(codecs.revision.toRecord),
+        endpoints.map(codecs.endpoint.toRecord),
       ),
     );
   }
@@ -90,15 +95,16 @@ export async function loadVersionTrees(
 /** The state after a write of everything it touched; what is not there any more is listed as removed. */
 export async function loadChange(
   db: Kysely<Tables>,
+  codecs: Codecs,
   touched: TouchedConfig,
   configVersion: number,
 ): Promise<ConfigChange> {
-  const apps = await loadAppTrees(db, touched.appIds);
-  const loadedVersions = await loadVersionTrees(db, touched.versionIds);
+  const apps = await loadAppTrees(db, codecs, touched.appIds);
+  const loadedVersions = await loadVersionTrees(db, codecs, touched.versionIds);
   const keys: StoredApiKey[] = [];
   for (const ids of chunks(touched.keyIds)) {
     const rows = await db.selectFrom('api_key').selectAll().where('id', 'in', ids).orderBy('id').execute();
-    keys.push(...rows.map(keyCodec.toRecord));
+    keys.push(...rows.map(codecs.key.toRecord));
   }
   // A version below an app that is put in place as a whole would only be applied twice.
   const covered = new Set(apps.map(({ app }) => app.id));
@@ -124,31 +130,35 @@ export async function loadChange(
 }
 
 /** The whole configuration as one change. To be run in a transaction, or it is not of one moment. */
-export async function loadEverything(db: Kysely<Tables>, configVersion: number): Promise<ConfigChange> {
+export async function loadEverything(
+  db: Kysely<Tables>,
+  codecs: Codecs,
+  configVersion: number,
+): Promise<ConfigChange> {
   const apps = await inBatches(
     (after) =>
       db.selectFrom('app').selectAll().where('id', '>', after).orderBy('id').limit(BATCH_ROWS).execute(),
-    appCodec.toRecord,
+    codecs.app.toRecord,
   );
   const versions = await inBatches(
     (after) =>
       db.selectFrom('version').selectAll().where('id', '>', after).orderBy('id').limit(BATCH_ROWS).execute(),
-    versionCodec.toRecord,
+    codecs.version.toRecord,
   );
   const revisions = await inBatches(
     (after) =>
       db.selectFrom('revision').selectAll().where('id', '>', after).orderBy('id').limit(BATCH_ROWS).execute(),
-    revisionCodec.toRecord,
+    codecs.revision.toRecord,
   );
   const endpoints = await inBatches(
     (after) =>
       db.selectFrom('endpoint').selectAll().where('id', '>', after).orderBy('id').limit(BATCH_ROWS).execute(),
-    endpointCodec.toRecord,
+    codecs.endpoint.toRecord,
   );
   const keys = await inBatches(
     (after) =>
       db.selectFrom('api_key').selectAll().where('id', '>', after).orderBy('id').limit(BATCH_ROWS).execute(),
-    keyCodec.toRecord,
+    codecs.key.toRecord,
   );
   return {
     configVersion,

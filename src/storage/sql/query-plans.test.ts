@@ -19,6 +19,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { migrate } from '../migrate.ts';
 import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
 import { StorageUnavailable, type Repository } from '../repository.ts';
+import { memorySecretBox } from '../secret-key.ts';
 import { isBusy, mapSqliteError } from '../sqlite-errors.ts';
 import { createSqlRepository } from './repository.ts';
 import type { Tables } from './schema.ts';
@@ -105,7 +106,13 @@ test('every statement finds its rows by an index', async () => {
     },
   });
   await migrate(db, systemClock);
-  const repository = createSqlRepository({ driver: 'sqlite', write: db, read: db, assertPresent: () => {} });
+  const repository = createSqlRepository({
+    driver: 'sqlite',
+    write: db,
+    read: db,
+    assertPresent: () => {},
+    secrets: memorySecretBox(),
+  });
   const there = await seed(repository);
   statements.clear();
   await useEverything(repository, there);

@@ -7,23 +7,21 @@ import { assert } from '../../kernel/assert.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { ConfigReader, Page, PageRequest } from '../repository.ts';
 import { loadAppTrees } from './load.ts';
-import {
-  adminTokenCodec,
-  appCodec,
-  auditCodec,
-  endpointCodec,
-  keyCodec,
-  revisionCodec,
-  versionCodec,
-} from './rows.ts';
+import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 const PAGE_LIMIT_MAX = 500;
 /** Ids are of hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
 
-export function createReader(db: Kysely<Tables>): ConfigReader {
-  return { ...appReads(db), ...versionReads(db), ...revisionReads(db), ...keyReads(db), ...adminReads(db) };
+export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
+  return {
+    ...appReads(db, codecs),
+    ...versionReads(db, codecs),
+    ...revisionReads(db, codecs),
+    ...keyReads(db, codecs),
+    ...adminReads(db, codecs),
+  };
 }
 
 /** The config version as it stands for this transaction. */
@@ -64,47 +62,47 @@ function window(page: PageRequest): { readonly after: string; readonly count: nu
   return { after: page.after ?? '', count: page.limit + 1 };
 }
 
-function appReads(db: Kysely<Tables>) {
+function appReads(db: Kysely<Tables>, codecs: Codecs) {
   const one = async (column: 'id' | 'slug' | 'gateway_path', value: string) => {
     const row = await db.selectFrom('app').selectAll().where(column, '=', value).executeTakeFirst();
-    return row && appCodec.toRecord(row);
+    return row && codecs.app.toRecord(row);
   };
   return {
     configVersion: () => readConfigVersion(db),
     listApps: async (page) => {
       const { after, count } = window(page);
       const rows = db.selectFrom('app').selectAll().where('id', '>', after).orderBy('id').limit(count);
-      return toPage(page, rows.execute(), countRows(db, 'app'), appCodec.toRecord);
+      return toPage(page, rows.execute(), countRows(db, 'app'), codecs.app.toRecord);
     },
     findApp: async (ref) => (await one('id', ref)) ?? (await one('slug', ref)),
     findAppByGatewayPath: (gatewayPath) => one('gateway_path', gatewayPath),
-    loadAppTree: async (appId) => (await loadAppTrees(db, [appId]))[0],
+    loadAppTree: async (appId) => (await loadAppTrees(db, codecs, [appId]))[0],
   } satisfies Partial<ConfigReader>;
 }
 
-function versionReads(db: Kysely<Tables>) {
+function versionReads(db: Kysely<Tables>, codecs: Codecs) {
   const below = (appId: string) => db.selectFrom('version').selectAll().where('app_id', '=', appId);
   return {
     listVersions: async (appId, page) => {
       const { after, count } = window(page);
       const rows = below(appId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'version', 'app_id', appId), versionCodec.toRecord);
+      return toPage(page, rows, countRows(db, 'version', 'app_id', appId), codecs.version.toRecord);
     },
     findVersion: async (appId, ref) => {
       const row =
         (await below(appId).where('id', '=', ref).executeTakeFirst()) ??
         (await below(appId).where('version', '=', ref).executeTakeFirst());
-      return row && versionCodec.toRecord(row);
+      return row && codecs.version.toRecord(row);
     },
     findVersionByGatewayPath: async (gatewayPath) => {
       const query = db.selectFrom('version').selectAll().where('gateway_path', '=', gatewayPath);
       const row = await query.executeTakeFirst();
-      return row && versionCodec.toRecord(row);
+      return row && codecs.version.toRecord(row);
     },
   } satisfies Partial<ConfigReader>;
 }
 
-function revisionReads(db: Kysely<Tables>) {
+function revisionReads(db: Kysely<Tables>, codecs: Codecs) {
   const revisions = (versionId: string) =>
     db.selectFrom('revision').selectAll().where('version_id', '=', versionId);
   const endpoints = (revisionId: string) =>
@@ -113,50 +111,55 @@ function revisionReads(db: Kysely<Tables>) {
     listRevisions: async (versionId, page) => {
       const { after, count } = window(page);
       const rows = revisions(versionId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'revision', 'version_id', versionId), revisionCodec.toRecord);
+      return toPage(page, rows, countRows(db, 'revision', 'version_id', versionId), codecs.revision.toRecord);
     },
     findRevision: async (versionId, ref) => {
       const row =
         (await revisions(versionId).where('id', '=', ref).executeTakeFirst()) ??
         (await revisions(versionId).where('revision', '=', ref).executeTakeFirst());
-      return row && revisionCodec.toRecord(row);
+      return row && codecs.revision.toRecord(row);
     },
     listEndpoints: async (revisionId, page) => {
       const { after, count } = window(page);
       const rows = endpoints(revisionId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'endpoint', 'revision_id', revisionId), endpointCodec.toRecord);
+      return toPage(
+        page,
+        rows,
+        countRows(db, 'endpoint', 'revision_id', revisionId),
+        codecs.endpoint.toRecord,
+      );
     },
     findEndpoint: async (revisionId, id) => {
       const row = await endpoints(revisionId).where('id', '=', id).executeTakeFirst();
-      return row && endpointCodec.toRecord(row);
+      return row && codecs.endpoint.toRecord(row);
     },
     findEndpointByMethodAndPath: async (revisionId, method, path) => {
       const query = endpoints(revisionId).where(sql.ref('method'), '=', method).where('path', '=', path);
       const row = await query.executeTakeFirst();
-      return row && endpointCodec.toRecord(row);
+      return row && codecs.endpoint.toRecord(row);
     },
   } satisfies Partial<ConfigReader>;
 }
 
-function keyReads(db: Kysely<Tables>) {
+function keyReads(db: Kysely<Tables>, codecs: Codecs) {
   const below = (appId: string) => db.selectFrom('api_key').selectAll().where('app_id', '=', appId);
   return {
     listKeys: async (appId, page) => {
       const { after, count } = window(page);
       const rows = below(appId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'api_key', 'app_id', appId), keyCodec.toRecord);
+      return toPage(page, rows, countRows(db, 'api_key', 'app_id', appId), codecs.key.toRecord);
     },
     findKey: async (appId, id) => {
       const row = await below(appId).where('id', '=', id).executeTakeFirst();
-      return row && keyCodec.toRecord(row);
+      return row && codecs.key.toRecord(row);
     },
   } satisfies Partial<ConfigReader>;
 }
 
-function adminReads(db: Kysely<Tables>) {
+function adminReads(db: Kysely<Tables>, codecs: Codecs) {
   const one = async (column: 'id' | 'token_hash', value: string) => {
     const row = await db.selectFrom('admin_token').selectAll().where(column, '=', value).executeTakeFirst();
-    return row && adminTokenCodec.toRecord(row);
+    return row && codecs.adminToken.toRecord(row);
   };
   return {
     listAdminTokens: async (page) => {
@@ -168,7 +171,7 @@ function adminReads(db: Kysely<Tables>) {
         .orderBy('id')
         .limit(count);
       return toPage(page, rows.execute(), countRows(db, 'admin_token'), (row) =>
-        withoutHash(adminTokenCodec.toRecord(row)),
+        withoutHash(codecs.adminToken.toRecord(row)),
       );
     },
     findAdminToken: (id) => one('id', id),
@@ -182,7 +185,7 @@ function adminReads(db: Kysely<Tables>) {
         .where('id', newestFirst ? '<' : '>', newestFirst ? (page.after ?? ABOVE_ALL_IDS) : after)
         .orderBy('id', newestFirst ? 'desc' : 'asc')
         .limit(count);
-      return toPage(page, rows.execute(), countRows(db, 'audit_entry'), auditCodec.toRecord);
+      return toPage(page, rows.execute(), countRows(db, 'audit_entry'), codecs.audit.toRecord);
     },
   } satisfies Partial<ConfigReader>;
 }

@@ -13,8 +13,10 @@ import {
   type Repository,
   type WriteResult,
 } from '../repository.ts';
+import type { SecretBox } from '../secret-box.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
+import { createCodecs, type Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
 import { createWriter } from './writer.ts';
 
@@ -26,6 +28,8 @@ export interface SqlBackend {
   readonly read: Kysely<Tables>;
   /** Throws `StorageUnavailable` when the database has gone since it was opened. */
   readonly assertPresent: () => void;
+  /** Seals what must not lie in a column as it is. */
+  readonly secrets: SecretBox;
 }
 
 /** Carries the value of an aborted write out of its transaction, which Kysely rolls back on a throw. */
@@ -40,6 +44,7 @@ class WriteAborted extends Error {
 }
 
 export function createSqlRepository(backend: SqlBackend): Repository {
+  const codecs = createCodecs(backend.secrets);
   let closing: Promise<void> | undefined;
 
   const assertOpen = (): void => {
@@ -65,9 +70,9 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     ping: async () => {
       await inRead(readConfigVersion);
     },
-    read: (work) => inRead((db) => work(createReader(db))),
-    write: (work, beforeCommit) => write(inWrite, work, beforeCommit),
-    loadAll: () => inRead(async (db) => loadEverything(db, await readConfigVersion(db))),
+    read: (work) => inRead((db) => work(createReader(db, codecs))),
+    write: (work, beforeCommit) => write(inWrite, codecs, work, beforeCommit),
+    loadAll: () => inRead(async (db) => loadEverything(db, codecs, await readConfigVersion(db))),
     recordKeyUsage: async (usage) => {
       if (usage.length === 0) return;
       await inWrite(async (db) => {
@@ -85,12 +90,13 @@ type WriteWork<T> = (writer: ConfigWriter) => Promise<WriteResult<T> | { readonl
 
 async function write<T>(
   inWrite: InWrite,
+  codecs: Codecs,
   work: WriteWork<T>,
   beforeCommit?: (change: ConfigChange) => void,
 ): Promise<Committed<T>> {
   try {
     return await inWrite(async (db) => {
-      const { writer, flushAudit } = createWriter(db);
+      const { writer, flushAudit } = createWriter(db, codecs);
       const result = await work(writer);
       if ('abort' in result) throw new WriteAborted(result.abort, await readConfigVersion(db));
       const { value, touched } = result;
@@ -101,7 +107,7 @@ async function write<T>(
       }
       const configVersion = await nextConfigVersion(db);
       await flushAudit(configVersion);
-      const change = await loadChange(db, touched, configVersion);
+      const change = await loadChange(db, codecs, touched, configVersion);
       beforeCommit?.(change);
       return { value, change, configVersion };
     });

@@ -7,15 +7,7 @@ import { assert } from '../../kernel/assert.ts';
 import type { AuditEntry } from '../../model/resources.ts';
 import type { ConfigWriter } from '../repository.ts';
 import { countRows, createReader } from './reader.ts';
-import {
-  adminTokenCodec,
-  appCodec,
-  auditCodec,
-  endpointCodec,
-  keyCodec,
-  revisionCodec,
-  versionCodec,
-} from './rows.ts';
+import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 type PendingAudit = Omit<AuditEntry, 'config_version'>;
@@ -27,12 +19,12 @@ export interface TransactionWriter {
   readonly flushAudit: (configVersion: number) => Promise<void>;
 }
 
-export function createWriter(db: Kysely<Tables>): TransactionWriter {
+export function createWriter(db: Kysely<Tables>, codecs: Codecs): TransactionWriter {
   const audit: PendingAudit[] = [];
   const writer: ConfigWriter = {
-    ...createReader(db),
-    ...inserts(db),
-    ...updates(db),
+    ...createReader(db, codecs),
+    ...inserts(db, codecs),
+    ...updates(db, codecs),
     ...deletes(db),
     countVersions: (appId) => countRows(db, 'version', 'app_id', appId),
     countKeys: (appId) => countRows(db, 'api_key', 'app_id', appId),
@@ -57,44 +49,44 @@ export function createWriter(db: Kysely<Tables>): TransactionWriter {
     writer,
     async flushAudit(configVersion) {
       for (const entry of audit) {
-        const row = auditCodec.toRow({ ...entry, config_version: configVersion });
+        const row = codecs.audit.toRow({ ...entry, config_version: configVersion });
         await db.insertInto('audit_entry').values(row).execute();
       }
     },
   };
 }
 
-function inserts(db: Kysely<Tables>) {
+function inserts(db: Kysely<Tables>, codecs: Codecs) {
   return {
     insertApp: async (app) => {
-      await db.insertInto('app').values(appCodec.toRow(app)).execute();
+      await db.insertInto('app').values(codecs.app.toRow(app)).execute();
     },
     insertVersion: async (version) => {
-      await db.insertInto('version').values(versionCodec.toRow(version)).execute();
+      await db.insertInto('version').values(codecs.version.toRow(version)).execute();
     },
     insertRevision: async (revision) => {
-      await db.insertInto('revision').values(revisionCodec.toRow(revision)).execute();
+      await db.insertInto('revision').values(codecs.revision.toRow(revision)).execute();
     },
     insertEndpoint: async (endpoint) => {
-      await db.insertInto('endpoint').values(endpointCodec.toRow(endpoint)).execute();
+      await db.insertInto('endpoint').values(codecs.endpoint.toRow(endpoint)).execute();
     },
     insertKey: async (key) => {
-      await db.insertInto('api_key').values(keyCodec.toRow(key)).execute();
+      await db.insertInto('api_key').values(codecs.key.toRow(key)).execute();
     },
     insertAdminToken: async (token) => {
-      await db.insertInto('admin_token').values(adminTokenCodec.toRow(token)).execute();
+      await db.insertInto('admin_token').values(codecs.adminToken.toRow(token)).execute();
     },
   } satisfies Partial<ConfigWriter>;
 }
 
-function updates(db: Kysely<Tables>) {
+function updates(db: Kysely<Tables>, codecs: Codecs) {
   return {
     updateApp: async (app) => {
-      const { id, ...fields } = appCodec.toRow(app);
+      const { id, ...fields } = codecs.app.toRow(app);
       expectOne('app', id, await db.updateTable('app').set(fields).where('id', '=', id).executeTakeFirst());
     },
     updateVersion: async (version) => {
-      const { id, ...fields } = versionCodec.toRow(version);
+      const { id, ...fields } = codecs.version.toRow(version);
       expectOne(
         'version',
         id,
@@ -102,17 +94,17 @@ function updates(db: Kysely<Tables>) {
       );
     },
     updateRevision: async (revision) => {
-      const { id, ...fields } = revisionCodec.toRow(revision);
+      const { id, ...fields } = codecs.revision.toRow(revision);
       const query = db.updateTable('revision').set(fields).where('id', '=', id);
       expectOne('revision', id, await query.executeTakeFirst());
     },
     updateEndpoint: async (endpoint) => {
-      const { id, ...fields } = endpointCodec.toRow(endpoint);
+      const { id, ...fields } = codecs.endpoint.toRow(endpoint);
       const query = db.updateTable('endpoint').set(fields).where('id', '=', id);
       expectOne('endpoint', id, await query.executeTakeFirst());
     },
     updateKey: async (key) => {
-      const { id, ...fields } = keyCodec.toRow(key);
+      const { id, ...fields } = codecs.key.toRow(key);
       expectOne(
         'api_key',
         id,
