@@ -84,7 +84,7 @@ describe('comparablePath', () => {
         (text) => {
           const path = canonicalPath(`/${text}`);
           fc.pre(typeof path === 'string');
-          expect(comparablePath(path as string).split('/')).toHaveLength((path as string).split('/').length);
+          expect(comparablePath(path).split('/')).toHaveLength(path.split('/').length);
         },
       ),
     );
