@@ -3,6 +3,8 @@
  * src/storage (its migrations, its codecs), only the way in is direct, one transaction of prepared statements. What
  * is in it was checked against the API's rules once and is loaded and compiled by Headgate like any other.
  */
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { systemClock } from '../src/kernel/clock.ts';
 import { uuidv7 } from '../src/kernel/ids.ts';
@@ -12,6 +14,7 @@ import { tokenDisplayPrefix, tokenHash } from '../src/model/token.ts';
 import { memorySecretBox } from '../src/storage/secret-key.ts';
 import { createCodecs } from '../src/storage/sql/rows.ts';
 import { openSqlite } from '../src/storage/sqlite.ts';
+import { newFolder } from './processes.ts';
 import {
   ENDPOINTS_PER_VERSION,
   SCOPE,
@@ -65,7 +68,20 @@ export function fillerKeys({ keys = 0 }: Filler, appId: string): StoredApiKey[] 
   return Array.from({ length: keys }, (_, number) => keyRecord(appId, number));
 }
 
+/** Databases that were written before, by what is in them. */
+const written = new Map<string, string>();
+
 export async function writeDatabase(path: string, filler: Filler, originPort: number): Promise<void> {
+  const content = JSON.stringify([filler, originPort]);
+  const same = written.get(content);
+  if (same !== undefined) return copyFileSync(same, path);
+  const master = join(newFolder('database'), 'master.db');
+  await fillDatabase(master, filler, originPort);
+  written.set(content, master);
+  copyFileSync(master, path);
+}
+
+async function fillDatabase(path: string, filler: Filler, originPort: number): Promise<void> {
   await (await openSqlite({ path, autoMigrate: true, clock: systemClock })).close();
   const database = new DatabaseSync(path);
   const insert = inserter(database);
@@ -80,6 +96,8 @@ export async function writeDatabase(path: string, filler: Filler, originPort: nu
   for (const record of fillerKeys(filler, records.apps[0]?.id ?? ''))
     insert('api_key', codecs.key.toRow(record));
   database.exec('commit');
+  // All of it into the one file that is copied.
+  database.exec('pragma wal_checkpoint(truncate)');
   database.close();
 }
 

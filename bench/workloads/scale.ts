@@ -26,9 +26,23 @@ const OPEN_POLICY: Policy = {
 
 const FEW = 10;
 
-function fillerContestant(label: string, filler: Filler, requests: readonly LoadRequest[]): Contestant {
+interface ScaleContestant extends Contestant {
+  /** How long its start took, as a note for the report. */
+  readonly startNote: () => string;
+}
+
+function fillerContestant(label: string, filler: Filler, requests: readonly LoadRequest[]): ScaleContestant {
+  let startedInMs = NaN;
   return {
-    peer: { name: label, start: (setup) => startHeadgate(setup, { filler }) },
+    peer: {
+      name: label,
+      start: async (setup) => {
+        const gateway = await startHeadgate(setup, { filler });
+        startedInMs = gateway.startedInMs;
+        return gateway;
+      },
+    },
+    startNote: () => `Start with ${label}: ${startedInMs.toFixed(0)} ms on one core.`,
     load: () => ({ connections: CONNECTIONS, requests }),
   };
 }
@@ -57,11 +71,12 @@ export const routes: Workload = {
       `${many} endpoints, ${FEW} in use`,
       `${many} endpoints, ${used} in use`,
     ];
-    const figures = await compete(context, [
+    const contestants = [
       fillerContestant(few, filler(FEW), routeRequests(FEW, FEW)),
       fillerContestant(same, filler(many), routeRequests(FEW, many)),
       fillerContestant(spread, filler(many), routeRequests(used, many)),
-    ]);
+    ];
+    const figures = await compete(context, contestants);
     const processBytes = ((figures[1]?.residentBytes ?? NaN) - (figures[0]?.residentBytes ?? NaN)) / many;
     const workerBytes = (await snapshotBytes({ endpoints: many })) / many;
     const checks: Check[] = [
@@ -74,7 +89,7 @@ export const routes: Workload = {
         unit: 'B',
       },
     ];
-    return { figures, checks };
+    return { figures, checks, notes: contestants.map(({ startNote }) => startNote()) };
   },
 };
 
@@ -98,11 +113,12 @@ export const keys: Workload = {
       `${many} keys, ${FEW} in use`,
       `${many} keys, ${used} in use`,
     ];
-    const figures = await compete(context, [
+    const contestants = [
       fillerContestant(few, filler(FEW), requests(FEW, FEW)),
       fillerContestant(same, filler(many), requests(FEW, many)),
       fillerContestant(spread, filler(many), requests(used, many)),
-    ]);
+    ];
+    const figures = await compete(context, contestants);
     const processBytes = ((figures[1]?.residentBytes ?? NaN) - (figures[0]?.residentBytes ?? NaN)) / many;
     const workerBytes = (await snapshotBytes({ endpoints: FEW, keys: many })) / many;
     return {
@@ -113,6 +129,7 @@ export const keys: Workload = {
         { what: 'key table per key and worker', value: workerBytes, unit: 'B' },
         { what: 'memory of the process per key (one worker, main thread)', value: processBytes, unit: 'B' },
       ],
+      notes: contestants.map(({ startNote }) => startNote()),
     };
   },
 };
