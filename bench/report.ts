@@ -75,7 +75,9 @@ export function resultText(result: NamedResult): string {
 export function writeReport(report: Report): string {
   const folder = join(import.meta.dirname, 'results');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify(report, null, 2)}\n`);
+  // Notes as one text: the formatter wants short lists of texts on one line, and the file is checked like any other.
+  const results = report.results.map((result) => ({ ...result, notes: (result.notes ?? []).join(' ') }));
+  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify({ ...report, results }, null, 2)}\n`);
   writeFileSync(join(folder, 'latest.md'), reportMarkdown(report));
   return folder;
 }
