@@ -1,19 +1,21 @@
 /**
  * The only place that draws randomness: record ids (UUIDv7, RFC 9562), request ids, secrets, trace ids.
  */
-import { randomBytes, randomFillSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
-const pool = Buffer.alloc(4096);
-let poolOffset = pool.length;
+const POOL_BYTES = 4096;
+let pool = '';
+let poolOffset = 0;
 
-/** `count` random bytes as lower-case hex; cheap, since it draws from a pool that is refilled 4 KiB at a time. */
+/** `count` (at most 4096) random bytes as lower-case hex; cheap, since it is cut from a pool of hex text. */
 export function randomHex(count: number): string {
-  if (poolOffset + count > pool.length) {
-    randomFillSync(pool);
+  const length = count * 2;
+  if (poolOffset + length > pool.length) {
+    pool = randomBytes(POOL_BYTES).toString('hex');
     poolOffset = 0;
   }
-  const hex = pool.toString('hex', poolOffset, poolOffset + count);
-  poolOffset += count;
+  const hex = pool.slice(poolOffset, poolOffset + length);
+  poolOffset += length;
   return hex;
 }
 

@@ -5,6 +5,7 @@
  */
 import { clientAddress } from '../http/forwarded.ts';
 import type { HeadError } from '../http/head-error.ts';
+import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { Evaluation, RequestFacts } from '../policy/stage.ts';
@@ -66,7 +67,11 @@ export class Exchange implements RequestFacts {
   }
 
   header(lowerName: string): string | undefined {
-    return this.connection.head.get(lowerName);
+    const { head } = this.connection;
+    // The two that nearly every request is asked for are known by their kind, without a search.
+    if (lowerName === 'authorization') return head.valueOf(HeaderKind.authorization);
+    if (lowerName === 'origin') return head.valueOf(HeaderKind.origin);
+    return head.get(lowerName);
   }
 
   get ended(): boolean {
