@@ -3,6 +3,7 @@
  * (settings.ts), defaults and docs/settings.md come from these rows; nothing else knows a variable's name.
  * A double underscore in a name nests. Contract part 1 "Runtime configuration" names the first nine.
  */
+import { JWT_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { availableParallelism } from 'node:os';
 import { KEY_TEXT } from './kernel/key-text.ts';
 import {
@@ -21,22 +22,6 @@ import {
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const LOG_FORMATS = ['json', 'text'] as const;
 
-/** Signature algorithms of RFC 7518 section 3.1 and RFC 8037; `none` is not among them and never will be. */
-export const ASYMMETRIC_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-] as const;
-export const SYMMETRIC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const;
-export type JwtAlgorithm = (typeof ASYMMETRIC_ALGORITHMS)[number] | (typeof SYMMETRIC_ALGORITHMS)[number];
-
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const DAY_MS = 86_400_000;
@@ -46,10 +31,9 @@ const windowSecs = { min: 1, max: 31_622_400 };
 const timeoutMs = { min: 1, max: DAY_MS };
 
 function algorithm(name: string): Parsed<JwtAlgorithm> {
-  const known: readonly JwtAlgorithm[] = [...ASYMMETRIC_ALGORITHMS, ...SYMMETRIC_ALGORITHMS];
-  const found = known.find((candidate) => candidate === name);
+  const found = JWT_ALGORITHMS.find((candidate) => candidate === name);
   return found === undefined
-    ? { expected: `names from ${known.join(', ')}, separated by commas` }
+    ? { expected: `names from ${JWT_ALGORITHMS.join(', ')}, separated by commas` }
     : { value: found };
 }
 

@@ -3,8 +3,9 @@
  * the value and what was expected; all errors are reported together. The environment comes in as an argument
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
-import { SETTINGS, SYMMETRIC_ALGORITHMS } from './settings-table.ts';
-import type { JwtAlgorithm, LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
+import { SYMMETRIC_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
+import { SETTINGS } from './settings-table.ts';
+import type { LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 
 export interface RateLimitDefault {

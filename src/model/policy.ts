@@ -3,6 +3,7 @@
  * docs/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in snapshot/merge-policy.ts.
  */
 import { Type, type Static, type TLiteral, type TSchema, type TUnion } from 'typebox';
+import { JWT_ALGORITHMS } from './jwt-algorithms.ts';
 
 /** RFC 9110 section 5.6.2 `token`. */
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
@@ -38,26 +39,7 @@ export const JwtSettingsSchema = Type.Object(
       ),
     ),
     secret: Type.Optional(Type.String({ minLength: 32, maxLength: 4096, writeOnly: true })),
-    algorithms: Type.Optional(
-      Type.Array(
-        oneOf([
-          'RS256',
-          'RS384',
-          'RS512',
-          'PS256',
-          'PS384',
-          'PS512',
-          'ES256',
-          'ES384',
-          'ES512',
-          'EdDSA',
-          'HS256',
-          'HS384',
-          'HS512',
-        ]),
-        { minItems: 1, uniqueItems: true },
-      ),
-    ),
+    algorithms: Type.Optional(Type.Array(oneOf(JWT_ALGORITHMS), { minItems: 1, uniqueItems: true })),
     leeway_secs: Type.Optional(Type.Integer({ minimum: 0, maximum: 600 })),
     claims_to_headers: Type.Optional(
       Type.Record(

@@ -3,6 +3,7 @@
  * Keys come from one place: the policy's if it names any, else the settings'; algorithms are inherited only along
  * with the keys, and only those of the keys' kind are kept (RFC 8725 sections 3.1 and 3.2).
  */
+import { ASYMMETRIC_ALGORITHMS } from '../model/jwt-algorithms.ts';
 import { isSymmetric } from '../model/jwt-rules.ts';
 import type { JwtSettings } from '../model/policy.ts';
 import type { JwtDefaults } from './dependencies.ts';
@@ -25,18 +26,7 @@ export interface JwtVerification {
   readonly claimHeaders: readonly (readonly [claim: string, header: string])[];
 }
 
-const ASYMMETRIC = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-] as const;
+/** Which symmetric algorithms a secret is meant for must be said; without a word it is the first. */
 const SYMMETRIC = ['HS256'] as const;
 
 export function resolveJwt(settings: JwtSettings | undefined, defaults: JwtDefaults): JwtVerification {
@@ -44,7 +34,7 @@ export function resolveJwt(settings: JwtSettings | undefined, defaults: JwtDefau
   const keys = own ?? defaultKeys(defaults);
   const inherited = own === undefined && defaults.algorithms.length > 0 ? defaults.algorithms : undefined;
   const usesSecret = keys?.kind === 'secret';
-  const algorithms = settings?.algorithms ?? inherited ?? (usesSecret ? SYMMETRIC : ASYMMETRIC);
+  const algorithms = settings?.algorithms ?? inherited ?? (usesSecret ? SYMMETRIC : ASYMMETRIC_ALGORITHMS);
   return Object.freeze({
     keys,
     algorithms: algorithms.filter((algorithm) => isSymmetric(algorithm) === usesSecret),
