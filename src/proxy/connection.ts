@@ -393,7 +393,11 @@ export class Connection implements Expiring, BodySink {
   /** A defect of ours ends the connection it happened on, and nothing else. */
   #onDefect(error: unknown): void {
     this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
-    // What else there is to end is done when the socket closes.
     this.#socket.destroy();
+    try {
+      this.#onClose();
+    } catch (next) {
+      this.context.observer.internalError(next, '');
+    }
   }
 }
