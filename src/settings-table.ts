@@ -113,6 +113,14 @@ export const SETTINGS = {
       description: 'Proxy threads, each with an event loop of its own.',
     },
   ),
+  GATEWAY_WORKER_STALL_TIMEOUT_MS: integer(
+    { min: 0, max: DAY_MS },
+    {
+      default: 5_000,
+      description:
+        'A proxy thread whose event loop stands still for this long is ended and replaced. 0: never.',
+    },
+  ),
   GATEWAY_REDIS_URL: url(['redis:', 'rediss:'], {
     default: undefined,
     secret: true,

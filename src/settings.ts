@@ -51,6 +51,8 @@ export interface Settings {
   /** As text; kernel/key-text.ts has its form. */
   readonly secretKey: string | undefined;
   readonly workers: number;
+  /** 0: workers are not watched. */
+  readonly workerStallTimeoutMs: number;
   /** Global default per app; undefined: none. */
   readonly rateLimit: RateLimitDefault | undefined;
   /** Per client address; undefined: off. */
@@ -234,6 +236,7 @@ function nest(v: SettingValues): Settings {
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,
     workers: v.GATEWAY_WORKERS,
+    workerStallTimeoutMs: v.GATEWAY_WORKER_STALL_TIMEOUT_MS,
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)

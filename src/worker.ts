@@ -20,6 +20,7 @@ import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
 import { UPSTREAM_IDLE_MAX, UPSTREAM_IDLE_TIMEOUT_MS, type ProxyOptions } from './proxy/options.ts';
 import { UpstreamPool } from './proxy/pool.ts';
+import { startHeartbeat } from './runtime/heartbeat.ts';
 import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
 import { WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
@@ -28,7 +29,7 @@ import type { ProxySettings } from './settings.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
-const { settings, workerNumber, limitMemory, tls, port: trafficPort } = workerData as WorkerStart;
+const { settings, workerNumber, limitMemory, heartbeat, tls, port: trafficPort } = workerData as WorkerStart;
 
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);
@@ -45,6 +46,7 @@ const pool = new UpstreamPool(deadlines, {
 const breakers = new Map<string, Breaker>();
 // A worker that dies takes what it has not written yet along; this is the last moment to hand it over.
 process.prependOnceListener('exit', () => accessLog?.flush());
+startHeartbeat(heartbeat);
 let draining = false;
 let listening = false;
 

@@ -6,6 +6,7 @@ import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
 import type { Settings } from '../settings.ts';
+import type { HeartbeatMemory } from './heartbeat.ts';
 
 /** What a worker is started with. */
 export interface WorkerStart {
@@ -15,6 +16,7 @@ export interface WorkerStart {
   /** May differ from the settings' when that is 0: all workers share the first one's. */
   readonly port: number;
   readonly limitMemory: LimitMemory;
+  readonly heartbeat: HeartbeatMemory;
   /** PEM texts, read once by the main thread. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }

@@ -1,7 +1,8 @@
 /**
  * Starts the proxy workers, keeps their number, hands every configuration change to all of them and waits until
- * each has swapped. A worker that dies is replaced with the configuration as it is then; its number is never
- * used again, and the locks that it held in the limit memory are released.
+ * each has swapped. A worker that dies, or whose event loop stands still for too long, is replaced with the
+ * configuration as it is then; its number is never used again, and the locks that it held in the limit memory are
+ * released.
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../kernel/clock.ts';
@@ -12,6 +13,7 @@ import type { Logger } from '../observe/log.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
 import type { Settings } from '../settings.ts';
 import type { ConfigState } from './config-state.ts';
+import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 
 export interface SupervisorDeps {
@@ -34,8 +36,11 @@ export interface SupervisorDeps {
 interface Member {
   readonly number: number;
   readonly worker: Worker;
+  readonly heartbeat: HeartbeatWatch;
   listening: boolean;
   drained: boolean;
+  /** Changes that it has been given and not answered. */
+  applying: number;
   /** Called with an error when the worker dies before it answers. */
   readonly waiting: Map<number, (message: FromWorker | undefined) => void>;
 }
@@ -49,6 +54,7 @@ const SAMPLE_TIMEOUT_MS = 2_000;
 const APPLY_TIMEOUT_MS = 10_000;
 /** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
 const START_TIMEOUT_MS = 60_000;
+const WATCH_MS = 250;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
@@ -58,6 +64,7 @@ export class Supervisor {
   #port: number;
   #stopping = false;
   #deathsInARow = 0;
+  #watching: NodeJS.Timeout | undefined;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -71,6 +78,7 @@ export class Supervisor {
     if (this.#port === 0) this.#port = await this.#spawn();
     const missing = workers - this.#members.size;
     await Promise.all(Array.from({ length: missing }, () => this.#spawn()));
+    this.#watching = setInterval(() => this.#endStalled(), WATCH_MS);
     return this.#port;
   }
 
@@ -90,12 +98,14 @@ export class Supervisor {
     const breakers = state.breakersOf(change);
     const answers = [...this.#members.values()].map(async (member) => {
       const id = this.#nextId++;
+      member.applying += 1;
       const answer = await this.#ask(
         member,
         { type: 'apply', id, change, breakers, removedRevisionIds },
         id,
         this.#applyTimeoutMs(member),
       );
+      member.applying -= 1;
       const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
       if (error === undefined || !this.#members.has(member.number)) return;
       // Whoever cannot follow must not serve what was valid before: it is ended, and replaced with the new state.
@@ -126,6 +136,7 @@ export class Supervisor {
   /** Lets every worker finish what it has begun, for at most `timeoutMs`, and ends it. */
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping = true;
+    clearInterval(this.#watching);
     const members = [...this.#members.values()];
     const ends = members.map(
       (member) =>
@@ -146,11 +157,21 @@ export class Supervisor {
   async #spawn(): Promise<number> {
     const { settings, clock, limitMemory, tls, state, workerUrl } = this.#deps;
     const number = this.#nextNumber++;
-    const start: WorkerStart = { workerNumber: number, settings, port: this.#port, limitMemory, tls };
+    const heartbeat = createHeartbeatMemory();
+    const port = this.#port;
+    const start: WorkerStart = { workerNumber: number, settings, port, limitMemory, heartbeat, tls };
     const worker = new Worker(workerUrl, { workerData: start, name: `proxy-${number}` });
-    const member: Member = { number, worker, listening: false, drained: false, waiting: new Map() };
-    this.#members.set(number, member);
     const bornMs = clock.monotonicMs();
+    const member: Member = {
+      number,
+      worker,
+      heartbeat: new HeartbeatWatch(heartbeat, settings.workerStallTimeoutMs || Infinity, bornMs),
+      listening: false,
+      drained: false,
+      applying: 0,
+      waiting: new Map(),
+    };
+    this.#members.set(number, member);
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));
     worker.on('exit', (code) => this.#onExit(member, code, cause, clock.monotonicMs() - bornMs));
@@ -211,6 +232,21 @@ export class Supervisor {
         member.drained = true;
         return;
       case 'listen_failed':
+    }
+  }
+
+  /** A worker that is stuck holds its connections and its share of new ones: only its end frees them. */
+  #endStalled(): void {
+    const { clock, log, settings } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    for (const member of this.#members.values()) {
+      const excused = !member.listening || member.applying > 0;
+      if (!member.heartbeat.isStalled(nowMs, WATCH_MS, excused)) continue;
+      log.error(
+        { worker: member.number, stall_timeout_ms: settings.workerStallTimeoutMs },
+        'a proxy worker does not react any more and is ended',
+      );
+      void member.worker.terminate();
     }
   }
 

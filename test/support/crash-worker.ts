@@ -1,13 +1,19 @@
 /**
- * Makes a proxy worker of a started gateway die of an uncaught exception, as a defect would, through Node's
- * inspector. The gateway must have been started with `INSPECTABLE` in its environment.
+ * Makes a proxy worker of a started gateway die of an uncaught exception, as a defect would, or of memory used up,
+ * or turn for ever, through Node's inspector. The gateway must have been started with `INSPECTABLE` in its environment.
  */
 import { once } from 'node:events';
 import type { TestGateway } from './gateway.ts';
 
 export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
 
-const CRASH = "setImmediate(() => { throw new Error('crashed by a test'); })";
+const MISHAPS = {
+  exception: "setImmediate(() => { throw new Error('crashed by a test'); })",
+  'out of memory':
+    'setImmediate(() => { const all = []; for (;;) all.push(new Array(1e6).fill(all.length)); })',
+  'endless loop': 'setImmediate(() => { for (;;); })',
+} as const;
+export type Mishap = keyof typeof MISHAPS;
 
 interface InspectorMessage {
   readonly id?: number;
@@ -19,6 +25,7 @@ interface InspectorMessage {
 export async function crashWorkers(
   gateway: TestGateway,
   isVictim: (title: string) => boolean,
+  mishap: Mishap = 'exception',
 ): Promise<void> {
   const url = /ws:\/\/\S+/.exec(gateway.output())?.[0];
   if (url === undefined) throw new Error('The gateway was not started with INSPECTABLE');
@@ -43,7 +50,11 @@ export async function crashWorkers(
   send('NodeWorker.enable', { waitForDebuggerOnStart: false });
   await named.promise;
   for (const sessionId of victims) {
-    const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: CRASH } });
+    const message = JSON.stringify({
+      id: 1,
+      method: 'Runtime.evaluate',
+      params: { expression: MISHAPS[mishap] },
+    });
     send('NodeWorker.sendMessageToWorker', { sessionId, message });
   }
   await died.promise;

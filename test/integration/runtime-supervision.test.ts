@@ -1,0 +1,73 @@
+/**
+ * Design section 4, "a worker that dies is replaced": the ways in which a worker can be lost, as clients see them.
+ * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { crashWorkers, INSPECTABLE, type Mishap } from '../support/crash-worker.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startOrigin, type Origin } from '../support/origin.ts';
+import { createService, request, revisionPath, until } from '../support/traffic.ts';
+
+const TIMEOUT = { timeout: 90_000 };
+
+let origin: Origin;
+let gateway: TestGateway | undefined;
+
+beforeAll(async () => {
+  origin = await startOrigin();
+});
+afterAll(() => origin.close());
+afterEach(async () => {
+  await gateway?.kill();
+});
+
+const logged = (message: string): number => gateway?.logs().filter(({ msg }) => msg === message).length ?? 0;
+
+describe('a worker that is lost', () => {
+  it.each<[Mishap, Readonly<Record<string, string>>]>([
+    ['exception', {}],
+    ['out of memory', { NODE_OPTIONS: `${INSPECTABLE.NODE_OPTIONS} --max-old-space-size=96` }],
+    ['endless loop', { GATEWAY_WORKER_STALL_TIMEOUT_MS: '1000' }],
+  ])(
+    'by an %s is replaced, also when it was the only one, and the process lives',
+    TIMEOUT,
+    async (mishap, env) => {
+      const running = await startGateway({ env: { GATEWAY_WORKERS: '1', ...INSPECTABLE, ...env } });
+      gateway = running;
+      await createService(running, 'a', origin.port);
+      expect((await request(running, '/a/v1/x')).status).toBe(200);
+
+      await crashWorkers(running, () => true, mishap);
+      expect(await until(() => logged('a proxy worker died and is replaced') || undefined, 30_000)).toBe(1);
+      await until(async () => {
+        const response = await request(running, '/a/v1/x').catch(() => undefined);
+        return response?.status === 200 ? true : undefined;
+      }, 30_000);
+
+      expect(logged('a proxy worker does not react any more and is ended')).toBe(
+        mishap === 'endless loop' ? 1 : 0,
+      );
+      expect(running.process.exitCode).toBeNull();
+      // The new one takes part in changes.
+      await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
+      expect((await request(running, '/a/v1/x')).status).toBe(200);
+      expect(origin.seen.at(-1)?.url).toBe('/b/x');
+    },
+  );
+
+  it('is not mistaken for one that is merely busy with traffic or at rest', TIMEOUT, async () => {
+    const running = await startGateway({
+      env: { GATEWAY_WORKERS: '2', GATEWAY_WORKER_STALL_TIMEOUT_MS: '1000' },
+    });
+    gateway = running;
+    await createService(running, 'a', origin.port);
+    const endMs = performance.now() + 2_500;
+    while (performance.now() < endMs) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => request(running, '/a/v1/x')));
+      expect(answers.every(({ status }) => status === 200)).toBe(true);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect(logged('a proxy worker does not react any more and is ended')).toBe(0);
+    expect(logged('a proxy worker died and is replaced')).toBe(0);
+  });
+});
