@@ -70,6 +70,12 @@ export const RateLimitAlgorithmSchema = Type.Union([
   Type.Literal('token_bucket'),
 ]);
 
+/** Whose requests are counted together: all of the level, or those of each key, address, field value or claim. */
+const PerSchema = Type.String({
+  pattern: "^(?:scope|api_key|ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|claim:.+)$",
+  maxLength: 256,
+});
+
 export const RateLimitSchema = Type.Object(
   {
     enabled: Type.Optional(Type.Boolean({ default: false })),
@@ -77,12 +83,19 @@ export const RateLimitSchema = Type.Object(
     window_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 31_622_400 })),
     algorithm: Type.Optional(RateLimitAlgorithmSchema),
     burst: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
-    per: Type.Optional(
-      Type.String({
-        pattern: "^(?:scope|api_key|ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|claim:.+)$",
-        maxLength: 256,
-      }),
-    ),
+    per: Type.Optional(PerSchema),
+  },
+  closed,
+);
+
+export const ConcurrencySchema = Type.Object(
+  {
+    max: Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'Requests that may be under way at once; 0 switches an inherited cap off.',
+    }),
+    per: Type.Optional(PerSchema),
   },
   closed,
 );
@@ -106,7 +119,15 @@ export const CorsSchema = Type.Object(
 );
 
 /** The parts of a policy that can be evaluated in shadow mode. */
-export const SHADOW_PARTS = ['auth', 'required_scopes', 'allowed_methods', 'rate_limit'] as const;
+export const SHADOW_PARTS = [
+  'auth',
+  'required_scopes',
+  'allowed_methods',
+  'concurrency',
+  'rate_limit',
+  'cors',
+  'max_body_bytes',
+] as const;
 export type ShadowPart = (typeof SHADOW_PARTS)[number];
 
 /** The top-level keys of a policy; merging works on these and on nothing smaller. */
@@ -114,6 +135,7 @@ export const POLICY_PARTS = [
   'auth',
   'required_scopes',
   'allowed_methods',
+  'concurrency',
   'rate_limit',
   'cors',
   'max_body_bytes',
@@ -133,6 +155,7 @@ export const PolicySchema = Type.Object(
         }),
       ),
     ),
+    concurrency: Type.Optional(nullable(ConcurrencySchema)),
     rate_limit: Type.Optional(nullable(RateLimitSchema)),
     cors: Type.Optional(nullable(CorsSchema)),
     max_body_bytes: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
@@ -145,6 +168,7 @@ export type Policy = Static<typeof PolicySchema>;
 export type AuthPolicy = Static<typeof AuthSchema>;
 export type JwtSettings = Static<typeof JwtSettingsSchema>;
 export type RateLimitPolicy = Static<typeof RateLimitSchema>;
+export type ConcurrencyPolicy = Static<typeof ConcurrencySchema>;
 export type CorsPolicy = Static<typeof CorsSchema>;
 
 /** Where a part of an effective policy comes from. `global` is the settings, `key` a plan on an API key. */

@@ -1,15 +1,17 @@
 /**
  * Turns an effective policy into its stages, in the one order that the gateway knows: the guard against guessing,
- * authentication (with required claims), scopes, methods, rate limits. A part that a route does not use has no
+ * authentication (with required claims), scopes, methods, concurrency, rate limits. A part that a route does not use has no
  * stage and costs it nothing; everything that does not depend on the request is worked out here.
  */
-import type { EffectivePolicy } from '../model/policy.ts';
+import type { EffectivePolicy, Policy, ShadowPart } from '../model/policy.ts';
 import type { App } from '../model/resources.ts';
 import type { PolicyCompiler } from '../snapshot/types.ts';
 import { createApiKeys, type ApiKeys } from './api-key.ts';
 import { createAuthGuard, type AuthGuard } from './auth-guard.ts';
 import { compileAuth } from './auth.ts';
+import { compileConcurrency } from './concurrency.ts';
 import { compileCors } from './cors.ts';
+import { corsShadowStage } from './cors-shadow.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import { createJwtVerifiers, type JwtVerifiers } from './jwt-verifier.ts';
 import { compileMethods } from './methods.ts';
@@ -45,24 +47,34 @@ function compilePolicy(
 ): CompiledPolicy {
   const { policy } = effective;
   const stages: NamedStage[] = [];
+  const cors = compileCors(policy.cors);
+  const corsInShadow = isShadow(policy, 'cors');
+  if (cors !== undefined && corsInShadow) stages.push(corsShadowStage(cors));
   const auth = compileAuth(policy, app, dependencies, shared);
   stages.push(...auth.stages);
-  const isShadow = (part: 'required_scopes' | 'allowed_methods'): boolean =>
-    policy.shadow?.includes(part) ?? false;
   const scopes = compileScopes(policy, app, dependencies);
   if (scopes !== undefined) {
-    stages.push({ part: 'required_scopes', run: scopes, shadow: isShadow('required_scopes') });
+    stages.push({ part: 'required_scopes', run: scopes, shadow: isShadow(policy, 'required_scopes') });
   }
   const methods = compileMethods(policy.allowed_methods);
   if (methods !== undefined) {
-    stages.push({ part: 'allowed_methods', run: methods, shadow: isShadow('allowed_methods') });
+    stages.push({ part: 'allowed_methods', run: methods, shadow: isShadow(policy, 'allowed_methods') });
   }
+  const concurrency = compileConcurrency(effective, app, dependencies);
+  if (concurrency !== undefined) stages.push(concurrency);
   stages.push(...compileRateLimits(effective, app, auth.usesApiKeys, dependencies));
+  const maxBodyBytes = policy.max_body_bytes ?? 0;
+  const bodyInShadow = isShadow(policy, 'max_body_bytes');
   return Object.freeze({
     effective,
     stages: Object.freeze(stages),
-    cors: compileCors(policy.cors),
-    maxBodyBytes: policy.max_body_bytes ?? 0,
+    cors: corsInShadow ? undefined : cors,
+    maxBodyBytes: bodyInShadow ? 0 : maxBodyBytes,
+    shadowBodyBytes: bodyInShadow ? maxBodyBytes : 0,
     managedHeaders: auth.managedHeaders,
   });
+}
+
+function isShadow(policy: Policy, part: ShadowPart): boolean {
+  return policy.shadow?.includes(part) ?? false;
 }

@@ -28,6 +28,7 @@ function policyOf(
     stages,
     cors: undefined,
     maxBodyBytes: 0,
+    shadowBodyBytes: 0,
     managedHeaders: undefined,
   };
   return { policy, ran };

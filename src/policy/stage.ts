@@ -5,6 +5,7 @@
  */
 import type { ErrorCode } from '../model/errors.ts';
 import type { EffectivePolicy, RateLimitPolicy, ShadowPart } from '../model/policy.ts';
+import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision } from '../limits/store.ts';
 
 /** What a stage may know of the request. */
@@ -40,6 +41,12 @@ export interface Denial {
   readonly headerLines: string;
 }
 
+/** What a part in shadow mode would have done; CORS denies through the browser, so it has no error of its own. */
+export interface WouldDeny {
+  readonly part: ShadowPart;
+  readonly denial: Omit<Denial, 'code'> & { readonly code: ErrorCode | 'cors_refused' };
+}
+
 /** What evaluation finds out; one per exchange, filled by the stages. */
 export interface Evaluation {
   caller: Caller;
@@ -53,8 +60,11 @@ export interface Evaluation {
   limitFieldsStart: string;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
+  /** Where the request holds `heldPlace` under a concurrency cap; undefined when it holds none. */
+  heldIn: ConcurrencyStore | undefined;
+  heldPlace: number;
   /** Parts in shadow mode that would have denied. */
-  wouldDeny: { readonly part: ShadowPart; readonly denial: Denial }[] | undefined;
+  wouldDeny: WouldDeny[] | undefined;
 }
 
 export type StageResult = Denial | undefined;
@@ -80,6 +90,8 @@ export interface CompiledPolicy {
   readonly cors: CompiledCors | undefined;
   /** 0: the global setting alone applies. */
   readonly maxBodyBytes: number;
+  /** The same in shadow mode: a longer body is only noted. 0: none. */
+  readonly shadowBodyBytes: number;
   /**
    * Request header names that the gateway alone sets on this route (`claims_to_headers`), in lower case and with
    * `-` for `_`: the client's fields of these names, read the same way, must not reach the upstream.

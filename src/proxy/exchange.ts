@@ -7,8 +7,10 @@ import { clientAddress } from '../http/forwarded.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { releaseHeld } from '../policy/concurrency.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { Evaluation, RequestFacts } from '../policy/stage.ts';
+import { noteBodyInShadow } from './body-shadow.ts';
 import type { Connection } from './connection.ts';
 import type { ProxyContext, Route, Version } from './context.ts';
 import type { Forwarding } from './forward.ts';
@@ -151,7 +153,10 @@ export class Exchange implements RequestFacts {
 
   #finish(): void {
     this.#ended = true;
+    releaseHeld(this.evaluation);
     this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
+    const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
+    if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);
     this.context.observer.exchangeEnded(this);
   }
 }

@@ -1,0 +1,18 @@
+/**
+ * `max_body_bytes` in shadow mode: notes a request body that the policy would have refused, at the end of the
+ * exchange, when also the length of a chunked one is known. Only what was sent on to a backend is looked at:
+ * whatever was answered before would have been answered so in any case.
+ */
+import type { Exchange } from './exchange.ts';
+
+/** @param bytesMax more than 0 */
+export function noteBodyInShadow(exchange: Exchange, bytesMax: number): void {
+  if (exchange.forwarding === undefined) return;
+  const { head } = exchange.connection;
+  // A client that went away in the middle had announced the whole.
+  const bytes = Math.max(exchange.bytesIn, head.contentLength);
+  if (bytes <= bytesMax) return;
+  const detail = `The request body is larger than ${bytesMax} bytes`;
+  const denial = { code: 'body_too_large', detail, headerLines: '' } as const;
+  (exchange.evaluation.wouldDeny ??= []).push({ part: 'max_body_bytes', denial });
+}
