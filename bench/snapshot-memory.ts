@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../src/kernel/clock.ts';
 import { createLimitMemory } from '../src/limits/memory.ts';
+import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
 import type { ConfigChange } from '../src/model/config.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
@@ -59,9 +60,11 @@ function usedBytes(): number {
 function measure(filler: Filler): number {
   const nothing = (): void => undefined;
   const keys = new KeyTable();
+  const memory = createLimitMemory();
   const compile = createPolicyCompiler({
     clock: systemClock,
-    limits: new SharedMemoryLimitStore(createLimitMemory(), 1),
+    limits: new SharedMemoryLimitStore(memory, 1),
+    concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
     jwtDefaults: {
       issuer: undefined,

@@ -8,7 +8,8 @@ import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { systemClock, type Clock } from './kernel/clock.ts';
 import { parseKeyText } from './kernel/key-text.ts';
-import { createLimitMemory, type LimitMemory } from './limits/memory.ts';
+import { SharedConcurrencyStore } from './limits/concurrency.ts';
+import { createLimitMemory, LIMIT_SLOTS_DEFAULT, type LimitMemory } from './limits/memory.ts';
 import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { ensureFirstAdminToken } from './management/first-admin-token.ts';
 import { createManagementServer, type ManagementServer } from './management/server.ts';
@@ -117,7 +118,8 @@ export async function startGateway(options: StartOptions, { log, output }: Loggi
       log,
       repository,
       state,
-      limitMemory: createLimitMemory(),
+      // Besides the workers the main thread, and some to spare while one takes the place of another.
+      limitMemory: createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: settings.workers + 3 }),
       metrics: new MetricsMerger(),
       keyUsage: new KeyUsageWriter(repository, log),
       deprecations: new DeprecationLog(log, clock),
@@ -247,6 +249,7 @@ function checkingCompiler(
   return createPolicyCompiler({
     clock,
     limits: new SharedMemoryLimitStore(limitMemory, MAIN_THREAD_OWNER),
+    concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, MAIN_THREAD_OWNER),
     keys: { findKeyByHash: () => undefined, generation: 0 },
     jwtDefaults: settings.jwt,
     globals: globalsOf(settings),

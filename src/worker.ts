@@ -6,6 +6,7 @@ import { BlockList, isIPv6 } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { httpDate, systemClock } from './kernel/clock.ts';
 import { requestIds } from './kernel/ids.ts';
+import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { AccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
@@ -55,6 +56,7 @@ const holder = new SnapshotHolder<CompiledPolicy>(
   createPolicyCompiler({
     clock,
     limits: new SharedMemoryLimitStore(limitMemory, workerNumber),
+    concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
     keys,
     jwtDefaults: settings.jwt,
     globals:

@@ -8,6 +8,7 @@
  */
 import { secretBytes } from '../kernel/ids.ts';
 import { assert } from '../kernel/assert.ts';
+import { type ConcurrencyMemory, createConcurrencyMemory } from './concurrency-memory.ts';
 import type { HashKey } from './hash.ts';
 import { SLIDING_CELLS, SLIDING_CELLS_FRESH } from './sliding-window.ts';
 
@@ -48,6 +49,8 @@ export interface LimitMemory {
   readonly counters: TableMemory;
   /** Sliding windows. */
   readonly logs: TableMemory;
+  /** Requests under way (concurrency.ts). */
+  readonly concurrency: ConcurrencyMemory;
 }
 
 export interface LimitMemoryOptions {
@@ -55,21 +58,29 @@ export interface LimitMemoryOptions {
   readonly slots: number;
   /** The same for sliding windows; 2.1 KiB each. Default: one for every 16 `slots`. */
   readonly slidingSlots?: number;
+  /** Callers under concurrency caps that can have requests under way at one time. Default: one for every 2 `slots`. */
+  readonly callers?: number;
+  /** Threads that take part in concurrency caps at one time. Default: 16. */
+  readonly threads?: number;
 }
 
 export const LIMIT_SLOTS_DEFAULT = 131_072;
+const THREADS_DEFAULT = 16;
 
 /**
  * Makes the memory for all threads of the process; numbers of slots are rounded up to a power of two, at least 16.
- * The default is 11 MiB and 16 MiB of address space; pages that no counter ever touched take no memory.
+ * The default is 11 MiB and 16 MiB of address space, and for concurrency caps 1 MiB and a quarter more per thread;
+ * pages that no counter ever touched take no memory.
  */
 export function createLimitMemory(options: LimitMemoryOptions = { slots: LIMIT_SLOTS_DEFAULT }): LimitMemory {
   const { slots, slidingSlots = Math.ceil(slots / 16) } = options;
+  const { callers = Math.ceil(slots / 2), threads = THREADS_DEFAULT } = options;
   const secret = secretBytes(8);
   return {
     hashKey: [secret.readInt32LE(0), secret.readInt32LE(4)],
     counters: createTable(slots, COUNTER_CELLS, COUNTER_CELLS),
     logs: createTable(slidingSlots, SLIDING_CELLS, SLIDING_CELLS_FRESH),
+    concurrency: createConcurrencyMemory({ slots: callers, threads }),
   };
 }
 

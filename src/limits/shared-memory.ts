@@ -10,6 +10,7 @@
  */
 import { assert } from '../kernel/assert.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
+import { releaseColumnOf } from './concurrency-memory.ts';
 import {
   ALGORITHM_OF_KIND,
   type CounterKey,
@@ -196,8 +197,8 @@ function begin(
 }
 
 /**
- * Frees the locks of a thread that no longer runs, and mends what it left half done. The main thread calls it when
- * a worker has exited, before another one gets the same number. Returns how many locks were freed (0 or 1).
+ * Frees the locks of a thread that no longer runs, and mends what it left half done. Returns how many locks were freed
+ * (0 or 1).
  */
 export function releaseLocksOf(memory: LimitMemory, owner: number): number {
   let freed = 0;
@@ -211,4 +212,13 @@ export function releaseLocksOf(memory: LimitMemory, owner: number): number {
     }
   }
   return freed;
+}
+
+/**
+ * Takes back all that a thread which no longer runs has left behind: its locks, and its places under concurrency caps.
+ * The main thread calls it when a worker has exited, before another one starts in its place.
+ */
+export function releaseThread(memory: LimitMemory, owner: number): void {
+  releaseLocksOf(memory, owner);
+  releaseColumnOf(memory.concurrency, owner);
 }

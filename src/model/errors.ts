@@ -32,6 +32,7 @@ export const ERRORS = {
   insufficient_scope: { status: 403, title: 'A required scope is missing' },
   missing_claim: { status: 403, title: 'A required claim is missing' },
   method_not_allowed: { status: 405, title: 'The method is not allowed' },
+  concurrency_limited: { status: 429, title: 'Too many requests are under way at once' },
   rate_limited: { status: 429, title: 'The rate limit is exceeded' },
   too_many_auth_failures: { status: 429, title: 'Too many failed authentications' },
   // Upstream (proxy)

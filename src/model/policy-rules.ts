@@ -38,12 +38,13 @@ export function validatePolicy(
     });
   }
   if (methods) errors.push(...methodErrors(methods, `${pointerPrefix}/allowed_methods`));
-  if (rateLimit) {
-    errors.push(...validateRateLimit(rateLimit, context, `${pointerPrefix}/rate_limit`));
-    if (rateLimit.per?.startsWith('claim:') && auth && auth.auth_type !== 'jwt') {
+  if (rateLimit) errors.push(...validateRateLimit(rateLimit, context, `${pointerPrefix}/rate_limit`));
+  for (const part of ['rate_limit', 'concurrency'] as const) {
+    const per = policy[part]?.per;
+    if (per?.startsWith('claim:') && auth && auth.auth_type !== 'jwt') {
       errors.push({
-        pointer: `${pointerPrefix}/rate_limit/per`,
-        detail: `"${rateLimit.per}" needs auth_type "jwt", the policy has "${auth.auth_type}"`,
+        pointer: `${pointerPrefix}/${part}/per`,
+        detail: `"${per}" needs auth_type "jwt", the policy has "${auth.auth_type}"`,
       });
     }
   }

@@ -3,6 +3,7 @@
  * that the same compiler serves the proxy, the check before a commit and explain.
  */
 import type { Clock } from '../kernel/clock.ts';
+import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitStore } from '../limits/store.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { StoredApiKey } from '../model/resources.ts';
@@ -42,11 +43,12 @@ export type AuthOutcome =
   | 'forbidden'
   | 'throttled';
 
-export type LimitKind = 'policy' | 'key' | 'ip';
+export type LimitKind = 'policy' | 'key' | 'ip' | 'concurrency';
 
 export interface PolicyDependencies {
   readonly clock: Clock;
   readonly limits: LimitStore;
+  readonly concurrency: ConcurrencyStore;
   readonly keys: KeyDirectory;
   readonly jwtDefaults: JwtDefaults;
   /** Global default, per app where no level has a rate_limit; also fills in what an enabled one leaves out. */

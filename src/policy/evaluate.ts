@@ -15,6 +15,8 @@ export function newEvaluation(): Evaluation {
     limitWindowSecs: 0,
     limitFieldsStart: '',
     authFailure: undefined,
+    heldIn: undefined,
+    heldPlace: 0,
     wouldDeny: undefined,
   };
 }

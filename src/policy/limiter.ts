@@ -5,11 +5,9 @@
 import type { LimitDecision, LimitRule } from '../limits/store.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { RateLimitPolicy } from '../model/policy.ts';
-import { ownClaim } from './jwt-claims.ts';
 import type { LimitKind } from './dependencies.ts';
-import type { Evaluation, RequestFacts } from './stage.ts';
-
-type SubjectOf = (facts: RequestFacts, evaluation: Evaluation) => string;
+import { subjectOf, type SubjectOf } from './limit-subject.ts';
+import type { Evaluation } from './stage.ts';
 
 export interface Limiter {
   readonly kind: LimitKind;
@@ -70,30 +68,4 @@ export function limitHeaderLines(evaluation: Evaluation): string {
   const { remaining } = decision;
   const resetSecs = Math.ceil(decision.resetMs / 1000);
   return `${evaluation.limitFieldsStart};r=${remaining};t=${resetSecs}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${resetSecs}\r\n`;
-}
-
-function subjectOf(per: string): SubjectOf {
-  if (per === 'scope') return () => '';
-  if (per === 'ip') return (facts) => facts.clientIp;
-  if (per === 'api_key') return callerSubject;
-  const colon = per.indexOf(':');
-  const name = per.slice(colon + 1);
-  if (per.startsWith('header:')) {
-    const lowerName = name.toLowerCase();
-    // Requests without the field share one count: leaving it out must not be a way around the limit.
-    return (facts) => facts.header(lowerName) ?? '';
-  }
-  return (facts, evaluation) => {
-    const claims = evaluation.caller.claims;
-    const value = claims === undefined ? undefined : ownClaim(claims, name);
-    if (value === undefined) return `ip:${facts.clientIp}`;
-    return `claim:${typeof value === 'string' ? value : JSON.stringify(value)}`;
-  };
-}
-
-/** By key or subject; callers of whom nothing is known are told apart by address. */
-function callerSubject(facts: RequestFacts, evaluation: Evaluation): string {
-  const { caller } = evaluation;
-  if (caller.kind === 'api_key') return caller.id;
-  return caller.id === '' ? `ip:${facts.clientIp}` : `sub:${caller.id}`;
 }

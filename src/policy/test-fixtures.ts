@@ -1,5 +1,6 @@
 /** What the tests of this folder share: an app, keys, facts and dependencies with a clock that stands still. */
 import { randomBytes } from 'node:crypto';
+import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../limits/shared-memory.ts';
 import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
 import type { App, StoredApiKey } from '../model/resources.ts';
@@ -118,9 +119,11 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
   const jwksFailures: string[] = [];
   const time = { monotonicMs: 1_000_000 };
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => time.monotonicMs };
+  const memory = createLimitMemory({ slots: 4096 });
   const dependencies: PolicyDependencies = {
     clock,
-    limits: new SharedMemoryLimitStore(createLimitMemory({ slots: 4096 }), 1, clock),
+    limits: new SharedMemoryLimitStore(memory, 1, clock),
+    concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
     jwtDefaults: {
       issuer: undefined,

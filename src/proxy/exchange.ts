@@ -145,6 +145,7 @@ export class Exchange implements RequestFacts {
     const persist = mayPersist && connection.canPersist();
     this.status = status;
     this.responseStarted = true;
+    releaseHeld(this.evaluation);
     const text = gatewayResponse(this, status, fields + responseFields(this), body, persist);
     this.bytesOut = this.method === 'HEAD' ? 0 : body.length;
     connection.writeText(text);

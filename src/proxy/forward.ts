@@ -13,6 +13,7 @@ import type { HeadError } from '../http/head-error.ts';
 import { latin1Text } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { releaseHeld } from '../policy/concurrency.ts';
 import type { Breaker } from './breaker.ts';
 import type { Route } from './context.ts';
 import {
@@ -251,6 +252,8 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   onReadEnd(): void {
     if (this.#phase === 'done' || this.#phase === 'tunnel') return;
+    // Before the last byte: whoever has the whole response may have the next request under way at once.
+    if (this.#responseComplete) releaseHeld(this.#exchange.evaluation);
     if (this.#text !== '') this.#flush();
     if (this.#responseComplete) this.#complete();
     else if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();

@@ -3,11 +3,13 @@
  *
  *   locate            canonical path, version, revision, endpoint     400 404 410 503
  *   answerPreflight   CORS preflight, without credentials             204
- *   evaluate          authentication, scopes, methods, rate limits    401 403 405 429
+ *   evaluate          authentication, scopes, methods, concurrency,   401 403 405 429
+ *                     rate limits
  *   proceed           body size, breaker, then the upstream           413 503, and forward's 502 504
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { HeaderKind } from '../http/header-kind.ts';
+import { releaseHeld } from '../policy/concurrency.ts';
 import { evaluate } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
 import { TURNS, type Turns } from '../snapshot/weights.ts';
@@ -101,6 +103,9 @@ async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefi
     if (!exchange.ended) proceed(exchange, denial);
   } catch (error) {
     fail(exchange, error);
+  } finally {
+    // A client that has gone meanwhile: what the rest of the evaluation took is held by nobody.
+    if (exchange.ended) releaseHeld(exchange.evaluation);
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../kernel/clock.ts';
-import { releaseLocksOf } from '../limits/shared-memory.ts';
+import { releaseThread } from '../limits/shared-memory.ts';
 import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { Logger } from '../observe/log.ts';
@@ -252,7 +252,7 @@ export class Supervisor {
 
   #onExit(member: Member, code: number, cause: Error | undefined, ageMs: number): void {
     this.#members.delete(member.number);
-    releaseLocksOf(this.#deps.limitMemory, member.number);
+    releaseThread(this.#deps.limitMemory, member.number);
     for (const answer of member.waiting.values()) answer(undefined);
     this.#deps.onWorkerLost(member.number);
     if (this.#stopping || member.drained || !member.listening) return;

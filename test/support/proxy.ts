@@ -6,6 +6,7 @@
 import { httpDate, systemClock } from '../../src/kernel/clock.ts';
 import { requestIds } from '../../src/kernel/ids.ts';
 import { createLimitMemory } from '../../src/limits/memory.ts';
+import { SharedConcurrencyStore } from '../../src/limits/concurrency.ts';
 import { SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
 import type { ConfigChange, RevisionTree } from '../../src/model/config.ts';
 import type { Policy } from '../../src/model/policy.ts';
@@ -145,10 +146,12 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
   });
   const keys = new KeyTable();
+  const memory = createLimitMemory({ slots: 4096 });
   const holder = new SnapshotHolder<CompiledPolicy>(
     createPolicyCompiler({
       clock,
-      limits: new SharedMemoryLimitStore(createLimitMemory({ slots: 4096 }), 1),
+      limits: new SharedMemoryLimitStore(memory, 1),
+      concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
       keys,
       jwtDefaults: {
         issuer: undefined,
