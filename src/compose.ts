@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 import { systemClock, type Clock } from './kernel/clock.ts';
 import { parseKeyText } from './kernel/key-text.ts';
@@ -12,7 +13,8 @@ import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createLimitMemory, LIMIT_SLOTS_DEFAULT, type LimitMemory } from './limits/memory.ts';
 import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { ensureFirstAdminToken } from './management/first-admin-token.ts';
-import { createManagementServer, type ManagementServer } from './management/server.ts';
+import type { ManagementListening } from './management/listening.ts';
+import { createManagementServer } from './management/server.ts';
 import type { ConfigChange } from './model/config.ts';
 import type { RateLimitGlobals } from './model/policy-rules.ts';
 import { createLogger, gapLine, type Logger } from './observe/log.ts';
@@ -23,7 +25,9 @@ import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
 import { ConfigState } from './runtime/config-state.ts';
 import { DeprecationLog } from './runtime/deprecation-log.ts';
+import { beginTakeOver, HandOver } from './runtime/hand-over.ts';
 import { HealthProbe } from './runtime/health-probe.ts';
+import { instanceFile, type InstanceFile } from './runtime/instance-file.ts';
 import { KeyUsageWriter } from './runtime/key-usage.ts';
 import type { WorkerStart } from './runtime/protocol.ts';
 import { Supervisor } from './runtime/supervisor.ts';
@@ -45,6 +49,8 @@ export class StartError extends Error {
 export interface Gateway {
   readonly managementPort: number;
   readonly proxyPort: number;
+  /** Another process asks for the management port, or gives it back (runtime/hand-over.ts). */
+  handOver(): Promise<void>;
   /** Drains and ends everything; resolves when nothing is left running. */
   stop(): Promise<void>;
 }
@@ -54,6 +60,8 @@ export interface StartOptions {
   readonly version: string;
   /** Shows the first admin token to the person at the terminal; it must not reach a log. */
   readonly announce: (text: string) => void;
+  /** Take the place of the process that serves this database folder now, if there is one. */
+  readonly takeOver: boolean;
 }
 
 /** A worker may need this much longer than the drain itself to end. */
@@ -95,7 +103,56 @@ interface Parts {
 /**
  * @throws StartError, or the storage's own start error, with a message for the operator
  */
-export async function startGateway(options: StartOptions, { log, output }: Logging): Promise<Gateway> {
+export async function startGateway(options: StartOptions, logging: Logging): Promise<Gateway> {
+  const { settings } = options;
+  const { log } = logging;
+  const { path } = databaseOf(settings);
+  const instance = path === ':memory:' ? undefined : instanceFile(dirname(resolve(path)));
+  const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
+  try {
+    const gateway = await startParts(options, logging);
+    claim(instance, log);
+    predecessor?.complete();
+    const stop = async (): Promise<void> => {
+      await gateway.stop();
+      instance?.release();
+    };
+    return { ...gateway, stop };
+  } catch (error) {
+    predecessor?.cancel();
+    throw error;
+  }
+}
+
+/** The file serves a later `--take-over` only: without it the gateway runs as well. */
+function claim(instance: InstanceFile | undefined, log: Logger): void {
+  try {
+    instance?.claim();
+  } catch (error) {
+    log.warn({ err: error }, 'the file with the process id could not be written; nothing can take over');
+  }
+}
+
+/** Undefined when there is nobody to take over from. */
+async function takeOver(
+  instance: InstanceFile | undefined,
+  { server }: Settings,
+  log: Logger,
+): Promise<Awaited<ReturnType<typeof beginTakeOver>> | undefined> {
+  if (server.port === 0) throw new StartError('Cannot take over: GATEWAY_SERVER__PORT must name a port');
+  const pid = instance?.otherPid();
+  if (pid === undefined) {
+    log.info('there is no running gateway to take over from');
+    return undefined;
+  }
+  try {
+    return await beginTakeOver(pid, server, systemClock);
+  } catch (error) {
+    throw startError('Cannot take over', error);
+  }
+}
+
+async function startParts(options: StartOptions, { log, output }: Logging): Promise<Gateway> {
   const { settings, version, announce } = options;
   const clock = systemClock;
   const tls = readTls(settings);
@@ -135,13 +192,17 @@ export async function startGateway(options: StartOptions, { log, output }: Loggi
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const proxyPort = await listenForTraffic(supervisor, settings);
     logReady(parts, managementPort, proxyPort);
+    const handOver = new HandOver(management, log);
     const stop = async (): Promise<void> => {
       stopping = true;
+      handOver.stop();
+      // Whoever balances load asks for readiness now and then, and sends traffic until it has heard of it.
+      await delay(settings.proxy.drainGraceMs);
       for (const step of undo) await step();
       log.info('headgate has stopped');
       output.flushSync();
     };
-    return { managementPort, proxyPort, stop };
+    return { managementPort, proxyPort, handOver: () => handOver.request(), stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
@@ -188,7 +249,7 @@ function createManagement(
   parts: Parts,
   supervisor: Supervisor,
   isStopping: () => boolean,
-): Promise<ManagementServer> {
+): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
   const compilePolicy = checkingCompiler(settings, limitMemory, clock);
@@ -281,7 +342,7 @@ async function announceFirstToken(
   announce(`The first admin token is ${first.token}${where}\n`);
 }
 
-async function listenForManagement(management: ManagementServer, settings: Settings): Promise<number> {
+async function listenForManagement(management: ManagementListening, settings: Settings): Promise<number> {
   const { host, port } = settings.server;
   try {
     return (await management.listen(host, port)).port;

@@ -32,7 +32,7 @@ function settingsOrExit(): Settings {
 }
 
 const program = createProgram(version, {
-  start: async () => {
+  start: async ({ takeOver = false }) => {
     const settings = settingsOrExit();
     const { createLogging, startGateway } = await import('./compose.ts');
     const logging = createLogging(settings);
@@ -43,7 +43,7 @@ const program = createProgram(version, {
       logging.log.error({ err: error }, 'a defect: uncaught exception'),
     );
     const code = await runUntilSignal(
-      () => startGateway({ settings, version, announce: complain }, logging),
+      () => startGateway({ settings, version, announce: complain, takeOver }, logging),
       (signal) => logging.log.info({ signal }, 'stopping'),
       () => systemClock.monotonicMs(),
     );

@@ -223,6 +223,14 @@ export const SETTINGS = {
     default: 60_000,
     description: 'Longest silence inside a message, from either side.',
   }),
+  GATEWAY_PROXY__DRAIN_GRACE_MS: integer(
+    { min: 0, max: DAY_MS },
+    {
+      default: 0,
+      description:
+        'How long traffic is still accepted after the process was asked to stop and `/readyz` says so, for load balancers that only ask now and then.',
+    },
+  ),
   GATEWAY_PROXY__DRAIN_TIMEOUT_MS: integer(
     { min: 0, max: DAY_MS },
     {

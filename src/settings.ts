@@ -38,6 +38,7 @@ export interface ProxySettings {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  readonly drainGraceMs: number;
   readonly drainTimeoutMs: number;
   /** 0: off. */
   readonly authFailuresPerMinute: number;
@@ -271,6 +272,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     connectTimeoutMs: v.GATEWAY_PROXY__CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: v.GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS,
     idleTimeoutMs: v.GATEWAY_PROXY__IDLE_TIMEOUT_MS,
+    drainGraceMs: v.GATEWAY_PROXY__DRAIN_GRACE_MS,
     drainTimeoutMs: v.GATEWAY_PROXY__DRAIN_TIMEOUT_MS,
     authFailuresPerMinute: v.GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE,
   };

@@ -4,8 +4,13 @@
  */
 import { Command } from 'commander';
 
+export interface StartFlags {
+  /** Take the place of the gateway that runs on the same database folder. */
+  readonly takeOver?: true;
+}
+
 export interface Commands {
-  start(): Promise<void>;
+  start(flags: StartFlags): Promise<void>;
   migrate(): Promise<void>;
 }
 
@@ -17,7 +22,11 @@ export function createProgram(version: string, commands: Commands): Command {
   program
     .command('start', { isDefault: true })
     .description('run the gateway until SIGTERM or SIGINT')
-    .action(() => commands.start());
+    .option(
+      '--take-over',
+      'take the place of the gateway that runs on the same database, without a refused connection',
+    )
+    .action((flags: StartFlags) => commands.start(flags));
   program
     .command('migrate')
     .description('bring the schema of GATEWAY_DATABASE_URL up to date and exit')

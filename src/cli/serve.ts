@@ -1,10 +1,12 @@
 /**
  * `headgate start`: runs the gateway until SIGTERM or SIGINT, then lets it drain and exits 0. A second signal
  * changes nothing: npm passes a signal on that the process group has had already. Only a person's third Ctrl-C,
- * patience at its end, cuts the drain short. A signal that comes while the gateway is starting ends it as soon as
+ * patience at its end, cuts the drain short. SIGUSR2 asks for a hand-over. A signal that comes while the gateway is starting ends it as soon as
  * it has started.
  */
 export interface Running {
+  /** SIGUSR2: another process takes over, or has failed to. */
+  handOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -40,6 +42,7 @@ export async function runUntilSignal(
   process.on('SIGINT', onStop);
   const run = async (): Promise<number> => {
     const gateway = await start();
+    process.on('SIGUSR2', () => void gateway.handOver());
     await requested.promise;
     await gateway.stop();
     return 0;

@@ -23,6 +23,7 @@ import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
 import type { ManagementContext, ManagementStatus } from './context.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
+import { managementListening, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './openapi.ts';
 import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 import { allOperations } from './operations.ts';
@@ -58,16 +59,9 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly closeGraceMs?: number;
 }
 
-export interface ManagementServer {
-  /** Rejects when the address cannot be bound. @param port 0 for any free one */
-  listen(host: string, port: number): Promise<{ readonly port: number }>;
-  /** Stops listening and closes idle connections; running requests get a moment to finish. */
-  close(): Promise<void>;
-}
-
 export async function createManagementServer(
   dependencies: ManagementDependencies,
-): Promise<ManagementServer> {
+): Promise<ManagementListening> {
   const { repository, clock, adminToken, logger } = dependencies;
   const context: ManagementContext = {
     repository,
@@ -84,6 +78,7 @@ export async function createManagementServer(
 
   const actors: Actors = new WeakMap();
   const server = createFastify(logger, actors);
+  const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
   addBodyReader(server);
   addErrorPages(server, all);
   const authentication: AdminAuthDependencies = {
@@ -96,23 +91,7 @@ export async function createManagementServer(
   for (const operation of all) serve(server, operation, authenticate, actors);
   if (dependencies.swaggerEnabled) await addSwaggerUi(server, documented.document);
   await server.ready();
-
-  return {
-    async listen(host, port) {
-      await server.listen({ host, port });
-      const address = server.server.address();
-      return { port: typeof address === 'object' && address !== null ? address.port : port };
-    },
-    async close() {
-      const cutOff = () => server.server.closeAllConnections();
-      const deadline = setTimeout(cutOff, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
-      try {
-        await server.close();
-      } finally {
-        clearTimeout(deadline);
-      }
-    },
-  };
+  return listening;
 }
 
 /** Who makes a request, once that is known. */

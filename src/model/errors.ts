@@ -55,6 +55,7 @@ export const ERRORS = {
   payload_too_large: { status: 413, title: 'The body is too large' },
   unsupported_media_type: { status: 415, title: 'The body must be application/json' },
   validation_failed: { status: 422, title: 'The body is not valid' },
+  handing_over: { status: 503, title: 'Another process is taking over' },
   storage_unavailable: { status: 503, title: 'The database is not available' },
   // Both
   internal_error: { status: 500, title: 'Something went wrong inside the gateway' },

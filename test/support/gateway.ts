@@ -25,6 +25,8 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A folder that outlives the gateway (for restarts); made and removed otherwise. */
   readonly folder?: string;
+  /** Of the command line. */
+  readonly args?: readonly string[];
 }
 
 export interface TestGateway {
@@ -50,7 +52,7 @@ export interface TestGateway {
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
     cwd: folder,
     env: {
       PATH: process.env['PATH'] ?? '',

@@ -1,0 +1,67 @@
+/**
+ * The management port of a running server: opened, given to another process for a while or for good, closed. While
+ * it is given away nothing is answered but 503, on whatever connections there still are: two processes that write
+ * to one configuration would not know of each other's workers.
+ */
+import { once } from 'node:events';
+import type { FastifyInstance } from 'fastify';
+import { fail } from './failure.ts';
+import { sendFailure } from './respond.ts';
+
+export interface ManagementListening {
+  /** Rejects when the address cannot be bound. @param port 0 for any free one */
+  listen(host: string, port: number): Promise<{ readonly port: number }>;
+  /** Closes the port and the connections, after running requests had a moment to finish. */
+  suspend(): Promise<void>;
+  /** Opens the port again. Rejects when somebody else has it. */
+  resume(): Promise<void>;
+  /** Stops listening and closes idle connections; running requests get a moment to finish. */
+  close(): Promise<void>;
+}
+
+/** @param closeGraceMs how long running requests may go on before they are cut off */
+export function managementListening(server: FastifyInstance, closeGraceMs: number): ManagementListening {
+  const { server: http } = server;
+  let suspended = false;
+  let address: { readonly host: string; readonly port: number } | undefined;
+  server.addHook('onRequest', async (request, reply) => {
+    if (!suspended) return undefined;
+    return sendFailure(request, reply, fail('handing_over', 'Another process is taking over; ask again'));
+  });
+  const withinGrace = async (closing: Promise<unknown>): Promise<void> => {
+    const deadline = setTimeout(() => http.closeAllConnections(), closeGraceMs);
+    try {
+      await closing;
+    } finally {
+      clearTimeout(deadline);
+    }
+  };
+  const closePort = (): Promise<void> => new Promise((resolve) => void http.close(() => resolve()));
+  return {
+    async listen(host, port) {
+      await server.listen({ host, port });
+      const bound = http.address();
+      address = { host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
+      return { port: address.port };
+    },
+    async suspend() {
+      if (suspended) return;
+      suspended = true;
+      const closed = closePort();
+      http.closeIdleConnections();
+      await withinGrace(closed);
+    },
+    async resume() {
+      if (!suspended || address === undefined) return;
+      const listening = once(http, 'listening');
+      http.listen(address);
+      await listening;
+      suspended = false;
+    },
+    async close() {
+      // Fastify would fail to close a port that is closed.
+      const isOpen = http.listening || address === undefined;
+      await withinGrace(isOpen ? server.close() : closePort());
+    },
+  };
+}
