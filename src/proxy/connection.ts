@@ -10,10 +10,10 @@
  *
  * While an exchange is under way at most one chunk beyond its body is held; then reading pauses.
  */
-import type { Socket } from 'node:net';
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { RequestHead } from '../http/request-head.ts';
+import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
@@ -31,7 +31,7 @@ const HEAD_TIMED_OUT: HeadError = {
   detail: 'The request head did not arrive in time',
 };
 
-export class Connection implements Expiring, BodySink {
+export class Connection implements Expiring, BodySink, ClientSocketEvents {
   deadlineMs: number;
   readonly context: ProxyContext;
   readonly head = new RequestHead();
@@ -43,7 +43,7 @@ export class Connection implements Expiring, BodySink {
   /** The body of the response under way ends with the connection. */
   endsByClosing = false;
 
-  readonly #socket: Socket;
+  readonly #socket: ClientSocket;
   readonly #onClosed: (connection: Connection) => void;
   #phase: Phase = 'idle';
   #exchange: Exchange | undefined;
@@ -58,7 +58,7 @@ export class Connection implements Expiring, BodySink {
   #lingerBytes = 0;
 
   constructor(
-    socket: Socket,
+    socket: ClientSocket,
     peer: string,
     isSecure: boolean,
     context: ProxyContext,
@@ -71,19 +71,7 @@ export class Connection implements Expiring, BodySink {
     this.isTrustedPeer = context.isTrustedProxy(peer);
     this.isSecure = isSecure;
     this.deadlineMs = context.deadlines.nowMs + context.options.headTimeoutMs;
-    socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => {
-      try {
-        this.#onData(chunk);
-      } catch (error) {
-        this.#onDefect(error);
-      }
-    });
-    socket.on('drain', () => this.#guard(() => this.#onDrain()));
-    socket.on('end', () => this.#guard(() => this.#onEnd()));
-    socket.on('finish', () => this.#onFlushed());
-    socket.on('error', () => this.#guard(() => this.abort()));
-    socket.on('close', () => this.#guard(() => this.#onClose()));
+    socket.attach(this);
   }
 
   get isIdle(): boolean {
@@ -96,11 +84,12 @@ export class Connection implements Expiring, BodySink {
 
   /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */
   writeText(text: string): boolean {
-    return this.#socket.write(text, 'latin1');
+    return this.#socket.writeText(text);
   }
 
-  writeBytes(bytes: Buffer): boolean {
-    return this.#socket.write(bytes);
+  /** @param release see `ClientSocket.writeBytes`; without it the bytes must stay as they are for good */
+  writeBytes(bytes: Buffer, release?: () => void): boolean {
+    return this.#socket.writeBytes(bytes, release);
   }
 
   cork(): void {
@@ -116,7 +105,7 @@ export class Connection implements Expiring, BodySink {
   }
 
   get writableNeedDrain(): boolean {
-    return this.#socket.writableNeedDrain;
+    return this.#socket.needsDrain;
   }
 
   /** The whole body, when its length is known, not above `bytesMax`, and all of it has come already. */
@@ -193,13 +182,12 @@ export class Connection implements Expiring, BodySink {
 
   /** Ends the connection at once: the client sees a truncated response or a reset. */
   abort(): void {
-    const isWhole = this.#phase === 'lingering' && this.#socket.writableLength === 0;
+    const isWhole = this.#phase === 'lingering' && this.#socket.isFlushed;
     // Where the end of the connection is the end of the body, an orderly end would make a part look whole. Over
     // TLS the missing close_notify tells.
-    if (this.endsByClosing && !isWhole && !this.isSecure && !this.#socket.destroyed)
-      this.#socket.resetAndDestroy();
+    if (this.endsByClosing && !isWhole && !this.isSecure && !this.#socket.destroyed) this.#socket.reset();
     else this.#socket.destroy();
-    this.#onClose();
+    this.#close();
   }
 
   /** Asks the connection to go away when it is at rest. */
@@ -231,7 +219,35 @@ export class Connection implements Expiring, BodySink {
     this.#linger();
   }
 
-  #onData(chunk: Buffer): void {
+  onData(bytes: Buffer): void {
+    try {
+      this.#receive(bytes);
+    } catch (error) {
+      this.#onDefect(error);
+    }
+  }
+
+  onDrain(): void {
+    this.#guard(() => this.#writeOn());
+  }
+
+  onEnd(): void {
+    this.#guard(() => this.#halfClose());
+  }
+
+  onFlushed(): void {
+    if (this.#phase === 'lingering') this.deadlineMs = this.context.deadlines.nowMs + LINGER_MS;
+  }
+
+  onError(): void {
+    this.#guard(() => this.abort());
+  }
+
+  onClose(): void {
+    this.#guard(() => this.#close());
+  }
+
+  #receive(chunk: Buffer): void {
     switch (this.#phase) {
       case 'idle':
       case 'head':
@@ -269,7 +285,7 @@ export class Connection implements Expiring, BodySink {
     if (this.#driving) return;
     this.#driving = true;
     while ((this.#phase === 'idle' || this.#phase === 'head') && this.#pending.length > 0) {
-      if (this.#socket.writableNeedDrain) {
+      if (this.#socket.needsDrain) {
         this.pauseBody();
         break;
       }
@@ -342,19 +358,13 @@ export class Connection implements Expiring, BodySink {
     this.#pending = EMPTY;
     const { options, deadlines } = this.context;
     // What the client has yet to read keeps its time; the lingering begins when it is out.
-    const isFlushed = this.#socket.writableLength === 0;
-    this.deadlineMs = deadlines.nowMs + (isFlushed ? LINGER_MS : options.idleTimeoutMs);
+    this.deadlineMs = deadlines.nowMs + (this.#socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
     this.#socket.end();
     if (this.#halfClosed) this.#socket.destroySoon();
     else this.resumeBody();
   }
 
-  /** Everything is written, the FIN included. */
-  #onFlushed(): void {
-    if (this.#phase === 'lingering') this.deadlineMs = this.context.deadlines.nowMs + LINGER_MS;
-  }
-
-  #onDrain(): void {
+  #writeOn(): void {
     if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onClientWritable();
     else if (this.#phase === 'idle' || this.#phase === 'head') {
       this.resumeBody();
@@ -362,7 +372,7 @@ export class Connection implements Expiring, BodySink {
     }
   }
 
-  #onEnd(): void {
+  #halfClose(): void {
     this.#halfClosed = true;
     if (this.#phase === 'exchange') {
       // Half a request can never be completed; a whole one is still owed its answer.
@@ -372,7 +382,7 @@ export class Connection implements Expiring, BodySink {
     else this.#linger();
   }
 
-  #onClose(): void {
+  #close(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
     this.#pending = EMPTY;
@@ -395,7 +405,7 @@ export class Connection implements Expiring, BodySink {
     this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
     this.#socket.destroy();
     try {
-      this.#onClose();
+      this.#close();
     } catch (next) {
       this.context.observer.internalError(next, '');
     }

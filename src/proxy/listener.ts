@@ -6,6 +6,7 @@
 import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { normaliseAddress } from '../http/address.ts';
+import { streamClientSocket } from './client-socket.ts';
 import { Connection } from './connection.ts';
 import type { ProxyContext } from './context.ts';
 
@@ -45,7 +46,8 @@ export class Listener {
     this.#context = context;
     this.#options = options;
     const accept = (socket: net.Socket): void => this.#accept(socket);
-    if (options.tls === undefined) this.#server = net.createServer({ allowHalfOpen: true }, accept);
+    if (options.tls === undefined)
+      this.#server = net.createServer({ allowHalfOpen: true, noDelay: true }, accept);
     else {
       this.#server = tls.createServer(
         {
@@ -55,6 +57,7 @@ export class Listener {
           minVersion: 'TLSv1.2',
           handshakeTimeout: context.options.headTimeoutMs,
           allowHalfOpen: true,
+          noDelay: true,
         } as tls.TlsOptions,
         accept,
       );
@@ -126,7 +129,13 @@ export class Listener {
     if (address === undefined) return void socket.destroy();
     const peer = normaliseAddress(address) ?? address;
     const isSecure = this.#options.tls !== undefined;
-    const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
+    const connection = new Connection(
+      streamClientSocket(socket),
+      peer,
+      isSecure,
+      this.#context,
+      this.#forget,
+    );
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }

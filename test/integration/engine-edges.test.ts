@@ -167,10 +167,11 @@ describe('a backend that fails', () => {
 
   it('to read what comes through a tunnel, and closes its side, leaves nothing behind', async () => {
     const opened = watchSockets('net.client.socket');
+    let endBackend: (() => void) | undefined;
     const origin = await rawOrigin((socket) => {
       socket.pause();
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n');
-      setTimeout(() => socket.end(), 300);
+      endBackend = (): void => void socket.end();
     });
     const proxy = await proxyTo(origin.port);
     const client = await connectRaw(proxy.port);
@@ -179,6 +180,7 @@ describe('a backend that fails', () => {
     client.write(Buffer.alloc(20_000_000));
     const upstream = opened.find((socket) => socket.remotePort === origin.port);
     await until(() => (upstream?.writableLength ?? 0) > 0, 'bytes that the backend does not read');
+    endBackend?.();
     await until(() => upstream?.destroyed === true, 'the end of the connection to the backend');
     expect(proxy.defects).toEqual([]);
     client.end();
