@@ -86,6 +86,13 @@ export class FieldSection {
     return this.#nominated.includes(this.name(index).toLowerCase());
   }
 
+  /** Whether a HTAB stands between the value of field `index` and its line's end. */
+  hasTabAfter(index: number): boolean {
+    let at = this.#bounds[index * 4 + 3] as number;
+    while (this.text.charCodeAt(at) === SP) at++;
+    return this.text.charCodeAt(at) === HTAB;
+  }
+
   /** Field `index` as a line to send, always in the form `Name: value` CRLF whatever white space was sent. */
   line(index: number): string {
     const at = index * 4;

@@ -1,7 +1,9 @@
 /**
  * How a message body is delimited (RFC 9112 section 6): the parts that requests and responses share. Stricter
  * than the RFC, which lets a recipient repair some messages: Content-Length with Transfer-Encoding, repeated
- * Content-Length (also with equal values), leading zeros and any coding but a single `chunked` are refused.
+ * Content-Length (also with equal values), leading zeros and any coding but a single `chunked` are refused. So is a
+ * HTAB behind the value, which RFC 9110 section 5.6.3 allows: some servers take it for a part of the value, and with
+ * it see another coding or another length.
  */
 import { isToken } from './characters.ts';
 import { listMembers } from './connection-options.ts';
@@ -22,6 +24,7 @@ type FramingFields = {
   first(kind: HeaderKind): number;
   repeated(kind: HeaderKind): boolean;
   value(index: number): string;
+  hasTabAfter(index: number): boolean;
 };
 
 const SAFE_DIGITS = 16;
@@ -41,6 +44,7 @@ export function contentLengthOf(fields: FramingFields): number | HeadError {
     if (i < SAFE_DIGITS) length = length * 10 + digit;
   }
   if (value.length === 0 || (value.length > 1 && value.startsWith('0'))) return badContentLength;
+  if (fields.hasTabAfter(index)) return badContentLength;
   if (value.length > SAFE_DIGITS || length > Number.MAX_SAFE_INTEGER) {
     return headError(
       413,
@@ -54,7 +58,7 @@ export function contentLengthOf(fields: FramingFields): number | HeadError {
 const badContentLength = headError(
   400,
   'bad_content_length',
-  'The Content-Length is not a decimal number without sign, leading zeros or list.',
+  'The Content-Length is not a decimal number without sign, leading zeros, list or tab.',
 );
 
 /**
@@ -70,6 +74,9 @@ export function isChunked(fields: FramingFields): boolean | HeadError {
       'duplicate_transfer_encoding',
       'The message has more than one Transfer-Encoding field.',
     );
+  }
+  if (fields.hasTabAfter(index)) {
+    return headError(400, 'bad_transfer_encoding', 'A tab stands behind the value of Transfer-Encoding.');
   }
   const value = fields.value(index);
   if (value === 'chunked' || value.toLowerCase() === 'chunked') return true;

@@ -34,6 +34,7 @@ export function referenceRequest(
   for (const one of rest) {
     const field = fieldLine.exec(one);
     if (field === null) return undefined;
+    if (/^(content-length|transfer-encoding):.*[^ ] *\t[ \t]*$/i.test(one)) return undefined;
     fields.push([field[1] ?? '', field[2] ?? '']);
   }
   const valuesOf = (name: string) =>
