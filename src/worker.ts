@@ -2,6 +2,7 @@
  * The program of a proxy worker thread: wires the traffic path together, applies configuration changes as they
  * come and answers the supervisor. compose.ts does the same for the main thread.
  */
+import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { httpDate, systemClock } from './kernel/clock.ts';
@@ -19,8 +20,14 @@ import { availability, type ProxyContext } from './proxy/context.ts';
 import { Deadlines } from './proxy/deadlines.ts';
 import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
-import { UPSTREAM_IDLE_MAX, UPSTREAM_IDLE_TIMEOUT_MS, type ProxyOptions } from './proxy/options.ts';
+import {
+  UPSTREAM_AGE_MAX_MS,
+  UPSTREAM_IDLE_MAX,
+  UPSTREAM_IDLE_TIMEOUT_MS,
+  type ProxyOptions,
+} from './proxy/options.ts';
 import { UpstreamPool } from './proxy/pool.ts';
+import { createLookup } from './proxy/resolver.ts';
 import { startHeartbeat } from './runtime/heartbeat.ts';
 import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
 import { WorkerObserver } from './runtime/worker-observer.ts';
@@ -43,6 +50,13 @@ const deadlines = new Deadlines(clock);
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
   idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
+  ageMsMax: UPSTREAM_AGE_MAX_MS,
+  lookup: createLookup({
+    resolve: (host) => lookup(host, { all: true }),
+    monotonicMs: () => clock.monotonicMs(),
+    onFailure: (host, error) =>
+      log.warn({ host, err: error }, 'a backend could not be resolved; its last known address is used on'),
+  }),
 });
 const breakers = new Map<string, Breaker>();
 // A worker that dies takes what it has not written yet along; this is the last moment to hand it over.

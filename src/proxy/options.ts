@@ -27,6 +27,11 @@ export interface ProxyOptions {
 export const UPSTREAM_IDLE_MAX = 1_024;
 /** How long an idle upstream connection is kept; most servers keep theirs for 60 s or longer. */
 export const UPSTREAM_IDLE_TIMEOUT_MS = 55_000;
+/**
+ * How long a connection to a backend that is given by name is used. Together with the age that a known address may
+ * have (resolver.ts) this bounds the time until a change of address is honoured.
+ */
+export const UPSTREAM_AGE_MAX_MS = 15_000;
 /** A body that is left unread is drained up to this size to keep the connection; a larger one costs it. */
 export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
 /** After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer. */

@@ -3,6 +3,7 @@
  * rest can age out. Owns them only while they are idle. Connections that the peer closes, or says anything on,
  * leave at once. There is no queue: a request without an idle connection opens one.
  */
+import type { LookupFunction } from 'node:net';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines } from './deadlines.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
@@ -11,6 +12,10 @@ export interface PoolOptions {
   /** Idle connections kept per backend. */
   readonly idleMax: number;
   readonly idleTimeoutMs: number;
+  /** How long a connection is used when its backend is given by name. */
+  readonly ageMsMax: number;
+  /** Finds the addresses of backends that are given by name. */
+  readonly lookup: LookupFunction;
 }
 
 export class UpstreamPool {
@@ -39,19 +44,22 @@ export class UpstreamPool {
   }
 
   open(backend: CompiledBackend): UpstreamConnection {
-    return new UpstreamConnection(backend, this.#deadlines);
+    const { lookup, ageMsMax } = this.#options;
+    return new UpstreamConnection(backend, this.#deadlines, lookup, ageMsMax);
   }
 
   /** Keeps the connection for later, or closes it when it cannot or need not be kept. */
   put(connection: UpstreamConnection): void {
     let stack = this.#idle.get(connection.poolKey);
-    if (!connection.reusable || (stack?.length ?? 0) >= this.#options.idleMax) {
+    const { nowMs } = this.#deadlines;
+    const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
+    if (!connection.reusable || isFull || connection.renewAtMs <= nowMs) {
       connection.destroy();
       return;
     }
     if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
     connection.release(this.#onLost);
-    connection.deadlineMs = this.#deadlines.nowMs + this.#options.idleTimeoutMs;
+    connection.deadlineMs = Math.min(nowMs + this.#options.idleTimeoutMs, connection.renewAtMs);
     this.#deadlines.add(connection);
     stack.push(connection);
   }

@@ -62,6 +62,8 @@ export class UpstreamConnection implements Expiring {
   deadlineMs = Infinity;
   /** Coarse monotonic time of the last release into the pool. */
   idleSinceMs = 0;
+  /** From then on it serves no further exchange: its backend's name may have got another address. */
+  readonly renewAtMs: number;
   /** Exchanges that were finished on it. */
   uses = 0;
 
@@ -83,8 +85,10 @@ export class UpstreamConnection implements Expiring {
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
 
-  constructor(backend: CompiledBackend, deadlines: Deadlines) {
+  /** @param ageMsMax how long it is used when its backend is given by name */
+  constructor(backend: CompiledBackend, deadlines: Deadlines, lookup: net.LookupFunction, ageMsMax: number) {
     this.poolKey = backend.poolKey;
+    this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + ageMsMax : Infinity;
     this.#deadlines = deadlines;
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
     const onread = {
@@ -100,7 +104,8 @@ export class UpstreamConnection implements Expiring {
         return true;
       },
     };
-    this.#socket = backend.scheme === 'https' ? connectTls(backend, onread) : connectTcp(backend, onread);
+    this.#socket =
+      backend.scheme === 'https' ? connectTls(backend, onread, lookup) : connectTcp(backend, onread, lookup);
     this.#socket.setNoDelay(true);
     this.#socket.once(backend.scheme === 'https' ? 'secureConnect' : 'connect', () =>
       this.#guard(() => this.#onConnect()),
@@ -356,11 +361,11 @@ function connectCause(cause: UpstreamCause): UpstreamCause {
 
 type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
 
-function connectTcp(backend: CompiledBackend, onread: OnRead): net.Socket {
-  return net.connect({ host: backend.host, port: backend.port, onread });
+function connectTcp(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
+  return net.connect({ host: backend.host, port: backend.port, onread, lookup });
 }
 
-function connectTls(backend: CompiledBackend, onread: OnRead): net.Socket {
+function connectTls(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
   const settings = backend.tls;
   const serverName = settings?.server_name ?? backend.host;
   return tls.connect({
@@ -373,5 +378,6 @@ function connectTls(backend: CompiledBackend, onread: OnRead): net.Socket {
     ALPNProtocols: ['http/1.1'],
     minVersion: 'TLSv1.2',
     onread,
+    lookup,
   } as tls.ConnectionOptions);
 }

@@ -3,6 +3,7 @@
  * of the engine that need many small time-outs, or a look at what the proxy reports. Everything in it is the real
  * thing; only the thread and the management API are left out.
  */
+import { lookup } from 'node:dns/promises';
 import { httpDate, systemClock } from '../../src/kernel/clock.ts';
 import { requestIds } from '../../src/kernel/ids.ts';
 import { createLimitMemory } from '../../src/limits/memory.ts';
@@ -18,8 +19,9 @@ import { availability, type ProxyContext, type ProxyObserver } from '../../src/p
 import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
-import type { ProxyOptions } from '../../src/proxy/options.ts';
+import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
 import { UpstreamPool } from '../../src/proxy/pool.ts';
+import { createLookup, type ResolverOptions } from '../../src/proxy/resolver.ts';
 import { SnapshotHolder } from '../../src/snapshot/holder.ts';
 import { KeyTable } from '../../src/snapshot/key-table.ts';
 
@@ -135,6 +137,10 @@ export interface TestProxyOptions {
   readonly trustedProxies?: readonly string[];
   readonly tls?: ListenerTls;
   readonly upstreamIdleTimeoutMs?: number;
+  readonly upstreamAgeMsMax?: number;
+  /** In place of the system's resolver. */
+  readonly resolve?: ResolverOptions['resolve'];
+  readonly resolverClock?: () => number;
   readonly observer?: Partial<ProxyObserver>;
 }
 
@@ -144,6 +150,12 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const pool = new UpstreamPool(deadlines, {
     idleMax: 1_000,
     idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
+    ageMsMax: setup.upstreamAgeMsMax ?? UPSTREAM_AGE_MAX_MS,
+    lookup: createLookup({
+      resolve: setup.resolve ?? ((host) => lookup(host, { all: true })),
+      monotonicMs: setup.resolverClock ?? (() => clock.monotonicMs()),
+      onFailure: () => undefined,
+    }),
   });
   const keys = new KeyTable();
   const memory = createLimitMemory({ slots: 4096 });

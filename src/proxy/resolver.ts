@@ -1,0 +1,132 @@
+/**
+ * Addresses of backends by name, for one worker. The system's resolver is asked at most every few seconds and name,
+ * and what was known a moment ago serves while it is asked. Older knowledge serves only when the resolver fails, or
+ * does not answer soon. So a change of address is honoured within `ADDRESS_USE_MS` of it, an outage of DNS stops
+ * nothing that has worked before, and connections to one name wait for one question, not for one each.
+ *
+ * Which of several addresses is taken is up to the connecting socket, which tries them in turn (RFC 8305).
+ */
+import type { LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
+
+/** How long an answer is used without asking again. */
+const FRESH_MS = 5_000;
+/** How long it is used without waiting for a newer one. */
+export const ADDRESS_USE_MS = 15_000;
+/** How long a connection waits for a newer one, when there is an older one to fall back to. */
+const WAIT_MS = 1_000;
+/** Names of which nobody has asked for this long are forgotten. */
+const FORGET_MS = 600_000;
+/** Names remembered; they come from the configuration, which may change often. */
+const NAMES_MAX = 10_000;
+
+export interface ResolverOptions {
+  /** All addresses of a name, best first; rejects as `dns.lookup` does. */
+  readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
+  readonly monotonicMs: () => number;
+  /** Told when a name that was known cannot be resolved any more; at most every few seconds and name. */
+  readonly onFailure: (host: string, error: Error) => void;
+}
+
+interface Known {
+  addresses: readonly LookupAddress[] | undefined;
+  /** When the question was asked that brought `addresses`. */
+  knownAtMs: number;
+  /** When one was last asked that has ended. */
+  askedAtMs: number;
+  usedAtMs: number;
+  asking: Promise<readonly LookupAddress[]> | undefined;
+}
+
+/** @returns a `lookup` for `net.connect` and `tls.connect` */
+export function createLookup(options: ResolverOptions): LookupFunction {
+  const names = new Map<string, Known>();
+  const find = callbackify((host: string) => addressesOf(names, host, options));
+  return (host, { all, family }, callback) => {
+    find(host, (error, addresses) => {
+      if (error !== null) return callback(error, '');
+      const wanted =
+        family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
+      const [first] = wanted;
+      if (first === undefined) callback(notFound(host), '');
+      else if (all === true) callback(null, [...wanted]);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+async function addressesOf(
+  names: Map<string, Known>,
+  host: string,
+  options: ResolverOptions,
+): Promise<readonly LookupAddress[]> {
+  const nowMs = options.monotonicMs();
+  let known = names.get(host);
+  if (known === undefined) {
+    if (names.size >= NAMES_MAX) forget(names, nowMs);
+    known = {
+      addresses: undefined,
+      knownAtMs: -Infinity,
+      askedAtMs: -Infinity,
+      usedAtMs: nowMs,
+      asking: undefined,
+    };
+    names.set(host, known);
+  }
+  known.usedAtMs = nowMs;
+  if (known.asking === undefined && nowMs - known.askedAtMs >= FRESH_MS) ask(known, host, nowMs, options);
+  const { addresses, asking } = known;
+  if (addresses === undefined) return asking ?? options.resolve(host);
+  if (asking === undefined || nowMs - known.knownAtMs < ADDRESS_USE_MS) return addresses;
+  return newer(asking, addresses);
+}
+
+/** The answer that is on its way, or what was known before if it fails or takes too long. */
+function newer(
+  asking: Promise<readonly LookupAddress[]>,
+  addresses: readonly LookupAddress[],
+): Promise<readonly LookupAddress[]> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(addresses), WAIT_MS);
+    asking.then(resolve, () => resolve(addresses)).finally(() => clearTimeout(timer));
+  });
+}
+
+function ask(known: Known, host: string, nowMs: number, { resolve, onFailure }: ResolverOptions): void {
+  const asking = resolve(host);
+  known.asking = asking;
+  asking.then(
+    (addresses) => {
+      known.addresses = addresses;
+      known.knownAtMs = nowMs;
+      known.askedAtMs = nowMs;
+      known.asking = undefined;
+    },
+    (error: Error) => {
+      known.asking = undefined;
+      // A name of which nothing is known is asked for again by the next who needs it.
+      if (known.addresses === undefined) return;
+      known.askedAtMs = nowMs;
+      onFailure(host, error);
+    },
+  );
+}
+
+/** Drops who has not been used for long, and if that is nobody, who was used longest ago. */
+function forget(names: Map<string, Known>, nowMs: number): void {
+  let oldest: string | undefined;
+  let oldestMs = Infinity;
+  for (const [host, { usedAtMs }] of names) {
+    if (nowMs - usedAtMs >= FORGET_MS) names.delete(host);
+    else if (usedAtMs < oldestMs) {
+      oldest = host;
+      oldestMs = usedAtMs;
+    }
+  }
+  if (names.size >= NAMES_MAX && oldest !== undefined) names.delete(oldest);
+}
+
+function notFound(host: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`there is no address for ${host}`), { code: 'ENOTFOUND' });
+}
