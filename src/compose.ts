@@ -15,11 +15,13 @@ import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { ensureFirstAdminToken } from './management/first-admin-token.ts';
 import type { ManagementListening } from './management/listening.ts';
 import { createManagementServer } from './management/server.ts';
+import type { ShadowReports } from './management/context.ts';
 import type { ConfigChange } from './model/config.ts';
 import type { RateLimitGlobals } from './model/policy-rules.ts';
 import { createLogger, gapLine, type Logger } from './observe/log.ts';
 import { standardOutput, type LogOutput } from './observe/output.ts';
 import { MetricsMerger, renderMetrics } from './observe/prometheus.ts';
+import { WouldDenyReport } from './observe/would-deny-report.ts';
 import { createPolicyCompiler } from './policy/compile-policy.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
@@ -30,6 +32,7 @@ import { HealthProbe } from './runtime/health-probe.ts';
 import { instanceFile, type InstanceFile } from './runtime/instance-file.ts';
 import { KeyUsageWriter } from './runtime/key-usage.ts';
 import type { WorkerStart } from './runtime/protocol.ts';
+import { ShadowLog } from './runtime/shadow-log.ts';
 import { Supervisor } from './runtime/supervisor.ts';
 import { validateChange } from './snapshot/validate-change.ts';
 import type { PolicyCompiler } from './snapshot/types.ts';
@@ -98,6 +101,8 @@ interface Parts {
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
   readonly deprecations: DeprecationLog;
+  readonly shadowLog: ShadowLog;
+  readonly wouldDeny: WouldDenyReport;
 }
 
 /**
@@ -180,6 +185,8 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       metrics: new MetricsMerger(),
       keyUsage: new KeyUsageWriter(repository, log),
       deprecations: new DeprecationLog(log, clock),
+      shadowLog: new ShadowLog(log, clock),
+      wouldDeny: new WouldDenyReport(clock.nowMs()),
     };
     undo.unshift(startHousekeeping(parts));
     const supervisor = createSupervisor(parts, tls);
@@ -210,9 +217,13 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
 }
 
 /** What runs beside the traffic; returns how to end it. */
-function startHousekeeping({ state, clock, log, keyUsage, deprecations }: Parts): () => Promise<void> {
+function startHousekeeping(parts: Parts): () => Promise<void> {
+  const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
   const probe = new HealthProbe(state, clock, log);
-  const ticking = setInterval(() => deprecations.tick(), TICK_MS);
+  const ticking = setInterval(() => {
+    deprecations.tick();
+    shadowLog.tick();
+  }, TICK_MS);
   probe.start();
   return async () => {
     clearInterval(ticking);
@@ -231,6 +242,7 @@ function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => 
 
 function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {
   const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
+  const { shadowLog, wouldDeny } = parts;
   return new Supervisor({
     settings,
     clock,
@@ -241,6 +253,10 @@ function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {
     workerUrl: new URL('./worker.ts', import.meta.url),
     onKeysUsed: (used) => keyUsage.add(used),
     onDeprecatedUsed: (report) => deprecations.report(report),
+    onWouldDeny: (rows) => {
+      wouldDeny.add(rows, clock.nowMs());
+      shadowLog.report(rows);
+    },
     onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
   });
 }
@@ -270,10 +286,25 @@ function createManagement(
         return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
       },
     },
+    shadow: shadowReports(parts, supervisor),
     metricsText: async () => renderMetrics(metrics.merge(await supervisor.samples())),
     logger: log,
     version,
   });
+}
+
+/** Asking the workers for their metrics brings along what they have noted of shadow mode. */
+function shadowReports({ wouldDeny, clock }: Parts, supervisor: Supervisor): ShadowReports {
+  return {
+    read: async (appId, filter) => {
+      await supervisor.samples();
+      return wouldDeny.read(appId, filter, clock.nowMs());
+    },
+    reset: async (appId) => {
+      await supervisor.samples();
+      wouldDeny.reset(appId, clock.nowMs());
+    },
+  };
 }
 
 /**
@@ -281,7 +312,8 @@ function createManagement(
  * there, or that another process writes to the database: everything is read again, so that nothing is missing.
  */
 async function publish(change: ConfigChange, parts: Parts, supervisor: Supervisor): Promise<void> {
-  const { state, repository, log } = parts;
+  const { state, repository, log, wouldDeny } = parts;
+  for (const appId of change.removedAppIds) wouldDeny.forget(appId);
   if (change.configVersion === state.configVersion + 1) return supervisor.apply(change);
   log.warn(
     { known: state.configVersion, committed: change.configVersion },

@@ -110,6 +110,7 @@ port.on('message', (message: ToWorker) => {
     case 'apply':
       return void apply(message);
     case 'sample':
+      observer.sendShadowNotes();
       metrics.setConnections({ downstream: listener.connectionCount, upstreamIdle: pool.idleCount });
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);

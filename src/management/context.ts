@@ -1,6 +1,7 @@
 /** What the operations are given to work with; made once by server.ts. */
 import type { Clock } from '../kernel/clock.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
 import type { ConfigReader, Repository } from '../storage/repository.ts';
 import type { WritePath } from './write.ts';
 
@@ -13,12 +14,19 @@ export interface ManagementStatus {
   breakerState(revisionId: string): unknown;
 }
 
+/** The shadow report, with everything that happened before the call in it. */
+export interface ShadowReports {
+  read(appId: string, filter: ShadowReportFilter): Promise<ShadowReport>;
+  reset(appId: string): Promise<void>;
+}
+
 export interface ManagementContext {
   readonly repository: Repository;
   readonly write: WritePath;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
   readonly status: ManagementStatus;
+  readonly shadow: ShadowReports;
   readonly metricsText: () => Promise<string>;
   /** There is a GATEWAY_ADMIN_TOKEN, so that the last stored admin token may go. */
   readonly hasEnvironmentToken: boolean;

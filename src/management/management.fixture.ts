@@ -86,6 +86,10 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,
     },
+    shadow: {
+      read: async () => ({ sinceMs: 0, fromMs: 0, total: 0, byPart: {}, rows: [] }),
+      reset: async () => undefined,
+    },
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),
     version: '1.2.3',

@@ -92,7 +92,7 @@ describe('the OpenAPI document', () => {
         'POST /api/v1/apps/{app_id}/tokens',
       ]),
     );
-    expect(known).toHaveLength(41);
+    expect(new Set(known).size).toBe(known.length);
   });
 
   it('has unique operation ids fit for method names, and known tags', () => {

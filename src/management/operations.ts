@@ -9,6 +9,7 @@ import { effectivePolicyOperations } from './routes/effective-policy.ts';
 import { endpoints } from './routes/endpoints.ts';
 import { activationOperations, breakerOperation, revisions } from './routes/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
+import { shadowOperations } from './routes/shadow.ts';
 import { rotateOperation, tokens } from './routes/tokens.ts';
 import { versions } from './routes/versions.ts';
 
@@ -21,6 +22,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     breakerOperation(context),
     ...crud(endpoints, context),
     ...effectivePolicyOperations(context),
+    ...shadowOperations(context),
     ...crud(tokens, context),
     rotateOperation(context),
     ...crud(adminTokens(context.hasEnvironmentToken), context),

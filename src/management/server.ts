@@ -21,7 +21,7 @@ import {
 } from './admin-auth.ts';
 import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
-import type { ManagementContext, ManagementStatus } from './context.ts';
+import type { ManagementContext, ManagementStatus, ShadowReports } from './context.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { managementListening, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './openapi.ts';
@@ -50,6 +50,7 @@ export interface ManagementDependencies extends WriteDependencies {
   /** Global rate limit of the settings, which fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly status: ManagementStatus;
+  readonly shadow: ShadowReports;
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
@@ -69,6 +70,7 @@ export async function createManagementServer(
     clock,
     policyGlobals: dependencies.policyGlobals,
     status: dependencies.status,
+    shadow: dependencies.shadow,
     metricsText: dependencies.metricsText,
     hasEnvironmentToken: adminToken !== undefined,
   };

@@ -5,6 +5,7 @@
 import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
+import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
 
@@ -40,6 +41,7 @@ export type FromWorker =
   | { readonly type: 'listen_failed'; readonly message: string }
   | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
+  | { readonly type: 'would_deny'; readonly rows: readonly WouldDenyRow[] }
   | { readonly type: 'keys_used'; readonly used: readonly (readonly [keyId: string, lastUsedMs: number])[] }
   | {
       readonly type: 'deprecated_used';

@@ -68,6 +68,7 @@ function supervise(
     workerUrl: program(rules),
     onKeysUsed: (used) => told.push(...used.map(([what]) => what)),
     onDeprecatedUsed: () => undefined,
+    onWouldDeny: () => undefined,
     onWorkerLost: (worker) => lost.push(worker),
     ...timeouts,
   });

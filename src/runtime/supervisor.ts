@@ -11,6 +11,7 @@ import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { Logger } from '../observe/log.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
+import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
 import type { ConfigState } from './config-state.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
@@ -27,6 +28,7 @@ export interface SupervisorDeps {
   readonly workerUrl: URL;
   onKeysUsed(used: readonly (readonly [string, number])[]): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
+  onWouldDeny(rows: readonly WouldDenyRow[]): void;
   onWorkerLost(workerNumber: number): void;
   /** For tests; milliseconds. */
   readonly applyTimeoutMs?: number;
@@ -226,6 +228,8 @@ export class Supervisor {
         return void member.waiting.get(message.id)?.(message);
       case 'keys_used':
         return this.#deps.onKeysUsed(message.used);
+      case 'would_deny':
+        return this.#deps.onWouldDeny(message.rows);
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'drained':

@@ -1,7 +1,7 @@
 /**
  * What the proxy reports, turned into metrics, access log lines and log lines of this worker, and into notes for
- * the main thread: keys that were used and deprecated versions that were called. Notes are collected and sent
- * once a second, so that a request never waits for another thread.
+ * the main thread: keys that were used, deprecated versions that were called, and what policies in shadow mode
+ * would have denied. Notes are collected and sent once a second, so that a request never waits for another thread.
  */
 import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
 import type { Logger } from '../observe/log.ts';
@@ -10,6 +10,7 @@ import type { ProxyObserver, Revision, Route, Version } from '../proxy/context.t
 import type { Exchange } from '../proxy/exchange.ts';
 import type { UpstreamCause } from '../proxy/upstream-connection.ts';
 import type { FromWorker } from './protocol.ts';
+import { ShadowNotes } from './shadow-notes.ts';
 
 export interface WorkerObserverDeps {
   readonly metrics: WorkerMetrics;
@@ -35,10 +36,12 @@ export class WorkerObserver implements ProxyObserver {
     string,
     { readonly name: string; count: number; requestId: string; quiet: number }
   >();
+  readonly #shadow: ShadowNotes;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
+    this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
     this.#timer = setInterval(() => this.sendNotes(), NOTES_MS);
   }
 
@@ -53,7 +56,10 @@ export class WorkerObserver implements ProxyObserver {
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
     else report.record.observe(exchange.status, exchange.durationMs / 1000);
     const wouldDeny = evaluation.wouldDeny?.map(({ part }) => part);
-    if (wouldDeny !== undefined) for (const part of wouldDeny) metrics.wouldDeny(part);
+    if (wouldDeny !== undefined) {
+      for (const part of wouldDeny) metrics.wouldDeny(part);
+      this.#shadow.note(exchange);
+    }
     accessLog?.write({
       timeMs: exchange.nowMs + exchange.durationMs,
       requestId: exchange.requestId,
@@ -124,6 +130,11 @@ export class WorkerObserver implements ProxyObserver {
     this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');
   }
 
+  /** Sends what shadow mode has noted so far, for a report that is asked for now. */
+  sendShadowNotes(): void {
+    this.#shadow.send();
+  }
+
   /** Sends what was collected; also to be called before the worker ends. */
   sendNotes(): void {
     const { send } = this.#deps;
@@ -131,6 +142,7 @@ export class WorkerObserver implements ProxyObserver {
       send({ type: 'keys_used', used: [...this.#keysUsed] });
       this.#keysUsed.clear();
     }
+    this.#shadow.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {
         send({

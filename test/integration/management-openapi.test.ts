@@ -153,6 +153,11 @@ describe('a client made from the document', () => {
     const response = await request(gateway, '/billing/v1/invoices/7', { headers });
     expect([response.status, JSON.parse(response.body).url]).toEqual([200, '/inner/7']);
 
+    await ok('updateEndpoint', { params: endpoint, body: { policy_override: { shadow: ['auth'] } } });
+    expect((await request(gateway, '/billing/v1/invoices/7')).status).toBe(200);
+    expect((await ok('getShadowReport', { params: app, query: { part: 'auth' } })).rows).toHaveLength(1);
+    await ok('resetShadowReport', { params: app });
+
     const admin = await ok('createAdminToken', { body: { name: 'ci', role: 'viewer' } });
     const admin_token_id = { admin_token_id: admin.id as string };
     await ok('getAdminToken', { params: admin_token_id });

@@ -1,0 +1,181 @@
+/**
+ * `GET …/shadow-report`: what the policies of an app would have denied, had the parts in shadow mode been in force;
+ * `DELETE …/shadow-report` begins the counts anew. The counts are the workers'; nothing of them is configuration.
+ */
+import { Type } from 'typebox';
+import { timestamp } from '../../kernel/clock.ts';
+import { SHADOW_PARTS } from '../../model/policy.ts';
+import { closed } from '../../model/schemas/common.ts';
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import {
+  SHADOW_REPORT_KEYS_DEFAULT,
+  SHADOW_REPORT_KEYS_MAX,
+  SHADOW_REPORT_ROWS_DEFAULT,
+  SHADOW_REPORT_ROWS_MAX,
+  ShadowReportSchema,
+} from '../../model/schemas/shadow.ts';
+import type { CallerCount, WouldDenyRow } from '../../observe/would-deny.ts';
+import type { ShadowReport, ShadowReportFilter } from '../../observe/would-deny-report.ts';
+import type { ManagementContext } from '../context.ts';
+import { answer, emptyAnswer, fail, isFailure, type Failure } from '../failure.ts';
+import { itemPath } from '../locate.ts';
+import type { Operation } from '../operation.ts';
+import { NO_QUERY, type Query } from '../query.ts';
+import { normalizeTime } from '../rules/times.ts';
+import { apps, findAppScope } from './apps.ts';
+
+const NO_ENDPOINT = 'none';
+const path = `${itemPath(apps)}/shadow-report`;
+
+const REPORT_QUERY = jsonSchema(
+  Type.Object(
+    {
+      from: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description:
+            'Count from here; put back to the full minute, or to the hour when longer ago than one.',
+        }),
+      ),
+      part: Type.Optional(
+        Type.Union(
+          SHADOW_PARTS.map((part) => Type.Literal(part)),
+          { description: 'This part of policies only.' },
+        ),
+      ),
+      endpoint_id: Type.Optional(
+        Type.String({
+          maxLength: 64,
+          description: 'This endpoint only; `none` for what no endpoint of a revision matches.',
+        }),
+      ),
+      limit: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: SHADOW_REPORT_ROWS_MAX,
+          default: SHADOW_REPORT_ROWS_DEFAULT,
+          description: 'Most rows in the answer.',
+        }),
+      ),
+      keys: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: SHADOW_REPORT_KEYS_MAX,
+          default: SHADOW_REPORT_KEYS_DEFAULT,
+          description: 'Most callers in a row.',
+        }),
+      ),
+    },
+    closed,
+  ),
+);
+
+export function shadowOperations(context: ManagementContext): Operation[] {
+  return [readReport(context), resetReport(context)];
+}
+
+function readReport(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path,
+    operationId: 'getShadowReport',
+    tag: apps.tag,
+    summary: 'What parts of policies in shadow mode would have denied',
+    description:
+      'Counts of all workers up to this moment, for at most seven days, since the gateway started.',
+    access: 'viewer',
+    query: REPORT_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'Counts by endpoint, part and caller',
+      schema: jsonSchema(envelopeSchema('ShadowReportEnvelope', ShadowReportSchema)),
+    },
+    failures: [],
+    handle: async (call) => {
+      const filter = filterOf(call.query);
+      if (isFailure(filter)) return filter;
+      const scope = await context.repository.read((reader) => findAppScope(reader, call.params));
+      if (isFailure(scope)) return scope;
+      const report = await context.shadow.read(scope.app.id, filter);
+      return answer(200, 'Shadow report', present(scope.app.id, report, call.query));
+    },
+  };
+}
+
+function resetReport(context: ManagementContext): Operation {
+  return {
+    method: 'DELETE',
+    path,
+    operationId: 'resetShadowReport',
+    tag: apps.tag,
+    summary: 'Begin the shadow report of an app anew',
+    access: 'editor',
+    query: NO_QUERY,
+    entityTag: false,
+    success: { status: 204, description: 'The counts are 0 again' },
+    failures: [],
+    handle: async (call) => {
+      const scope = await context.repository.read((reader) => findAppScope(reader, call.params));
+      if (isFailure(scope)) return scope;
+      await context.shadow.reset(scope.app.id);
+      return emptyAnswer(204);
+    },
+  };
+}
+
+function filterOf(query: Query): ShadowReportFilter | Failure {
+  const { from, part, endpoint_id: endpoint } = query;
+  const time = from === undefined ? undefined : normalizeTime(String(from));
+  if (from !== undefined && time === undefined) {
+    return fail('invalid_query', 'The query parameter "from" is not a date that exists');
+  }
+  return {
+    fromMs: time === undefined ? undefined : Date.parse(time),
+    part: part === undefined ? undefined : String(part),
+    endpointId: endpoint === NO_ENDPOINT ? null : endpoint === undefined ? undefined : String(endpoint),
+  };
+}
+
+function present(appId: string, report: ShadowReport, query: Query): Record<string, unknown> {
+  const limit = Number(query['limit'] ?? SHADOW_REPORT_ROWS_DEFAULT);
+  const keys = Number(query['keys'] ?? SHADOW_REPORT_KEYS_DEFAULT);
+  return {
+    app_id: appId,
+    since: timestamp(report.sinceMs),
+    from: timestamp(report.fromMs),
+    total: report.total,
+    by_part: report.byPart,
+    rows_total: report.rows.length,
+    rows: report.rows.slice(0, limit).map((row) => presentRow(row, keys)),
+  };
+}
+
+function presentRow(row: WouldDenyRow, keys: number): Record<string, unknown> {
+  const { route, last, count, firstMs } = row;
+  const named = row.callers.slice(0, keys);
+  return {
+    part: last.part,
+    version: route?.version ?? null,
+    revision: route?.revision ?? null,
+    revision_id: route?.revisionId ?? null,
+    endpoint_id: route?.endpointId ?? null,
+    method: route?.method ?? null,
+    route: route?.route ?? null,
+    total: count,
+    first_at: timestamp(firstMs),
+    last: {
+      at: timestamp(last.atMs),
+      request_id: last.requestId,
+      code: last.code,
+      detail: last.detail,
+    },
+    keys: named.map(presentCaller),
+    other_keys: named.reduce((rest, caller) => rest - caller.count, count),
+  };
+}
+
+function presentCaller({ kind, id, name, count, firstMs, lastMs }: CallerCount): Record<string, unknown> {
+  return { kind, id, name, total: count, first_at: timestamp(firstMs), last_at: timestamp(lastMs) };
+}

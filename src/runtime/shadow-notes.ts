@@ -1,0 +1,77 @@
+/**
+ * What a worker tells the main thread of requests that a policy in shadow mode would have denied: counted here,
+ * sent once a second, so that a request never waits for another thread. The first of a route and part is sent at
+ * once, for the log. A worker that dies takes at most its last second along.
+ */
+import { WouldDenyTally, rowKey, type WouldDenyRoute, type WouldDenyRow } from '../observe/would-deny.ts';
+import type { Route } from '../proxy/context.ts';
+import type { Exchange } from '../proxy/exchange.ts';
+
+/** After this many ticks without one, the next of a route and part is a first again. */
+const QUIET_TICKS = 10;
+/** Further routes wait for the next second like all others. */
+const KNOWN_MAX = 5_000;
+
+export class ShadowNotes {
+  readonly #send: (rows: readonly WouldDenyRow[]) => void;
+  readonly #tally = new WouldDenyTally();
+  /** Routes and parts that were sent lately, with the number of ticks since. */
+  readonly #known = new Map<string, number>();
+
+  constructor(send: (rows: readonly WouldDenyRow[]) => void) {
+    this.#send = send;
+  }
+
+  /** At the end of an exchange. */
+  note(exchange: Exchange): void {
+    const { route, evaluation } = exchange;
+    if (route === undefined || evaluation.wouldDeny === undefined) return;
+    const place = placeOf(route);
+    const atMs = Math.round(exchange.nowMs + exchange.durationMs);
+    let isNews = false;
+    for (const { part, denial } of evaluation.wouldDeny) {
+      const { code, detail } = denial;
+      const { kind, id, name } = evaluation.caller;
+      const fact = { part, code, detail, requestId: exchange.requestId, atMs };
+      if (this.#tally.add(place, fact, { kind, id, name })) isNews = this.#isNews(place, part) || isNews;
+    }
+    if (isNews) this.send();
+  }
+
+  /** Sends what was counted. */
+  send(): void {
+    const rows = this.#tally.take();
+    if (rows.length > 0) this.#send(rows);
+  }
+
+  /** To be called once a second: sends, and forgets what has become quiet. */
+  tick(): void {
+    this.send();
+    for (const [key, ticks] of this.#known) {
+      if (ticks >= QUIET_TICKS) this.#known.delete(key);
+      else this.#known.set(key, ticks + 1);
+    }
+  }
+
+  #isNews(place: WouldDenyRoute, part: string): boolean {
+    const key = rowKey(place, part);
+    const isKnown = this.#known.has(key);
+    if (!isKnown && this.#known.size >= KNOWN_MAX) return false;
+    this.#known.set(key, 0);
+    return !isKnown;
+  }
+}
+
+function placeOf(route: Route): WouldDenyRoute {
+  const { version, revision } = route;
+  return {
+    appId: version.app.id,
+    app: version.app.slug,
+    version: version.label,
+    revision: revision.label,
+    revisionId: revision.id,
+    endpointId: route.endpointId ?? null,
+    method: route.method,
+    route: route.template,
+  };
+}
