@@ -44,10 +44,10 @@ export interface ClientSocket {
   pause(): void;
   resume(): void;
   /**
-   * Within `onData`: keeps the bytes of that call as they are until the returned function is called. Undefined when
-   * they cannot be kept, and whoever wants them longer must copy them.
+   * Within `onData`: keeps these bytes, a part of what came, as they are until the returned function is called.
+   * Undefined when they cannot be kept, and whoever wants them longer must copy them.
    */
-  lend(): (() => void) | undefined;
+  lend(bytes: Buffer): (() => void) | undefined;
 
   /** Sends what is written, then FIN. */
   end(): void;

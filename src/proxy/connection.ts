@@ -18,6 +18,7 @@ import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
+import { latin1Text } from '../http/latin1.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import type { Tunnel } from './tunnel.ts';
@@ -92,6 +93,11 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return this.#socket.writeBytes(bytes, release);
   }
 
+  /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
+  lend(bytes: Buffer): (() => void) | undefined {
+    return this.#socket.lend(bytes);
+  }
+
   cork(): void {
     this.#socket.cork();
   }
@@ -108,12 +114,12 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return this.#socket.needsDrain;
   }
 
-  /** The whole body, when its length is known, not above `bytesMax`, and all of it has come already. */
-  takeWholeBody(bytesMax: number): Buffer | undefined {
+  /** The whole body as latin1 text, when its length is known, not above `bytesMax`, and all of it has come already. */
+  takeWholeBody(bytesMax: number): string | undefined {
     const length = this.body.remaining;
-    if (this.body.complete) return EMPTY;
+    if (this.body.complete) return '';
     if (this.body.isChunked || length > bytesMax || this.#pending.length < length) return undefined;
-    const whole = this.#pending.subarray(0, length);
+    const whole = latin1Text(this.#pending, 0, length);
     this.#pending = this.#pending.subarray(length);
     this.body.markTaken();
     return whole;
@@ -222,6 +228,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   onData(bytes: Buffer): void {
     try {
       this.#receive(bytes);
+      // The memory is the socket's, which will read into it again.
+      if (this.#pending.buffer === bytes.buffer) this.#pending = Buffer.from(this.#pending);
     } catch (error) {
       this.#onDefect(error);
     }

@@ -65,8 +65,8 @@ export class Forwarding implements UpstreamClient, BodySink {
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
   #attempt = 0;
-  /** undefined while the body has to be streamed. */
-  #wholeBody: Buffer | undefined;
+  /** Latin1 text; undefined while the body has to be streamed. */
+  #wholeBody: string | undefined;
   #requestSent = false;
   /** The backend has said 100 (Continue), or anything else ahead of its response. */
   #hasInterim = false;
@@ -149,16 +149,21 @@ export class Forwarding implements UpstreamClient, BodySink {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
     this.#extendIdle();
-    const bytes = buffer.subarray(from, to);
     const { connection } = this.#exchange;
+    const { isChunked } = connection.body;
     let writable: boolean;
-    if (connection.body.isChunked) {
+    if (to - from <= TEXT_BODY_BYTES_MAX) {
+      const text = latin1Text(buffer, from, to);
+      writable = upstream.writeText(isChunked ? `${chunkHeader(to - from)}${text}\r\n` : text);
+    } else {
+      const bytes = buffer.subarray(from, to);
+      const release = connection.lend(bytes);
       upstream.cork();
-      upstream.writeText(chunkHeader(to - from));
-      upstream.writeBytes(bytes);
-      writable = upstream.writeText('\r\n');
+      if (isChunked) upstream.writeText(chunkHeader(to - from));
+      writable = upstream.writeBytes(release === undefined ? Buffer.from(bytes) : bytes, release);
+      if (isChunked) writable = upstream.writeText('\r\n');
       upstream.uncork();
-    } else writable = upstream.writeBytes(bytes);
+    }
     if (!writable && !connection.body.complete) connection.pauseBody();
   }
 
@@ -235,10 +240,11 @@ export class Forwarding implements UpstreamClient, BodySink {
     if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
     else {
       const { connection } = exchange;
+      const bytes = buffer.subarray(from, to);
+      const release = this.#upstream?.lend(bytes);
       connection.cork();
-      this.#flush();
-      // The range belongs to the shared read buffer: what the socket keeps must be a copy.
-      connection.writeBytes(Buffer.from(buffer.subarray(from, to)));
+      if (this.#text !== '') this.#flush();
+      connection.writeBytes(release === undefined ? Buffer.from(bytes) : bytes, release);
       connection.uncork();
     }
     if (chunked) this.#text += '\r\n';
@@ -320,14 +326,7 @@ export class Forwarding implements UpstreamClient, BodySink {
       exchange.connection.startBody(this);
       return;
     }
-    if (body.length <= TEXT_BODY_BYTES_MAX)
-      upstream.writeText(body.length === 0 ? head : head + latin1Text(body, 0, body.length));
-    else {
-      upstream.cork();
-      upstream.writeText(head);
-      upstream.writeBytes(body);
-      upstream.uncork();
-    }
+    upstream.writeText(body === '' ? head : head + body);
     this.#becomeSent();
   }
 

@@ -9,6 +9,7 @@ import { normaliseAddress } from '../http/address.ts';
 import { streamClientSocket } from './client-socket.ts';
 import { Connection } from './connection.ts';
 import type { ProxyContext } from './context.ts';
+import { tcpClientSocket } from './tcp-client-socket.ts';
 
 export interface ListenerTls {
   /** PEM. */
@@ -47,7 +48,7 @@ export class Listener {
     this.#options = options;
     const accept = (socket: net.Socket): void => this.#accept(socket);
     if (options.tls === undefined)
-      this.#server = net.createServer({ allowHalfOpen: true, noDelay: true }, accept);
+      this.#server = net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
     else {
       this.#server = tls.createServer(
         {
@@ -129,13 +130,8 @@ export class Listener {
     if (address === undefined) return void socket.destroy();
     const peer = normaliseAddress(address) ?? address;
     const isSecure = this.#options.tls !== undefined;
-    const connection = new Connection(
-      streamClientSocket(socket),
-      peer,
-      isSecure,
-      this.#context,
-      this.#forget,
-    );
+    const clientSocket = isSecure ? streamClientSocket(socket) : tcpClientSocket(socket);
+    const connection = new Connection(clientSocket, peer, isSecure, this.#context, this.#forget);
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }

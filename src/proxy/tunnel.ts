@@ -35,10 +35,13 @@ export class Tunnel {
     this.#connection.startTunnel(this);
   }
 
+  /** The bytes are valid only during the call. */
   onClientData(bytes: Buffer): void {
     this.#extend();
     this.#connection.body.bytes += bytes.length;
-    if (!this.#upstream.writeBytes(bytes)) this.#connection.pauseBody();
+    const release = this.#connection.lend(bytes);
+    const kept = release === undefined ? Buffer.from(bytes) : bytes;
+    if (!this.#upstream.writeBytes(kept, release)) this.#connection.pauseBody();
   }
 
   /** The client has nothing more to say; what the backend still sends is delivered. */
@@ -55,7 +58,10 @@ export class Tunnel {
   onUpstreamData(buffer: Buffer, from: number, to: number): void {
     this.#extend();
     this.#exchange.bytesOut += to - from;
-    if (!this.#connection.writeBytes(Buffer.from(buffer.subarray(from, to)))) this.#upstream.pauseReading();
+    const bytes = buffer.subarray(from, to);
+    const release = this.#upstream.lend(bytes);
+    const kept = release === undefined ? Buffer.from(bytes) : bytes;
+    if (!this.#connection.writeBytes(kept, release)) this.#upstream.pauseReading();
   }
 
   /** The backend has ended the connection, which ends the exchange once the client has everything. */

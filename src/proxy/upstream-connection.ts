@@ -1,8 +1,8 @@
 /**
  * One connection to a backend: opens it, writes what it is given, reads responses (RFC 9112) and hands them to
  * the exchange that uses it, piece by piece and without keeping them. Owns the socket, the parse state and
- * whether the connection may be used again. All sockets of a worker read into one shared buffer: whoever gets
- * a range of it must use or copy it before returning. Decides nothing about retries, headers or clients.
+ * whether the connection may be used again. Sockets read into shared memory (read-buffers.ts): whoever gets a range of
+ * it must use, copy or lend it before returning. Decides nothing about retries, headers or clients.
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
@@ -13,6 +13,8 @@ import { ResponseHead } from '../http/response-head.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from './options.ts';
+import { TextWriter } from './raw-write.ts';
+import { READ_BUFFER_BYTES, SocketReader } from './read-buffers.ts';
 
 /** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
 export type UpstreamCause =
@@ -49,8 +51,6 @@ export interface UpstreamClient {
   onDefect(error: unknown): void;
 }
 
-const READ_BUFFER_BYTES = 64 * 1024;
-const sharedReadBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
 const EMPTY = Buffer.alloc(0);
 
@@ -68,6 +68,9 @@ export class UpstreamConnection implements Expiring {
   uses = 0;
 
   readonly #socket: net.Socket;
+  readonly #reader = new SocketReader((buffer, length) => this.#onRead(buffer, length));
+  /** undefined with TLS. */
+  readonly #textWriter: TextWriter | undefined;
   readonly #head = new ResponseHead();
   readonly #decoder = new ChunkedDecoder();
   readonly #deadlines: Deadlines;
@@ -81,7 +84,6 @@ export class UpstreamConnection implements Expiring {
   #bodyRemaining = 0;
   #reusable = false;
   #responseBegun = false;
-  #paused = false;
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
 
@@ -91,31 +93,21 @@ export class UpstreamConnection implements Expiring {
     this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + ageMsMax : Infinity;
     this.#deadlines = deadlines;
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
-    const onread = {
-      buffer: sharedReadBuffer,
-      callback: (length: number): boolean => {
-        const client = this.#client;
-        try {
-          this.#onRead(length);
-        } catch (error) {
-          this.destroy();
-          client?.onDefect(error);
-        }
-        return true;
-      },
-    };
-    this.#socket =
-      backend.scheme === 'https' ? connectTls(backend, onread, lookup) : connectTcp(backend, onread, lookup);
+    const isTls = backend.scheme === 'https';
+    const { onread } = this.#reader;
+    this.#socket = isTls ? connectTls(backend, onread, lookup) : connectTcp(backend, onread, lookup);
+    this.#reader.attach(this.#socket);
     this.#socket.setNoDelay(true);
-    this.#socket.once(backend.scheme === 'https' ? 'secureConnect' : 'connect', () =>
-      this.#guard(() => this.#onConnect()),
-    );
-    this.#socket.on('drain', () => this.#guard(() => this.#client?.onUpstreamWritable()));
+    this.#socket.once(isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
+    const onDrain = (): void => this.#guard(() => this.#client?.onUpstreamWritable());
+    if (isTls) this.#socket.on('drain', onDrain);
+    else this.#textWriter = new TextWriter(this.#socket, onDrain);
     this.#socket.on('end', () => this.#guard(() => this.#onEnd()));
     this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
-    this.#socket.on('close', () =>
-      this.#guard(() => this.#fail('reset', 'the backend closed the connection')),
-    );
+    this.#socket.on('close', () => {
+      this.#reader.close();
+      this.#guard(() => this.#fail('reset', 'the backend closed the connection'));
+    });
   }
 
   get connected(): boolean {
@@ -158,7 +150,7 @@ export class UpstreamConnection implements Expiring {
     this.idleSinceMs = this.#deadlines.nowMs;
     this.#onIdleLost = onLost;
     // A pause for back-pressure must not outlive its exchange.
-    if (this.#paused) this.resumeReading();
+    if (this.#reader.isPaused) this.resumeReading();
   }
 
   onDeadline(): void {
@@ -167,11 +159,17 @@ export class UpstreamConnection implements Expiring {
 
   /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
   writeText(text: string): boolean {
-    return this.#socket.write(text, 'latin1');
+    return this.#textWriter?.write(text) ?? this.#socket.write(text, 'latin1');
   }
 
-  writeBytes(bytes: Buffer): boolean {
-    return this.#socket.write(bytes);
+  /** @param release called once when the bytes are written or given up, never from within this call */
+  writeBytes(bytes: Buffer, release?: () => void): boolean {
+    return this.#socket.write(bytes, release) && !(this.#textWriter?.needsDrain ?? false);
+  }
+
+  /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
+  lend(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.lend(bytes);
   }
 
   /** Tells the backend that nothing more will come (FIN). */
@@ -188,13 +186,11 @@ export class UpstreamConnection implements Expiring {
   }
 
   pauseReading(): void {
-    this.#paused = true;
-    this.#socket.pause();
+    this.#reader.pause();
   }
 
   resumeReading(): void {
-    this.#paused = false;
-    this.#socket.resume();
+    this.#reader.resume();
   }
 
   /** Ends it at once, without telling the client of it. */
@@ -209,14 +205,24 @@ export class UpstreamConnection implements Expiring {
     this.#client?.onUpstreamConnected();
   }
 
-  #onRead(length: number): void {
+  #onRead(shared: Buffer, length: number): void {
+    const client = this.#client;
+    try {
+      this.#read(shared, length);
+    } catch (error) {
+      this.destroy();
+      client?.onDefect(error);
+    }
+  }
+
+  #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
     const client = this.#client;
     this.#responseBegun = true;
-    let buffer: Buffer = sharedReadBuffer;
+    let buffer = shared;
     let to = length;
     if (this.#partial.length > 0) {
-      buffer = Buffer.concat([this.#partial, sharedReadBuffer.subarray(0, length)]);
+      buffer = Buffer.concat([this.#partial, shared.subarray(0, length)]);
       to = buffer.length;
       this.#partial = EMPTY;
     }

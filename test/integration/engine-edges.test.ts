@@ -3,8 +3,11 @@
  * slowly or still upload, half-closed clients, resets in the middle of a response, and defects of our own.
  */
 import diagnostics from 'node:diagnostics_channel';
-import type { Socket } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ClientSocket } from '../../src/proxy/client-socket.ts';
+import { Connection } from '../../src/proxy/connection.ts';
+import { tcpClientSocket } from '../../src/proxy/tcp-client-socket.ts';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
@@ -26,8 +29,16 @@ async function rawOrigin(...args: Parameters<typeof startRawOrigin>): Promise<Ra
   return origin;
 }
 
-/** Sockets that this process accepts (or opens) from now on, the gateway's among them. */
-function watchSockets(name: 'net.server.socket' | 'net.client.socket'): Socket[] {
+/** A server as the listener's; gives its port. */
+async function acceptWith(accept: (socket: Socket) => void): Promise<number> {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, accept);
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  closers.push(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** Sockets that this process opens from now on, the gateway's among them. */
+function watchSockets(name: 'net.client.socket'): Socket[] {
   const sockets: Socket[] = [];
   const onSocket = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
   diagnostics.subscribe(name, onSocket);
@@ -49,27 +60,34 @@ const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(do
 
 describe('an answer is not lost', () => {
   it('when the client reads its end later than the connection would linger', async () => {
-    const accepted = watchSockets('net.server.socket');
     let backend: Socket | undefined;
     const origin = await rawOrigin((socket) => void (backend = socket));
     let ended = false;
-    const proxy = await proxyTo(origin.port, { observer: { exchangeEnded: () => void (ended = true) } });
-    const client = await connectRaw(proxy.port);
+    const { context } = await proxyTo(origin.port, {
+      observer: { exchangeEnded: () => void (ended = true) },
+    });
+    let downstream: ClientSocket | undefined;
+    const port = await acceptWith((socket) => {
+      downstream = tcpClientSocket(socket);
+      context.deadlines.add(
+        new Connection(downstream, '127.0.0.1', false, context, (gone) => context.deadlines.delete(gone)),
+      );
+    });
+    const client = await connectRaw(port);
     client.socket.pause();
     client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     await until(() => backend !== undefined, 'the request at the backend');
-    const downstream = accepted.find((socket) => socket.localPort === proxy.port);
     backend?.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
     // Until the kernel takes no more, and the end of the response waits in the gateway.
     let sent = 0;
-    while (downstream?.writableLength === 0) {
+    while (downstream?.isFlushed === true) {
       backend?.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`);
       sent += 0x4000;
       await pause(1);
     }
     backend?.write('0\r\n\r\n');
     await until(() => ended, 'the end of the exchange');
-    expect(downstream?.writableLength).toBeGreaterThan(0);
+    expect(downstream?.isFlushed).toBe(false);
     await pause(2_500);
     client.socket.resume();
     expect((await client.response()).body).toHaveLength(sent);

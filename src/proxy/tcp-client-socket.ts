@@ -1,0 +1,118 @@
+/**
+ * A client's TCP connection as the proxy wants it: read into shared or lent memory instead of a new buffer for each
+ * read, text written straight to the handle. Node's server makes its sockets without asking how they should read,
+ * so the connection moves from the socket that came to one of our own making. Owns that socket.
+ */
+import { Socket, type SocketConstructorOpts } from 'node:net';
+import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
+import { TextWriter } from './raw-write.ts';
+import { SocketReader } from './read-buffers.ts';
+
+/* oxlint-disable no-underscore-dangle -- Node's names */
+/** Of a socket of Node's: the connection itself, and the server that counts it. Not in its types. */
+interface SocketInternals {
+  _handle?: unknown;
+  _server?: unknown;
+}
+
+/**
+ * Takes over the connection of `accepted`, which must come paused from its server (`pauseOnConnect`) and must not be
+ * used afterwards.
+ */
+export function tcpClientSocket(accepted: Socket): ClientSocket {
+  const from = accepted as SocketInternals;
+  const handle = from._handle;
+  if (handle === undefined || handle === null) {
+    accepted.resume();
+    return streamClientSocket(accepted);
+  }
+  // Else it would close the connection when it is itself closed.
+  from._handle = null;
+  const socket = new TcpClientSocket(handle, from._server);
+  from._server = null;
+  return socket;
+}
+
+class TcpClientSocket implements ClientSocket {
+  readonly #socket: Socket;
+  readonly #reader: SocketReader;
+  readonly #writer: TextWriter;
+  #events: ClientSocketEvents | undefined;
+
+  constructor(handle: unknown, server: unknown) {
+    this.#reader = new SocketReader((buffer, length) => this.#events?.onData(buffer.subarray(0, length)));
+    const options = { handle, onread: this.#reader.onread, allowHalfOpen: true };
+    this.#socket = new Socket(options as SocketConstructorOpts);
+    (this.#socket as SocketInternals)._server = server;
+    this.#reader.attach(this.#socket);
+    this.#writer = new TextWriter(this.#socket, () => this.#events?.onDrain());
+  }
+
+  attach(events: ClientSocketEvents): void {
+    this.#events = events;
+    const socket = this.#socket;
+    socket.on('end', () => events.onEnd());
+    socket.on('finish', () => events.onFlushed());
+    socket.on('error', () => events.onError());
+    socket.on('close', () => {
+      this.#reader.close();
+      events.onClose();
+    });
+  }
+
+  writeText(text: string): boolean {
+    return this.#writer.write(text);
+  }
+
+  writeBytes(bytes: Buffer, release?: () => void): boolean {
+    return this.#socket.write(bytes, release) && !this.#writer.needsDrain;
+  }
+
+  cork(): void {
+    this.#socket.cork();
+  }
+
+  uncork(): void {
+    this.#socket.uncork();
+  }
+
+  get needsDrain(): boolean {
+    return this.#writer.needsDrain;
+  }
+
+  get isFlushed(): boolean {
+    return this.#writer.isFlushed;
+  }
+
+  pause(): void {
+    this.#reader.pause();
+  }
+
+  resume(): void {
+    this.#reader.resume();
+  }
+
+  lend(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.lend(bytes);
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+
+  destroySoon(): void {
+    this.#socket.destroySoon();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  reset(): void {
+    this.#socket.resetAndDestroy();
+  }
+
+  get destroyed(): boolean {
+    return this.#socket.destroyed;
+  }
+}
