@@ -1,105 +1,143 @@
 /**
- * Differential fuzzer against llhttp, the parser of node:http, driven in process. Whatever the gateway accepts,
- * llhttp must accept as the same message: same method, target, fields and body, ending at the same byte. The
- * reverse does not hold; the gateway is stricter.
+ * Differential fuzzers against llhttp in its strict mode. Whatever the gateway accepts, llhttp must accept as the same
+ * message: same start line, fields, body and trailers, ending at the same byte and not before. The reverse does not
+ * hold; the gateway is stricter.
  *
- * Left out, because llhttp does it differently by design: methods it does not know, requests that upgrade, after
- * which it hands over the connection, and framing fields among trailers, which it refuses and the gateway drops.
+ * Left out, because llhttp does it differently by design: methods it does not know; messages that switch protocols,
+ * after which it hands over the connection; framing fields among trailers, which it refuses and the gateway drops;
+ * an interim response in HTTP/1.0 or with a Connection field, after which llhttp may expect nothing more.
  */
-import { createRequire } from 'node:module';
-import { RequestReader } from '../conformance/message-reader.ts';
+import { RequestReader, ResponseReader } from '../conformance/message-reader.ts';
+import { BodyFraming } from '../../src/http/framing.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
-import { someChunkedBody, someRequest } from './messages.ts';
+import { llhttpMethods, llhttpRequests, llhttpResponses, type LlhttpResult } from './llhttp.ts';
+import { someChunkedBody, someFields, someRequest, someResponse } from './messages.ts';
 import type { Random } from './random.ts';
 
-type Parser = {
-  [callback: number]: (...parameters: never[]) => unknown;
-  initialize(type: number, resource: object, headerBytesMax: number, lenientFlags: number): void;
-  execute(bytes: Buffer): number | Error;
+/** How many messages of each kind were compared since the process began; see differential.test.ts. */
+export const compared: Record<'none' | 'length' | 'chunked' | 'until close' | 'values' | 'interim', number> =
+  {
+    none: 0,
+    length: 0,
+    chunked: 0,
+    'until close': 0,
+    values: 0,
+    interim: 0,
+  };
+
+const framingNames = ['none', 'length', 'chunked', 'until close'] as const;
+/** Most of the generated ones are refused. */
+const SOUND_REQUEST = 'POST /a?b HTTP/1.1\r\nHost: a\r\n\r\n';
+const framingFields = /^(?:content-length|transfer-encoding):[^\n]*\n/gim;
+const framingField = /^(content-length|transfer-encoding|connection|upgrade):/im;
+const interimThatCloses = /^HTTP\/1\.(?:0 1\d\d|1 1\d\d[^\n]*\n(?:[^\r\n]+\r\n)*connection:)/im;
+
+type Read = {
+  readonly head: RequestReader['head'] | ResponseReader['head'];
+  readonly body: string;
+  readonly trailers: string;
 };
 
-/** Node's binding to llhttp; not documented, but what node:http itself stands on. */
-const { HTTPParser, methods } = createRequire(import.meta.url)('_http_common') as {
-  HTTPParser: (new () => Parser) &
-    Record<'REQUEST' | 'kOnHeaders' | 'kOnHeadersComplete' | 'kOnBody' | 'kOnMessageComplete', number>;
-  methods: readonly string[];
-};
-
-type Parsed = {
-  method: string;
-  target: string;
-  fields: string[];
-  body: string;
-  complete: boolean;
-  error: string | undefined;
-};
-
-/** What llhttp makes of `bytes` as one request. */
-function parseWithLlhttp(bytes: Buffer): Parsed {
-  const parser = new HTTPParser();
-  parser.initialize(HTTPParser.REQUEST, {}, 256 * 1024, 0);
-  const parsed: Parsed = { method: '', target: '', fields: [], body: '', complete: false, error: undefined };
-  let headersAreComplete = false;
-  // Called for every 32 fields, with the target the first time; and again for trailers, which are not compared.
-  parser[HTTPParser.kOnHeaders] = (fields: string[], target: string) => {
-    if (headersAreComplete) return;
-    parsed.fields.push(...fields);
-    parsed.target += target;
-  };
-  parser[HTTPParser.kOnHeadersComplete] = (
-    _: number,
-    __: number,
-    fields: string[] | undefined,
-    method: number,
-    target?: string,
-  ) => {
-    headersAreComplete = true;
-    parsed.fields.push(...(fields ?? []));
-    parsed.method = methods[method] ?? '';
-    parsed.target += target ?? '';
-    return 0;
-  };
-  parser[HTTPParser.kOnBody] = (part: Buffer) => {
-    parsed.body += part.toString('latin1');
-  };
-  parser[HTTPParser.kOnMessageComplete] = () => {
-    parsed.complete = true;
-  };
-  const result = parser.execute(bytes);
-  if (typeof result !== 'number') parsed.error = result.message;
-  return parsed;
+/**
+ * `text` with fields added, now and then with other framing, and mostly with a body of the kind that it announces
+ * instead of the one that it has.
+ */
+function withMore(text: string, random: Random): string {
+  const lineEnd = text.indexOf('\r\n') + 2;
+  const headEnd = text.indexOf('\r\n\r\n') + 4;
+  if (headEnd < 4) return text;
+  const framing = random.oneIn(3)
+    ? random.pick(['Transfer-Encoding: chunked\r\n', 'content-length:\t7 \r\n'])
+    : '';
+  const rest = text.slice(lineEnd, headEnd);
+  // Most heads that already are framed would be refused with one more framing field.
+  const fields = framing === '' || random.oneIn(8) ? rest : rest.replace(framingFields, '');
+  const head = text.slice(0, lineEnd) + framing + (random.oneIn(2) ? someFields(random) : '') + fields;
+  if (random.oneIn(4)) return head + text.slice(headEnd);
+  if (/^transfer-encoding:[ \t]*chunked/im.test(head)) return head + someChunkedBody(random);
+  const length = Number(/^content-length:[ \t]*(\d{1,3})[ \t]*\r$/im.exec(head)?.[1] ?? -1);
+  if (length < 0) return head + text.slice(headEnd);
+  return head + random.repeat(length, () => String.fromCharCode(random.below(256)));
 }
 
-const framingField = /^(content-length|transfer-encoding|connection|upgrade):/im;
+function fieldsOf(head: Read['head']): string[] {
+  return Array.from({ length: head.count }, (_, index) => [head.name(index), head.value(index)]).flat();
+}
 
-function step(random: Random): void {
-  let text = someRequest(random);
-  if (/transfer-encoding: *chunked/i.test(text) && random.oneIn(2)) {
-    text = text.slice(0, text.indexOf('\r\n\r\n') + 4) + someChunkedBody(random);
-  }
-  const bytes = Buffer.from(text, 'latin1');
+function checkMessage(found: LlhttpResult, read: Read, shown: string): void {
+  check(found.error === undefined, `llhttp refuses ${shown}: ${found.error}`);
+  const last = found.messages.at(-1);
+  check(last?.complete === true, `llhttp sees no end of ${shown}`);
+  checkEqual(last?.body, read.body, `llhttp sees another body in ${shown}`);
+  checkEqual(last?.httpMinor, read.head.httpMinor, `llhttp sees another version in ${shown}`);
+  checkEqual(last?.fields, fieldsOf(read.head), `llhttp sees other fields in ${shown}`);
+  const trailers = read.trailers.split('\r\n').slice(0, -1);
+  const seen = new Set<string>();
+  for (let index = 0; index < (last?.trailers.length ?? 0); index += 2)
+    seen.add(`${last?.trailers[index]}: ${last?.trailers[index + 1]}`);
+  check(
+    trailers.every((trailer) => seen.has(trailer)),
+    `llhttp does not see the trailers of ${shown}`,
+  );
+  compared[framingNames[read.head.framing]] += 1;
+  if (fieldsOf(read.head).some((text) => /[\t\x80-\xff]/.test(text))) compared.values += 1;
+}
+
+function requestStep(random: Random): void {
+  const bytes = Buffer.from(
+    withMore(random.oneIn(3) ? SOUND_REQUEST : someRequest(random), random),
+    'latin1',
+  );
   const reader = new RequestReader();
   reader.push(bytes);
   const outcome = reader.result();
   const { head } = reader;
-  if (outcome.kind !== 'accept' || !methods.includes(head.method) || head.upgrade !== undefined) return;
+  if (outcome.kind !== 'accept' || !llhttpMethods.includes(head.method) || head.upgrade !== undefined) return;
   const message = bytes.subarray(0, bytes.length - outcome.rest.length);
-  const body = message.toString('latin1', message.indexOf('\r\n\r\n') + 4);
-  if (framingField.test(body)) return;
-  const parsed = parseWithLlhttp(message);
+  if (hasFramingTrailer(message, head.framing)) return;
+  const found = llhttpRequests(message);
   const shown = JSON.stringify(message.toString('latin1'));
-  check(parsed.error === undefined, `llhttp refuses ${shown}: ${parsed.error}`);
-  check(parsed.complete, `llhttp sees no end of ${shown}`);
-  checkEqual([parsed.method, parsed.body], [head.method, outcome.body], `llhttp differs on ${shown}`);
-  const path = parsed.target.replace(/^https?:\/\/[^/?]*/i, '');
-  checkEqual(
-    path.startsWith('/') || path === '*' ? path : `/${path}`,
-    head.target,
-    `llhttp sees another target in ${shown}`,
-  );
-  const fields = Array.from({ length: head.count }, (_, i) => [head.name(i), head.value(i)]).flat();
-  checkEqual(parsed.fields, fields, `llhttp sees other fields in ${shown}`);
-  check(!parseWithLlhttp(message.subarray(0, -1)).complete, `llhttp sees an earlier end of ${shown}`);
+  checkMessage(found, { head, body: outcome.body, trailers: outcome.trailers ?? '' }, shown);
+  const [first] = found.messages;
+  checkEqual([found.messages.length, first?.method], [1, head.method], `llhttp differs on ${shown}`);
+  const path = first?.target.replace(/^https?:\/\/[^/?]*/i, '') ?? '';
+  const target = path.startsWith('/') || path === '*' ? path : `/${path}`;
+  checkEqual(target, head.target, `llhttp sees another target in ${shown}`);
+  const cut = llhttpRequests(message.subarray(0, -1));
+  check(cut.messages.at(-1)?.complete !== true, `llhttp sees an earlier end of ${shown}`);
 }
 
-export const differentialFuzzer: Fuzzer = { name: 'differential', step };
+function responseStep(random: Random): void {
+  const bytes = Buffer.from(withMore(someResponse(random), random), 'latin1');
+  const method = random.pick(['GET', 'GET', 'HEAD', 'POST']);
+  const reader = new ResponseReader(method);
+  reader.push(bytes);
+  reader.end();
+  const outcome = reader.result();
+  const { head } = reader;
+  if (outcome.kind !== 'accept' || head.status < 200 || head.upgrade !== undefined) return;
+  const message = bytes.subarray(0, bytes.length - outcome.rest.length);
+  const isUntilClose = head.framing === BodyFraming.untilClose;
+  const text = message.toString('latin1');
+  if (hasFramingTrailer(message, head.framing) || interimThatCloses.test(text)) return;
+  const found = llhttpResponses(message, method, isUntilClose);
+  const shown = `${method} ${JSON.stringify(text)}`;
+  checkMessage(found, { head, body: outcome.body, trailers: outcome.trailers ?? '' }, shown);
+  const final = found.messages.at(-1);
+  checkEqual([final?.status, final?.reason], [head.status, head.reason], `llhttp differs on ${shown}`);
+  const interim = found.messages.slice(0, -1).map(({ status }) => status);
+  checkEqual(interim, reader.interim, `llhttp sees other interim responses in ${shown}`);
+  if (interim.length > 0) compared.interim += 1;
+  if (isUntilClose) return;
+  const cut = llhttpResponses(message.subarray(0, -1), method, false);
+  const isCut = cut.messages.length < found.messages.length || cut.messages.at(-1)?.complete !== true;
+  check(isCut, `llhttp sees an earlier end of ${shown}`);
+}
+
+function hasFramingTrailer(message: Buffer, framing: number): boolean {
+  if (framing !== BodyFraming.chunked) return false;
+  return framingField.test(message.toString('latin1', message.indexOf('\r\n\r\n') + 4));
+}
+
+export const differentialFuzzer: Fuzzer = { name: 'differential', step: requestStep };
+export const differentialResponseFuzzer: Fuzzer = { name: 'differential-response', step: responseStep };

@@ -10,6 +10,7 @@ const responseCorpus = readCases('response')
   .map((one) => one.rawBytes.toString('latin1'))
   .filter((text) => text.length < 4000);
 
+const tokenCharacters = "!#$%&'*+-.^_`|~019azAZ".split('');
 const methods = [
   'GET',
   'GET',
@@ -78,9 +79,52 @@ export function someRequest(random: Random): string {
   return random.oneIn(3) ? mutate(head, random) : head;
 }
 
+const versions = ['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0'];
+const statusLines = [
+  '200 OK',
+  '200 ',
+  '204 No Content',
+  '206 Partial',
+  '304 Not Modified',
+  '404 \xe4\t!',
+  '599 x',
+];
+const responseLines = [
+  'Content-Length: 5',
+  'Content-Length: 0',
+  'Content-Length: 12',
+  'Transfer-Encoding: chunked',
+  'Transfer-Encoding:\tCHUNKED ',
+  'Connection: close',
+  'Connection: keep-alive, x-a',
+  'Set-Cookie: a=b; c="d"',
+  'Trailer: X',
+];
+
 /** Text of a response with its body. */
 export function someResponse(random: Random): string {
-  return mutate(random.pick(responseCorpus), random);
+  if (random.oneIn(2)) return mutate(random.pick(responseCorpus), random);
+  const interim = random.oneIn(4)
+    ? `HTTP/1.1 ${random.pick(['100 Continue', '103 Early Hints', '199 '])}\r\n${someFields(random)}\r\n`
+    : '';
+  const head = `${random.pick(versions)} ${random.pick(statusLines)}\r\n`;
+  const fields = random.repeat(random.below(3), () => `${random.pick(responseLines)}\r\n`);
+  const text = `${interim}${head}${fields}\r\n${random.pick(['', 'hello', 'hello, world'])}`;
+  return random.oneIn(4) ? mutate(text, random) : text;
+}
+
+/** Field lines with names and values of all bytes that they may have, and now and then of one that they may not. */
+export function someFields(random: Random): string {
+  return random.repeat(random.below(4), () => {
+    const name = random.repeat(1 + random.below(12), () => random.pick(tokenCharacters));
+    const space = () => random.repeat(random.below(3), () => random.pick([' ', ' ', '\t']));
+    const value = random.repeat(random.below(20), () => {
+      const code = random.below(random.oneIn(60) ? 256 : 190);
+      // Visible ASCII and obs-text; the rest only where `code` says so.
+      return String.fromCharCode(code < 94 ? code + 33 : code < 190 ? code + 66 : code - 190);
+    });
+    return `${name}:${space()}${value}${space()}\r\n`;
+  });
 }
 
 /** A chunked body, damaged half of the time, with something behind it. */

@@ -4,7 +4,7 @@
  */
 import { canary } from './canary.ts';
 import { chunkedFuzzer } from './chunked.ts';
-import { differentialFuzzer } from './differential.ts';
+import { differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
 import { pathFuzzer } from './paths.ts';
 import type { Fuzzer } from './fuzzer.ts';
@@ -15,6 +15,7 @@ export const fuzzers: readonly Fuzzer[] = [
   splitFuzzer,
   findHeadEndFuzzer,
   differentialFuzzer,
+  differentialResponseFuzzer,
   chunkedFuzzer,
   pathFuzzer,
 ];
