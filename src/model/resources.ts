@@ -24,6 +24,9 @@ export interface App extends RecordBase {
   readonly allow_encoded_slashes: boolean;
 }
 
+/** What policies need to know of the app that they belong to. */
+export type AppName = Pick<App, 'id' | 'slug'>;
+
 export interface Version extends RecordBase {
   readonly app_id: string;
   readonly version: string;

@@ -4,7 +4,7 @@
  * the key is active and not expired is asked anew for every request.
  */
 import { API_KEY_PREFIX, hasValidChecksum, tokenHash } from '../model/token.ts';
-import type { App, StoredApiKey } from '../model/resources.ts';
+import type { AppName, StoredApiKey } from '../model/resources.ts';
 import { tokenStart } from './bearer.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { fieldLine, scopesLine } from './caller.ts';
@@ -34,7 +34,7 @@ export interface ApiKeys {
    * @param authorization the whole field value, whose scheme is `Bearer`
    * @returns the caller, or why the credential does not hold
    */
-  identify(authorization: string, app: App, nowMs: number): Caller | KeyRefusal;
+  identify(authorization: string, app: AppName, nowMs: number): Caller | KeyRefusal;
 }
 
 export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
@@ -61,7 +61,7 @@ export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
   };
 
   return Object.freeze({
-    identify: (authorization: string, app: App, nowMs: number): Caller | KeyRefusal => {
+    identify: (authorization: string, app: AppName, nowMs: number): Caller | KeyRefusal => {
       const resolved = resolve(authorization);
       if (typeof resolved === 'string') return resolved;
       const { key, caller, expiresAtMs } = resolved;

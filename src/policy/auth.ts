@@ -11,7 +11,7 @@
  * - In shadow mode the request passes as it came: only API keys are taken out.
  */
 import type { AuthPolicy, Policy } from '../model/policy.ts';
-import type { App } from '../model/resources.ts';
+import type { AppName } from '../model/resources.ts';
 import { isApiKey, type ApiKeys } from './api-key.ts';
 import type { AuthGuard } from './auth-guard.ts';
 import { challenges, tokenStart, type Challenges } from './bearer.ts';
@@ -43,7 +43,7 @@ const IMPLIED_AUTH: AuthPolicy = Object.freeze({ auth_type: 'api_key' });
 
 export function compileAuth(
   policy: Policy,
-  app: App,
+  app: AppName,
   dependencies: PolicyDependencies,
   shared: {
     readonly apiKeys: ApiKeys;

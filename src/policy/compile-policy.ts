@@ -4,7 +4,7 @@
  * stage and costs it nothing; everything that does not depend on the request is worked out here.
  */
 import type { EffectivePolicy, Policy, ShadowPart } from '../model/policy.ts';
-import type { App } from '../model/resources.ts';
+import type { AppName } from '../model/resources.ts';
 import type { PolicyCompiler } from '../snapshot/types.ts';
 import { createApiKeys, type ApiKeys } from './api-key.ts';
 import { createAuthGuard, type AuthGuard } from './auth-guard.ts';
@@ -13,6 +13,7 @@ import { compileConcurrency } from './concurrency.ts';
 import { compileCors } from './cors.ts';
 import { corsShadowStage } from './cors-shadow.ts';
 import type { PolicyDependencies } from './dependencies.ts';
+import { lookingDependencies, type PolicyLooks } from './explain-dependencies.ts';
 import { createJwtVerifiers, type JwtVerifiers } from './jwt-verifier.ts';
 import { compileMethods } from './methods.ts';
 import { compileRateLimits } from './rate-limit.ts';
@@ -31,17 +32,34 @@ interface Shared {
  *   plain message when an enabled rate limit lacks a value that the settings no longer fill in.
  */
 export function createPolicyCompiler(dependencies: PolicyDependencies): PolicyCompiler<CompiledPolicy> {
-  const shared: Shared = {
-    apiKeys: createApiKeys(dependencies),
-    verifiers: createJwtVerifiers(dependencies),
-    guard: createAuthGuard(dependencies),
+  return createPolicyCompilers(dependencies).compile;
+}
+
+export interface PolicyCompilers {
+  readonly compile: PolicyCompiler<CompiledPolicy>;
+  /**
+   * The same policies, which decide the same but only look: they count, take and report nothing, and note in `looks`
+   * which counters they asked. Verified tokens and key sets are those of `compile`.
+   */
+  looking(looks: PolicyLooks): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
+}
+
+/** @returns compilers as `createPolicyCompiler` describes */
+export function createPolicyCompilers(dependencies: PolicyDependencies): PolicyCompilers {
+  const verifiers = createJwtVerifiers(dependencies);
+  const compilerFor = (own: PolicyDependencies) => {
+    const shared: Shared = { apiKeys: createApiKeys(own), verifiers, guard: createAuthGuard(own) };
+    return (effective: EffectivePolicy, app: AppName) => compilePolicy(effective, app, own, shared);
   };
-  return (effective, app) => compilePolicy(effective, app, dependencies, shared);
+  return Object.freeze({
+    compile: compilerFor(dependencies),
+    looking: (looks: PolicyLooks) => compilerFor(lookingDependencies(dependencies, looks)),
+  });
 }
 
 function compilePolicy(
   effective: EffectivePolicy,
-  app: App,
+  app: AppName,
   dependencies: PolicyDependencies,
   shared: Shared,
 ): CompiledPolicy {

@@ -9,7 +9,7 @@
  */
 import { type ConcurrencyCap, REFUSED } from '../limits/concurrency.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
-import type { App } from '../model/resources.ts';
+import type { AppName } from '../model/resources.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import { subjectOf, type SubjectOf } from './limit-subject.ts';
 import type { Denial, Evaluation, NamedStage } from './stage.ts';
@@ -23,7 +23,7 @@ export interface ConcurrencyLimiter {
 }
 
 /** @returns undefined where no level has a cap or the most specific one switches it off */
-export function concurrencyLimiter(effective: EffectivePolicy, app: App): ConcurrencyLimiter | undefined {
+export function concurrencyLimiter(effective: EffectivePolicy, app: AppName): ConcurrencyLimiter | undefined {
   const part = effective.policy.concurrency;
   if (part === undefined || part === null || part.max === 0) return undefined;
   const { level, id } = effective.sources.concurrency ?? { level: 'app', id: app.id };
@@ -35,7 +35,7 @@ export function concurrencyLimiter(effective: EffectivePolicy, app: App): Concur
 
 export function compileConcurrency(
   effective: EffectivePolicy,
-  app: App,
+  app: AppName,
   { concurrency, onLimit }: PolicyDependencies,
 ): NamedStage | undefined {
   const limiter = concurrencyLimiter(effective, app);

@@ -17,6 +17,7 @@ export function newEvaluation(): Evaluation {
     authFailure: undefined,
     heldIn: undefined,
     heldPlace: 0,
+    deniedBy: undefined,
     wouldDeny: undefined,
   };
 }
@@ -59,9 +60,12 @@ function runFrom(
 
 /** The denial if it counts; one in shadow mode is written down and dropped. */
 function obey(stage: NamedStage, denial: StageResult, evaluation: Evaluation): StageResult {
-  if (denial === undefined || !stage.shadow) return denial;
+  if (denial === undefined) return undefined;
   const { part } = stage;
-  if (part === 'auth_guard' || part === 'ip_rate_limit') return denial;
+  if (!stage.shadow || part === 'auth_guard' || part === 'ip_rate_limit') {
+    evaluation.deniedBy = part;
+    return denial;
+  }
   (evaluation.wouldDeny ??= []).push({ part, denial });
   return undefined;
 }

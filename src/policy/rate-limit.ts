@@ -10,7 +10,7 @@
  */
 import type { LimitDecision } from '../limits/store.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
-import type { App } from '../model/resources.ts';
+import type { AppName } from '../model/resources.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
 import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from './stage.ts';
@@ -25,7 +25,7 @@ type StageOutcome = StageResult | Promise<StageResult>;
  */
 export function compileRateLimits(
   effective: EffectivePolicy,
-  app: App,
+  app: AppName,
   usesApiKeys: boolean,
   dependencies: PolicyDependencies,
 ): NamedStage[] {
@@ -56,7 +56,7 @@ function addressLimiter({ perIp }: PolicyDependencies): Limiter | undefined {
 
 function routeLimiter(
   effective: EffectivePolicy,
-  app: App,
+  app: AppName,
   { globals }: PolicyDependencies,
 ): Limiter | undefined {
   const limit = effective.policy.rate_limit;

@@ -4,13 +4,17 @@
  * be known, so that required scopes there refuse every request: closed, not open.
  */
 import type { Policy } from '../model/policy.ts';
-import type { App } from '../model/resources.ts';
+import type { AppName } from '../model/resources.ts';
 import { challenges } from './bearer.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import type { Denial, Evaluation, RequestFacts, Stage, StageResult } from './stage.ts';
 
 /** @returns undefined when no scope is required */
-export function compileScopes(policy: Policy, app: App, dependencies: PolicyDependencies): Stage | undefined {
+export function compileScopes(
+  policy: Policy,
+  app: AppName,
+  dependencies: PolicyDependencies,
+): Stage | undefined {
   const required = policy.required_scopes ?? [];
   const [first] = required;
   if (first === undefined) return undefined;

@@ -63,6 +63,8 @@ export interface Evaluation {
   /** Where the request holds `heldPlace` under a concurrency cap; undefined when it holds none. */
   heldIn: ConcurrencyStore | undefined;
   heldPlace: number;
+  /** The stage that denied the request. */
+  deniedBy: NamedStage['part'] | undefined;
   /** Parts in shadow mode that would have denied. */
   wouldDeny: WouldDeny[] | undefined;
 }

@@ -78,6 +78,13 @@ export class Breaker {
     this.#words = new Int32Array(memory);
   }
 
+  /** A breaker in the same state that moves nothing but itself. */
+  copy(): Breaker {
+    const memory = createBreakerMemory();
+    new Int32Array(memory).set(this.#words);
+    return new Breaker(memory);
+  }
+
   view(nowMs: number): BreakerView {
     const state = STATES[Atomics.load(this.#words, STATE)] ?? 'closed';
     return {

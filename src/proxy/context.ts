@@ -39,6 +39,8 @@ export interface ProxyContext {
   /** Whether the revision's breaker would let a request through; takes nothing. */
   readonly isAvailable: (revision: Revision) => boolean;
   isTrustedProxy(address: string): boolean;
+  /** Takes a request in place of its backend, once everything has let it pass; for explain. */
+  readonly divert?: (exchange: Exchange, route: Route) => void;
   nextRequestId(): string;
   isDraining(): boolean;
   /** Date of RFC 9110 section 5.6.7, at most a second old. */

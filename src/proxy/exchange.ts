@@ -45,6 +45,9 @@ export class Exchange implements RequestFacts {
 
   status = 0;
   errorCode: ErrorCode | undefined;
+  /** Of the problem document and of its header, for explain. */
+  errorDetail = '';
+  errorHeaderLines = '';
   responseStarted = false;
   /** Body bytes written to the client, before framing. */
   bytesOut = 0;
@@ -96,6 +99,8 @@ export class Exchange implements RequestFacts {
   respondProblem(code: ErrorCode, detail: string, headerLines = '', mayPersist = true): void {
     if (this.#ended) return;
     this.errorCode = code;
+    this.errorDetail = detail;
+    this.errorHeaderLines = headerLines;
     if (this.responseStarted) return this.abort();
     const { status, body } = problemBody(code, detail, this.path, this.requestId);
     const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines}`;

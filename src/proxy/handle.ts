@@ -130,6 +130,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined): void {
       `Retry-After: ${seconds}\r\n`,
     );
   }
+  if (context.divert !== undefined) return context.divert(exchange, route);
   exchange.forwarding = new Forwarding(exchange, route, breaker, admission === 'trial');
   exchange.forwarding.start();
 }

@@ -16,7 +16,7 @@ export interface BodySink {
   onBodyFailure(error: HeadError): void;
 }
 
-const TOO_LARGE: HeadError = {
+export const BODY_TOO_LARGE: HeadError = {
   status: 413,
   code: 'body_too_large',
   detail: 'The request body is larger than this route allows',
@@ -99,7 +99,7 @@ export class RequestBody {
   #deliver(buffer: Buffer, from: number, to: number): void {
     if (this.failed) return;
     this.bytes += to - from;
-    if (this.bytesMax > 0 && this.bytes > this.bytesMax) this.#fail(TOO_LARGE);
+    if (this.bytesMax > 0 && this.bytes > this.bytesMax) this.#fail(BODY_TOO_LARGE);
     else this.#sink?.onBodyData(buffer, from, to);
   }
 

@@ -53,6 +53,15 @@ export class WeightedChoice {
     return best;
   }
 
+  /** The same choice at the same point, whose turns do not move this one's. */
+  copy(): WeightedChoice {
+    const copy = new WeightedChoice(this.weights);
+    this.#states.forEach((states, turns) => {
+      for (const [key, state] of states) copy.#states[turns]?.set(key, state.slice());
+    });
+    return copy;
+  }
+
   #stateOf(eligible: Uint8Array, turns: Turns): Float64Array {
     const states = this.#states[turns] as Map<number | string, Float64Array>;
     const key = this.#keyOf(eligible);

@@ -12,10 +12,12 @@ import { SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
 import type { ConfigChange, RevisionTree } from '../../src/model/config.ts';
 import type { Policy } from '../../src/model/policy.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../src/model/resources.ts';
-import { createPolicyCompiler } from '../../src/policy/compile-policy.ts';
+import { createPolicyCompilers } from '../../src/policy/compile-policy.ts';
+import type { PolicyDependencies } from '../../src/policy/dependencies.ts';
 import type { CompiledPolicy } from '../../src/policy/stage.ts';
 import { Breaker, createBreakerMemory } from '../../src/proxy/breaker.ts';
 import { availability, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
+import { createExplain, type Explain } from '../../src/proxy/explain.ts';
 import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
@@ -127,6 +129,7 @@ export interface TestProxy {
   readonly pool: UpstreamPool;
   readonly failures: string[];
   readonly defects: unknown[];
+  readonly explain: Explain;
   apply(change: ConfigChange): void;
   startDraining(): void;
   close(): Promise<void>;
@@ -142,6 +145,7 @@ export interface TestProxyOptions {
   readonly resolve?: ResolverOptions['resolve'];
   readonly resolverClock?: () => number;
   readonly observer?: Partial<ProxyObserver>;
+  readonly policy?: Partial<PolicyDependencies>;
 }
 
 export async function startProxy(change: ConfigChange, setup: TestProxyOptions = {}): Promise<TestProxy> {
@@ -159,30 +163,30 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   });
   const keys = new KeyTable();
   const memory = createLimitMemory({ slots: 4096 });
-  const holder = new SnapshotHolder<CompiledPolicy>(
-    createPolicyCompiler({
-      clock,
-      limits: new SharedMemoryLimitStore(memory, 1),
-      concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
-      keys,
-      jwtDefaults: {
-        issuer: undefined,
-        audiences: [],
-        jwksUri: undefined,
-        secret: undefined,
-        algorithms: [],
-        leewaySecs: 0,
-      },
-      globals: undefined,
-      perIp: undefined,
-      authFailuresPerMinute: 0,
-      onAuth: () => undefined,
-      onLimit: () => undefined,
-      onKeyUsed: () => undefined,
-      onJwksFailure: () => undefined,
-    }),
+  const dependencies: PolicyDependencies = {
+    clock,
+    limits: new SharedMemoryLimitStore(memory, 1),
+    concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
-  );
+    jwtDefaults: {
+      issuer: undefined,
+      audiences: [],
+      jwksUri: undefined,
+      secret: undefined,
+      algorithms: [],
+      leewaySecs: 0,
+    },
+    globals: undefined,
+    perIp: undefined,
+    authFailuresPerMinute: 0,
+    onAuth: () => undefined,
+    onLimit: () => undefined,
+    onKeyUsed: () => undefined,
+    onJwksFailure: () => undefined,
+    ...setup.policy,
+  };
+  const compilers = createPolicyCompilers(dependencies);
+  const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
   holder.apply(change);
   const breakers = new Map<string, Breaker>();
   const failures: string[] = [];
@@ -225,6 +229,13 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     pool,
     failures,
     defects,
+    explain: createExplain({
+      context,
+      compilers,
+      settings: dependencies,
+      findKey: (hash) => keys.findKeyByHash(hash),
+      isSecure: setup.tls !== undefined,
+    }),
     apply: (next) => holder.apply(next),
     startDraining: () => (draining = true),
     close: async () => {

@@ -1,0 +1,115 @@
+/**
+ * Makes an explanation of the facts of an exchange (explain-facts.ts). What only a described request has, its
+ * upstream head, its answer and the looks at counters, is given beside them. Holds no credentials.
+ */
+import { timestamp } from '../kernel/clock.ts';
+import type { Explanation, ExplainedLimit, HeaderField, Outcome } from '../model/schemas/explain.ts';
+import type { LimitLook, PolicyLooks } from '../policy/explain-dependencies.ts';
+import type { ExchangeFacts } from './explain-facts.ts';
+import { fixOf, type FindKey } from './explain-fix.ts';
+import { isSecretName } from './explain-redact.ts';
+import { stagesOf, type ExplainSettings } from './explain-stages.ts';
+
+export interface Described {
+  readonly upstreamHeaders: readonly HeaderField[];
+  readonly response: Explanation['response'];
+  readonly looks: PolicyLooks;
+}
+
+/** @param described undefined for a real exchange */
+export function explanationOf(
+  facts: ExchangeFacts,
+  described: Described | undefined,
+  settings: ExplainSettings,
+  findKey: FindKey,
+): Explanation {
+  const { caller } = facts.evaluation;
+  const isReal = described === undefined;
+  return {
+    outcome: outcomeOf(facts),
+    code: facts.code ?? null,
+    request_id: isReal ? facts.requestId : null,
+    recorded_at: isReal ? timestamp(facts.startedMs) : null,
+    config_version: facts.configVersion,
+    request: {
+      method: facts.method,
+      host: facts.host,
+      path: facts.path === '' || facts.code === 'bad_path' ? null : facts.path,
+      query: isReal ? null : facts.query,
+      client_ip: facts.clientIp,
+      headers: [...facts.headers],
+    },
+    app: facts.app,
+    version: facts.version,
+    revision: facts.revision,
+    candidates: [...facts.candidates],
+    endpoint: facts.endpoint,
+    caller:
+      facts.policy === undefined
+        ? null
+        : { kind: caller.kind, id: caller.id, name: caller.name, scopes: [...caller.scopes] },
+    stages: stagesOf(facts, settings),
+    limits: described === undefined ? [] : limitsOf(described.looks),
+    upstream:
+      facts.upstreamUrl === undefined || !facts.forwarded
+        ? null
+        : {
+            method: facts.method,
+            url: facts.upstreamUrl + (isReal ? '' : facts.query),
+            headers: [...(described?.upstreamHeaders ?? [])],
+          },
+    response: described?.response ?? { status: facts.status, headers: [], body: null },
+    fix: fixOf(facts, findKey),
+  };
+}
+
+function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outcome {
+  if (code !== undefined) return forwarded ? 'failed' : 'denied';
+  return preflight || version === null ? 'answered' : 'forwarded';
+}
+
+function limitsOf({ limits, concurrency }: PolicyLooks): ExplainedLimit[] {
+  return [
+    ...concurrency.map(({ cap, subject, inUse }): ExplainedLimit => {
+      const admitted = inUse < cap.max;
+      return {
+        kind: 'concurrency',
+        counter: counterName(cap.id, subject),
+        algorithm: null,
+        limit: cap.max,
+        remaining: Math.max(0, cap.max - inUse - 1),
+        reset_secs: null,
+        retry_after_secs: admitted ? null : 1,
+        admitted,
+      };
+    }),
+    ...limits.map(limitOf),
+  ];
+}
+
+function limitOf({ rule, subject, decision }: LimitLook): ExplainedLimit {
+  return {
+    kind: kindOf(rule.id),
+    counter: counterName(rule.id, subject),
+    algorithm: rule.algorithm,
+    limit: decision.limit,
+    remaining: decision.remaining,
+    reset_secs: Math.ceil(decision.resetMs / 1000),
+    retry_after_secs: decision.admitted ? null : decision.retryAfterSecs,
+    admitted: decision.admitted,
+  };
+}
+
+/** Rules are named after the level that set them (rate-limit.ts, auth-guard.ts). */
+function kindOf(ruleId: string): ExplainedLimit['kind'] {
+  if (ruleId === 'auth_failures') return 'auth_guard';
+  if (ruleId.startsWith('client')) return 'ip';
+  return ruleId.startsWith('key:') ? 'key' : 'policy';
+}
+
+/** A subject may be the value of a header field that holds a credential. */
+function counterName(id: string, subject: string): string {
+  if (subject === '') return id;
+  const header = / per header:(.*)$/.exec(id)?.[1];
+  return header !== undefined && isSecretName(header) ? id : `${id} = ${subject}`;
+}

@@ -1,0 +1,61 @@
+/**
+ * Why each current revision of a version could or could not serve a request: the rules of match.ts, asked revision by
+ * revision and with their reasons. Chooses nothing; who was chosen is the match's to say.
+ */
+import type { Candidate } from '../model/schemas/explain.ts';
+import { findRoute } from '../snapshot/path-trie.ts';
+import type { ProxyContext, Revision, Version } from './context.ts';
+
+/** More are not listed. */
+const CANDIDATES_MAX = 64;
+
+/**
+ * @param path comparable spelling, as the match was made on
+ * @param restFrom of the match
+ * @param chosenId the revision that the request went to, if any
+ */
+export function candidatesOf(
+  version: Version,
+  path: string,
+  restFrom: number,
+  method: string,
+  chosenId: string | undefined,
+  context: ProxyContext,
+): Candidate[] {
+  const shown = version.revisions.slice(0, CANDIDATES_MAX).map((revision) => {
+    const reason = reasonAgainst(revision, path, restFrom, method, context);
+    return { revision, reason };
+  });
+  const total = shown.reduce((sum, { revision, reason }) => sum + (reason === '' ? revision.weight : 0), 0);
+  return shown.map(({ revision, reason }) => {
+    const breaker = context.breakerOf(revision.id);
+    const candidate = reason === '';
+    const chosen = revision.id === chosenId;
+    return {
+      id: revision.id,
+      revision: revision.label,
+      is_current: true,
+      traffic_weight: revision.weight,
+      share: candidate && total > 0 ? revision.weight / total : 0,
+      breaker: breaker?.view(context.clock.nowMs()).state ?? 'none',
+      candidate,
+      chosen,
+      reason: candidate ? (chosen ? 'it was its turn' : 'it was the turn of another revision') : reason,
+    };
+  });
+}
+
+/** '' for a candidate. */
+function reasonAgainst(
+  revision: Revision,
+  path: string,
+  restFrom: number,
+  method: string,
+  context: ProxyContext,
+): string {
+  if (revision.weight === 0) return 'its traffic_weight is 0';
+  const route = findRoute(revision.endpoints, path, restFrom, method) ?? revision.fallback;
+  if (route === undefined) return `it has no endpoint for ${method} and this path`;
+  if (!route.active) return `its endpoint ${route.method} ${route.template} is disabled`;
+  return context.isAvailable(revision) ? '' : 'its circuit breaker is open';
+}

@@ -1,0 +1,35 @@
+/**
+ * Writes a described request as the client would (RFC 9112), so that the engine's own parser judges it. Adds only
+ * what every client adds: `Host`, and `Content-Length` for a body. Text is sent as UTF-8. Whatever else is odd about
+ * the description is left as it is: to refuse it is the parser's business.
+ */
+import type { ExplainInput } from '../model/schemas/explain.ts';
+
+const HOST_DEFAULT = 'localhost';
+
+export function describedHead(input: ExplainInput): string {
+  const { authority, target } = splitUrl(input.url);
+  const fields = fieldsOf(input);
+  const has = (name: string): boolean => fields.some(([field]) => field.toLowerCase() === name);
+  if (!has('host')) fields.unshift(['Host', authority ?? HOST_DEFAULT]);
+  if (input.token !== undefined) fields.push(['Authorization', `Bearer ${input.token}`]);
+  if (input.body_bytes !== undefined && !has('content-length') && !has('transfer-encoding'))
+    fields.push(['Content-Length', String(input.body_bytes)]);
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return `${input.method} ${target} HTTP/1.1\r\n${lines}\r\n`;
+}
+
+/** The fields as described, by name and value. */
+export function fieldsOf({ headers = {} }: ExplainInput): [name: string, value: string][] {
+  return Object.entries(headers).flatMap(([name, values]) =>
+    [values].flat().map((value): [string, string] => [name, value]),
+  );
+}
+
+/** Of a whole URL, what a client puts into the request line and what into Host; a fragment is not sent. */
+function splitUrl(url: string): { readonly authority: string | undefined; readonly target: string } {
+  const parts = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(url);
+  if (parts === null) return { authority: undefined, target: url };
+  const [, authority = '', rest = ''] = parts;
+  return { authority, target: rest.startsWith('/') ? rest : `/${rest}` };
+}
