@@ -1,20 +1,22 @@
 /**
  * Backends that we did not write, as judges of what the gateway sends: each tells every request that it read, in
- * order, as its request line and, where it says so, the length of the body. Python and node:http are always there;
- * nginx and HAProxy where they are installed.
+ * order, as its request line and, where it says so, the length of the body. nginx, HAProxy and Apache httpd are
+ * installed where the tests may do so, see install-program.ts.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as http from 'node:http';
-import * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, requireProgram } from './programs.ts';
+import { installedProgram } from './install-program.ts';
+import { accepts, collectLines, freePort, ready, stop } from './origin-process.ts';
+import { requireProgram } from './programs.ts';
+import { startApache } from './reading-apache.ts';
 
 export interface ReadRequest {
-  /** undefined for a request that it refused and does not tell more of. */
-  readonly line: string | undefined;
+  /** The request line; for a request that it refused anything that no request line is. */
+  readonly line: string;
   /** undefined where the origin does not tell. */
   readonly bodyBytes: number | undefined;
 }
@@ -28,13 +30,13 @@ export interface ReadingOrigin {
 
 /** More than the gateway passes on. */
 const HEAD_BYTES_MAX = 128 * 1024;
-const READY_MS_MAX = 10_000;
 
 export const readingOrigins: readonly (readonly [name: string, start: () => Promise<ReadingOrigin>])[] = [
   ['node:http', startNode],
   ['python3', startPython],
-  ...(findProgram('nginx') === undefined ? [] : [['nginx', startNginx] as const]),
-  ...(findProgram('haproxy') === undefined ? [] : [['haproxy', startHaproxy] as const]),
+  ['nginx', startNginx],
+  ['haproxy', startHaproxy],
+  ['apache', startApache],
 ];
 
 async function startNode(): Promise<ReadingOrigin> {
@@ -105,9 +107,13 @@ async function startNginx(): Promise<ReadingOrigin> {
       server { listen 127.0.0.1:${port}; location / { return 200 ok; } }
     }`,
   );
-  const child = spawn(requireProgram('nginx'), ['-p', folder, '-c', join(folder, 'nginx.conf')], {
-    stdio: 'ignore',
-  });
+  const child = spawn(
+    installedProgram('nginx', 'nginx-light'),
+    ['-p', folder, '-c', join(folder, 'nginx.conf')],
+    {
+      stdio: 'ignore',
+    },
+  );
   await ready(() => accepts(port), 'nginx');
   return {
     port,
@@ -142,7 +148,7 @@ async function startHaproxy(): Promise<ReadingOrigin> {
       bind 127.0.0.1:${port}
       http-request return status 200 content-type text/plain string ok\n`,
   );
-  const child = spawn(requireProgram('haproxy'), ['-db', '-f', join(folder, 'haproxy.cfg')], {
+  const child = spawn(installedProgram('haproxy', 'haproxy'), ['-db', '-f', join(folder, 'haproxy.cfg')], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const lines = collectLines(child);
@@ -151,10 +157,8 @@ async function startHaproxy(): Promise<ReadingOrigin> {
     port,
     requests: () =>
       lines().map((line) => ({
-        // It escapes what could break a line of its log.
-        line: line.startsWith('<BADREQ>')
-          ? undefined
-          : line.replace(/#([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))),
+        // It escapes what could break a line of its log. A request that it refuses is told as <BADREQ>.
+        line: line.replace(/#([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))),
         bodyBytes: undefined,
       })),
     close: async () => {
@@ -169,44 +173,4 @@ function jsonLines(text: string): ReadRequest[] {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => ({ line: (JSON.parse(line) as { line: string }).line, bodyBytes: undefined }));
-}
-
-function collectLines(child: ChildProcess): () => string[] {
-  let text = '';
-  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  return () => text.split('\n').slice(0, -1);
-}
-
-async function ready(look: () => boolean | Promise<boolean>, name: string): Promise<void> {
-  const endMs = performance.now() + READY_MS_MAX;
-  while (!(await look())) {
-    if (performance.now() > endMs) throw new Error(`${name} did not start within ${READY_MS_MAX} ms`);
-    await new Promise((done) => setTimeout(done, 20));
-  }
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = net.connect({ port, host: '127.0.0.1' });
-    socket.once('connect', () => {
-      socket.destroy();
-      done(true);
-    });
-    socket.once('error', () => done(false));
-  });
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise((done) => child.once('exit', done));
-  child.kill('SIGTERM');
-  await exited;
 }
