@@ -172,7 +172,10 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     if (settings.adminToken === undefined)
       await announceFirstToken(repository, clock, database.path, announce);
     const state = new ConfigState();
-    state.apply(await repository.loadAll());
+    // Nobody reads the keys yet, so what a batch replaces is free at once.
+    const change = await repository.loadAll((keys) => state.keys.change(keys, []));
+    state.apply(change, true);
+    state.keys.release(state.keys.takeRetired());
     const parts: Parts = {
       settings,
       version,
@@ -272,7 +275,10 @@ function createManagement(
   return createManagementServer({
     repository,
     publish: (change) => publish(change, parts, supervisor),
-    validateChange: (change) => validateChange(change, compilePolicy),
+    validateChange: (change) => {
+      validateChange(change, compilePolicy);
+      state.keys.assertRoomFor(change.keys);
+    },
     clock,
     adminToken: settings.adminToken,
     swaggerEnabled: settings.server.swaggerEnabled,
@@ -287,7 +293,7 @@ function createManagement(
       },
     },
     shadow: shadowReports(parts, supervisor),
-    metricsText: async () => renderMetrics(metrics.merge(await supervisor.samples())),
+    metricsText: async () => renderMetrics(metrics.merge(await supervisor.samples()), state.keys),
     logger: log,
     version,
   });

@@ -32,12 +32,20 @@ import { startHeartbeat } from './runtime/heartbeat.ts';
 import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
 import { WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
-import { KeyTable } from './snapshot/key-table.ts';
+import { KeyReader } from './snapshot/key-table.ts';
 import type { ProxySettings } from './settings.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
-const { settings, workerNumber, limitMemory, heartbeat, tls, port: trafficPort } = workerData as WorkerStart;
+const {
+  settings,
+  workerNumber,
+  limitMemory,
+  keyMemory,
+  heartbeat,
+  tls,
+  port: trafficPort,
+} = workerData as WorkerStart;
 
 const clock = systemClock;
 const send = (message: FromWorker): void => port.postMessage(message);
@@ -65,7 +73,7 @@ startHeartbeat(heartbeat);
 let draining = false;
 let listening = false;
 
-const keys = new KeyTable();
+const keys = new KeyReader(keyMemory);
 const holder = new SnapshotHolder<CompiledPolicy>(
   createPolicyCompiler({
     clock,

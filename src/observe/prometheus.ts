@@ -41,8 +41,15 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
 
 const DURATION = 'headgate_request_duration_seconds';
 
+/** What the node has once, for all of its threads. */
+export interface KeyTableSize {
+  /** Number of API keys. */
+  readonly size: number;
+  readonly bytes: number;
+}
+
 /** The complete text, newline at its end. */
-export async function renderMetrics(merged: MergedMetrics): Promise<string> {
+export async function renderMetrics(merged: MergedMetrics, keys?: KeyTableSize): Promise<string> {
   const registry = new Registry();
   registerRoutes(registry, merged.routes);
   for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
@@ -50,6 +57,7 @@ export async function renderMetrics(merged: MergedMetrics): Promise<string> {
     register(registry, 'counter', `headgate_${name}_total`, help, values);
   }
   registerWorkers(registry, merged.workers);
+  if (keys !== undefined) registerKeys(registry, keys);
   return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
 }
 
@@ -129,6 +137,13 @@ function registerWorkers(registry: Registry, workers: readonly WorkerSample[]): 
     'Time the event loop has worked and waited',
     times,
   );
+}
+
+function registerKeys(registry: Registry, { size, bytes }: KeyTableSize): void {
+  const only = (value: number): Value[] => [{ labels: {}, value }];
+  register(registry, 'gauge', 'headgate_keys', 'API keys that are known', only(size));
+  const help = 'Shared memory that the API keys take, once for all workers';
+  register(registry, 'gauge', 'headgate_key_table_bytes', help, only(bytes));
 }
 
 function register(

@@ -4,8 +4,9 @@
  * per revision, which lives as long as the revision is current and its backend the same.
  */
 import type { AppTree, ConfigChange, VersionTree } from '../model/config.ts';
-import type { App, Revision, StoredApiKey } from '../model/resources.ts';
+import type { App, Revision } from '../model/resources.ts';
 import { createBreakerMemory } from '../proxy/breaker.ts';
+import { KeyTable } from '../snapshot/key-table.ts';
 
 export type BreakerEntry = readonly [revisionId: string, memory: SharedArrayBuffer];
 
@@ -15,20 +16,31 @@ interface AppEntry {
 }
 
 export class ConfigState {
+  /** The keys of the node, shared with the workers; written by `apply` alone once there are workers. */
+  readonly keys: KeyTable;
   #configVersion = 0;
   readonly #apps = new Map<string, AppEntry>();
   readonly #appOfVersion = new Map<string, AppEntry>();
-  readonly #keys = new Map<string, StoredApiKey>();
   readonly #breakers = new Map<string, SharedArrayBuffer>();
   #removed: string[] = [];
   readonly #revisions = new Map<string, Revision>();
+
+  constructor(keys: KeyTable = new KeyTable()) {
+    this.keys = keys;
+  }
 
   get configVersion(): number {
     return this.#configVersion;
   }
 
-  /** Returns the ids of the revisions whose breakers are gone with this change: their backend is, or is another. */
-  apply(change: ConfigChange): readonly string[] {
+  /**
+   * Returns the ids of the revisions whose breakers are gone with this change: their backend is, or is another.
+   * Workers see the change of keys at once. Throws KeyMemoryFull when there is no room for them; nothing has
+   * changed then.
+   * @param keysAreIn true when the keys of the change have been put into `keys` while it was read
+   */
+  apply(change: ConfigChange, keysAreIn = false): readonly string[] {
+    if (!keysAreIn) this.#applyKeys(change);
     this.#removed = [];
     if (change.reset) this.#clear();
     this.#configVersion = change.configVersion;
@@ -36,13 +48,16 @@ export class ConfigState {
     for (const tree of change.apps) this.#putApp(tree);
     for (const id of change.removedVersionIds) this.#removeVersion(id);
     for (const tree of change.versions) this.#putVersion(tree);
-    for (const id of change.removedKeyIds) this.#keys.delete(id);
-    for (const key of change.keys) this.#keys.set(key.id, key);
     return this.#removed;
   }
 
-  /** Everything as one change, for a worker that knows nothing yet. */
+  /** Everything as one change. */
   asChange(): ConfigChange {
+    return { ...this.asWorkerChange(), keys: [...this.keys.all()] };
+  }
+
+  /** Everything but the keys, for a worker that knows nothing yet. */
+  asWorkerChange(): ConfigChange {
     return {
       configVersion: this.#configVersion,
       reset: true,
@@ -53,7 +68,7 @@ export class ConfigState {
       removedAppIds: [],
       versions: [],
       removedVersionIds: [],
-      keys: [...this.#keys.values()],
+      keys: [],
       removedKeyIds: [],
     };
   }
@@ -81,6 +96,11 @@ export class ConfigState {
     }
   }
 
+  #applyKeys({ reset, keys, removedKeyIds }: ConfigChange): void {
+    if (reset) this.keys.replaceAll(keys);
+    else this.keys.change(keys, removedKeyIds);
+  }
+
   #breakerMemory(revisionId: string): SharedArrayBuffer {
     let memory = this.#breakers.get(revisionId);
     if (memory === undefined) this.#breakers.set(revisionId, (memory = createBreakerMemory()));
@@ -91,7 +111,6 @@ export class ConfigState {
     for (const id of this.#breakers.keys()) this.#removed.push(id);
     this.#apps.clear();
     this.#appOfVersion.clear();
-    this.#keys.clear();
     this.#breakers.clear();
     this.#revisions.clear();
   }
@@ -124,7 +143,6 @@ export class ConfigState {
     if (entry === undefined) return;
     for (const versionId of entry.versions.keys()) this.#removeVersion(versionId);
     this.#apps.delete(id);
-    for (const [keyId, key] of this.#keys) if (key.app_id === id) this.#keys.delete(keyId);
   }
 
   #removeVersion(id: string): void {

@@ -7,6 +7,7 @@ import type { ConfigChange } from '../model/config.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
 import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
+import type { KeyMemory } from '../snapshot/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
 
 /** What a worker is started with. */
@@ -18,6 +19,8 @@ export interface WorkerStart {
   readonly port: number;
   readonly limitMemory: LimitMemory;
   readonly heartbeat: HeartbeatMemory;
+  /** The API keys of the node, which the main thread writes; messages carry none. */
+  readonly keyMemory: KeyMemory;
   /** PEM texts, read once by the main thread. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }

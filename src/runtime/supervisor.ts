@@ -98,12 +98,14 @@ export class Supervisor {
     const { state } = this.#deps;
     const removedRevisionIds = state.apply(change);
     const breakers = state.breakersOf(change);
+    const retiredKeys = state.keys.takeRetired();
+    const forWorkers: ConfigChange = { ...change, keys: [], removedKeyIds: [] };
     const answers = [...this.#members.values()].map(async (member) => {
       const id = this.#nextId++;
       member.applying += 1;
       const answer = await this.#ask(
         member,
-        { type: 'apply', id, change, breakers, removedRevisionIds },
+        { type: 'apply', id, change: forWorkers, breakers, removedRevisionIds },
         id,
         this.#applyTimeoutMs(member),
       );
@@ -116,6 +118,8 @@ export class Supervisor {
     });
     await Promise.all(answers);
   }
+    // Each worker has answered or is dead: none is in the middle of a look-up that began before the change.
+    state.keys.release(retiredKeys);
 
   /** A worker that starts has the whole configuration to go through before the change. */
   #applyTimeoutMs({ listening }: Member): number {
@@ -161,7 +165,16 @@ export class Supervisor {
     const number = this.#nextNumber++;
     const heartbeat = createHeartbeatMemory();
     const port = this.#port;
-    const start: WorkerStart = { workerNumber: number, settings, port, limitMemory, heartbeat, tls };
+    const keyMemory = state.keys.memory;
+    const start: WorkerStart = {
+      workerNumber: number,
+      settings,
+      port,
+      limitMemory,
+      keyMemory,
+      heartbeat,
+      tls,
+    };
     const worker = new Worker(workerUrl, { workerData: start, name: `proxy-${number}` });
     const bornMs = clock.monotonicMs();
     const member: Member = {
@@ -178,7 +191,7 @@ export class Supervisor {
     worker.on('error', (error: Error) => (cause = error));
     worker.on('exit', (code) => this.#onExit(member, code, cause, clock.monotonicMs() - bornMs));
     const listening = this.#untilListening(member, () => cause);
-    const change = state.asChange();
+    const change = state.asWorkerChange();
     this.#post(member, {
       type: 'apply',
       id: 0,

@@ -4,7 +4,9 @@
  * half of a change, and a change that does not compile leaves everything as it was. Its cost depends on what it
  * touches, not on what is configured.
  *
- * Owns the app records, the compiled versions with their index, and the keys. Versions and routes are immutable:
+ * Owns the app records and the compiled versions with their index. The keys of a change are put into the table that
+ * it was given, if that is one to write to; a worker has a reader of the node's table, which the main thread has
+ * changed before it sends the rest. Versions and routes are immutable:
  * an exchange that has taken some goes on with them after they were replaced. Records of versions, revisions and
  * endpoints are not kept.
  */
@@ -14,6 +16,7 @@ import { CompileError } from './compile-error.ts';
 import { compileVersion, createAppContext } from './compile.ts';
 import type { AppContext } from './compile.ts';
 import { KeyTable } from './key-table.ts';
+import type { KeyReader } from './key-table.ts';
 import type { CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
 import { VersionIndex } from './version-index.ts';
 
@@ -32,7 +35,7 @@ interface Plan<P> {
 
 export class SnapshotHolder<P> {
   /** The keys, also as the directory that the api-key stage asks; exists before the first `apply`. */
-  readonly keys: KeyTable;
+  readonly keys: KeyReader;
   readonly #compilePolicy: PolicyCompiler<P>;
   #apps = new Map<string, HeldApp<P>>();
   #versions = new Map<string, CompiledVersion<P>>();
@@ -40,7 +43,7 @@ export class SnapshotHolder<P> {
   #current: Snapshot<P>;
 
   /** @param keys given when the policy compiler needs the table before there is a holder */
-  constructor(compilePolicy: PolicyCompiler<P>, keys: KeyTable = new KeyTable()) {
+  constructor(compilePolicy: PolicyCompiler<P>, keys: KeyReader = new KeyTable()) {
     this.#compilePolicy = compilePolicy;
     this.keys = keys;
     this.#current = new LiveSnapshot(0, this.#index, keys);
@@ -71,10 +74,9 @@ export class SnapshotHolder<P> {
       this.#apps = new Map();
       this.#versions = new Map();
       this.#index = new VersionIndex();
-      this.keys.clear();
     }
     this.#commit(change, plan);
-    this.keys.change(change.keys, change.removedKeyIds);
+    if (this.keys instanceof KeyTable) changeKeys(this.keys, change);
     this.#current = new LiveSnapshot(change.configVersion, this.#index, this.keys);
   }
 
@@ -161,13 +163,20 @@ export class SnapshotHolder<P> {
   }
 }
 
+/** A table of this thread alone: nobody can be reading what it gives up. */
+function changeKeys(table: KeyTable, { reset, keys, removedKeyIds }: ConfigChange): void {
+  if (reset) table.replaceAll(keys);
+  else table.change(keys, removedKeyIds);
+  table.release(table.takeRetired());
+}
+
 /** Reads the holder's live structures; one per config version, since its number is part of what it is. */
 class LiveSnapshot<P> implements Snapshot<P> {
   readonly configVersion: number;
   readonly #index: VersionIndex<CompiledVersion<P>>;
-  readonly #keys: KeyTable;
+  readonly #keys: KeyReader;
 
-  constructor(configVersion: number, index: VersionIndex<CompiledVersion<P>>, keys: KeyTable) {
+  constructor(configVersion: number, index: VersionIndex<CompiledVersion<P>>, keys: KeyReader) {
     this.configVersion = configVersion;
     this.#index = index;
     this.#keys = keys;

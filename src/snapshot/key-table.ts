@@ -1,52 +1,79 @@
 /**
- * The API keys of a worker, by hash and by id. A million of them must fit several times over into a process, so
- * each is one packed string (JSON of its fields without their names) and two entries in a flat hash table, some
- * 300 bytes in all; a record is unpacked when it is asked for, which the cache in front of the api-key stage
- * makes rare.
+ * The API keys of the node, by hash and by id: one table in shared memory (key-memory.ts) that the main thread writes
+ * and that every worker reads, some 160 bytes for each key, once. A record is decoded when it is asked for; the cache
+ * in front of the api-key stage makes that rare.
  *
- * `generation` grows with every change, so that whoever remembers keys knows when to forget. Does not know the
- * time: whether a key has expired, or the overlap of a rotation is over, is the caller's to decide.
+ * `generation` grows after every change, so that whoever remembers keys knows when to forget: what was looked up
+ * after reading a generation is good until another is read. When `change` has returned, no look-up of any thread
+ * that begins afterwards finds what was there before. Each key changes at once; several keys of one change do so
+ * one after the other.
+ *
+ * Does not know the time: whether a key has expired, or the overlap of a rotation is over, is the caller's to decide.
  */
-import type { RateLimitPolicy } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
-import { SlotIndex, hashText } from './slot-index.ts';
+import { KeyIndexWriter, findReference } from './key-index.ts';
+import {
+  GENERATION,
+  HASH_INDEX,
+  ID_INDEX,
+  KEY_COUNT,
+  KEY_MEMORY_BYTES_MAX,
+  KeyAllocator,
+  KeyMemoryFull,
+  KeyMemoryView,
+  UNIT_BYTES,
+} from './key-memory.ts';
+import type { KeyMemory } from './key-memory.ts';
+import {
+  WordBuffer,
+  decodeKey,
+  encodeKey,
+  hasHash,
+  hasId,
+  isStored,
+  placeOfHash,
+  placeOfId,
+  placeOfRecordId,
+  placesOfHashes,
+  readHash,
+  readId,
+  storeKey,
+  unitsOf,
+} from './key-record.ts';
 
-/** The hash and the id come first: they are compared without unpacking. */
-type PackedKey = readonly [
-  tokenHash: string,
-  id: string,
-  appId: string,
-  name: string,
-  scopes: readonly string[],
-  tokenPrefix: string,
-  isActive: 0 | 1,
-  createdAt: string,
-  /** 0: the same as `createdAt`. */
-  updatedAt: string | 0,
-  expiresAt: string | null,
-  lastUsedAt: string | null,
-  rateLimit: RateLimitPolicy | null,
-  previousTokenHash: string | null,
-  previousExpiresAt: string | null,
-];
+/** Most keys of a node (docs/operations.md). */
+export const KEYS_MAX = 10_000_000;
 
-export class KeyTable {
-  /** Packed keys by slot; '' is a free slot. */
-  #packed: string[] = [];
-  #free: number[] = [];
-  #byHash = new SlotIndex();
-  #byId = new SlotIndex();
-  /** Current hash by the one before a rotation; few. */
-  #currentHash = new Map<string, string>();
-  #generation = 0;
+/** Two index entries per key, at a load of a third at least, old index and new one while it grows. */
+const INDEX_BYTES_PER_KEY = 96;
 
-  /** Grows with every change of any key. */
+// What is being looked up; filled and read within one call.
+const hashWanted = new WordBuffer(8);
+const idWanted = new WordBuffer(4);
+const hasWantedHash = (words: Int32Array, reference: number): boolean =>
+  hasHash(words, reference, hashWanted);
+const hasWantedId = (words: Int32Array, reference: number): boolean => hasId(words, reference, idWanted);
+
+/** What a worker has of the table. */
+export class KeyReader {
+  protected readonly view: KeyMemoryView;
+
+  constructor(view: KeyMemory | KeyMemoryView) {
+    this.view = view instanceof KeyMemoryView ? view : new KeyMemoryView(view);
+  }
+
+  /** What another thread needs for a `KeyReader` of its own. */
+  get memory(): KeyMemory {
+    return this.view.memory;
+  }
+
+  /** Grows with every change of any key; wraps around. */
   get generation(): number {
-    return this.#generation;
+    return Atomics.load(this.view.header, GENERATION);
   }
 
   get size(): number {
-    return this.#byId.size;
+    return Atomics.load(this.view.header, KEY_COUNT);
   }
 
   /**
@@ -54,109 +81,177 @@ export class KeyTable {
    * second case `previous_token_hash` equals the argument and `previous_expires_at` says until when it counts.
    */
   findKeyByHash(hash: string): StoredApiKey | undefined {
-    const slot = this.#slotByHash(hash);
-    if (slot >= 0) return unpack(this.#packed[slot] as string);
-    const current = this.#currentHash.get(hash);
-    return current === undefined ? undefined : this.findKeyByHash(current);
+    readHash(hash, hashWanted);
+    const index = Atomics.load(this.view.header, HASH_INDEX);
+    const reference = findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
+    return reference === 0 ? undefined : decodeKey(this.view, reference);
   }
 
   findKeyById(id: string): StoredApiKey | undefined {
-    const slot = this.#slotById(id);
-    return slot < 0 ? undefined : unpack(this.#packed[slot] as string);
+    const reference = this.referenceById(id);
+    return reference === 0 ? undefined : decodeKey(this.view, reference);
   }
 
-  /** Puts keys in place of those with the same ids and removes others, as one step. */
+  protected referenceById(id: string): number {
+    readId(id, idWanted);
+    const index = Atomics.load(this.view.header, ID_INDEX);
+    return findReference(this.view.words(), index, placeOfId(idWanted), hasWantedId);
+  }
+}
+
+/** A block that readers may be reading, until `KeyTable.release`. */
+export interface RetiredBlock {
+  readonly reference: number;
+  readonly units: number;
+}
+
+/** A record that is in memory and cannot be found yet. */
+interface Staged {
+  readonly reference: number;
+  readonly units: number;
+  readonly hashes: readonly string[];
+  readonly id: string;
+}
+
+export class KeyTable extends KeyReader {
+  readonly #allocator: KeyAllocator;
+  readonly #keysMax: number;
+  readonly #byHash: KeyIndexWriter;
+  readonly #byId: KeyIndexWriter;
+  #retired: RetiredBlock[] = [];
+
+  constructor(limits: { readonly keysMax?: number; readonly bytesMax?: number } = {}) {
+    const allocator = new KeyAllocator(limits.bytesMax ?? KEY_MEMORY_BYTES_MAX);
+    super(allocator.view);
+    this.#allocator = allocator;
+    this.#keysMax = limits.keysMax ?? KEYS_MAX;
+    const retire = (reference: number, units: number): void => void this.#retired.push({ reference, units });
+    this.#byHash = new KeyIndexWriter(allocator, HASH_INDEX, retire);
+    this.#byId = new KeyIndexWriter(allocator, ID_INDEX, retire);
+  }
+
+  /** Memory that the keys take, for all threads together; bounded by KEY_MEMORY_BYTES_MAX. */
+  get bytes(): number {
+    return this.#allocator.usedBytes;
+  }
+
+  /**
+   * Puts keys in place of those with the same ids and removes others. Throws KeyMemoryFull when there is no room;
+   * nothing has changed then. Blocks that are no longer needed go on the list that `takeRetired` gives.
+   */
   change(keys: readonly StoredApiKey[], removedIds: readonly string[]): void {
-    if (keys.length === 0 && removedIds.length === 0) return;
-    this.#generation++;
-    for (const id of removedIds) this.#remove(id);
-    // All old values go before any new one comes: two keys may have changed places.
-    for (const key of keys) this.#remove(key.id);
-    for (const key of keys) {
-      this.#remove(key.id); // The list may name a key twice; the last one counts.
-      this.#add(key);
-    }
+    this.#change(
+      keys,
+      removedIds.map((id) => this.referenceById(id)).filter((reference) => reference !== 0),
+    );
+  }
+
+  /** Makes these the only keys. Those that are there as they are given are not touched. */
+  replaceAll(keys: readonly StoredApiKey[]): void {
+    const kept = new Set<number>();
+    for (const key of keys) kept.add(this.referenceById(key.id));
+    this.#change(
+      keys,
+      [...this.#byId.references()].filter((reference) => !kept.has(reference)),
+    );
   }
 
   clear(): void {
-    this.#generation++;
-    this.#packed = [];
-    this.#free = [];
-    this.#byHash = new SlotIndex();
-    this.#byId = new SlotIndex();
-    this.#currentHash = new Map();
+    this.replaceAll([]);
   }
 
-  #add(key: StoredApiKey): void {
-    const slot = this.#free.pop() ?? this.#packed.length;
-    this.#packed[slot] = pack(key);
-    this.#byHash.add(hashText(key.token_hash), slot);
-    this.#byId.add(hashText(key.id), slot);
-    if (key.previous_token_hash !== null) this.#currentHash.set(key.previous_token_hash, key.token_hash);
+  /** Throws KeyMemoryFull when these keys, put in place as a whole change, would not find room. */
+  assertRoomFor(keys: readonly StoredApiKey[]): void {
+    if (keys.length === 0) return;
+    const added = keys.filter((key) => this.referenceById(key.id) === 0).length;
+    if (added > 0) this.#assertCount(this.size + added);
+    let bytes = added * INDEX_BYTES_PER_KEY;
+    for (const key of keys) bytes += encodeKey(key).units * UNIT_BYTES;
+    if (bytes > this.#allocator.freeBytes) throw new KeyMemoryFull('their memory is full');
   }
 
-  #remove(id: string): void {
-    const slot = this.#slotById(id);
-    if (slot < 0) return;
-    const key = unpack(this.#packed[slot] as string);
-    const isThis = (other: number): boolean => other === slot;
-    this.#byHash.delete(hashText(key.token_hash), isThis);
-    this.#byId.delete(hashText(id), isThis);
-    if (key.previous_token_hash !== null) this.#currentHash.delete(key.previous_token_hash);
-    this.#packed[slot] = '';
-    this.#free.push(slot);
+  /** All keys; nothing may be changed before the last one. */
+  *all(): IterableIterator<StoredApiKey> {
+    for (const reference of this.#byId.references()) yield decodeKey(this.view, reference);
   }
 
-  #slotByHash(hash: string): number {
-    const start = `["${hash}",`;
-    return this.#byHash.find(hashText(hash), (slot) => (this.#packed[slot] as string).startsWith(start));
+  /** The blocks that have been retired since the last call. */
+  takeRetired(): readonly RetiredBlock[] {
+    const retired = this.#retired;
+    this.#retired = [];
+    return retired;
   }
 
-  #slotById(id: string): number {
-    const part = `"${id}",`;
-    return this.#byId.find(hashText(id), (slot) => {
-      const packed = this.#packed[slot] as string;
-      return packed.startsWith(part, packed.indexOf(',') + 1);
-    });
+  /** Lets blocks be used again: every other thread has begun a new turn since they were retired, or has ended. */
+  release(retired: readonly RetiredBlock[]): void {
+    for (const { reference, units } of retired) this.#allocator.free(reference, units);
   }
-}
 
-function pack(key: StoredApiKey): string {
-  const fields: PackedKey = [
-    key.token_hash,
-    key.id,
-    key.app_id,
-    key.name,
-    key.scopes,
-    key.token_prefix,
-    key.is_active ? 1 : 0,
-    key.created_at,
-    key.updated_at === key.created_at ? 0 : key.updated_at,
-    key.expires_at,
-    key.last_used_at,
-    key.rate_limit,
-    key.previous_token_hash,
-    key.previous_expires_at,
-  ];
-  return JSON.stringify(fields);
-}
+  /** @param removed references of records that are to go, unless `keys` has the same id */
+  #change(keys: readonly StoredApiKey[], removed: readonly number[]): void {
+    const staged = this.#stage(keys);
+    if (staged.length === 0 && removed.length === 0) return;
+    const replaced = new Set<number>();
+    for (const each of staged) this.#publish(each, replaced);
+    for (const reference of removed) replaced.add(reference);
+    for (const reference of replaced) this.#remove(reference);
+    Atomics.store(this.view.header, KEY_COUNT, this.#byId.size);
+    Atomics.add(this.view.header, GENERATION, 1);
+  }
 
-function unpack(packed: string): StoredApiKey {
-  const fields = JSON.parse(packed) as PackedKey;
-  return {
-    token_hash: fields[0],
-    id: fields[1],
-    app_id: fields[2],
-    name: fields[3],
-    scopes: fields[4],
-    token_prefix: fields[5],
-    is_active: fields[6] === 1,
-    created_at: fields[7],
-    updated_at: fields[8] === 0 ? fields[7] : fields[8],
-    expires_at: fields[9],
-    last_used_at: fields[10],
-    rate_limit: fields[11],
-    previous_token_hash: fields[12],
-    previous_expires_at: fields[13],
-  };
+  /** Writes the records that are new or different; the last of several for one id counts. */
+  #stage(keys: readonly StoredApiKey[]): readonly Staged[] {
+    const staged: Staged[] = [];
+    let added = 0;
+    const last = keys.length > 1 ? new Map(keys.map((key) => [key.id, key])).values() : keys;
+    try {
+      for (const key of last) {
+        const encoded = encodeKey(key);
+        const old = this.referenceById(key.id);
+        if (old === 0) added++;
+        else if (isStored(this.view, encoded, old)) continue;
+        const { reference, units } = this.#allocator.allocate(encoded.units);
+        const { token_hash: hash, previous_token_hash: previous, id } = key;
+        staged.push({ reference, units, id, hashes: previous === null ? [hash] : [hash, previous] });
+        storeKey(this.view, encoded, reference, units);
+      }
+      if (added > 0) this.#assertCount(this.size + added);
+      this.#byHash.reserve(staged.reduce((sum, { hashes }) => sum + hashes.length, 0));
+      this.#byId.reserve(added);
+    } catch (error) {
+      for (const { reference, units } of staged) this.#allocator.free(reference, units);
+      throw error;
+    }
+    return staged;
+  }
+
+  /** Lets a record be found; the one in whose place it comes goes on the list. */
+  #publish({ reference, hashes, id }: Staged, replaced: Set<number>): void {
+    const old = this.referenceById(id);
+    for (const hash of hashes) {
+      readHash(hash, hashWanted);
+      const place = placeOfHash(hashWanted);
+      const index = Atomics.load(this.view.header, HASH_INDEX);
+      const holder = findReference(this.view.words(), index, place, hasWantedHash);
+      if (holder === 0) this.#byHash.add(place, reference);
+      else if (holder !== reference) this.#byHash.replace(place, holder, reference);
+    }
+    readId(id, idWanted);
+    if (old === 0) this.#byId.add(placeOfId(idWanted), reference);
+    else this.#byId.replace(placeOfId(idWanted), old, reference);
+    if (old !== 0) replaced.add(old);
+  }
+
+  /** Takes away whatever still leads to a record, and the record. */
+  #remove(reference: number): void {
+    const words = this.view.words();
+    for (const place of placesOfHashes(words, reference)) this.#byHash.delete(place, reference);
+    this.#byId.delete(placeOfRecordId(words, reference), reference);
+    this.#retired.push({ reference, units: unitsOf(words, reference) });
+  }
+
+  #assertCount(count: number): void {
+    if (count > this.#keysMax)
+      throw new KeyMemoryFull(`there may be ${this.#keysMax}, and these are ${count}`);
+  }
 }

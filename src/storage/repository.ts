@@ -165,9 +165,17 @@ export interface Repository {
     work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,
     beforeCommit?: (change: ConfigChange) => void,
   ): Promise<Committed<T>>;
-  /** The whole configuration as one change with `reset: true`. */
-  loadAll(): Promise<ConfigChange>;
-  /** `last_used_at` of keys and admin tokens; outside of config versions. */
+  /**
+   * The whole configuration as one change with `reset: true`.
+   * @param onKeys takes the keys as they are read, some at a time, so that a million of them need not be held at
+   * once; the change has none then
+   */
+  loadAll(onKeys?: (keys: readonly StoredApiKey[]) => void): Promise<ConfigChange>;
+  /**
+   * Adds to the counts of keys and moves their `last_used_at` forward, in one transaction outside of config
+   * versions. Keys that are gone are passed over.
+   * @param usage at most one entry per key and day
+   */
   recordKeyUsage(usage: readonly KeyUsage[]): Promise<void>;
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;

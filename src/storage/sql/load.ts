@@ -129,11 +129,15 @@ export async function loadChange(
   };
 }
 
-/** The whole configuration as one change. To be run in a transaction, or it is not of one moment. */
+/**
+ * The whole configuration as one change. To be run in a transaction, or it is not of one moment.
+ * @param onKeys takes the keys batch by batch in place of the change
+ */
 export async function loadEverything(
   db: Kysely<Tables>,
   codecs: Codecs,
   configVersion: number,
+  onKeys?: (keys: readonly StoredApiKey[]) => void,
 ): Promise<ConfigChange> {
   const apps = await inBatches(
     (after) =>
@@ -159,6 +163,7 @@ export async function loadEverything(
     (after) =>
       db.selectFrom('api_key').selectAll().where('id', '>', after).orderBy('id').limit(BATCH_ROWS).execute(),
     codecs.key.toRecord,
+    onKeys,
   );
   return {
     configVersion,
@@ -175,11 +180,13 @@ export async function loadEverything(
 async function inBatches<Row extends { readonly id: string }, T>(
   query: (after: string) => Promise<Row[]>,
   toRecord: (row: Row) => T,
+  onBatch?: (batch: readonly T[]) => void,
 ): Promise<T[]> {
   const all: T[] = [];
   for (let after: string | undefined = ''; after !== undefined;) {
     const rows: Row[] = await query(after);
-    for (const row of rows) all.push(toRecord(row));
+    if (onBatch === undefined) for (const row of rows) all.push(toRecord(row));
+    else onBatch(rows.map(toRecord));
     after = rows.length === BATCH_ROWS ? rows.at(-1)?.id : undefined;
     if (after !== undefined) await new Promise((resolve) => setImmediate(resolve));
   }

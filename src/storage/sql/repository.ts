@@ -72,7 +72,8 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     read: (work) => inRead((db) => work(createReader(db, codecs))),
     write: (work, beforeCommit) => write(inWrite, codecs, work, beforeCommit),
-    loadAll: () => inRead(async (db) => loadEverything(db, codecs, await readConfigVersion(db))),
+    loadAll: (onKeys) =>
+      inRead(async (db) => loadEverything(db, codecs, await readConfigVersion(db), onKeys)),
     recordKeyUsage: async (usage) => {
       if (usage.length === 0) return;
       await inWrite(async (db) => {
