@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
 import type { ConfigReader, Repository } from '../storage/repository.ts';
+import type { ChangePath } from './dry-run.ts';
 import type { WritePath } from './write.ts';
 
 export interface ManagementStatus {
@@ -23,6 +24,8 @@ export interface ShadowReports {
 export interface ManagementContext {
   readonly repository: Repository;
   readonly write: WritePath;
+  /** The way of writes that take `dry_run`. */
+  readonly change: ChangePath;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
   readonly status: ManagementStatus;

@@ -3,14 +3,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import { envelopeSchema } from '../model/schemas/envelope.ts';
-import { jsonSchema, patchSchema } from '../model/schemas/json-schema.ts';
+import { jsonSchema, patchSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
 import type { ManagementContext } from './context.ts';
 import { checkIfMatch, entityTag } from './entity-tag.ts';
 import { answer, emptyAnswer, fail, invalid, isFailure, type Failure } from './failure.ts';
 import { itemPath, locate, recordEnvelope, rulesOf } from './locate.ts';
 import { patchResource } from './merge-patch.ts';
 import { API_PREFIX, type Call, type Operation } from './operation.ts';
-import { CASCADE_QUERY, NO_QUERY } from './query.ts';
+import { CASCADE_QUERY, DRY_RUN_CASCADE_QUERY, DRY_RUN_QUERY, NO_QUERY } from './query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
 import { restoreSecrets } from './secrets.ts';
 import { validate } from './validate.ts';
@@ -30,7 +30,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
     tag: resource.tag,
     summary: `Create a ${name.toLowerCase()}`,
     access: resource.access.write,
-    query: NO_QUERY,
+    query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
     body: {
       schema: resource.inputSchema,
       required: true,
@@ -45,7 +45,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
     },
     failures: ['conflict'],
     handle: (call) =>
-      context.write(call.actor.id, async (writer): Promise<Written | Failure> => {
+      context.change(call, async (writer): Promise<Written | Failure> => {
         const scope = await resource.scope(writer, call.params);
         if (isFailure(scope)) return scope;
         const nowMs = context.clock.nowMs();
@@ -95,7 +95,7 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
     description:
       'JSON Merge Patch (RFC 7396): null puts a field back to its default. A policy is merged by its top-level parts. The result must be valid as a whole.',
     access: resource.access.write,
-    query: NO_QUERY,
+    query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
     body: { schema, required: true, mergePatch: true, example: resource.example.patch },
     entityTag: true,
     success: {
@@ -105,7 +105,7 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
     },
     failures: ['conflict'],
     handle: (call) =>
-      context.write(call.actor.id, async (writer) => {
+      context.change(call, async (writer) => {
         const located = await locate(resource, writer, call.params);
         if (isFailure(located)) return located;
         const { scope, record: previous } = located;
@@ -135,6 +135,7 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
         return {
           answer: answer(200, `${name} updated`, served, { ETag: entityTag(served) }),
           touched: resource.touched(scope, record),
+          previousTag: entityTag(before),
           audit: {
             action: `${resource.type}.update`,
             resourceType: resource.type,
@@ -162,7 +163,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
       description: 'Refused with 409 while there is anything below it, unless `cascade=true` is given.',
     }),
     access: resource.access.write,
-    query: children === undefined ? NO_QUERY : CASCADE_QUERY,
+    query: deletionQuery(resource.dryRun, children !== undefined),
     entityTag: true,
     success: { status: 204, description: 'Deleted' },
     failures: [
@@ -170,7 +171,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
       ...(resource.keep ? (['conflict'] as const) : []),
     ],
     handle: (call) =>
-      context.write(call.actor.id, async (writer): Promise<Written | Failure> => {
+      context.change(call, async (writer): Promise<Written | Failure> => {
         const located = await locate(resource, writer, call.params);
         if (isFailure(located)) return located;
         const { scope, record } = located;
@@ -199,6 +200,11 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
         };
       }),
   };
+}
+
+function deletionQuery(dryRun: boolean, cascade: boolean): JsonSchema {
+  if (dryRun) return cascade ? DRY_RUN_CASCADE_QUERY : DRY_RUN_QUERY;
+  return cascade ? CASCADE_QUERY : NO_QUERY;
 }
 
 function itemLocation(resource: { readonly collection: string }, params: Call['params'], id: string): string {

@@ -3,13 +3,16 @@
  * components, so that generated clients get readable names; unions of constants become enums. Pure.
  */
 import { ERRORS, type ErrorCode } from '../model/errors.ts';
-import { ProblemSchema } from '../model/schemas/envelope.ts';
+import { DryRunSchema } from '../model/schemas/dry-run.ts';
+import { envelopeSchema, ProblemSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 
 export type JsonObject = Record<string, unknown>;
 
 const PROBLEM_TYPE = 'application/problem+json';
+const DRY_RUN_ENVELOPE = jsonSchema(envelopeSchema('DryRunEnvelope', DryRunSchema));
+const OR_DRY_RUN = '; with `dry_run=true` what would change';
 const TAGS: readonly (readonly [string, string])[] = [
   ['Apps', 'Services behind the gateway'],
   ['Versions', 'Public versions of an app, each with its gateway path'],
@@ -122,19 +125,25 @@ function requestBody(body: NonNullable<Operation['body']>, components: Map<strin
 
 function responses(operation: Operation, components: Map<string, JsonObject>): JsonObject {
   const { success, degraded } = operation;
-  const content = success.schema && {
+  const dryRun = operation.query.properties?.['dry_run'] !== undefined;
+  const schema = dryRun && success.status === 200 ? eitherOr(success.schema) : success.schema;
+  const content = schema && {
     [success.contentType ?? JSON_TYPE]: {
-      schema: toOpenApi(success.schema, components),
+      schema: toOpenApi(schema, components),
       ...(success.example !== undefined && { example: success.example }),
     },
   };
   const result: JsonObject = {
     [success.status]: {
-      description: success.description,
+      description: success.description + (dryRun && success.status === 200 ? OR_DRY_RUN : ''),
       ...successHeaders(operation),
       ...(content && { content }),
     },
   };
+  if (dryRun && success.status !== 200) {
+    const media = { [JSON_TYPE]: { schema: toOpenApi(DRY_RUN_ENVELOPE, components) } };
+    result['200'] = { description: 'With `dry_run=true`: what would change', content: media };
+  }
   if (operation.method === 'GET' && operation.entityTag) {
     result['304'] = { description: 'If-None-Match names the current ETag' };
   }
@@ -142,6 +151,11 @@ function responses(operation: Operation, components: Map<string, JsonObject>): J
   for (const [status, codes] of byStatus) result[status] = problem(codes);
   if (degraded !== undefined) result['503'] = { description: degraded, ...(content && { content }) };
   return result;
+}
+
+/** The schema of a success whose status a dry run has, too. */
+function eitherOr(schema: JsonSchema | undefined): JsonSchema {
+  return { anyOf: schema === undefined ? [DRY_RUN_ENVELOPE] : [schema, DRY_RUN_ENVELOPE] };
 }
 
 function successHeaders(operation: Operation): JsonObject {

@@ -31,16 +31,23 @@ export const PAGE_FIELDS = {
 
 export const PAGE_QUERY = jsonSchema(Type.Object(PAGE_FIELDS, closed));
 
-export const CASCADE_QUERY = jsonSchema(
-  Type.Object(
-    {
-      cascade: Type.Optional(
-        Type.Boolean({ default: false, description: 'Also delete everything below the resource.' }),
-      ),
-    },
-    closed,
+const CASCADE_FIELDS = {
+  cascade: Type.Optional(
+    Type.Boolean({ default: false, description: 'Also delete everything below the resource.' }),
   ),
-);
+};
+const DRY_RUN_FIELDS = {
+  dry_run: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Change nothing, and answer 200 with what would change for which endpoints.',
+    }),
+  ),
+};
+
+export const CASCADE_QUERY = jsonSchema(Type.Object(CASCADE_FIELDS, closed));
+export const DRY_RUN_QUERY = jsonSchema(Type.Object(DRY_RUN_FIELDS, closed));
+export const DRY_RUN_CASCADE_QUERY = jsonSchema(Type.Object({ ...CASCADE_FIELDS, ...DRY_RUN_FIELDS }, closed));
 
 /** Reads raw query parameters by the schema; numbers and booleans in their one usual spelling. */
 export function parseQuery(raw: Readonly<Record<string, unknown>>, schema: JsonSchema): Query | Failure {

@@ -39,6 +39,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly collection: string;
   /** Name of the item's path parameter. */
   readonly parameter: string;
+  /** Its writes take `dry_run`: requests are decided by it. */
+  readonly dryRun: boolean;
   readonly access: { readonly read: 'viewer' | 'admin'; readonly write: 'editor' | 'admin' };
   readonly inputSchema: JsonSchema;
   readonly schema: JsonSchema;

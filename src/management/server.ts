@@ -22,6 +22,7 @@ import {
 import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
 import type { ManagementContext, ManagementStatus, ShadowReports } from './context.ts';
+import { createChangePath } from './dry-run.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { managementListening, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './openapi.ts';
@@ -64,9 +65,11 @@ export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
   const { repository, clock, adminToken, logger } = dependencies;
+  const write = createWritePath(dependencies);
   const context: ManagementContext = {
     repository,
-    write: createWritePath(dependencies),
+    write,
+    change: createChangePath(write, () => clock.nowMs()),
     clock,
     policyGlobals: dependencies.policyGlobals,
     status: dependencies.status,

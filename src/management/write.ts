@@ -1,6 +1,6 @@
 /**
  * The one way of a write: a transaction with its audit entry, the check that the result compiles, and publishing
- * to the workers before the answer. Owns the order of publishing: changes reach `publish` in the order of their
+ * to the workers before the answer. A dry run goes the same way up to the commit. Owns the order of publishing: changes reach `publish` in the order of their
  * config versions, whatever the number of parallel requests.
  *
  * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
@@ -11,7 +11,7 @@ import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import type { ConfigChange, TouchedConfig } from '../model/config.ts';
 import { StorageUnavailable, UniqueViolation } from '../storage/repository.ts';
-import type { ConfigWriter, Repository } from '../storage/repository.ts';
+import type { ConfigReader, ConfigWriter, Repository } from '../storage/repository.ts';
 import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { maskSecrets } from './secrets.ts';
 
@@ -36,6 +36,8 @@ export interface Written {
   readonly answer: Answer;
   readonly touched: TouchedConfig;
   readonly audit: AuditNote;
+  /** Entity tag of the record before the write, for a dry run's answer. */
+  readonly previousTag?: string;
 }
 
 /** A write that found nothing to do: the transaction is rolled back and the answer given. */
@@ -45,12 +47,41 @@ export interface Unchanged {
 
 export type WriteWork = (writer: ConfigWriter) => Promise<Result>;
 
-/** Runs one write on behalf of `actor`. Throws only what the repository throws as unavailable. */
-export type WritePath = (actor: string, work: WriteWork) => Promise<Answer | Failure>;
+/** Follows a write that is only tried: everything happens as in a real one, up to the commit. */
+export interface Rehearsal {
+  /** Inside of the transaction, before the work. */
+  begin(reader: ConfigReader): Promise<void>;
+  /**
+   * Makes the answer.
+   * @param real what would have been answered
+   * @param change what the workers would have got; undefined when nothing would have changed
+   * @param etag of the record as it is
+   */
+  conclude(real: Answer, change: ConfigChange | undefined, etag: string | undefined): Answer;
+}
+
+/**
+ * Runs one write on behalf of `actor`. Throws only what the repository throws as unavailable.
+ * @param rehearsal makes it a dry run, of which nothing remains
+ */
+export type WritePath = (
+  actor: string,
+  work: WriteWork,
+  rehearsal?: Rehearsal,
+) => Promise<Answer | Failure>;
 
 export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
 
 class ChangeRefused extends Error {}
+
+/** Thrown in place of a commit, so that the transaction is rolled back. */
+class Rehearsed extends Error {
+  readonly change: ConfigChange;
+  constructor(change: ConfigChange) {
+    super('the write was a dry run');
+    this.change = change;
+  }
+}
 
 type Result = Written | Unchanged | Failure;
 
@@ -73,20 +104,24 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     }
   }
 
+  async function appendAudit(writer: ConfigWriter, actor: string, audit: AuditNote): Promise<void> {
+    const nowMs = clock.nowMs();
+    await writer.appendAudit({
+      id: uuidv7(nowMs),
+      at: timestamp(nowMs),
+      actor,
+      action: audit.action,
+      resource_type: audit.resourceType,
+      resource_id: audit.resourceId,
+      change: audit.change === null ? null : maskSecrets(audit.change),
+    });
+  }
+
   async function commit(actor: string, work: WriteWork): Promise<Outcome> {
     const { value, change } = await repository.write(async (writer) => {
       const result = await work(writer);
       if (!('touched' in result)) return { abort: result as Result };
-      const nowMs = clock.nowMs();
-      await writer.appendAudit({
-        id: uuidv7(nowMs),
-        at: timestamp(nowMs),
-        actor,
-        action: result.audit.action,
-        resource_type: result.audit.resourceType,
-        resource_id: result.audit.resourceId,
-        change: result.audit.change === null ? null : maskSecrets(result.audit.change),
-      });
+      await appendAudit(writer, actor, result.audit);
       return { value: result as Result, touched: result.touched };
     }, beforeCommit);
     if (change === undefined) return { result: value, live: undefined };
@@ -96,8 +131,36 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     return { result: value, live: { promise: live } };
   }
 
-  return async (actor, work) => {
+  /** Never commits: what touches something is given up before its commit, anything else is aborted. */
+  async function rehearse(actor: string, work: WriteWork, rehearsal: Rehearsal): Promise<Answer | Failure> {
+    let tried: Written | undefined;
     try {
+      const { value } = await repository.write(
+        async (writer) => {
+          await rehearsal.begin(writer);
+          const result = await work(writer);
+          if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
+          tried = result;
+          await appendAudit(writer, actor, result.audit);
+          return { value: result as Result, touched: result.touched };
+        },
+        (change) => {
+          beforeCommit(change);
+          throw new Rehearsed(change);
+        },
+      );
+      if (isFailure(value)) return value;
+      const real = 'unchanged' in value ? value.unchanged : value.answer;
+      return rehearsal.conclude(real, undefined, real.headers['ETag']);
+    } catch (error) {
+      if (!(error instanceof Rehearsed) || tried === undefined) throw error;
+      return rehearsal.conclude(tried.answer, error.change, tried.previousTag);
+    }
+  }
+
+  return async (actor, work, rehearsal) => {
+    try {
+      if (rehearsal !== undefined) return await lock(() => rehearse(actor, work, rehearsal));
       const { result, live } = await lock(() => commit(actor, work));
       if (isFailure(result)) return result;
       if ('unchanged' in result) return result.unchanged;
@@ -109,6 +172,10 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
       throw error;
     }
   };
+}
+
+function isNothing({ appIds, versionIds, keyIds }: TouchedConfig): boolean {
+  return appIds.length + versionIds.length + keyIds.length === 0;
 }
 
 /** A failure of the database that took this long was a wait for something: a lock, a disk. */

@@ -165,6 +165,13 @@ describe('a client made from the document', () => {
     await ok('listApps', { token: admin.token });
     await ok('listAuditEntries', { query: { limit: '3' } });
 
+    const query = { dry_run: 'true' };
+    await ok('updateApp', { params: app, query, body: { default_policy: FULL_POLICY } });
+    await ok('createEndpoint', { params: revision, query, body: { method: 'PUT', path: '/invoices' } });
+    await ok('updateToken', { params: token, query, body: { rate_limit: null, scopes: [] } });
+    await ok('deactivateRevision', { params: revision, query });
+    await ok('deleteVersion', { params: version, query: { ...query, cascade: 'true' } });
+
     await ok('deactivateRevision', { params: revision });
     await ok('deleteAdminToken', { params: admin_token_id });
     await ok('deleteToken', { params: token });

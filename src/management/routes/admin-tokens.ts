@@ -36,6 +36,7 @@ export function adminTokens(hasEnvironmentToken: boolean): Resource<object, Admi
     tag: 'Admin',
     collection: '/admin/tokens',
     parameter: 'admin_token_id',
+    dryRun: false,
     access: { read: 'admin', write: 'admin' },
     inputSchema: jsonSchema(AdminTokenInputSchema),
     schema: jsonSchema(AdminTokenSchema),

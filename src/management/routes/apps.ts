@@ -26,6 +26,7 @@ export const apps: Resource<object, AppInput, App> = {
   tag: 'Apps',
   collection: '/apps',
   parameter: 'app_id',
+  dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(AppInputSchema),
   schema: jsonSchema(AppSchema),

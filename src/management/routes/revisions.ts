@@ -19,7 +19,7 @@ import { itemPath, locate, recordEnvelope } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
 import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../failure.ts';
 import type { Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
+import { DRY_RUN_QUERY, NO_QUERY } from '../query.ts';
 import type { Built, RecordBase, Resource } from '../resource.ts';
 import { certificatesError, parseHost, serverNameError } from '../rules/backend.ts';
 import { labelErrors } from '../rules/labels.ts';
@@ -41,6 +41,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   tag: 'Revisions',
   collection: '/apps/{app_id}/versions/{version_id}/revisions',
   parameter: 'revision_id',
+  dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(RevisionInputSchema),
   schema: jsonSchema(RevisionSchema),
@@ -157,7 +158,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
       ? 'Other revisions stay as they are, unless `exclusive` is true.'
       : 'Other revisions stay as they are.',
     access: 'editor',
-    query: NO_QUERY,
+    query: DRY_RUN_QUERY,
     ...(activate && {
       body: {
         schema: jsonSchema(ActivateInputSchema),
@@ -170,7 +171,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
     success: { status: 200, description: 'The revision', schema: recordEnvelope(revisions) },
     failures: [],
     handle: (call) =>
-      context.write(call.actor.id, async (writer) => {
+      context.change(call, async (writer) => {
         const located = await locate(revisions, writer, call.params);
         if (isFailure(located)) return located;
         const { scope, record: previous } = located;
@@ -185,6 +186,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         return {
           answer: answer(200, `Revision ${verb}d`, served, { ETag: entityTag(served) }),
           touched: revisions.touched(scope, revision),
+          previousTag: entityTag(revisions.present(previous)),
           audit: {
             action: `revision.${verb}`,
             resourceType: 'revision',

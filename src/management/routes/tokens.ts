@@ -45,6 +45,7 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
   tag: 'Tokens',
   collection: '/apps/{app_id}/tokens',
   parameter: 'token_id',
+  dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(ApiKeyInputSchema),
   schema: jsonSchema(ApiKeySchema),

@@ -23,6 +23,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
   tag: 'Versions',
   collection: '/apps/{app_id}/versions',
   parameter: 'version_id',
+  dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(VersionInputSchema),
   schema: jsonSchema(VersionSchema),

@@ -90,7 +90,7 @@ export const AuditEntrySchema = Type.Object(
   { ...closed, title: 'AuditEntry' },
 );
 
-const PolicySourceSchema = Type.Object(
+export const PolicySourceSchema = Type.Object(
   {
     level: Type.Union(['app', 'revision', 'endpoint', 'global', 'key'].map((level) => Type.Literal(level))),
     id: Type.String(),
