@@ -55,7 +55,14 @@ describe('parseOrigin', () => {
       schemePart: 'https://',
       hostPart: '.example.com:8443',
     });
-    for (const text of ['https://*', 'https://*.', 'https://*example.com', 'https://a.*.com', '*://a.com']) {
+    for (const text of [
+      'https://*',
+      'https://*.',
+      'https://*example.com',
+      'https://a.*.com',
+      '*://a.com',
+      'http://*.0.0.1',
+    ]) {
       expect(parseOrigin(text, true)).toBeUndefined();
     }
   });

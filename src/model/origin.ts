@@ -1,7 +1,8 @@
 /**
  * Web origins as CORS lists name them (RFC 6454 section 6.1, the Fetch standard's `Origin` header) and their
  * normal form: scheme and host in lower case, the scheme's default port left out. Also the wildcard form
- * `https://*.example.com`, which stands for every name below `example.com` and for nothing else.
+ * `https://*.example.com`, which stands for every name below `example.com`, with this scheme and port, and for
+ * nothing else.
  */
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443', ws: '80', wss: '443' };
@@ -33,6 +34,8 @@ export function parseOrigin(origin: string, allowWildcard: boolean): ParsedOrigi
   if (match === null) return undefined;
   const [, host = '', port] = match;
   if (!isHost(wildcard ? host.slice(1) : host)) return undefined;
+  // There are no names below an address.
+  if (wildcard && /\.[0-9]+$/.test(host)) return undefined;
   if (port !== undefined && (Number(port) > 65_535 || Number(port) === 0)) return undefined;
   const keepPort = port !== undefined && String(Number(port)) !== DEFAULT_PORTS[scheme];
   const schemePart = `${scheme}://`;

@@ -116,6 +116,13 @@ function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {
       detail: 'cannot be true when allowed_origins is ["*"]: browsers refuse it; list the origins',
     });
   }
+  if (cors.allow_credentials === true && origins.includes('null')) {
+    errors.push({
+      pointer: `${pointer}/allow_credentials`,
+      detail:
+        'cannot be true when allowed_origins has "null": any page can send that origin, from a sandboxed frame',
+    });
+  }
   if (cors.allow_credentials === true && cors.expose_headers?.includes('*')) {
     errors.push({
       pointer: `${pointer}/expose_headers`,
@@ -127,7 +134,8 @@ function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {
     errors.push({
       pointer: `${pointer}/allowed_origins/${index}`,
       detail:
-        'must be "*", "null", or scheme://host[:port] without a path, where the host may start with "*."',
+        'must be "*", "null", or scheme://host[:port] in ASCII and without a path, where the host may be a name ' +
+        'below another, as in "https://*.example.com"',
     });
   });
   return errors;

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CorsPolicy } from '../model/policy.ts';
 import { compileCors } from './cors.ts';
@@ -41,6 +42,24 @@ describe('CORS origins', () => {
     [['https://*.example.com'], 'http://a.example.com', false],
     [['https://*.example.com'], 'https://a.example.com:8443', false],
     [['https://*.example.com:8443'], 'https://a.example.com:8443', true],
+    [['https://*.example.com:8443'], 'https://a.example.com', false],
+    [['https://*.example.com:443'], 'https://a.example.com', true],
+    [['https://*.example.com'], 'https://example.com.evil', false],
+    [['https://*.example.com'], 'https://a.example.com.', false],
+    [['https://*.example.com'], 'https://a..example.com', false],
+    [['https://*.example.com'], 'https://a.example.com@evil.example', false],
+    [['https://*.example.com'], 'https://evil.example?.example.com', false],
+    [['https://*.example.com'], 'https://evil.example\\.example.com', false],
+    [['https://*.example.com'], 'https://evil.example:443.example.com', false],
+    [['https://*.example.com'], 'https://a.example.com\0.evil', false],
+    [['https://*.example.com'], 'null', false],
+    [['https://*.EXAMPLE.com'], 'https://a.example.com', true],
+    [['http://*.localhost:3000'], 'http://app.localhost:3000', true],
+    [['http://localhost'], 'http://localhost:80', true],
+    [['http://localhost'], 'http://localhost:8080', false],
+    [['http://[::1]:3000'], 'http://[::1]:3000', true],
+    [['chrome-extension://abcdef'], 'chrome-extension://abcdef', true],
+    [['https://xn--bcher-kva.example'], 'https://xn--bcher-kva.example', true],
     [['https://*.example.com'], 'https://*.example.com', false],
     [['https://a.example', APP, 'http://localhost:3000'], 'http://localhost:3000', true],
   ])('%j for %j: %s', (allowed_origins, origin, granted) => {
@@ -51,6 +70,37 @@ describe('CORS origins', () => {
     expect(response).toBe(`${line}Vary: Origin\r\n`);
     expect(preflight).toBe(
       granted ? `${line}Access-Control-Allow-Methods: GET\r\n${PREFLIGHT_VARY}` : PREFLIGHT_VARY,
+    );
+  });
+
+  it('grants null where it is listed, but never with credentials', () => {
+    const compiled = cors({ allowed_origins: ['null', APP], allow_credentials: true });
+    const line = 'Access-Control-Allow-Origin: null\r\n';
+    expect(compiled.responseLines('null')).toBe(`${line}Vary: Origin\r\n`);
+    expect(compiled.preflightLines('null', 'GET', undefined)).not.toContain('Credentials');
+    expect(compiled.responseLines(APP)).toContain('Access-Control-Allow-Credentials: true\r\n');
+    expect(compiled.responseLines('NULL')).toBe('Vary: Origin\r\n');
+    expect(compiled.responseLines('https://null')).toBe('Vary: Origin\r\n');
+  });
+
+  it('answers each origin for itself, whatever was asked before', () => {
+    const allowed_origins = [APP, 'https://*.example.com', 'https://app.example:8443', 'null'];
+    const remembers = cors({ allowed_origins, allow_credentials: true });
+    const anyLabel = fc.string({ unit: fc.constantFrom('a', 'b', 'evil-', '.'), maxLength: 4 });
+    const anyOrigin = fc.oneof(
+      fc.constantFrom(APP, 'https://app.example:8443', 'null', '', 'https://b.example.com', 'x'.repeat(300)),
+      fc
+        .tuple(fc.constantFrom('https', 'http'), anyLabel, fc.constantFrom('', ':8443'))
+        .map(([scheme, label, port]) => `${scheme}://${label}example.com${port}`),
+    );
+    fc.assert(
+      fc.property(fc.array(anyOrigin, { maxLength: 40 }), (origins) => {
+        for (const origin of origins) {
+          const fresh = cors({ allowed_origins, allow_credentials: true });
+          expect(remembers.responseLines(origin)).toBe(fresh.responseLines(origin));
+        }
+      }),
+      { numRuns: 200 },
     );
   });
 

@@ -8,6 +8,12 @@
  *   name. The wildcard itself is not sent, because browsers read it literally with credentials and never let it
  *   cover `Authorization`.
  * - `Vary: Origin` is on every response whose lines depend on the origin, also when it is absent or refused.
+ * - `null` is granted where it is listed, but never with credentials: every page can send it (a sandboxed frame).
+ * - `Access-Control-Request-Private-Network` is not answered: a page of the public network gets no leave to call into
+ *   a private one through the gateway (docs/decisions/cors.md).
+ *
+ * The lines of a response are a function of the origin alone, and nearly all requests come from a few origins: the
+ * latest ones are remembered with their lines, in a small table of fixed size.
  *
  * Refuses nothing: it is the browser that keeps a page from reading what these lines do not grant.
  */
@@ -16,6 +22,10 @@ import type { CorsPolicy } from '../model/policy.ts';
 import type { CompiledCors } from './stage.ts';
 
 const REQUESTED_HEADERS_CHARS_MAX = 4096;
+/** Origins whose lines are remembered, a power of two; longer origins are not. */
+const REMEMBERED = 4;
+const REMEMBERED_CHARS_MAX = 256;
+const NO_ORIGINS: readonly (string | undefined)[] = Array.from({ length: REMEMBERED }, () => undefined);
 
 /** @returns undefined when CORS is not configured or switched off with an empty list of origins */
 export function compileCors(cors: CorsPolicy | null | undefined): CompiledCors | undefined {
@@ -34,17 +44,22 @@ export function compileCors(cors: CorsPolicy | null | undefined): CompiledCors |
 
   const grant = (origin: string): string | undefined => {
     if (matches === undefined) return 'Access-Control-Allow-Origin: *\r\n';
-    return matches(origin) ? `Access-Control-Allow-Origin: ${origin}\r\n${credentials}` : undefined;
+    if (!matches(origin)) return undefined;
+    return `Access-Control-Allow-Origin: ${origin}\r\n${origin === 'null' ? '' : credentials}`;
   };
   const vary = anyOrigin ? '' : 'Vary: Origin\r\n';
   const anyOriginLines = `Access-Control-Allow-Origin: *\r\n${exposed}`;
   const preflightVary = `Vary: ${anyOrigin ? '' : 'Origin, '}Access-Control-Request-Method, Access-Control-Request-Headers\r\n`;
 
+  const linesOf = remembering((origin) => {
+    const granted = grant(origin);
+    return granted === undefined ? vary : granted + exposed + vary;
+  });
+
   return Object.freeze({
     responseLines: (origin: string | undefined): string => {
       if (anyOrigin) return anyOriginLines;
-      const granted = origin === undefined ? undefined : grant(origin);
-      return granted === undefined ? vary : granted + exposed + vary;
+      return origin === undefined ? vary : linesOf(origin);
     },
     preflightLines: (origin: string, method: string, headers: string | undefined): string => {
       const granted = grant(origin);
@@ -54,6 +69,30 @@ export function compileCors(cors: CorsPolicy | null | undefined): CompiledCors |
       return granted + methods + names + maxAge + preflightVary;
     },
   });
+}
+
+/** `make`, with the results for the latest origins kept at a place that the origin itself names. */
+function remembering(make: (origin: string) => string): (origin: string) => string {
+  // Made on first use: of many policies few are ever asked.
+  let origins = NO_ORIGINS;
+  let results: string[] = [];
+  return (origin) => {
+    const { length } = origin;
+    // Origins of one operator differ in length, or where the first label begins, or in their ports.
+    const place = (length + origin.charCodeAt(8) + origin.charCodeAt(length - 1)) & (REMEMBERED - 1);
+    if (origins[place] === origin) return results[place]!;
+    if (length > REMEMBERED_CHARS_MAX) return make(origin);
+    // A copy: the origin is a slice of a whole request head, which must not be kept alive by it.
+    const own = Buffer.from(origin, 'latin1').toString('latin1');
+    const result = make(own);
+    if (origins === NO_ORIGINS) {
+      origins = [...NO_ORIGINS];
+      results = Array.from({ length: REMEMBERED }, () => '');
+    }
+    (origins as (string | undefined)[])[place] = own;
+    results[place] = result;
+    return result;
+  };
 }
 
 /** The line of a configured list, '' for an empty one; undefined when whatever is asked for is granted. */

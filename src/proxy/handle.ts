@@ -16,6 +16,7 @@ import { TURNS, type Turns } from '../snapshot/weights.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
 import { matchRequest, restInPath } from './match.ts';
+import { corsOf } from './respond.ts';
 
 export function handle(exchange: Exchange): void {
   try {
@@ -66,6 +67,14 @@ function turnsOf(exchange: Exchange): Turns {
 
 /** Finds the route for a method; false when that was answered with an error. */
 function match(exchange: Exchange, method: string, turns: Turns): boolean {
+  if (find(exchange, method, turns)) return true;
+  const { code, detail } = exchange.context.match;
+  if (code !== undefined) exchange.respondProblem(code, detail);
+  return false;
+}
+
+/** Finds the route for a method; false when there is none, and `context.match` says why. */
+function find(exchange: Exchange, method: string, turns: Turns): boolean {
   const { context } = exchange;
   const result = context.match;
   const comparable = comparablePath(exchange.path);
@@ -75,21 +84,26 @@ function match(exchange: Exchange, method: string, turns: Turns): boolean {
   exchange.route = result.route;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
   // An open breaker is told only to callers that policy lets through.
-  if (result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined))
-    return true;
-  exchange.respondProblem(result.code, result.detail);
-  return false;
+  return result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined);
 }
 
-/** Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. */
+/**
+ * Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. Also where
+ * the request itself will be an error: a page can only read that when its preflight has succeeded.
+ */
 function answerPreflight(exchange: Exchange): boolean {
   if (exchange.method !== 'OPTIONS') return false;
+  const { context } = exchange;
   const origin = exchange.header('origin');
   const requestMethod = exchange.header('access-control-request-method');
   if (origin === undefined || requestMethod === undefined) return false;
-  if (!match(exchange, requestMethod, TURNS.preflight)) return true;
-  const cors = exchange.route?.policy.cors;
-  if (cors === undefined) return false;
+  const found = find(exchange, requestMethod, TURNS.preflight);
+  const cors = corsOf(exchange);
+  if (cors === undefined) {
+    const { code, detail } = context.match;
+    if (!found && code !== undefined) exchange.respondProblem(code, detail);
+    return !found;
+  }
   const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
   const lines = cors.preflightLines(origin, requestMethod, requestHeaders);
   exchange.preflight = true;

@@ -6,6 +6,7 @@ import { problemDocument, type ErrorCode } from '../model/errors.ts';
 import { deprecationField, sunsetField } from '../http/deprecation.ts';
 import { statusText } from '../http/status-text.ts';
 import { limitHeaderLines } from '../policy/rate-limit.ts';
+import type { CompiledCors } from '../policy/stage.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The problem document as ASCII text, so that its length in characters is its length in bytes. */
@@ -31,15 +32,20 @@ function escapeCharacter(character: string): string {
 export function responseFields(exchange: Exchange): string {
   const { route, version, evaluation } = exchange;
   let fields = `X-Request-Id: ${exchange.requestId}\r\n`;
+  const cors = corsOf(exchange);
+  if (cors !== undefined && !exchange.preflight) fields += cors.responseLines(exchange.header('origin'));
   if (route === undefined) return fields;
-  if (route.policy.cors !== undefined && !exchange.preflight)
-    fields += route.policy.cors.responseLines(exchange.header('origin'));
   if (evaluation.limit !== undefined) fields += limitHeaderLines(evaluation);
   if (version !== undefined && version.status === 'deprecated') {
     if (version.deprecatedAtSecs !== undefined) fields += deprecationField(version.deprecatedAtSecs);
     if (version.sunsetAtSecs !== undefined) fields += sunsetField(version.sunsetAtSecs);
   }
   return fields;
+}
+
+/** What lets pages of other origins read the response; also one that no route gives, such as a 404. */
+export function corsOf({ route, version }: Exchange): CompiledCors | undefined {
+  return (route === undefined ? version?.unmatched : route.policy)?.cors;
 }
 
 /** A whole response with its body; none is written for HEAD (RFC 9110 section 9.3.2), only its length. */

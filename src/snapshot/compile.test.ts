@@ -84,6 +84,7 @@ describe('compileVersion', () => {
       deprecatedAtSecs: 1_767_225_600,
       sunsetAtSecs: 1_798_761_600,
       revisions: [],
+      unmatched: undefined,
       choice: undefined,
     });
   });
@@ -107,6 +108,32 @@ describe('compileVersion', () => {
       ['r1', 0],
       ['r3', 1],
     ]);
+  });
+
+  it('has a policy for answers without a route where CORS has a say in them, unless it is retired', () => {
+    const cors = (origin: string) => ({ cors: { allowed_origins: [origin] } });
+    const revision = revisionRecord({ id: 'r1', default_policy: cors('https://revision.example') });
+    const of = (app: Partial<App>, tree: VersionTree) => compile(tree, app).version;
+    const managed = {
+      routing_mode: 'managed_endpoint',
+      default_policy: cors('https://app.example'),
+    } as const;
+    const originOf = (version: ReturnType<typeof of>) => version.unmatched?.policy.cors?.allowed_origins[0];
+    expect(of({}, versionTree(VERSION)).unmatched).toBeUndefined();
+    expect(
+      of({ default_policy: { cors: { allowed_origins: [] } } }, versionTree(VERSION)).unmatched,
+    ).toBeUndefined();
+    expect(originOf(of(managed, versionTree(VERSION)))).toBe('https://app.example');
+    expect(originOf(of(managed, versionTree(VERSION, { revision, endpoints: [] })))).toBe(
+      'https://revision.example',
+    );
+    const shared = of(
+      { ...managed, routing_mode: 'pass_through' },
+      versionTree(VERSION, { revision, endpoints: [] }),
+    );
+    expect(shared.unmatched).toBe(shared.revisions[0]?.fallback?.policy);
+    const retired = versionRecord({ ...VERSION, status: 'retired' });
+    expect(of(managed, versionTree(retired, { revision, endpoints: [] })).unmatched).toBeUndefined();
   });
 
   it('refuses more current revisions than a choice can hold', () => {

@@ -87,6 +87,7 @@ export function compileVersion<P>(
     status: record.status,
     deprecatedAtSecs: unixSeconds(record.deprecated_at),
     sunsetAtSecs: unixSeconds(record.sunset_at),
+    unmatched: undefined,
     revisions,
     choice: undefined,
   };
@@ -96,7 +97,21 @@ export function compileVersion<P>(
     revisions.push(compileRevision(app, version, each, revisions.length, compilePolicy));
   }
   version.choice = choiceAmong(revisions, previous);
+  if (record.status !== 'retired')
+    version.unmatched = unmatchedPolicy(app, current[0]?.revision, revisions[0], compilePolicy);
   return version;
+}
+
+/** See CompiledVersion.unmatched. Only `cors` has a say in how an answer looks that no route gives. */
+function unmatchedPolicy<P>(
+  app: AppContext<P>,
+  record: Revision | undefined,
+  revision: CompiledRevision<P> | undefined,
+  compilePolicy: PolicyCompiler<P>,
+): P | undefined {
+  const { cors } = mergePolicy(app.record, record).policy;
+  if (cors === undefined || cors === null || cors.allowed_origins.length === 0) return undefined;
+  return revision?.fallback?.policy ?? new RevisionPolicy(app, record, compilePolicy).inherited().policy;
 }
 
 /** One revision of a version whose own fields are complete. */
@@ -134,14 +149,17 @@ export function compileRevision<P>(
 /** Frozen and shared: most revisions of pass-through apps have no endpoints. */
 const NO_ENDPOINTS = buildPathTrie<never>([]) as PathTrie<never>;
 
-/** The policies of a revision: the one that most of its routes share, and those of endpoints with their own. */
+/**
+ * The policies of a revision, or of an app without one: the one that most routes share, and those of endpoints with
+ * their own.
+ */
 class RevisionPolicy<P> {
   readonly #app: AppContext<P>;
-  readonly #record: Revision;
+  readonly #record: Revision | undefined;
   readonly #compile: PolicyCompiler<P>;
   #inherited: PolicyPair<P> | undefined;
 
-  constructor(app: AppContext<P>, record: Revision, compile: PolicyCompiler<P>) {
+  constructor(app: AppContext<P>, record: Revision | undefined, compile: PolicyCompiler<P>) {
     this.#app = app;
     this.#record = record;
     this.#compile = compile;
@@ -150,7 +168,7 @@ class RevisionPolicy<P> {
   /** Of the fallback and of endpoints that override nothing. */
   inherited(): PolicyPair<P> {
     if (this.#inherited === undefined) {
-      if (hasParts(this.#record.default_policy)) this.#inherited = this.#pair(undefined);
+      if (hasParts(this.#record?.default_policy)) this.#inherited = this.#pair(undefined);
       else this.#inherited = this.#app.policy ??= this.#pair(undefined);
     }
     return this.#inherited;
@@ -161,16 +179,16 @@ class RevisionPolicy<P> {
   }
 
   #pair(endpoint: Endpoint | undefined): PolicyPair<P> {
-    const effective = mergePolicy(this.#app.record, this.#record, endpoint);
+    const app = this.#app.record;
+    const revision = this.#record;
+    const effective = mergePolicy(app, revision, endpoint);
     try {
-      return { effective, policy: this.#compile(effective, this.#app.record) };
+      return { effective, policy: this.#compile(effective, app) };
     } catch (error) {
-      const owner =
-        endpoint === undefined
-          ? `revision ${this.#record.revision}`
-          : `endpoint ${endpoint.method} ${endpoint.path}`;
+      let owner = revision === undefined ? `app ${app.slug}` : `revision ${revision.revision}`;
+      if (endpoint !== undefined) owner = `endpoint ${endpoint.method} ${endpoint.path}`;
       const reason = error instanceof Error ? error.message : String(error);
-      const id = endpoint?.id ?? this.#record.id;
+      const id = (endpoint ?? revision ?? app).id;
       const field = endpoint === undefined ? 'default_policy' : 'policy_override';
       throw new CompileError(`Cannot compile the policy of ${owner}: ${reason}`, id, field, { cause: error });
     }

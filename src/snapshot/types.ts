@@ -29,6 +29,12 @@ export interface CompiledVersion<P> {
   /** Unix seconds. */
   readonly deprecatedAtSecs: number | undefined;
   readonly sunsetAtSecs: number | undefined;
+  /**
+   * Policy of the answers that no route gives: an endpoint that is not registered, no revision. The one of the first
+   * current revision, else the app's; undefined when it would change nothing about them, and when the version is
+   * retired: its 410 comes before any policy.
+   */
+  readonly unmatched: P | undefined;
   /** Current revisions only, in order of creation. */
   readonly revisions: readonly CompiledRevision<P>[];
   /** State of the weighted choice among `revisions`; undefined when at most one of them has a weight. */

@@ -97,7 +97,7 @@ interface PageRequest {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;
-  readonly credentials?: 'include' | 'same-origin';
+  readonly credentials?: 'include' | 'omit' | 'same-origin';
 }
 
 interface PageAnswer {
@@ -229,6 +229,27 @@ describe('errors that the page can read', { timeout: 60_000 }, () => {
     await gateway.must('PATCH', path, { is_active: false });
     const answer = await fetchFrom(page, '/api/v1/disabled');
     expect(answer).toMatchObject({ status: 404, body: { code: 'endpoint_disabled' } });
+    // With a key there is a preflight, which must not hide the answer.
+    const withPreflight = await fetchFrom(page, '/api/v1/disabled', withKey());
+    expect(withPreflight).toMatchObject({ status: 404, body: { code: 'endpoint_disabled' } });
+  });
+
+  it('404 endpoint_not_found, of a path or method that is not registered', async () => {
+    await gateway.must('PATCH', '/apps/any', { routing_mode: 'managed_endpoint' });
+    for (const init of [{}, { method: 'DELETE', headers: { authorization: 'Bearer x' } }]) {
+      const answer = await fetchFrom(page, '/any/v1/unknown', init);
+      expect(answer).toMatchObject({ status: 404, body: { code: 'endpoint_not_found' } });
+    }
+  });
+
+  it('429 concurrency_limited', async () => {
+    await addEndpoint('/one-at-a-time', { concurrency: { max: 1 } }, '/silent');
+    // The browser sends equal requests one after the other.
+    const answers = [1, 2].map((n) => fetchFrom(page, `/api/v1/one-at-a-time?${n}`, withKey()));
+    const [refused, late] = (await Promise.all(answers)).sort((a, b) => (a.status ?? 0) - (b.status ?? 0));
+    expect(refused).toMatchObject({ status: 429, body: { code: 'concurrency_limited' } });
+    expect(refused?.headers).toMatchObject({ 'retry-after': '1' });
+    expect(late).toMatchObject({ status: 504, body: { code: 'upstream_timeout' } });
   });
 
   it('503 circuit_open, with Retry-After', async () => {
@@ -246,5 +267,118 @@ describe('errors that the page can read', { timeout: 60_000 }, () => {
     const second = await fetchFrom(page, '/api/v1/limited', withKey());
     expect(second).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
     expect(Number(second.headers?.['retry-after'])).toBeGreaterThan(3_000);
+  });
+});
+
+/** Origins of pages: names under `.test` and `.localhost` are this machine. */
+const welcomeAt = (host: string): string => `http://${host}:${welcome.port}`;
+
+/** Runs `work` in a page of the welcome website under another name. */
+async function pageAt(host: string): Promise<Page> {
+  const named = await browser.browser.newPage();
+  await named.goto(`${welcomeAt(host)}/empty`);
+  return named;
+}
+
+describe('the table of the Fetch standard: "CORS protocol and credentials"', { timeout: 60_000 }, () => {
+  beforeAll(async () => {
+    const own = originOf(welcome);
+    await addApp('star', backend.port, { cors: { allowed_origins: ['*'] } });
+    await addApp('named', backend.port, { cors: { allowed_origins: [own] } });
+    await addApp('trusted', backend.port, { cors: { allowed_origins: [own], allow_credentials: true } });
+    await addApp('upper', backend.port, { cors: { allowed_origins: [own.replace('http', 'HTTP')] } });
+  }, 60_000);
+
+  // Rows: credentials mode, Access-Control-Allow-Origin, -Allow-Credentials, whether the page may read the response.
+  it.each([
+    ['omit', 'star', '*', undefined, true],
+    ['same-origin', 'star', '*', undefined, true],
+    ['include', 'star', '*', undefined, false],
+    ['omit', 'named', 'own', undefined, true],
+    ['include', 'named', 'own', undefined, false],
+    ['omit', 'trusted', 'own', 'true', true],
+    ['include', 'trusted', 'own', 'true', true],
+    ['omit', 'upper', 'own', undefined, true],
+  ] as const)('%s with %s: %s, %s', async (credentials, slug, granted, credentialsField, shared) => {
+    const own = originOf(welcome);
+    const plain = await fetch(`${gateway.proxy}/${slug}/v1/echo`, { headers: { origin: own } });
+    expect(plain.headers.get('access-control-allow-origin')).toBe(granted === 'own' ? own : granted);
+    expect(plain.headers.get('access-control-allow-credentials') ?? undefined).toBe(credentialsField);
+    await plain.text();
+    for (const init of [{}, { method: 'DELETE', headers: { 'x-any': '1' } }]) {
+      const answer = await fetchFrom(page, `/${slug}/v1/echo`, { credentials, ...init });
+      if (shared) expect(answer).toMatchObject({ status: 200, body: { method: init.method ?? 'GET' } });
+      else expect(answer).toEqual(REFUSED);
+    }
+  });
+
+  it.each([
+    ['* with credentials', { allowed_origins: ['*'], allow_credentials: true }],
+    ['a serialised origin with a slash at its end', { allowed_origins: ['https://rabbit.invalid/'] }],
+  ])('the rows that no browser accepts cannot be configured: %s', async (_name, cors) => {
+    const { status } = await gateway.api('PATCH', '/apps/star', { default_policy: { cors } });
+    expect(status).toBe(422);
+  });
+});
+
+describe('origins as a browser sends them', { timeout: 60_000 }, () => {
+  beforeAll(async () => {
+    const { port } = welcome;
+    const below = { allowed_origins: [`http://*.app.localhost:${port}`, `HTTP://Page.Test:${port}`] };
+    await addApp('below', backend.port, { cors: { ...below, allow_credentials: true } });
+    await addApp('other-port', backend.port, {
+      cors: { allowed_origins: [`http://127.0.0.1:${stranger.port}`] },
+    });
+    await addApp('default-port', backend.port, { cors: { allowed_origins: ['http://127.0.0.1'] } });
+    await addApp('null', backend.port, { cors: { allowed_origins: ['null'] } });
+  }, 60_000);
+
+  it.each([
+    ['a.app.localhost', true],
+    ['a.b.app.localhost', true],
+    ['A.App.LOCALHOST', true],
+    ['page.test', true],
+    ['app.localhost', false],
+    ['evil-app.localhost', false],
+    ['app.localhost.test', false],
+    ['evil-page.test', false],
+    ['a.page.test', false],
+  ])('a page of %s: %s', async (host, shared) => {
+    const named = await pageAt(host);
+    try {
+      const answer = await fetchFrom(named, '/below/v1/echo', { method: 'PUT', credentials: 'include' });
+      if (shared) expect(answer).toMatchObject({ status: 200, body: { method: 'PUT' } });
+      else expect(answer).toEqual(REFUSED);
+    } finally {
+      await named.close();
+    }
+  });
+
+  it('a page on another port is another origin, and the default port is not every port', async () => {
+    expect(await fetchFrom(page, '/other-port/v1/echo')).toEqual(REFUSED);
+    expect(await fetchFrom(strangerPage, '/other-port/v1/echo')).toMatchObject({ status: 200 });
+    expect(await fetchFrom(page, '/default-port/v1/echo')).toEqual(REFUSED);
+  });
+
+  it('a sandboxed frame sends null, which only a policy that lists it grants, and never with credentials', async () => {
+    // Scripts are given as text: the types of a page's world are not those of the tests.
+    const fromFrame = (path: string, credentials: string): Promise<unknown> => {
+      const script = `fetch(${JSON.stringify(gateway.proxy + path)}, { credentials: '${credentials}' })
+        .then((response) => response.json()).then((echo) => echo.headers.origin, String)
+        .then((text) => parent.postMessage(text, '*'));`;
+      return page.evaluate(`new Promise((done) => {
+        const frame = document.createElement('iframe');
+        frame.setAttribute('sandbox', 'allow-scripts');
+        frame.srcdoc = '<script>' + ${JSON.stringify(script)} + '</scr' + 'ipt>';
+        addEventListener('message', (event) => { frame.remove(); done(event.data); }, { once: true });
+        document.body.append(frame);
+      })`);
+    };
+    expect(await fromFrame('/null/v1/echo', 'same-origin')).toBe('null');
+    expect(await fromFrame('/null/v1/echo', 'include')).toBe(REFUSED.error);
+    expect(await fromFrame('/below/v1/echo', 'same-origin')).toBe(REFUSED.error);
+    expect(await fetchFrom(page, '/null/v1/echo')).toEqual(REFUSED);
+    const cors = { allowed_origins: ['null'], allow_credentials: true };
+    expect((await gateway.api('PATCH', '/apps/null', { default_policy: { cors } })).status).toBe(422);
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../support/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
-import type { RawResponse } from '../support/raw-client.ts';
+import { sendRaw, type RawResponse } from '../support/raw-client.ts';
 import {
   createEndpoint,
   createRevision,
@@ -29,6 +29,9 @@ const opinionated = (): Promise<Origin> =>
       'access-control-allow-credentials': 'true',
       'access-control-expose-headers': 'X-Backend',
       'access-control-allow-methods': 'TRACE',
+      'access-control-allow-headers': 'X-Backend',
+      'access-control-max-age': '5',
+      'access-control-allow-private-network': 'true',
       vary: 'Accept-Encoding',
     });
     response.end();
@@ -281,11 +284,84 @@ describe("the gateway's own responses", () => {
       policy_override: { cors: LISTED },
     });
     expectReadable(await call('/disabled', PAGE), 404);
-    expect((await preflight('/disabled', PAGE)).status).toBe(404);
+    // A page can only read the 404 of a request with a key when its preflight has succeeded.
+    const asked = await preflight('/disabled', PAGE, 'GET', 'authorization');
+    expect(asked).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': PAGE } });
     await createVersion(gateway, 'web', 'v0', { status: 'retired' });
     await createRevision(gateway, 'web', origin.port, { default_policy: { cors: LISTED } }, 'v0');
     const retired = await request(gateway, '/web/v0/x', { headers: { Origin: PAGE } });
     expect(retired.status).toBe(410);
     expect(corsFieldsOf(retired)).toEqual([]);
+  });
+
+  it('answers without a route: the 404 of an endpoint that is not registered and the 503 without a revision', async () => {
+    const app = { routing_mode: 'managed_endpoint', default_policy: { cors: LISTED } };
+    await createService(gateway, 'managed', origin.port, { app });
+    await createEndpoint(gateway, 'managed', 'GET', '/known');
+    const send = (target: string, method: string, headers: Record<string, string> = {}) =>
+      request(gateway, target, { method, headers: { Origin: PAGE, ...headers } });
+    for (const method of ['GET', 'DELETE']) {
+      const asked = await send('/managed/v1/unknown', 'OPTIONS', { 'Access-Control-Request-Method': method });
+      expect([asked.status, asked.headers['access-control-allow-methods']]).toEqual([204, method]);
+      expectReadable(await send('/managed/v1/unknown', method), 404);
+    }
+    expectReadable(await send('/managed/v1/known', 'DELETE'), 404);
+    // For OPTIONS itself there is no endpoint either, and other pages learn nothing.
+    expectReadable(await send('/managed/v1/unknown', 'OPTIONS'), 404);
+    const other = await request(gateway, '/managed/v1/unknown', { headers: { Origin: 'https://evil.test' } });
+    expect([other.status, corsFieldsOf(other)]).toEqual([404, []]);
+    expect(varyOf(other)).toContain('origin');
+
+    await createVersion(gateway, 'managed', 'v2');
+    expectReadable(await send('/managed/v2/x', 'GET'), 503);
+    // The policy of the revision is that of its answers.
+    const revision = { default_policy: { cors: { allowed_origins: ['*'] } } };
+    await createRevision(gateway, 'managed', origin.port, revision, 'v2');
+    const open = await send('/managed/v2/x', 'GET');
+    expect([open.status, open.headers['access-control-allow-origin']]).toEqual([404, '*']);
+  });
+
+  it('without a cors policy an unknown endpoint is 404 for preflights too', async () => {
+    await createService(gateway, 'plain', origin.port, { app: { routing_mode: 'managed_endpoint' } });
+    const headers = { Origin: PAGE, 'Access-Control-Request-Method': 'GET' };
+    const response = await request(gateway, '/plain/v1/x', { method: 'OPTIONS', headers });
+    expect([response.status, corsFieldsOf(response)]).toEqual([404, []]);
+  });
+});
+
+describe('caches and networks between', () => {
+  it('every response that depends on the origin says so, HEAD and those without a body included', async () => {
+    for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
+      expect(varyOf(await call('/full', PAGE, {}, method))).toContain('origin');
+      expect(varyOf(await call('/full', undefined, {}, method))).toContain('origin');
+    }
+    // What a cache has from the backend to tell apart stays.
+    expect(varyOf(await call('/full', PAGE))).toContain('accept-encoding');
+  });
+
+  it('all CORS fields of the backend are replaced, those of preflights and of private networks too', async () => {
+    const response = await call('/listed', PAGE);
+    expect(corsFieldsOf(response)).toEqual(['access-control-allow-origin']);
+    expect(response.headers['access-control-allow-origin']).toBe(PAGE);
+  });
+
+  it('leave to call into a private network is not given', async () => {
+    for (const path of ['/any', '/full']) {
+      const asked = {
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Private-Network': 'true',
+        'Access-Control-Request-Local-Network': 'true',
+      };
+      const response = await call(path, PAGE, asked, 'OPTIONS');
+      expect(response.status).toBe(204);
+      expect(corsFieldsOf(response).filter((name) => name.includes('network'))).toEqual([]);
+    }
+  });
+
+  it('of two Origin fields none is granted, nor of one that lists several', async () => {
+    const two = `GET /web/v1/full HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.test\r\nOrigin: ${PAGE}\r\n\r\n`;
+    expect(corsFieldsOf(await sendRaw(gateway.proxyPort, two))).toEqual([]);
+    expect(corsFieldsOf(await call('/full', `${PAGE} https://evil.test`))).toEqual([]);
+    expect(corsFieldsOf(await call('/full', `${PAGE}, https://evil.test`))).toEqual([]);
   });
 });

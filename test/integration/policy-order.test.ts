@@ -73,8 +73,17 @@ describe('match comes first', () => {
     expect(problem(await call('/disabled')).code).toBe('endpoint_disabled');
   });
 
-  it('match before preflight: one for a path that is not registered is 404', async () => {
-    expect(await statusOf('/none', { method: 'OPTIONS', headers: PREFLIGHT })).toBe(404);
+  it('match before preflight: the policy of the route that the request would have answers it', async () => {
+    const origins = { policy_override: { cors: { allowed_origins: ['https://other.test'] } } };
+    await createEndpoint(gateway, 'shop', 'PUT', '/free', origins);
+    for (const [method, granted] of [
+      ['GET', 'https://page.test'],
+      ['PUT', undefined],
+    ]) {
+      const headers = { ...PREFLIGHT, 'Access-Control-Request-Method': method ?? '' };
+      const response = await call('/free', { method: 'OPTIONS', headers });
+      expect([response.status, response.headers['access-control-allow-origin']]).toEqual([204, granted]);
+    }
   });
 
   it('design 2: a retired version answers 410 before its policy is looked at, also to a preflight', async () => {
