@@ -47,7 +47,9 @@ const DRY_RUN_FIELDS = {
 
 export const CASCADE_QUERY = jsonSchema(Type.Object(CASCADE_FIELDS, closed));
 export const DRY_RUN_QUERY = jsonSchema(Type.Object(DRY_RUN_FIELDS, closed));
-export const DRY_RUN_CASCADE_QUERY = jsonSchema(Type.Object({ ...CASCADE_FIELDS, ...DRY_RUN_FIELDS }, closed));
+export const DRY_RUN_CASCADE_QUERY = jsonSchema(
+  Type.Object({ ...CASCADE_FIELDS, ...DRY_RUN_FIELDS }, closed),
+);
 
 /** Reads raw query parameters by the schema; numbers and booleans in their one usual spelling. */
 export function parseQuery(raw: Readonly<Record<string, unknown>>, schema: JsonSchema): Query | Failure {

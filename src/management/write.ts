@@ -64,11 +64,7 @@ export interface Rehearsal {
  * Runs one write on behalf of `actor`. Throws only what the repository throws as unavailable.
  * @param rehearsal makes it a dry run, of which nothing remains
  */
-export type WritePath = (
-  actor: string,
-  work: WriteWork,
-  rehearsal?: Rehearsal,
-) => Promise<Answer | Failure>;
+export type WritePath = (actor: string, work: WriteWork, rehearsal?: Rehearsal) => Promise<Answer | Failure>;
 
 export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
 

@@ -50,8 +50,13 @@ beforeEach(async () => {
   });
 });
 
-const app = (): string => `/apps/${slug}`;
-const endpoint = (record: Served): string => `${revisionPath(slug)}/endpoints/${record.id}`;
+function appPath(): string {
+  return `/apps/${slug}`;
+}
+
+function endpointPath(record: Served): string {
+  return `${revisionPath(slug)}/endpoints/${record.id}`;
+}
 
 async function dryRun(method: string, path: string, body?: unknown, query = ''): Promise<Served> {
   const answer = await gateway.api(method, `${path}?dry_run=true${query}`, body);
@@ -62,8 +67,8 @@ async function dryRun(method: string, path: string, body?: unknown, query = ''):
 /** Everything that a write could leave behind. */
 async function everything(): Promise<unknown> {
   const paths = [
-    app(),
-    `${app()}/tokens`,
+    appPath(),
+    `${appPath()}/tokens`,
     versionPath(slug),
     `${versionPath(slug)}/revisions`,
     `${revisionPath(slug)}/endpoints`,
@@ -87,14 +92,14 @@ function partOf(entry: Served, part: string): unknown {
   return found === undefined ? undefined : [...shown(found.before), ...shown(found.after)];
 }
 
-type Write = readonly [name: string, method: string, path: () => string, body?: unknown];
+type Write = readonly [name: string, method: string, path: () => string, body: unknown];
 const WRITES: readonly Write[] = [
   ['app', 'POST', () => '/apps', { name: 'n', slug: 'new', gateway_path: '/new' }],
-  ['app', 'PATCH', app, { default_policy: { rate_limit: limit(5) } }],
-  ['app', 'DELETE', () => `${app()}?cascade=true`],
-  ['version', 'POST', () => `${app()}/versions`, { version: 'v2' }],
+  ['app', 'PATCH', appPath, { default_policy: { rate_limit: limit(5) } }],
+  ['app', 'DELETE', () => `${appPath()}?cascade=true`, undefined],
+  ['version', 'POST', () => `${appPath()}/versions`, { version: 'v2' }],
   ['version', 'PATCH', () => versionPath(slug), { status: 'retired' }],
-  ['version', 'DELETE', () => `${versionPath(slug)}?cascade=true`],
+  ['version', 'DELETE', () => `${versionPath(slug)}?cascade=true`, undefined],
   [
     'revision',
     'POST',
@@ -102,13 +107,13 @@ const WRITES: readonly Write[] = [
     { revision: 'r2', backend_host: 'b', is_current: true },
   ],
   ['revision', 'PATCH', () => revisionPath(slug), { default_policy: { allowed_methods: ['GET'] } }],
-  ['revision', 'DELETE', () => `${revisionPath(slug)}?cascade=true`],
+  ['revision', 'DELETE', () => `${revisionPath(slug)}?cascade=true`, undefined],
   ['revision', 'POST', () => `${revisionPath(slug)}/activate`, { exclusive: true }],
-  ['revision', 'POST', () => `${revisionPath(slug)}/deactivate`],
+  ['revision', 'POST', () => `${revisionPath(slug)}/deactivate`, undefined],
   ['endpoint', 'POST', () => `${revisionPath(slug)}/endpoints`, { method: 'GET', path: '/more' }],
-  ['endpoint', 'PATCH', () => endpoint(invoice), { is_active: false }],
-  ['endpoint', 'DELETE', () => endpoint(invoice)],
-  ['token', 'POST', () => `${app()}/tokens`, { name: 'k', scopes: ['read'] }],
+  ['endpoint', 'PATCH', () => endpointPath(invoice), { is_active: false }],
+  ['endpoint', 'DELETE', () => endpointPath(invoice), undefined],
+  ['token', 'POST', () => `${appPath()}/tokens`, { name: 'k', scopes: ['read'] }],
 ];
 
 describe('nothing is written', () => {
@@ -121,7 +126,7 @@ describe('nothing is written', () => {
   });
 
   it('dry_run=false is a real write', async () => {
-    const answer = await gateway.api('PATCH', `${endpoint(open)}?dry_run=false`, { is_active: false });
+    const answer = await gateway.api('PATCH', `${endpointPath(open)}?dry_run=false`, { is_active: false });
     expect(answer.body.data.is_active).toBe(false);
     expect((await request(gateway, `/${slug}/v1/open`)).status).toBe(404);
   });
@@ -129,11 +134,11 @@ describe('nothing is written', () => {
   it('real writes beside it are not disturbed', async () => {
     const writes = Array.from({ length: 20 }, (_, index) =>
       index % 2 === 0
-        ? dryRun('PATCH', app(), { description: `dry ${index}` })
-        : gateway.must('PATCH', app(), { description: `real ${index}` }),
+        ? dryRun('PATCH', appPath(), { description: `dry ${index}` })
+        : gateway.must('PATCH', appPath(), { description: `real ${index}` }),
     );
     await Promise.all(writes);
-    expect((await gateway.must('GET', app())).description).toMatch(/^real /);
+    expect((await gateway.must('GET', appPath())).description).toMatch(/^real /);
   });
 });
 
@@ -156,37 +161,38 @@ describe('the checks are those of the real write', () => {
     return [dry.status, dry.body.code];
   };
 
-  it.each([
-    ['an unknown part', 'PATCH', app, { default_policy: { ratelimit: {} } }, 422],
-    ['a rule over several fields', 'PATCH', app, { default_policy: { allowed_methods: [] } }, 422],
+  const mistakes: readonly (readonly [string, string, () => string, unknown, number])[] = [
+    ['an unknown part', 'PATCH', appPath, { default_policy: { ratelimit: {} } }, 422],
+    ['a rule over several fields', 'PATCH', appPath, { default_policy: { allowed_methods: [] } }, 422],
     ['a duplicate', 'POST', () => '/apps', () => ({ name: 'x', slug, gateway_path: '/x' }), 409],
-    ['what is not there', 'PATCH', () => `${app()}/versions/v9`, { status: 'active' }, 404],
-    ['children', 'DELETE', app, undefined, 409],
-    ['no body', 'PATCH', app, undefined, 400],
-  ] as const)('%s: %s', async (_name, method, path, body, status) => {
-    const sent = typeof body === 'function' ? body() : body;
+    ['what is not there', 'PATCH', () => `${appPath()}/versions/v9`, { status: 'active' }, 404],
+    ['children', 'DELETE', appPath, undefined, 409],
+    ['no body', 'PATCH', appPath, undefined, 400],
+  ];
+  it.each(mistakes)('%s: %s', async (_name, method, path, body, status) => {
+    const sent: unknown = typeof body === 'function' ? body() : body;
     expect((await both(method, path(), sent))[0]).toBe(status);
   });
 
   it('If-Match: a stale tag is 412, the present one is taken, and the answer gives it', async () => {
     const stale = { 'if-match': '"nothing"' };
-    expect(await both('PATCH', app(), { description: 'x' }, stale)).toEqual([412, 'precondition_failed']);
-    const etag = (await gateway.api('GET', app())).headers.get('etag') ?? '';
+    expect(await both('PATCH', appPath(), { description: 'x' }, stale)).toEqual([412, 'precondition_failed']);
+    const etag = (await gateway.api('GET', appPath())).headers.get('etag') ?? '';
     const answer = await gateway.api(
       'PATCH',
-      `${app()}?dry_run=true`,
+      `${appPath()}?dry_run=true`,
       { description: 'x' },
       { 'if-match': etag },
     );
     expect([answer.status, answer.headers.get('etag')]).toEqual([200, etag]);
-    const real = await gateway.api('PATCH', app(), { description: 'x' }, { 'if-match': etag });
+    const real = await gateway.api('PATCH', appPath(), { description: 'x' }, { 'if-match': etag });
     expect(real.status).toBe(200);
   });
 
   it('roles: a viewer may not try what it may not do', async () => {
     const viewer = await gateway.must('POST', '/admin/tokens', { name: 'reader', role: 'viewer' });
     const asViewer = { authorization: `Bearer ${viewer.token}` };
-    const answer = await gateway.api('PATCH', `${app()}?dry_run=true`, { description: 'x' }, asViewer);
+    const answer = await gateway.api('PATCH', `${appPath()}?dry_run=true`, { description: 'x' }, asViewer);
     expect(answer.status).toBe(403);
   });
 
@@ -199,18 +205,18 @@ describe('the checks are those of the real write', () => {
   });
 
   it('dry_run=yes is 400 and changes nothing', async () => {
-    const answer = await gateway.api('PATCH', `${app()}?dry_run=yes`, { description: 'x' });
+    const answer = await gateway.api('PATCH', `${appPath()}?dry_run=yes`, { description: 'x' });
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_query']);
-    expect((await gateway.must('GET', app())).description).toBeNull();
+    expect((await gateway.must('GET', appPath())).description).toBeNull();
   });
 });
 
 describe('what would change', () => {
   it('a part of the app, where no other level sets it', async () => {
-    await gateway.must('PATCH', endpoint(open), {
+    await gateway.must('PATCH', endpointPath(open), {
       policy_override: { auth: { auth_type: 'none' }, rate_limit: limit(7) },
     });
-    const served = await dryRun('PATCH', app(), { default_policy: { rate_limit: limit(5) } });
+    const served = await dryRun('PATCH', appPath(), { default_policy: { rate_limit: limit(5) } });
     expect(served.endpoints_total).toBe(2);
     expect(names(served)).toEqual([`changed GET /${slug}/v1/invoices/{id}`, `changed * /${slug}/v1/*`]);
     expect(served.endpoints[0].endpoint_id).toBe(invoice.id);
@@ -224,14 +230,14 @@ describe('what would change', () => {
 
   it('a part that another level sets: the level changes although the value does not', async () => {
     const change = { policy_override: { required_scopes: ['read'], rate_limit: limit(100) } };
-    const served = await dryRun('PATCH', endpoint(invoice), change);
+    const served = await dryRun('PATCH', endpointPath(invoice), change);
     expect(served.endpoints).toHaveLength(1);
     expect(partOf(served.endpoints[0], 'rate_limit')).toEqual([limit(100), 'app', limit(100), 'endpoint']);
     expect(partOf(served.endpoints[0], 'required_scopes')).toBeUndefined();
   });
 
   it('taking a part away shows what is inherited then', async () => {
-    const served = await dryRun('PATCH', endpoint(open), { policy_override: { auth: null } });
+    const served = await dryRun('PATCH', endpointPath(open), { policy_override: { auth: null } });
     expect(partOf(served.endpoints[0], 'auth')).toEqual([
       { auth_type: 'none' },
       'endpoint',
@@ -247,7 +253,7 @@ describe('what would change', () => {
     expect(partOf(added.endpoints[0], 'auth')).toEqual([null, API_KEY, 'revision']);
     expect(added.would_answer.status).toBe(201);
 
-    const removed = await dryRun('DELETE', endpoint(invoice));
+    const removed = await dryRun('DELETE', endpointPath(invoice));
     expect(names(removed)).toEqual([`removed GET /${slug}/v1/invoices/{id}`]);
     expect(partOf(removed.endpoints[0], 'required_scopes')).toEqual([['read'], 'endpoint', null]);
     expect(removed.would_answer).toEqual({ status: 204, message: 'No content', data: null });
@@ -259,7 +265,7 @@ describe('what would change', () => {
     for (const entry of retired.endpoints) {
       expect(entry).toMatchObject({ before: { serves: true }, after: { serves: false }, parts: [] });
     }
-    const disabled = await dryRun('PATCH', endpoint(invoice), { is_active: false });
+    const disabled = await dryRun('PATCH', endpointPath(invoice), { is_active: false });
     expect(disabled.endpoints).toMatchObject([{ before: { serves: true }, after: { serves: false } }]);
     await gateway.must('POST', `${versionPath(slug)}/revisions`, { revision: 'r2', backend_host: 'b' });
     const activated = await dryRun('POST', `${revisionPath(slug, 'v1', 'r2')}/activate`, { exclusive: true });
@@ -273,7 +279,7 @@ describe('what would change', () => {
   });
 
   it('a path that moves takes the default paths of versions along', async () => {
-    const served = await dryRun('PATCH', app(), { gateway_path: `/moved-${slug}` });
+    const served = await dryRun('PATCH', appPath(), { gateway_path: `/moved-${slug}` });
     expect(served.endpoints_total).toBe(3);
     expect(served.endpoints[0]).toMatchObject({
       before: { route: `/${slug}/v1/invoices/{id}` },
@@ -283,14 +289,14 @@ describe('what would change', () => {
   });
 
   it('routing_mode: in managed mode only what is registered is left', async () => {
-    const served = await dryRun('PATCH', app(), { routing_mode: 'managed_endpoint' });
+    const served = await dryRun('PATCH', appPath(), { routing_mode: 'managed_endpoint' });
     expect(names(served)).toEqual([`removed * /${slug}/v1/*`]);
   });
 
   it('nothing, when the record would stay as it is or says the same', async () => {
-    const same = await dryRun('PATCH', app(), { default_policy: { rate_limit: limit(100) } });
+    const same = await dryRun('PATCH', appPath(), { default_policy: { rate_limit: limit(100) } });
     expect(same).toMatchObject({ endpoints_total: 0, endpoints: [], keys_total: 0, keys: [] });
-    const text = await dryRun('PATCH', app(), { description: 'other words' });
+    const text = await dryRun('PATCH', appPath(), { description: 'other words' });
     expect(text).toMatchObject({
       endpoints_total: 0,
       would_answer: { data: { description: 'other words' } },
@@ -299,7 +305,7 @@ describe('what would change', () => {
 
   it('a plan of a key: the endpoints that take keys, with the level that limits', async () => {
     const key = await createKey(gateway, slug, { scopes: ['read'] });
-    const path = `${app()}/tokens/${key.id}`;
+    const path = `${appPath()}/tokens/${key.id}`;
     const planned = await dryRun('PATCH', path, { rate_limit: limit(3) });
     expect(names(planned)).toEqual([`changed GET /${slug}/v1/invoices/{id}`, `changed * /${slug}/v1/*`]);
     expect(partOf(planned.endpoints[0], 'rate_limit')).toEqual([limit(100), 'app', limit(3), 'key']);
@@ -321,7 +327,7 @@ describe('what would change', () => {
   });
 
   it('a key that would be made: its value is not shown, and there is none', async () => {
-    const served = await dryRun('POST', `${app()}/tokens`, { name: 'phantom', scopes: ['read'] });
+    const served = await dryRun('POST', `${appPath()}/tokens`, { name: 'phantom', scopes: ['read'] });
     expect(served.would_answer).toMatchObject({ status: 201, data: { name: 'phantom' } });
     expect(served.would_answer.data).not.toHaveProperty('token');
     expect(JSON.stringify(served)).not.toMatch(/hgk_[A-Za-z0-9_-]{40}/);
@@ -334,8 +340,8 @@ describe('what would change', () => {
 
   it('secrets are masked, also where only they change', async () => {
     const auth = (secret: string) => ({ auth_type: 'jwt', jwt: { secret } });
-    await gateway.must('PATCH', endpoint(open), { policy_override: { auth: auth(SECRET) } });
-    const served = await dryRun('PATCH', endpoint(open), {
+    await gateway.must('PATCH', endpointPath(open), { policy_override: { auth: auth(SECRET) } });
+    const served = await dryRun('PATCH', endpointPath(open), {
       policy_override: { auth: auth(`${SECRET}-and-another`) },
     });
     expect(partOf(served.endpoints[0], 'auth')).toEqual([
@@ -350,7 +356,7 @@ describe('what would change', () => {
   it('a long list is cut, and says how long it is', async () => {
     const paths = Array.from({ length: 150 }, (_, index) => `/many/${index}`);
     await Promise.all(paths.map((path) => createEndpoint(gateway, slug, 'GET', path)));
-    const served = await dryRun('PATCH', app(), { default_policy: { rate_limit: limit(5) } });
+    const served = await dryRun('PATCH', appPath(), { default_policy: { rate_limit: limit(5) } });
     expect([served.endpoints_total, served.endpoints.length]).toEqual([153, 100]);
   });
 
@@ -359,7 +365,7 @@ describe('what would change', () => {
     await Promise.all(paths.map((path) => createEndpoint(gateway, slug, 'GET', path)));
     const origins = (domain: string) =>
       Array.from({ length: 500 }, (_, index) => `https://${'x'.repeat(60)}.${index}.${domain}`);
-    const served = await dryRun('PATCH', app(), {
+    const served = await dryRun('PATCH', appPath(), {
       default_policy: { cors: { allowed_origins: origins('example') } },
     });
     expect(served.endpoints_total).toBe(63);
@@ -373,20 +379,24 @@ describe('what it foretells comes true', () => {
   const changes: readonly (readonly [string, () => string, Fields])[] = [
     [
       'app',
-      app,
+      appPath,
       {
         default_policy: { rate_limit: limit(9), cors: { allowed_origins: ['*'] }, allowed_methods: ['GET'] },
       },
     ],
     ['revision', () => revisionPath(slug), { default_policy: { auth: null, max_body_bytes: 10 } }],
-    ['endpoint', () => endpoint(invoice), { policy_override: { required_scopes: null, shadow: ['auth'] } }],
+    [
+      'endpoint',
+      () => endpointPath(invoice),
+      { policy_override: { required_scopes: null, shadow: ['auth'] } },
+    ],
   ];
   it.each(changes)('a change of the %s', async (_name, path, body) => {
     const foretold = await dryRun('PATCH', path(), body);
     expect(foretold.endpoints_total).toBeGreaterThan(0);
     await gateway.must('PATCH', path(), body);
     for (const entry of foretold.endpoints) {
-      const place = entry.endpoint_id === null ? revisionPath(slug) : endpoint({ id: entry.endpoint_id });
+      const place = entry.endpoint_id === null ? revisionPath(slug) : endpointPath({ id: entry.endpoint_id });
       const { policy, sources } = await gateway.must('GET', `${place}/effective-policy`);
       for (const { part, after } of entry.parts) {
         const real = policy[part] === undefined ? null : { value: policy[part], source: sources[part] };
