@@ -28,6 +28,8 @@ import { Breaker } from './proxy/breaker.ts';
 import { ConfigState } from './runtime/config-state.ts';
 import { DeprecationLog } from './runtime/deprecation-log.ts';
 import { beginTakeOver, HandOver } from './runtime/hand-over.ts';
+import { explainAccess } from './runtime/explain-access.ts';
+import { ExplainControl } from './runtime/explain-control.ts';
 import { HealthProbe } from './runtime/health-probe.ts';
 import { instanceFile, type InstanceFile } from './runtime/instance-file.ts';
 import { KeyUsageWriter } from './runtime/key-usage.ts';
@@ -100,6 +102,7 @@ interface Parts {
   readonly limitMemory: LimitMemory;
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
+  readonly explain: ExplainControl;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly wouldDeny: WouldDenyReport;
@@ -186,7 +189,8 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       // Besides the workers the main thread, and some to spare while one takes the place of another.
       limitMemory: createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: settings.workers + 3 }),
       metrics: new MetricsMerger(),
-      keyUsage: new KeyUsageWriter(repository, log),
+      keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
+      explain: new ExplainControl(clock),
       deprecations: new DeprecationLog(log, clock),
       shadowLog: new ShadowLog(log, clock),
       wouldDeny: new WouldDenyReport(clock.nowMs()),
@@ -253,13 +257,15 @@ function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {
     limitMemory,
     state,
     log,
-    workerUrl: new URL('./worker.ts', import.meta.url),
+    // Beside this file, in the sources as in a build (scripts/build.ts).
+    workerUrl: new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url),
     onKeysUsed: (used) => keyUsage.add(used),
     onDeprecatedUsed: (report) => deprecations.report(report),
     onWouldDeny: (rows) => {
       wouldDeny.add(rows, clock.nowMs());
       shadowLog.report(rows);
     },
+    explainSetup: () => parts.explain.setup,
     onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
   });
 }
@@ -293,6 +299,7 @@ function createManagement(
       },
     },
     shadow: shadowReports(parts, supervisor),
+    explain: explainAccess(parts.explain, supervisor),
     metricsText: async () => renderMetrics(metrics.merge(await supervisor.samples()), state.keys),
     logger: log,
     version,

@@ -121,6 +121,13 @@ export const SETTINGS = {
         'A proxy thread whose event loop stands still for this long is ended and replaced. 0: never.',
     },
   ),
+  GATEWAY_KEY_USAGE_DAYS: integer(
+    { min: 1, max: 3_660 },
+    {
+      default: 400,
+      description: 'Days for which the requests of each API key are counted, today included.',
+    },
+  ),
   GATEWAY_REDIS_URL: url(['redis:', 'rediss:'], {
     default: undefined,
     secret: true,

@@ -54,6 +54,7 @@ export interface Settings {
   readonly workers: number;
   /** 0: workers are not watched. */
   readonly workerStallTimeoutMs: number;
+  readonly keyUsageDays: number;
   /** Global default per app; undefined: none. */
   readonly rateLimit: RateLimitDefault | undefined;
   /** Per client address; undefined: off. */
@@ -238,6 +239,7 @@ function nest(v: SettingValues): Settings {
     secretKey: v.GATEWAY_SECRET_KEY,
     workers: v.GATEWAY_WORKERS,
     workerStallTimeoutMs: v.GATEWAY_WORKER_STALL_TIMEOUT_MS,
+    keyUsageDays: v.GATEWAY_KEY_USAGE_DAYS,
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)

@@ -4,57 +4,144 @@ import { systemClock } from '../kernel/clock.ts';
 import { createLogger } from '../observe/log.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 import { openSqlite } from '../storage/sqlite.ts';
-import { KeyUsageWriter } from './key-usage.ts';
+import type { KeyUsageRow } from './key-notes.ts';
+import { KeyUsageWriter, type KeyUsageOptions } from './key-usage.ts';
 
+const lines: string[] = [];
 const log = createLogger({
-  level: 'silent',
+  level: 'warn',
   format: 'json',
-  output: { write: () => undefined },
+  output: { write: (line) => void lines.push(line) },
   clock: systemClock,
 });
+const DATE = '2030-01-01';
 const FIRST_MS = Date.parse('2030-01-01T00:00:00.000Z');
 
 let repository: Repository;
+let appId: string;
 let keyId: string;
+const writers: KeyUsageWriter[] = [];
 beforeEach(async () => {
+  lines.length = 0;
   repository = await openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock });
-  keyId = (await seed(repository)).key.id;
+  const { app, key } = await seed(repository);
+  [appId, keyId] = [app.id, key.id];
 });
-afterEach(() => repository.close());
+afterEach(async () => {
+  for (const writer of writers.splice(0)) await writer.stop();
+  await repository.close();
+});
 
+function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
+  const writer = new KeyUsageWriter({ repository, log, clock: systemClock, daysKept: 400, ...options });
+  writers.push(writer);
+  return writer;
+}
+
+const used = (ms: number, allowed = 1, date = DATE): KeyUsageRow => [keyId, date, ms, allowed, 0, 0];
 const lastUse = async () =>
-  (await repository.loadAll()).keys.find((key) => key.id === keyId)?.last_used_at ?? null;
+  (await repository.read((reader) => reader.findKey(appId, keyId)))?.last_used_at ?? null;
+const stored = () => repository.read((reader) => reader.listKeyUsage(keyId, '0000-01-01', '9999-12-31'));
 
 describe('KeyUsageWriter', () => {
-  it('stores the latest of several uses', async () => {
-    const writer = new KeyUsageWriter(repository, log);
-    writer.add([[keyId, FIRST_MS + 1]]);
-    writer.add([[keyId, FIRST_MS]]);
+  it('stores the sum and the latest of several uses', async () => {
+    const writer = open();
+    writer.add([used(FIRST_MS + 1), used(FIRST_MS, 2)]);
+    writer.add([[keyId, DATE, 0, 0, 4, 5]]);
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.001Z');
+    expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 4, denied: 5 }]);
   });
 
   it('when it stops, also stores what came while a batch was being written', async () => {
-    const writer = new KeyUsageWriter(repository, log);
-    writer.add([[keyId, FIRST_MS]]);
+    const writer = open();
+    writer.add([used(FIRST_MS)]);
     const first = writer.write();
-    writer.add([[keyId, FIRST_MS + 2]]);
+    writer.add([used(FIRST_MS + 2)]);
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.002Z');
+    expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
     await first;
   });
 
-  it('keeps what a database that is away did not take', async () => {
+  it('keeps what a database that is away did not take, and what comes meanwhile', async () => {
     let away = true;
-    const recordKeyUsage: Repository['recordKeyUsage'] = async (usage) => {
-      if (away) throw new StorageUnavailable('away');
-      await repository.recordKeyUsage(usage);
-    };
-    const writer = new KeyUsageWriter({ ...repository, recordKeyUsage }, log);
-    writer.add([[keyId, FIRST_MS]]);
+    const writer = open({
+      repository: {
+        ...repository,
+        recordKeyUsage: async (usage) => {
+          if (away) throw new StorageUnavailable('away');
+          await repository.recordKeyUsage(usage);
+        },
+      },
+    });
+    writer.add([used(FIRST_MS)]);
     await writer.write();
+    expect(lines.join('')).toMatch(/the use of keys could not be written yet/);
+    writer.add([used(FIRST_MS)]);
     away = false;
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.000Z');
+    expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
+  });
+
+  it('writes what a failure in the middle left over exactly once', async () => {
+    let calls = 0;
+    const writer = open({
+      repository: {
+        ...repository,
+        recordKeyUsage: async (usage) => {
+          if (++calls === 2) throw new StorageUnavailable('away');
+          await repository.recordKeyUsage(usage);
+        },
+      },
+    });
+    // The key itself is in the first batch and, for another day, in the last.
+    const strangers = Array.from({ length: 2_000 }, (_, index): KeyUsageRow => [
+      `k${index}`,
+      DATE,
+      1,
+      1,
+      0,
+      0,
+    ]);
+    writer.add([used(FIRST_MS, 1, '2030-01-01'), ...strangers, used(FIRST_MS, 1, '2030-01-02')]);
+    await writer.write();
+    expect((await stored()).map(({ date, allowed }) => [date, allowed])).toEqual([['2030-01-01', 1]]);
+    await writer.write();
+    expect((await stored()).map(({ date, allowed }) => [date, allowed])).toEqual([
+      ['2030-01-01', 1],
+      ['2030-01-02', 1],
+    ]);
+  });
+
+  it('bounds what waits for a database that is away, says how much it dropped, and goes on', async () => {
+    let away = true;
+    const writer = open({
+      pendingMax: 2,
+      repository: {
+        ...repository,
+        recordKeyUsage: async (usage) => {
+          if (away) throw new StorageUnavailable('away');
+          await repository.recordKeyUsage(usage);
+        },
+      },
+    });
+    writer.add([used(FIRST_MS), ['k1', DATE, 1, 1, 0, 0], ['k2', DATE, 1, 1, 0, 0], used(FIRST_MS)]);
+    await writer.write();
+    expect(lines.join('')).toContain('"dropped":1');
+    away = false;
+    await writer.write();
+    expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
+  });
+
+  it('keeps as many days as it is told, today included', async () => {
+    const dates = ['2029-12-29', '2029-12-30', '2029-12-31', DATE];
+    await repository.recordKeyUsage(
+      dates.map((date) => ({ keyId, date, lastUsedMs: 0, allowed: 1, limited: 0, denied: 0 })),
+    );
+    const clock = { nowMs: () => FIRST_MS + 3_600_000, monotonicMs: () => 0 };
+    await open({ clock, daysKept: 3 }).removeOld();
+    expect((await stored()).map(({ date }) => date)).toEqual(dates.slice(1));
   });
 });

@@ -1,39 +1,79 @@
 /**
- * `last_used_at` of API keys, on its way from the workers to the database: the latest use of each key is kept
- * here and written every few seconds in one batch. A database that is away delays it and loses nothing that
- * the next batch does not bring; the number of keys bounds the memory.
+ * Counts and `last_used_at` of API keys, on their way from the workers to the database: added up here and written
+ * every few seconds, a bounded number of keys per transaction, so that other writes get their turn. A database that
+ * is away delays them and loses nothing that the next batch does not bring. Once an hour, days that are older than
+ * is kept are removed.
+ *
+ * A crash of the process loses what came in the last `WRITE_MS`, and the second that workers collect for.
  */
-import { timestamp } from '../kernel/clock.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { DAY_MS, utcDate, type KeyUsage } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Repository } from '../storage/repository.ts';
+import { toKeyUsage, type KeyUsageRow } from './key-notes.ts';
 
 const WRITE_MS = 2_000;
+const REMOVE_MS = 3_600_000;
+const KEYS_PER_WRITE = 1_000;
+/** Keys and days that wait for a database that is away, some 150 bytes each; what comes beyond is not counted. */
+const PENDING_MAX = 1_000_000;
+
+export interface KeyUsageOptions {
+  readonly repository: Pick<Repository, 'recordKeyUsage' | 'removeKeyUsage'>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Days of counts that are kept, today included; at least 1. */
+  readonly daysKept: number;
+  /** For tests. */
+  readonly pendingMax?: number;
+}
 
 export class KeyUsageWriter {
-  readonly #repository: Repository;
-  readonly #log: Logger;
-  readonly #pending = new Map<string, number>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #options: KeyUsageOptions;
+  readonly #pendingMax: number;
+  /** By key and day. */
+  readonly #pending = new Map<string, KeyUsage>();
+  readonly #timers: readonly NodeJS.Timeout[];
   #writing: Promise<void> | undefined;
+  #removing: Promise<void> = Promise.resolve();
+  #dropped = 0;
+  #stopped = false;
 
-  constructor(repository: Repository, log: Logger) {
-    this.#repository = repository;
-    this.#log = log;
-    this.#timer = setInterval(() => this.#tick(), WRITE_MS);
+  constructor(options: KeyUsageOptions) {
+    this.#options = options;
+    this.#pendingMax = options.pendingMax ?? PENDING_MAX;
+    this.#timers = [
+      setInterval(() => this.#tick(), WRITE_MS),
+      setInterval(() => void this.removeOld(), REMOVE_MS),
+    ];
+    void this.removeOld();
   }
 
-  add(used: readonly (readonly [keyId: string, lastUsedMs: number])[]): void {
-    for (const [keyId, lastUsedMs] of used) {
-      if (lastUsedMs > (this.#pending.get(keyId) ?? 0)) this.#pending.set(keyId, lastUsedMs);
-    }
+  add(rows: readonly KeyUsageRow[]): void {
+    for (const row of rows) this.#addOne(toKeyUsage(row));
   }
 
   /** Resolves when what was noted before the call is stored, or has failed and waits for the next time. */
   async write(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#pending.size === 0) return;
-    this.#writing = this.#writeBatch();
+    this.#writing = this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
     await this.#writing;
+  }
+
+  /** Removes the days that are not kept any more. Never rejects; what fails is tried again in an hour. */
+  removeOld(): Promise<void> {
+    this.#removing = this.#removing.then(() => this.#removeBefore());
+    return this.#removing;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#removing;
+    await this.write();
   }
 
   /** A write that is still under way takes the next one's turn. */
@@ -41,24 +81,54 @@ export class KeyUsageWriter {
     if (this.#writing === undefined) void this.write();
   }
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.write();
+  #addOne(usage: KeyUsage): void {
+    const place = `${usage.date}${usage.keyId}`;
+    const known = this.#pending.get(place);
+    if (known === undefined && this.#pending.size >= this.#pendingMax) {
+      this.#dropped++;
+      return;
+    }
+    this.#pending.set(place, known === undefined ? usage : sum(known, usage));
   }
 
   /** Never rejects. */
-  async #writeBatch(): Promise<void> {
-    const batch = [...this.#pending];
+  async #writeAll(): Promise<void> {
+    const { repository, log } = this.#options;
+    const all = [...this.#pending.values()];
     this.#pending.clear();
+    let written = 0;
     try {
-      await this.#repository.recordKeyUsage(
-        batch.map(([keyId, lastUsedMs]) => ({ keyId, lastUsedAt: timestamp(lastUsedMs) })),
-      );
+      while (written < all.length) {
+        await repository.recordKeyUsage(all.slice(written, written + KEYS_PER_WRITE));
+        written += KEYS_PER_WRITE;
+      }
     } catch (error) {
-      this.add(batch);
-      this.#log.warn({ err: error, keys: batch.length }, 'the last use of keys could not be written yet');
-    } finally {
-      this.#writing = undefined;
+      for (const usage of all.slice(written)) this.#addOne(usage);
+      log.warn(
+        { err: error, keys: all.length - written, dropped: this.#dropped },
+        'the use of keys could not be written yet',
+      );
+      this.#dropped = 0;
     }
   }
+
+  async #removeBefore(): Promise<void> {
+    const { repository, log, clock, daysKept } = this.#options;
+    const date = utcDate(clock.nowMs() - (daysKept - 1) * DAY_MS);
+    try {
+      while (!this.#stopped && !(await repository.removeKeyUsage(date)));
+    } catch (error) {
+      log.warn({ err: error }, 'old counts of keys could not be removed yet');
+    }
+  }
+}
+
+function sum(one: KeyUsage, other: KeyUsage): KeyUsage {
+  return {
+    ...one,
+    lastUsedMs: Math.max(one.lastUsedMs, other.lastUsedMs),
+    allowed: one.allowed + other.allowed,
+    limited: one.limited + other.limited,
+    denied: one.denied + other.denied,
+  };
 }

@@ -4,11 +4,15 @@
  */
 import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
+import type { ExplainInput, Explanation } from '../model/schemas/explain.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
 import type { WouldDenyRow } from '../observe/would-deny.ts';
+import type { DebugTokenEntry } from '../proxy/explain-debug.ts';
+import type { Sampling } from '../proxy/explain-recorder.ts';
 import type { Settings } from '../settings.ts';
 import type { KeyMemory } from '../snapshot/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
+import type { KeyUsageRow } from './key-notes.ts';
 
 /** What a worker is started with. */
 export interface WorkerStart {
@@ -18,9 +22,9 @@ export interface WorkerStart {
   /** May differ from the settings' when that is 0: all workers share the first one's. */
   readonly port: number;
   readonly limitMemory: LimitMemory;
-  readonly heartbeat: HeartbeatMemory;
   /** The API keys of the node, which the main thread writes; messages carry none. */
   readonly keyMemory: KeyMemory;
+  readonly heartbeat: HeartbeatMemory;
   /** PEM texts, read once by the main thread. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }
@@ -34,8 +38,21 @@ export interface ApplyMessage {
   readonly removedRevisionIds: readonly string[];
 }
 
+/** What operators have asked of explain (explain-control.ts). */
+export interface ExplainSetup {
+  readonly sampling: Sampling | undefined;
+  readonly debugTokens: readonly DebugTokenEntry[];
+}
+
+/** Each is answered with `explained`. */
+export type ExplainMessage =
+  | { readonly type: 'explain'; readonly id: number; readonly input: ExplainInput }
+  | { readonly type: 'explain_recorded'; readonly id: number; readonly requestId: string }
+  | { readonly type: 'explain_setup'; readonly id: number; readonly setup: ExplainSetup };
+
 export type ToWorker =
   | ApplyMessage
+  | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
   | { readonly type: 'drain' };
 
@@ -45,12 +62,19 @@ export type FromWorker =
   | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
   | { readonly type: 'would_deny'; readonly rows: readonly WouldDenyRow[] }
-  | { readonly type: 'keys_used'; readonly used: readonly (readonly [keyId: string, lastUsedMs: number])[] }
+  | { readonly type: 'keys_used'; readonly used: readonly KeyUsageRow[] }
   | {
       readonly type: 'deprecated_used';
       readonly versionId: string;
       readonly name: string;
       readonly count: number;
       readonly requestId: string;
+    }
+  | {
+      readonly type: 'explained';
+      readonly id: number;
+      /** undefined where there is nothing to explain, or nothing was asked. */
+      readonly explanation: Explanation | undefined;
+      readonly error: string | undefined;
     }
   | { readonly type: 'drained' };

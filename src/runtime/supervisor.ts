@@ -9,13 +9,15 @@ import type { Clock } from '../kernel/clock.ts';
 import { releaseThread } from '../limits/shared-memory.ts';
 import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
+import type { ExplainInput, Explanation } from '../model/schemas/explain.ts';
 import type { Logger } from '../observe/log.ts';
 import type { WorkerSample } from '../observe/metrics.ts';
 import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
 import type { ConfigState } from './config-state.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
-import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import type { KeyUsageRow } from './key-notes.ts';
+import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 
 export interface SupervisorDeps {
   readonly settings: Settings;
@@ -26,9 +28,11 @@ export interface SupervisorDeps {
   readonly log: Logger;
   /** The program that a worker runs. */
   readonly workerUrl: URL;
-  onKeysUsed(used: readonly (readonly [string, number])[]): void;
+  onKeysUsed(used: readonly KeyUsageRow[]): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onWouldDeny(rows: readonly WouldDenyRow[]): void;
+  /** What workers are to know of explain, now. */
+  explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
   /** For tests; milliseconds. */
   readonly applyTimeoutMs?: number;
@@ -53,6 +57,8 @@ const RESTART_DELAY_MS_MAX = 5_000;
 /** A worker that lived this long died of something new. */
 const STABLE_MS = 30_000;
 const SAMPLE_TIMEOUT_MS = 2_000;
+/** A key set that has to be fetched first may take most of it. */
+const EXPLAIN_TIMEOUT_MS = 12_000;
 const APPLY_TIMEOUT_MS = 10_000;
 /** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
 const START_TIMEOUT_MS = 60_000;
@@ -97,9 +103,9 @@ export class Supervisor {
   async apply(change: ConfigChange): Promise<void> {
     const { state } = this.#deps;
     const removedRevisionIds = state.apply(change);
-    const breakers = state.breakersOf(change);
     const retiredKeys = state.keys.takeRetired();
     const forWorkers: ConfigChange = { ...change, keys: [], removedKeyIds: [] };
+    const breakers = state.breakersOf(change);
     const answers = [...this.#members.values()].map(async (member) => {
       const id = this.#nextId++;
       member.applying += 1;
@@ -117,9 +123,9 @@ export class Supervisor {
       await member.worker.terminate();
     });
     await Promise.all(answers);
-  }
     // Each worker has answered or is dead: none is in the middle of a look-up that began before the change.
     state.keys.release(retiredKeys);
+  }
 
   /** A worker that starts has the whole configuration to go through before the change. */
   #applyTimeoutMs({ listening }: Member): number {
@@ -137,6 +143,38 @@ export class Supervisor {
     for (const answer of await Promise.all(answers))
       if (answer?.type === 'sample') samples.push(answer.sample);
     return samples;
+  }
+
+  /** Has one worker run a described request; undefined when it does not answer in time. */
+  async explain(input: ExplainInput): Promise<Explanation | undefined> {
+    const member = [...this.#members.values()].find(({ listening }) => listening);
+    if (member === undefined) return undefined;
+    const id = this.#nextId++;
+    const answer = await this.#ask(member, { type: 'explain', id, input }, id, EXPLAIN_TIMEOUT_MS);
+    if (answer?.type !== 'explained') return undefined;
+    if (answer.error !== undefined) throw new Error(`A worker could not explain a request: ${answer.error}`);
+    return answer.explanation;
+  }
+
+  /** Asks all workers for an exchange that one of them may have recorded. */
+  async explainRecorded(requestId: string): Promise<Explanation | undefined> {
+    const answers = [...this.#members.values()].map((member) => {
+      const id = this.#nextId++;
+      return this.#ask(member, { type: 'explain_recorded', id, requestId }, id, SAMPLE_TIMEOUT_MS);
+    });
+    for (const answer of await Promise.all(answers))
+      if (answer?.type === 'explained' && answer.explanation !== undefined) return answer.explanation;
+    return undefined;
+  }
+
+  /** Resolves when every worker goes by the setup for explain, or has died. */
+  async publishExplainSetup(): Promise<void> {
+    const setup = this.#deps.explainSetup();
+    const answers = [...this.#members.values()].map((member) => {
+      const id = this.#nextId++;
+      return this.#ask(member, { type: 'explain_setup', id, setup }, id, this.#applyTimeoutMs(member));
+    });
+    await Promise.all(answers);
   }
 
   /** Lets every worker finish what it has begun, for at most `timeoutMs`, and ends it. */
@@ -199,6 +237,7 @@ export class Supervisor {
       breakers: state.breakersOf(change),
       removedRevisionIds: [],
     });
+    this.#post(member, { type: 'explain_setup', id: 0, setup: this.#deps.explainSetup() });
     return listening;
   }
 
@@ -238,6 +277,7 @@ export class Supervisor {
       case 'applied':
         return void member.waiting.get(message.id)?.(message);
       case 'sample':
+      case 'explained':
         return void member.waiting.get(message.id)?.(message);
       case 'keys_used':
         return this.#deps.onKeysUsed(message.used);

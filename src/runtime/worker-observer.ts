@@ -8,7 +8,9 @@ import type { Logger } from '../observe/log.ts';
 import type { RouteRecord, WorkerMetrics } from '../observe/metrics.ts';
 import type { ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
+import type { ExchangeRecorder } from '../proxy/explain-recorder.ts';
 import type { UpstreamCause } from '../proxy/upstream-connection.ts';
+import { KeyNotes } from './key-notes.ts';
 import type { FromWorker } from './protocol.ts';
 import { ShadowNotes } from './shadow-notes.ts';
 
@@ -18,6 +20,7 @@ export interface WorkerObserverDeps {
   readonly accessLog: AccessLog | undefined;
   readonly log: Logger;
   readonly send: (message: FromWorker) => void;
+  readonly recorder: ExchangeRecorder;
 }
 
 interface RouteReport {
@@ -31,7 +34,7 @@ const DEPRECATION_MS = 10_000;
 
 export class WorkerObserver implements ProxyObserver {
   readonly #deps: WorkerObserverDeps;
-  readonly #keysUsed = new Map<string, number>();
+  readonly #keys: KeyNotes;
   readonly #deprecated = new Map<
     string,
     { readonly name: string; count: number; requestId: string; quiet: number }
@@ -41,16 +44,17 @@ export class WorkerObserver implements ProxyObserver {
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
+    this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
     this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
     this.#timer = setInterval(() => this.sendNotes(), NOTES_MS);
   }
 
   keyUsed(keyId: string, nowMs: number): void {
-    this.#keysUsed.set(keyId, nowMs);
+    this.#keys.note(keyId, 'allowed', true, nowMs);
   }
 
   exchangeEnded(exchange: Exchange): void {
-    const { metrics, accessLog } = this.#deps;
+    const { metrics, accessLog, recorder } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -60,6 +64,7 @@ export class WorkerObserver implements ProxyObserver {
       for (const part of wouldDeny) metrics.wouldDeny(part);
       this.#shadow.note(exchange);
     }
+    if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
     accessLog?.write({
       timeMs: exchange.nowMs + exchange.durationMs,
       requestId: exchange.requestId,
@@ -138,10 +143,7 @@ export class WorkerObserver implements ProxyObserver {
   /** Sends what was collected; also to be called before the worker ends. */
   sendNotes(): void {
     const { send } = this.#deps;
-    if (this.#keysUsed.size > 0) {
-      send({ type: 'keys_used', used: [...this.#keysUsed] });
-      this.#keysUsed.clear();
-    }
+    this.#keys.send();
     this.#shadow.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {

@@ -6,11 +6,12 @@
 import { sql, type Kysely } from 'kysely';
 import { timestamp, type Clock } from '../kernel/clock.ts';
 import { initial } from './migrations/0001-initial.ts';
+import { keyUsage } from './migrations/0002-key-usage.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { Tables } from './sql/schema.ts';
 
 /** In order; append only. */
-export const MIGRATIONS: readonly Migration[] = [initial];
+export const MIGRATIONS: readonly Migration[] = [initial, keyUsage];
 
 export interface MigrationState {
   /** Names that the program has and the database has not, in order. */

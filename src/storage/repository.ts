@@ -4,6 +4,7 @@
  * that every implementation must pass. Nothing here knows SQL, HTTP or the proxy.
  */
 import type { AppTree, ConfigChange, TouchedConfig } from '../model/config.ts';
+import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type {
   AdminToken,
   App,
@@ -57,6 +58,10 @@ export interface ConfigReader {
   ): Promise<Endpoint | undefined>;
   listKeys(appId: string, page: PageRequest): Promise<Page<StoredApiKey>>;
   findKey(appId: string, id: string): Promise<StoredApiKey | undefined>;
+  /** The key whose value has, or before its last rotation had, this SHA-256, whether that is still good or not. */
+  findKeyByHash(hash: string): Promise<StoredApiKey | undefined>;
+  /** The days with requests of a key, oldest first; `YYYY-MM-DD`, both ends count. */
+  listKeyUsage(keyId: string, fromDate: string, toDate: string): Promise<readonly UsageDay[]>;
   listAdminTokens(page: PageRequest): Promise<Page<AdminToken>>;
   findAdminToken(id: string): Promise<StoredAdminToken | undefined>;
   findAdminTokenByHash(hash: string): Promise<StoredAdminToken | undefined>;
@@ -139,12 +144,6 @@ export interface Committed<T> {
   readonly configVersion: number;
 }
 
-export interface KeyUsage {
-  readonly keyId: string;
-  /** RFC 3339. */
-  readonly lastUsedAt: string;
-}
-
 export interface Repository {
   readonly driver: 'sqlite' | 'postgres';
   /** Throws `StorageUnavailable` when the database does not answer. */
@@ -177,6 +176,9 @@ export interface Repository {
    * @param usage at most one entry per key and day
    */
   recordKeyUsage(usage: readonly KeyUsage[]): Promise<void>;
+  /** Removes counts of days before `beforeDate`, a bounded number at once; false when there may be more. */
+  removeKeyUsage(beforeDate: string): Promise<boolean>;
+  /** Moves `last_used_at` forward, never back. */
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;
   close(): Promise<void>;

@@ -33,11 +33,16 @@ const WHOLE_TABLE = [
   'update "config_state" set "config_version" = "config_version" + ? returning "config_version"',
 ];
 
+/** What a statement brings along in its own VALUES is read as a whole. */
+const OWN_VALUES = /^SCAN (?:used|(?:\d+ )?CONSTANT ROWS?)$/;
+
 async function useEverything(repository: Repository, there: Fixture): Promise<void> {
   const { app, version, revision, endpoint, key } = there;
   const token = makeAdminToken();
   await repository.loadAll();
-  await repository.recordKeyUsage([{ keyId: key.id, lastUsedAt: at(1) }]);
+  const used = { keyId: key.id, date: '2026-01-31', lastUsedMs: 1, allowed: 1, limited: 0, denied: 0 };
+  await repository.recordKeyUsage([used]);
+  await repository.removeKeyUsage('2026-02-01');
   await repository.recordAdminTokenUse(token.id, at(1));
   await repository.countAdminTokens();
   await change(
@@ -56,6 +61,9 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.findEndpointByMethodAndPath(revision.id, 'GET', '/x');
       await db.listKeys(app.id, FIRST);
       await db.findKey(app.id, key.id);
+      await db.findKeyByHash(key.token_hash);
+      await db.findKeyByHash('none');
+      await db.listKeyUsage(key.id, '2026-01-01', '2026-01-31');
       await db.listAdminTokens(FIRST);
       await db.findAdminToken(token.id);
       await db.findAdminTokenByHash(token.token_hash);
@@ -126,7 +134,7 @@ test('every statement finds its rows by an index', async () => {
   const walks = [...statements]
     .filter((sql) => !WHOLE_TABLE.includes(sql))
     .map((sql) => ({ sql, plan: planOf(sql) }))
-    .filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')));
+    .filter(({ plan }) => plan.some((step) => step.startsWith('SCAN') && !OWN_VALUES.test(step)));
   expect(walks).toEqual([]);
   await repository.close();
 });

@@ -6,6 +6,7 @@ import { sql, type Kysely } from 'kysely';
 import { assert } from '../../kernel/assert.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { ConfigReader, Page, PageRequest } from '../repository.ts';
+import { readKeyUsage } from './key-usage.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
@@ -143,6 +144,8 @@ function revisionReads(db: Kysely<Tables>, codecs: Codecs) {
 
 function keyReads(db: Kysely<Tables>, codecs: Codecs) {
   const below = (appId: string) => db.selectFrom('api_key').selectAll().where('app_id', '=', appId);
+  const byHash = (column: 'token_hash' | 'previous_token_hash', hash: string) =>
+    db.selectFrom('api_key').selectAll().where(column, '=', hash).executeTakeFirst();
   return {
     listKeys: async (appId, page) => {
       const { after, count } = window(page);
@@ -153,6 +156,11 @@ function keyReads(db: Kysely<Tables>, codecs: Codecs) {
       const row = await below(appId).where('id', '=', id).executeTakeFirst();
       return row && codecs.key.toRecord(row);
     },
+    findKeyByHash: async (hash) => {
+      const row = (await byHash('token_hash', hash)) ?? (await byHash('previous_token_hash', hash));
+      return row && codecs.key.toRecord(row);
+    },
+    listKeyUsage: (keyId, fromDate, toDate) => readKeyUsage(db, keyId, fromDate, toDate),
   } satisfies Partial<ConfigReader>;
 }
 

@@ -14,6 +14,7 @@ import {
   type WriteResult,
 } from '../repository.ts';
 import type { SecretBox } from '../secret-box.ts';
+import { addKeyUsage, removeKeyUsage } from './key-usage.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
 import { createCodecs, type Codecs } from './rows.ts';
@@ -75,12 +76,10 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     loadAll: (onKeys) =>
       inRead(async (db) => loadEverything(db, codecs, await readConfigVersion(db), onKeys)),
     recordKeyUsage: async (usage) => {
-      if (usage.length === 0) return;
-      await inWrite(async (db) => {
-        for (const { keyId, lastUsedAt } of usage) await recordUse(db, 'api_key', keyId, lastUsedAt);
-      });
+      if (usage.length > 0) await inWrite((db) => addKeyUsage(db, usage));
     },
-    recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordUse(db, 'admin_token', id, lastUsedAt)),
+    removeKeyUsage: (beforeDate) => inWrite((db) => removeKeyUsage(db, beforeDate)),
+    recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordAdminTokenUse(db, id, lastUsedAt)),
     countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
     close: () => (closing ??= closeBackend(backend)),
   };
@@ -133,14 +132,9 @@ async function nextConfigVersion(db: Kysely<Tables>): Promise<number> {
 }
 
 /** Moves `last_used_at` forward, never back; an id that is gone is passed over. */
-async function recordUse(
-  db: Kysely<Tables>,
-  table: 'api_key' | 'admin_token',
-  id: string,
-  lastUsedAt: string,
-): Promise<void> {
+async function recordAdminTokenUse(db: Kysely<Tables>, id: string, lastUsedAt: string): Promise<void> {
   await db
-    .updateTable(table)
+    .updateTable('admin_token')
     .set({ last_used_at: lastUsedAt })
     .where('id', '=', id)
     .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', lastUsedAt)]))

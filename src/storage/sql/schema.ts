@@ -3,6 +3,7 @@
  * every SQL database: ids and times are text, booleans are 0 and 1, everything structured is JSON text, and
  * 64-bit integers arrive as numbers (a driver that returns them as text is told to parse them). The statements that make these tables are in migrations/.
  */
+import type { UsageDay } from '../../model/key-usage.ts';
 import type {
   App,
   AuditEntry,
@@ -27,6 +28,7 @@ export interface Tables {
   api_key: RowOf<StoredApiKey>;
   admin_token: RowOf<StoredAdminToken>;
   audit_entry: RowOf<AuditEntry>;
+  key_usage: { key_id: string } & RowOf<UsageDay>;
   /** One row, with id 1. */
   config_state: { id: number; config_version: number };
 }

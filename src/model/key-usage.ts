@@ -1,0 +1,44 @@
+/**
+ * What is counted of an API key: requests per UTC day, by what policy made of them. A request that passed counts as
+ * `allowed` whatever its backend answered; one that came under a key and was refused counts as `limited` (429) or
+ * `denied` (401, 403, 405). A key that was ignored, where authentication is optional or in shadow mode, counts
+ * nothing.
+ */
+
+export interface UsageCounts {
+  readonly allowed: number;
+  readonly limited: number;
+  readonly denied: number;
+}
+
+export type UsageOutcome = keyof UsageCounts;
+
+/** The requests of one UTC day, `YYYY-MM-DD`. */
+export interface UsageDay extends UsageCounts {
+  readonly date: string;
+}
+
+/** What came of one key on one day since it was last told. */
+export interface KeyUsage extends UsageDay {
+  readonly keyId: string;
+  /** Unix milliseconds of the last request that was let in by the key; 0 when there was none. */
+  readonly lastUsedMs: number;
+}
+
+export const DAY_MS = 86_400_000;
+
+/** The UTC day of a time, `YYYY-MM-DD`. */
+export function utcDate(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+/** Sum over days; integers up to 2^53 are exact. */
+export function sumUsage(days: readonly UsageCounts[]): UsageCounts {
+  const sum = { allowed: 0, limited: 0, denied: 0 };
+  for (const { allowed, limited, denied } of days) {
+    sum.allowed += allowed;
+    sum.limited += limited;
+    sum.denied += denied;
+  }
+  return sum;
+}

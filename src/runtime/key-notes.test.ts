@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import { DAY_MS } from '../model/key-usage.ts';
+import { KeyNotes, toKeyUsage, type KeyUsageRow } from './key-notes.ts';
+
+const NOON_MS = Date.parse('2026-01-31T12:00:00Z');
+
+function notes(): { readonly notes: KeyNotes; readonly sent: (readonly KeyUsageRow[])[] } {
+  const sent: (readonly KeyUsageRow[])[] = [];
+  return { notes: new KeyNotes((rows) => sent.push(rows)), sent };
+}
+
+it('counts outcomes per key, and the last use only where the key let the request in', () => {
+  const { notes: all, sent } = notes();
+  all.note('a', 'allowed', true, NOON_MS + 2);
+  all.note('a', 'limited', true, NOON_MS + 1);
+  all.note('a', 'denied', false, NOON_MS + 9);
+  all.note('b', 'denied', false, NOON_MS + 9);
+  all.send();
+  all.send();
+  expect(sent).toEqual([
+    [
+      ['a', '2026-01-31', NOON_MS + 2, 1, 1, 1],
+      ['b', '2026-01-31', 0, 0, 0, 1],
+    ],
+  ]);
+});
+
+it.each([
+  ['the last millisecond of the day before', -1, '2026-01-30'],
+  ['the first millisecond of the day', 0, '2026-01-31'],
+  ['the last one', DAY_MS - 1, '2026-01-31'],
+  ['the first of the next', DAY_MS, '2026-02-01'],
+])('%s is of its UTC day', (_name, offsetMs, date) => {
+  const { notes: all, sent } = notes();
+  all.note('a', 'allowed', true, Date.parse('2026-01-31T00:00:00Z') + offsetMs);
+  all.send();
+  expect(sent[0]?.[0]?.[1]).toBe(date);
+});
+
+it('keeps days apart, also when the clock is set back', () => {
+  const { notes: all, sent } = notes();
+  for (const days of [0, 1, 0]) all.note('a', 'allowed', true, NOON_MS + days * DAY_MS);
+  all.send();
+  expect(sent.map((rows) => rows.map(([, date, , allowed]) => [date, allowed]))).toEqual([
+    [['2026-01-31', 1]],
+    [['2026-02-01', 1]],
+    [['2026-01-31', 1]],
+  ]);
+});
+
+it('hands over by itself when very many keys come, so that its memory is bounded; nothing is lost', () => {
+  const { notes: all, sent } = notes();
+  for (let key = 0; key < 50_000; key++) all.note(`key ${key}`, 'allowed', true, NOON_MS);
+  expect(sent.length).toBe(2);
+  all.send();
+  const total = sent.flat().reduce((sum, row) => sum + toKeyUsage(row).allowed, 0);
+  expect(total).toBe(50_000);
+});
