@@ -5,8 +5,8 @@
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
-import { TextWriter } from './raw-write.ts';
 import { SocketReader } from './read-buffers.ts';
+import { SocketWriter } from './socket-writer.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
 /** Of a socket of Node's: the connection itself, and the server that counts it. Not in its types. */
@@ -36,7 +36,7 @@ export function tcpClientSocket(accepted: Socket): ClientSocket {
 class TcpClientSocket implements ClientSocket {
   readonly #socket: Socket;
   readonly #reader: SocketReader;
-  readonly #writer: TextWriter;
+  readonly #writer: SocketWriter;
   #events: ClientSocketEvents | undefined;
 
   constructor(handle: unknown, server: unknown) {
@@ -45,7 +45,7 @@ class TcpClientSocket implements ClientSocket {
     this.#socket = new Socket(options as SocketConstructorOpts);
     (this.#socket as SocketInternals)._server = server;
     this.#reader.attach(this.#socket);
-    this.#writer = new TextWriter(this.#socket, () => this.#events?.onDrain());
+    this.#writer = new SocketWriter(this.#socket, () => this.#events?.onDrain());
   }
 
   attach(events: ClientSocketEvents): void {
@@ -61,20 +61,17 @@ class TcpClientSocket implements ClientSocket {
   }
 
   writeText(text: string): boolean {
-    return this.#writer.write(text);
+    return this.#writer.writeText(text);
   }
 
   writeBytes(bytes: Buffer, release?: () => void): boolean {
-    return this.#socket.write(bytes, release) && !this.#writer.needsDrain;
+    return this.#writer.writeBytes(bytes, release);
   }
 
-  cork(): void {
-    this.#socket.cork();
-  }
+  /** Text waits for the bytes behind it as it is. */
+  cork(): void {}
 
-  uncork(): void {
-    this.#socket.uncork();
-  }
+  uncork(): void {}
 
   get needsDrain(): boolean {
     return this.#writer.needsDrain;
@@ -97,18 +94,22 @@ class TcpClientSocket implements ClientSocket {
   }
 
   end(): void {
+    this.#writer.flush();
     this.#socket.end();
   }
 
   destroySoon(): void {
+    this.#writer.flush();
     this.#socket.destroySoon();
   }
 
   destroy(): void {
+    this.#writer.flush();
     this.#socket.destroy();
   }
 
   reset(): void {
+    this.#writer.flush();
     this.#socket.resetAndDestroy();
   }
 

@@ -13,8 +13,8 @@ import { ResponseHead } from '../http/response-head.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from './options.ts';
-import { TextWriter } from './raw-write.ts';
 import { READ_BUFFER_BYTES, SocketReader } from './read-buffers.ts';
+import { SocketWriter } from './socket-writer.ts';
 
 /** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
 export type UpstreamCause =
@@ -70,7 +70,7 @@ export class UpstreamConnection implements Expiring {
   readonly #socket: net.Socket;
   readonly #reader = new SocketReader((buffer, length) => this.#onRead(buffer, length));
   /** undefined with TLS. */
-  readonly #textWriter: TextWriter | undefined;
+  readonly #writer: SocketWriter | undefined;
   readonly #head = new ResponseHead();
   readonly #decoder = new ChunkedDecoder();
   readonly #deadlines: Deadlines;
@@ -101,7 +101,7 @@ export class UpstreamConnection implements Expiring {
     this.#socket.once(isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
     const onDrain = (): void => this.#guard(() => this.#client?.onUpstreamWritable());
     if (isTls) this.#socket.on('drain', onDrain);
-    else this.#textWriter = new TextWriter(this.#socket, onDrain);
+    else this.#writer = new SocketWriter(this.#socket, onDrain);
     this.#socket.on('end', () => this.#guard(() => this.#onEnd()));
     this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
     this.#socket.on('close', () => {
@@ -159,12 +159,12 @@ export class UpstreamConnection implements Expiring {
 
   /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
   writeText(text: string): boolean {
-    return this.#textWriter?.write(text) ?? this.#socket.write(text, 'latin1');
+    return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
   }
 
   /** @param release called once when the bytes are written or given up, never from within this call */
   writeBytes(bytes: Buffer, release?: () => void): boolean {
-    return this.#socket.write(bytes, release) && !(this.#textWriter?.needsDrain ?? false);
+    return this.#writer?.writeBytes(bytes, release) ?? this.#socket.write(bytes, release);
   }
 
   /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
@@ -174,15 +174,17 @@ export class UpstreamConnection implements Expiring {
 
   /** Tells the backend that nothing more will come (FIN). */
   endWriting(): void {
+    this.#writer?.flush();
     this.#socket.end();
   }
 
+  /** Until `uncork`, writes are collected so that they leave as one. Without TLS they are as it is. */
   cork(): void {
-    this.#socket.cork();
+    if (this.#writer === undefined) this.#socket.cork();
   }
 
   uncork(): void {
-    this.#socket.uncork();
+    if (this.#writer === undefined) this.#socket.uncork();
   }
 
   pauseReading(): void {
@@ -217,6 +219,9 @@ export class UpstreamConnection implements Expiring {
 
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
+    // On a connection that was idle, what comes before the request has left was said unasked: it answers nobody.
+    if (this.uses > 0 && this.#writer?.hasWaiting === true && this.#state === 'head' && !this.#responseBegun)
+      return this.#fail('reset', 'the backend spoke before it was asked');
     const client = this.#client;
     this.#responseBegun = true;
     let buffer = shared;
