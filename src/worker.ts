@@ -13,11 +13,16 @@ import { AccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
 import { standardOutput } from './observe/output.ts';
-import { createPolicyCompiler } from './policy/compile-policy.ts';
+import { createPolicyCompilers } from './policy/compile-policy.ts';
+import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
 import { availability, type ProxyContext } from './proxy/context.ts';
 import { Deadlines } from './proxy/deadlines.ts';
+import { createExplain } from './proxy/explain.ts';
+import { DebugTokens } from './proxy/explain-debug.ts';
+import type { FindKey } from './proxy/explain-fix.ts';
+import { ExchangeRecorder } from './proxy/explain-recorder.ts';
 import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
 import {
@@ -28,6 +33,7 @@ import {
 } from './proxy/options.ts';
 import { UpstreamPool } from './proxy/pool.ts';
 import { createLookup } from './proxy/resolver.ts';
+import { answerExplain } from './runtime/explain-worker.ts';
 import { startHeartbeat } from './runtime/heartbeat.ts';
 import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
 import { WorkerObserver } from './runtime/worker-observer.ts';
@@ -53,7 +59,9 @@ const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
 const log = createLogger({ ...settings.log, output, clock, base: { worker: workerNumber } });
 const accessLog = settings.log.access ? new AccessLog(output, settings.log.format) : undefined;
 const metrics = new WorkerMetrics();
-const observer = new WorkerObserver({ metrics, accessLog, log, send });
+const recorder = new ExchangeRecorder();
+const debugTokens = new DebugTokens();
+const observer = new WorkerObserver({ metrics, accessLog, log, send, recorder });
 const deadlines = new Deadlines(clock);
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
@@ -74,26 +82,25 @@ let draining = false;
 let listening = false;
 
 const keys = new KeyReader(keyMemory);
-const holder = new SnapshotHolder<CompiledPolicy>(
-  createPolicyCompiler({
-    clock,
-    limits: new SharedMemoryLimitStore(limitMemory, workerNumber),
-    concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
-    keys,
-    jwtDefaults: settings.jwt,
-    globals:
-      settings.rateLimit === undefined
-        ? undefined
-        : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
-    perIp: settings.perIpRateLimit,
-    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
-    onAuth: (outcome) => metrics.auth(outcome),
-    onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
-    onKeyUsed: (keyId, nowMs) => observer.keyUsed(keyId, nowMs),
-    onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
-  }),
+const policyDependencies: PolicyDependencies = {
+  clock,
+  limits: new SharedMemoryLimitStore(limitMemory, workerNumber),
+  concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
   keys,
-);
+  jwtDefaults: settings.jwt,
+  globals:
+    settings.rateLimit === undefined
+      ? undefined
+      : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
+  perIp: settings.perIpRateLimit,
+  authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
+  onAuth: (outcome) => metrics.auth(outcome),
+  onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
+  onKeyUsed: (keyId, nowMs) => observer.keyUsed(keyId, nowMs),
+  onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
+};
+const compilers = createPolicyCompilers(policyDependencies);
+const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
 const breakerOf = (revisionId: string): Breaker | undefined => breakers.get(revisionId);
 const context: ProxyContext = {
@@ -110,6 +117,21 @@ const context: ProxyContext = {
   isDraining: () => draining,
   httpDate: httpDates(),
   match: createMatchResult<CompiledPolicy>(),
+  decisionLine: (exchange) => debugTokens.line(exchange),
+};
+const findKey: FindKey = (hash) => keys.findKeyByHash(hash);
+const explainParts = {
+  explain: createExplain({
+    context,
+    compilers,
+    settings: policyDependencies,
+    findKey,
+    isSecure: settings.proxy.tls !== undefined,
+  }),
+  recorder,
+  debugTokens,
+  settings: policyDependencies,
+  findKey,
 };
 const listener = new Listener(context, { host: settings.proxy.host, port: trafficPort, tls });
 
@@ -123,6 +145,10 @@ port.on('message', (message: ToWorker) => {
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
       return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
+    case 'explain':
+    case 'explain_recorded':
+    case 'explain_setup':
+      return void answerExplain(message, explainParts).then(send);
     case 'drain':
       return void drain();
   }

@@ -4,6 +4,7 @@ import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
 import type { ConfigReader, Repository } from '../storage/repository.ts';
 import type { ChangePath } from './dry-run.ts';
+import type { ExplainAccess } from './explain-access.ts';
 import type { WritePath } from './write.ts';
 
 export interface ManagementStatus {
@@ -30,6 +31,7 @@ export interface ManagementContext {
   readonly policyGlobals: RateLimitGlobals | undefined;
   readonly status: ManagementStatus;
   readonly shadow: ShadowReports;
+  readonly explain: ExplainAccess;
   readonly metricsText: () => Promise<string>;
   /** There is a GATEWAY_ADMIN_TOKEN, so that the last stored admin token may go. */
   readonly hasEnvironmentToken: boolean;

@@ -3,7 +3,7 @@
  * that the test moves. What would go to the workers is kept in `published`.
  */
 import pino from 'pino';
-import type { Clock } from '../kernel/clock.ts';
+import { timestamp, type Clock } from '../kernel/clock.ts';
 import type { ConfigChange } from '../model/config.ts';
 import { openSqlite } from '../storage/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
@@ -89,6 +89,17 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     shadow: {
       read: async () => ({ sinceMs: 0, fromMs: 0, total: 0, byPart: {}, rows: [] }),
       reset: async () => undefined,
+    },
+    explain: {
+      describe: async () => undefined,
+      recorded: async () => undefined,
+      sampling: () => undefined,
+      startSampling: (appId, rate) => ({ app_id: appId, rate, until: timestamp(clock.nowMs()) }),
+      stopSampling: () => undefined,
+      listTokens: () => [],
+      createToken: () => undefined,
+      deleteToken: () => false,
+      publish: async () => undefined,
     },
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),

@@ -19,6 +19,7 @@ const TAGS: readonly (readonly [string, string])[] = [
   ['Revisions', 'Deployments of a version: where its traffic goes'],
   ['Endpoints', 'Registered methods and paths of a revision'],
   ['Tokens', 'API keys of an app’s clients'],
+  ['Explain', 'What the gateway does, or did, with a request, and why'],
   ['Admin', 'Admin tokens and the audit log'],
   ['Service', 'Health, probes, metrics'],
 ];
@@ -28,6 +29,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   revision_id: 'Id or label of the revision.',
   endpoint_id: 'Id of the endpoint.',
   token_id: 'Id of the token.',
+  request_id: 'X-Request-Id of the response.',
+  debug_token_id: 'Id of the debug token.',
   admin_token_id: 'Id of the admin token.',
 };
 

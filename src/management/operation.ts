@@ -32,7 +32,7 @@ export interface OperationBody {
 }
 
 export interface Operation {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Whole path, with `{name}` for parameters. */
   readonly path: string;
   readonly operationId: string;

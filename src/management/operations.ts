@@ -7,6 +7,8 @@ import { apps } from './routes/apps.ts';
 import { auditOperation } from './routes/audit.ts';
 import { effectivePolicyOperations } from './routes/effective-policy.ts';
 import { endpoints } from './routes/endpoints.ts';
+import { explainOperations } from './routes/explain.ts';
+import { debugTokenOperations, samplingOperations } from './routes/explain-setup.ts';
 import { activationOperations, breakerOperation, revisions } from './routes/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
@@ -27,6 +29,10 @@ export function allOperations(context: ManagementContext): Operation[] {
     rotateOperation(context),
     ...crud(adminTokens(context.hasEnvironmentToken), context),
     auditOperation(context),
+    // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
+    ...samplingOperations(context),
+    ...debugTokenOperations(context),
+    ...explainOperations(context),
     ...serviceOperations(context),
   ];
 }

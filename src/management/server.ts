@@ -23,6 +23,7 @@ import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
 import type { ManagementContext, ManagementStatus, ShadowReports } from './context.ts';
 import { createChangePath } from './dry-run.ts';
+import type { ExplainAccess } from './explain-access.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { managementListening, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './openapi.ts';
@@ -52,6 +53,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly status: ManagementStatus;
   readonly shadow: ShadowReports;
+  readonly explain: ExplainAccess;
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
@@ -74,6 +76,7 @@ export async function createManagementServer(
     policyGlobals: dependencies.policyGlobals,
     status: dependencies.status,
     shadow: dependencies.shadow,
+    explain: dependencies.explain,
     metricsText: dependencies.metricsText,
     hasEnvironmentToken: adminToken !== undefined,
   };

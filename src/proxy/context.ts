@@ -41,6 +41,8 @@ export interface ProxyContext {
   isTrustedProxy(address: string): boolean;
   /** Takes a request in place of its backend, once everything has let it pass; for explain. */
   readonly divert?: (exchange: Exchange, route: Route) => void;
+  /** A header line for a client that may see how its request was decided, else ''. */
+  readonly decisionLine?: (exchange: Exchange) => string;
   nextRequestId(): string;
   isDraining(): boolean;
   /** Date of RFC 9110 section 5.6.7, at most a second old. */

@@ -8,6 +8,7 @@ import { statusText } from '../http/status-text.ts';
 import { limitHeaderLines } from '../policy/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';
 import type { Exchange } from './exchange.ts';
+import { mayAskForDecision } from './explain-debug.ts';
 
 /** The problem document as ASCII text, so that its length in characters is its length in bytes. */
 export function problemBody(
@@ -32,6 +33,7 @@ function escapeCharacter(character: string): string {
 export function responseFields(exchange: Exchange): string {
   const { route, version, evaluation } = exchange;
   let fields = `X-Request-Id: ${exchange.requestId}\r\n`;
+  if (mayAskForDecision(exchange)) fields += exchange.context.decisionLine?.(exchange) ?? '';
   const cors = corsOf(exchange);
   if (cors !== undefined && !exchange.preflight) fields += cors.responseLines(exchange.header('origin'));
   if (route === undefined) return fields;

@@ -69,6 +69,7 @@ function supervise(
     onKeysUsed: (used) => told.push(...used.map(([what]) => what)),
     onDeprecatedUsed: () => undefined,
     onWouldDeny: () => undefined,
+    explainSetup: () => ({ sampling: undefined, debugTokens: [] }),
     onWorkerLost: (worker) => lost.push(worker),
     ...timeouts,
   });
