@@ -12,7 +12,7 @@ let root = '';
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'headgate-prepare-'));
   for (const folder of ['scripts', 'src', 'bin']) mkdirSync(join(root, folder));
-  for (const name of ['prepare.sh', 'start.sh'])
+  for (const name of ['prepare.sh', 'build.sh', 'start.sh'])
     copyFileSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   writeFileSync(join(root, 'package-lock.json'), '{"lockfileVersion":3}');
   writeFileSync(

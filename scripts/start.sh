@@ -4,7 +4,8 @@
 set -eu
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$ROOT/scripts/prepare.sh"
+. "$ROOT/scripts/build.sh"
 # Compiled modules are kept from start to start, for the workers as well.
 NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE:-$ROOT/node_modules/.cache/compiled}"
 export NODE_COMPILE_CACHE
-exec "$NODE" --disable-warning=ExperimentalWarning "$ROOT/src/main.ts" "$@"
+exec "$NODE" --disable-warning=ExperimentalWarning "$PROGRAM" "$@"

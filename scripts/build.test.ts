@@ -1,0 +1,109 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const CHECKOUT = join(import.meta.dirname, '..');
+
+/** A checkout with a program of two lines, and the real bundler. */
+let root = '';
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'headgate-build-'));
+  for (const folder of ['scripts', 'src', 'node_modules']) mkdirSync(join(root, folder));
+  for (const name of ['build.sh', 'build.ts'])
+    cpSync(join(CHECKOUT, 'scripts', name), join(root, 'scripts', name));
+  for (const name of ['rolldown', '@rolldown', '@oxc-project']) {
+    const from = join(CHECKOUT, 'node_modules', name);
+    if (existsSync(from)) symlinkSync(from, join(root, 'node_modules', name));
+  }
+  writeFileSync(join(root, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(root, 'package-lock.json'), '{}');
+  writeFileSync(join(root, 'src/worker.ts'), 'export {};');
+  source('first');
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function source(text: string): void {
+  writeFileSync(join(root, 'src/part.ts'), `export const text: string = '${text}';`);
+  writeFileSync(join(root, 'src/main.ts'), `import { text } from './part.ts';\nprocess.stdout.write(text);`);
+}
+
+/** As start.sh does, without installing packages; what the program is and what it writes. */
+const SCRIPT = `set -eu; ROOT=${'"$1"'}; NODE=${'"$2"'}; say() { printf '%s\\n' "$*" >&2; }
+. "$ROOT/scripts/build.sh"; echo "$PROGRAM"; "$NODE" "$PROGRAM"`;
+
+function start(): { readonly program: string; readonly output: string; readonly stderr: string } {
+  const result = spawnSync('/bin/sh', ['-c', SCRIPT, 'sh', root, process.execPath], { encoding: 'utf8' });
+  const [program = '', output = ''] = result.stdout.split('\n');
+  return { program, output, stderr: result.stderr };
+}
+
+const bundles = (): string[] => readdirSync(join(root, 'dist'));
+
+describe('a start from a checkout', () => {
+  it('bundles the sources once and runs the bundle', () => {
+    const first = start();
+    expect(first).toMatchObject({ output: 'first' });
+    expect(first.program).toContain('/dist/');
+    expect(first.stderr).toContain('bundling');
+    expect(start()).toEqual({ ...first, stderr: '' });
+    expect(bundles()).toHaveLength(1);
+  });
+
+  it('never runs a bundle of other sources, whatever their times are', () => {
+    const old = start();
+    source('other');
+    spawnSync('touch', ['-d', '2001-01-01', join(root, 'src/part.ts'), join(root, 'src/main.ts')]);
+    expect(start()).toMatchObject({ output: 'other' });
+    source('first');
+    expect(start()).toEqual({ ...old, stderr: '' });
+    // A file more, or another lock file, is another program, too; a test is not.
+    writeFileSync(join(root, 'src/part.test.ts'), 'export {};');
+    expect(start().program).toBe(old.program);
+    writeFileSync(join(root, 'src/more.ts'), 'export {};');
+    expect(start().program).not.toBe(old.program);
+    writeFileSync(join(root, 'package-lock.json'), '{"lockfileVersion":3}');
+    expect(start().stderr).toContain('bundling');
+  });
+
+  it('keeps the latest bundles for gateways that run from them, and no more', () => {
+    for (const text of ['a', 'b', 'c', 'd', 'e']) {
+      source(text);
+      expect(start().output).toBe(text);
+    }
+    expect(bundles()).toHaveLength(3);
+  });
+
+  it('runs from the sources when they do not bundle or nothing can be written', () => {
+    writeFileSync(join(root, 'src/worker.ts'), 'import "./missing.ts";');
+    expect(start()).toMatchObject({ program: join(root, 'src/main.ts'), output: 'first' });
+    expect(bundles()).toEqual([]);
+    rmSync(join(root, 'dist'), { recursive: true });
+    writeFileSync(join(root, 'dist'), 'in the way');
+    expect(start()).toMatchObject({ program: join(root, 'src/main.ts'), output: 'first' });
+  });
+
+  it('may happen several times at once', async () => {
+    const outputs = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', root, process.execPath]);
+        const chunks: Buffer[] = [];
+        child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+        await new Promise((resolve) => child.on('close', resolve));
+        return Buffer.concat(chunks).toString().split('\n')[1];
+      }),
+    );
+    expect(outputs).toEqual(['first', 'first', 'first']);
+    expect(start()).toMatchObject({ output: 'first', stderr: '' });
+  });
+});
