@@ -31,7 +31,6 @@ import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './opera
 import { allOperations } from './operations.ts';
 import { NO_QUERY, parseQuery } from './query.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './respond.ts';
-import { addSwaggerUi } from './swagger-ui.ts';
 import { createWritePath, type WriteDependencies } from './write.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -97,7 +96,11 @@ export async function createManagementServer(
   };
   const authenticate = createAdminAuth(authentication);
   for (const operation of all) serve(server, operation, authenticate, actors);
-  if (dependencies.swaggerEnabled) await addSwaggerUi(server, documented.document);
+  if (dependencies.swaggerEnabled) {
+    // Loaded where it is wanted: it makes a start noticeably longer.
+    const { addSwaggerUi } = await import('./swagger-ui.ts');
+    await addSwaggerUi(server, documented.document);
+  }
   await server.ready();
   return listening;
 }
