@@ -39,7 +39,7 @@ function source(text: string): void {
 }
 
 /** As start.sh does, without installing packages; what the program is and what it writes. */
-const SCRIPT = `set -eu; ROOT=${'"$1"'}; NODE=${'"$2"'}; say() { printf '%s\\n' "$*" >&2; }
+const SCRIPT = `set -eu; ROOT="$1"; NODE="$2"; say() { printf '%s\\n' "$*" >&2; }
 . "$ROOT/scripts/build.sh"; echo "$PROGRAM"; "$NODE" "$PROGRAM"`;
 
 function start(): { readonly program: string; readonly output: string; readonly stderr: string } {

@@ -254,8 +254,7 @@ class WordWriter {
   }
 
   get hasExtra(): boolean {
-    for (const _name in this.extra) return true;
-    return false;
+    return Object.keys(this.extra).length > 0;
   }
 
   hash(field: string, text: string): void {
