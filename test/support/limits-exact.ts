@@ -1,6 +1,7 @@
 /**
  * The slow, obvious twins of the rate-limit algorithms: logs of timestamps and arithmetic on big integers, with nothing
- * shared, nothing forgotten and nothing merged. Tests compare the fast ones with these. Time must not run backwards.
+ * shared, nothing forgotten and nothing merged. Tests compare the fast ones with these. Time must not run backwards
+ * but through `setBack`.
  */
 import type { LimitRule } from '../../src/limits/store.ts';
 
@@ -9,6 +10,8 @@ export interface ExactLimit {
   take(nowMs: number): boolean;
   /** How many would be admitted at `nowMs`. */
   left(nowMs: number): number;
+  /** The clock was set back: what counted at `fromMs` counts as much at `toMs`. */
+  setBack(fromMs: number, toMs: number): void;
 }
 
 export function exactLimit(rule: LimitRule): ExactLimit {
@@ -17,12 +20,22 @@ export function exactLimit(rule: LimitRule): ExactLimit {
 }
 
 function exactFixedWindow(rule: LimitRule): ExactLimit {
-  const log: number[] = [];
+  let log: number[] = [];
+  const windowOf = (atMs: number): number => Math.floor(atMs / rule.windowMs);
   const left = (nowMs: number): number => {
-    const window = Math.floor(nowMs / rule.windowMs);
-    return rule.requests - log.filter((atMs) => Math.floor(atMs / rule.windowMs) === window).length;
+    return rule.requests - log.filter((atMs) => windowOf(atMs) === windowOf(nowMs)).length;
   };
-  return { left, take: (nowMs) => left(nowMs) > 0 && log.push(nowMs) > 0 };
+  return {
+    left,
+    take(nowMs) {
+      if (left(nowMs) < 1) return false;
+      log = log.filter((atMs) => windowOf(atMs) === windowOf(nowMs));
+      return log.push(nowMs) > 0;
+    },
+    // A window of the wall clock that comes again is the same one: what was counted in it last still counts.
+    setBack: (fromMs, toMs) =>
+      void (log = log.map((atMs) => (windowOf(atMs) === windowOf(fromMs) ? toMs : atMs))),
+  };
 }
 
 function exactSlidingWindow(rule: LimitRule): ExactLimit {
@@ -31,7 +44,11 @@ function exactSlidingWindow(rule: LimitRule): ExactLimit {
     log = log.filter((atMs) => atMs > nowMs - rule.windowMs);
     return rule.requests - log.length;
   };
-  return { left, take: (nowMs) => left(nowMs) > 0 && log.push(nowMs) > 0 };
+  return {
+    left,
+    take: (nowMs) => left(nowMs) > 0 && log.push(nowMs) > 0,
+    setBack: (fromMs, toMs) => void (log = log.map((atMs) => atMs - (fromMs - toMs))),
+  };
 }
 
 function exactTokenBucket(rule: LimitRule): ExactLimit {
@@ -53,5 +70,6 @@ function exactTokenBucket(rule: LimitRule): ExactLimit {
       units -= token;
       return true;
     },
+    setBack: (fromMs, toMs) => void (atMs -= fromMs - toMs),
   };
 }
