@@ -20,7 +20,6 @@ const compiler = createPolicyCompiler({
   clock: systemClock,
   onAuth: () => undefined,
   onLimit: () => undefined,
-  onKeyUsed: () => undefined,
 });
 const { token: key } = gateway.keys.create();
 const jwt = await new SignJWT({ sub: 'bench', scope: 'read', exp: 4_000_000_000 })

@@ -14,7 +14,7 @@ import { SnapshotHolder } from '../src/snapshot/holder.ts';
 import { KeyTable } from '../src/snapshot/key-table.ts';
 import { fillerKeys, fillerRecords, type Filler } from './database.ts';
 
-/** Bytes that the configuration takes, on the heap and in buffers. */
+/** Bytes that the configuration without its keys takes, on the heap and in buffers. */
 export async function snapshotBytes(filler: Filler): Promise<number> {
   const output = execFileSync(
     process.execPath,
@@ -22,6 +22,15 @@ export async function snapshotBytes(filler: Filler): Promise<number> {
     { encoding: 'utf8' },
   );
   return Number(output);
+}
+
+/** Bytes of the shared table of API keys: the same whatever the number of workers. */
+export function keyTableBytes(filler: Filler): number {
+  const table = new KeyTable();
+  const appId = fillerRecords({ endpoints: 1 }, 80).apps[0]?.id ?? '';
+  table.change(fillerKeys(filler, appId), []);
+  table.release(table.takeRetired());
+  return table.bytes;
 }
 
 function changeOf(filler: Filler): ConfigChange {
@@ -45,7 +54,7 @@ function changeOf(filler: Filler): ConfigChange {
     removedAppIds: [],
     versions: [],
     removedVersionIds: [],
-    keys: fillerKeys(filler, apps[0]?.id ?? ''),
+    keys: [],
     removedKeyIds: [],
   };
 }
@@ -79,7 +88,6 @@ function measure(filler: Filler): number {
     authFailuresPerMinute: 0,
     onAuth: nothing,
     onLimit: nothing,
-    onKeyUsed: nothing,
     onJwksFailure: nothing,
   });
   const holder = new SnapshotHolder(compile, keys);

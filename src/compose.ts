@@ -363,7 +363,6 @@ function checkingCompiler(
     authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
     onAuth: nothing,
     onLimit: nothing,
-    onKeyUsed: nothing,
     onJwksFailure: nothing,
   });
 }

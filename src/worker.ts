@@ -96,7 +96,6 @@ const policyDependencies: PolicyDependencies = {
   authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
-  onKeyUsed: (keyId, nowMs) => observer.keyUsed(keyId, nowMs),
   onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
 };
 const compilers = createPolicyCompilers(policyDependencies);

@@ -9,9 +9,11 @@ import { effectivePolicyOperations } from './routes/effective-policy.ts';
 import { endpoints } from './routes/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
 import { debugTokenOperations, samplingOperations } from './routes/explain-setup.ts';
+import { introspectOperation } from './routes/introspect.ts';
 import { activationOperations, breakerOperation, revisions } from './routes/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
+import { tokenUsageOperation } from './routes/token-usage.ts';
 import { rotateOperation, tokens } from './routes/tokens.ts';
 import { versions } from './routes/versions.ts';
 
@@ -27,6 +29,8 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...shadowOperations(context),
     ...crud(tokens, context),
     rotateOperation(context),
+    tokenUsageOperation(context),
+    introspectOperation(context),
     ...crud(adminTokens(context.hasEnvironmentToken), context),
     auditOperation(context),
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.

@@ -9,7 +9,7 @@ import { tokenStart } from './bearer.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { fieldLine, scopesLine } from './caller.ts';
 import type { PolicyDependencies } from './dependencies.ts';
-import type { Caller } from './stage.ts';
+import type { Caller, Evaluation } from './stage.ts';
 
 const CACHED_KEYS_MAX = 20_000;
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
@@ -32,13 +32,19 @@ export type KeyRefusal =
 export interface ApiKeys {
   /**
    * @param authorization the whole field value, whose scheme is `Bearer`
+   * @param evaluation learns the id of a key that is known and refused
    * @returns the caller, or why the credential does not hold
    */
-  identify(authorization: string, app: AppName, nowMs: number): Caller | KeyRefusal;
+  identify(
+    authorization: string,
+    app: AppName,
+    nowMs: number,
+    evaluation: Pick<Evaluation, 'refusedKeyId'>,
+  ): Caller | KeyRefusal;
 }
 
 export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
-  const { keys, onKeyUsed } = dependencies;
+  const { keys } = dependencies;
   const cache = new BoundedCache<ResolvedKey>(CACHED_KEYS_MAX, CACHED_CHARS_MAX);
   let generation = keys.generation;
 
@@ -60,23 +66,32 @@ export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
     return resolved;
   };
 
-  return Object.freeze({
-    identify: (authorization: string, app: AppName, nowMs: number): Caller | KeyRefusal => {
-      const resolved = resolve(authorization);
-      if (typeof resolved === 'string') return resolved;
-      const { key, caller, expiresAtMs } = resolved;
-      if (key.app_id !== app.id) return 'The API key belongs to another app';
-      if (!key.is_active) return 'The API key is disabled';
-      if (nowMs >= expiresAtMs) return 'The API key has expired';
-      onKeyUsed(key.id, nowMs);
-      return caller;
-    },
-  });
+  const identify: ApiKeys['identify'] = (authorization, app, nowMs, evaluation) => {
+    const resolved = resolve(authorization);
+    if (typeof resolved === 'string') return resolved;
+    const refusal = refusalOf(resolved, app, nowMs);
+    if (refusal === undefined) return resolved.caller;
+    evaluation.refusedKeyId = resolved.key.id;
+    return refusal;
+  };
+  return Object.freeze({ identify });
 }
 
 /** True for anything that is meant as an API key of this gateway, valid or not: it must not reach an upstream. */
 export function isApiKey(token: string): boolean {
   return token.startsWith(API_KEY_PREFIX);
+}
+
+/** The same for a whole `Authorization` value of any scheme. */
+export function carriesApiKey(authorization: string): boolean {
+  const start = tokenStart(authorization);
+  return start > 0 && authorization.startsWith(API_KEY_PREFIX, start);
+}
+
+function refusalOf({ key, expiresAtMs }: ResolvedKey, app: AppName, nowMs: number): KeyRefusal | undefined {
+  if (key.app_id !== app.id) return 'The API key belongs to another app';
+  if (!key.is_active) return 'The API key is disabled';
+  return nowMs >= expiresAtMs ? 'The API key has expired' : undefined;
 }
 
 /** undefined when the hash is neither value of the key: a directory that is wrong must not open anything. */

@@ -1,11 +1,20 @@
 /** API-key authentication, scopes and methods through the compiled policy, as the proxy runs it. */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../model/policy.ts';
+import type { StoredApiKey } from '../model/resources.ts';
 import { bearer, NOW_MS, run, testApp, testFacts, testGateway, type TestGateway } from './test-fixtures.ts';
 
 const REQUIRED: Policy = { auth: { auth_type: 'api_key' } };
 const OPTIONAL: Policy = { auth: { auth_type: 'api_key', required: false } };
 const AT = (ms: number): string => new Date(ms).toISOString();
+
+function knownKey(
+  gateway: TestGateway,
+  fields: Partial<StoredApiKey>,
+): { readonly token: string; readonly id: string } {
+  const { token, key } = gateway.keys.create(fields);
+  return { token, id: key.id };
+}
 
 /** A well-formed token that the directory does not have. */
 function unknownToken(gateway: TestGateway): string {
@@ -30,7 +39,6 @@ describe('API-key authentication', () => {
     );
     expect(evaluation.dropAuthorization).toBe(true);
     expect(gateway.outcomes).toEqual(['api_key']);
-    expect(gateway.used).toEqual([key.id]);
   });
 
   it('leaves the key when asked to forward credentials', async () => {
@@ -100,7 +108,18 @@ describe('API-key authentication', () => {
     );
     expect(evaluation.caller.kind).toBe('anonymous');
     expect(gateway.outcomes).toEqual(['rejected']);
-    expect(gateway.used).toEqual([]);
+  });
+
+  it.each<[string, (gateway: TestGateway) => { readonly token: string; readonly id: string }]>([
+    ['disabled', (g) => knownKey(g, { is_active: false })],
+    ['expired', (g) => knownKey(g, { expires_at: AT(NOW_MS) })],
+    ["another app's", (g) => knownKey(g, { app_id: 'app-other' })],
+    ['unknown', (g) => ({ token: unknownToken(g), id: '' })],
+  ])('a refused key that is %s is named for its counts, if it is known', async (_name, make) => {
+    const gateway = testGateway();
+    const { token, id } = make(gateway);
+    const { evaluation } = await run(gateway.compile(REQUIRED), testFacts(bearer(token)));
+    expect(evaluation.refusedKeyId).toBe(id);
   });
 
   it('refuses a mistyped key without a look-up', async () => {

@@ -27,7 +27,11 @@ export interface CompiledAuth {
 }
 
 /** Finds out who calls; a text says why the credential does not hold. */
-type Identify = (authorization: string, nowMs: number) => Caller | string | Promise<Caller | string>;
+type Identify = (
+  authorization: string,
+  nowMs: number,
+  evaluation: Evaluation,
+) => Caller | string | Promise<Caller | string>;
 
 interface AuthContext {
   readonly auth: AuthPolicy;
@@ -59,7 +63,8 @@ export function compileAuth(
   const guard = shadow ? undefined : shared.guard;
   const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared.verifiers) : undefined;
   const identify: Identify =
-    jwt?.identify ?? ((authorization, nowMs) => shared.apiKeys.identify(authorization, app, nowMs));
+    jwt?.identify ??
+    ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));
   const challenge = challenges(app.slug);
   const stage = authStage({ auth, shadow, identify, challenge, guard, onAuth: dependencies.onAuth });
   const stages: NamedStage[] = [];
@@ -78,7 +83,7 @@ function authStage(context: AuthContext): Stage {
       onAuth(required ? 'missing' : 'anonymous');
       return required ? challenge.missing : undefined;
     }
-    const identity = identify(authorization, facts.nowMs);
+    const identity = identify(authorization, facts.nowMs, evaluation);
     if (identity instanceof Promise) {
       return identity.then((settled) => conclude(context, facts, evaluation, authorization, settled));
     }

@@ -90,6 +90,7 @@ function compilePolicy(
     maxBodyBytes: bodyInShadow ? 0 : maxBodyBytes,
     shadowBodyBytes: bodyInShadow ? maxBodyBytes : 0,
     managedHeaders: auth.managedHeaders,
+    forwardsApiKeys: policy.auth?.forward_credentials === true,
   });
 }
 

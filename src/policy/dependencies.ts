@@ -59,7 +59,6 @@ export interface PolicyDependencies {
   readonly authFailuresPerMinute: number;
   readonly onAuth: (outcome: AuthOutcome) => void;
   readonly onLimit: (admitted: boolean, kind: LimitKind) => void;
-  readonly onKeyUsed: (keyId: string, nowMs: number) => void;
   /** A key set could not be fetched; for the log. Neither argument holds a secret. */
   readonly onJwksFailure: (uri: string, reason: string) => void;
 }

@@ -30,6 +30,7 @@ function policyOf(
     maxBodyBytes: 0,
     shadowBodyBytes: 0,
     managedHeaders: undefined,
+    forwardsApiKeys: false,
   };
   return { policy, ran };
 }

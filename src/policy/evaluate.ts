@@ -14,6 +14,7 @@ export function newEvaluation(): Evaluation {
     limit: undefined,
     limitWindowSecs: 0,
     limitFieldsStart: '',
+    refusedKeyId: '',
     authFailure: undefined,
     heldIn: undefined,
     heldPlace: 0,

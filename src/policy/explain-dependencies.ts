@@ -36,7 +36,6 @@ export function lookingDependencies(
     concurrency: lookingConcurrency(dependencies.concurrency, looks.concurrency),
     onAuth: () => undefined,
     onLimit: () => undefined,
-    onKeyUsed: () => undefined,
   };
 }
 

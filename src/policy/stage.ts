@@ -58,6 +58,8 @@ export interface Evaluation {
   limitWindowSecs: number;
   /** Start of the RateLimit header lines, which depends on the rule of `limit` only; '' without. */
   limitFieldsStart: string;
+  /** Id of an API key that was sent and does not hold here: disabled, expired or another app's; '' otherwise. */
+  refusedKeyId: string;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
   /** Where the request holds `heldPlace` under a concurrency cap; undefined when it holds none. */
@@ -99,4 +101,6 @@ export interface CompiledPolicy {
    * `-` for `_`: the client's fields of these names, read the same way, must not reach the upstream.
    */
   readonly managedHeaders: ReadonlySet<string> | undefined;
+  /** False: an API key of this gateway does not reach the backend, whether this route asks for one or not. */
+  readonly forwardsApiKeys: boolean;
 }

@@ -103,7 +103,6 @@ export interface TestGateway {
   readonly keys: TestKeys;
   readonly outcomes: AuthOutcome[];
   readonly limited: string[];
-  readonly used: string[];
   readonly jwksFailures: string[];
   /** Monotonic milliseconds; tests move it. */
   readonly time: { monotonicMs: number };
@@ -115,7 +114,6 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
   const keys = new TestKeys();
   const outcomes: AuthOutcome[] = [];
   const limited: string[] = [];
-  const used: string[] = [];
   const jwksFailures: string[] = [];
   const time = { monotonicMs: 1_000_000 };
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => time.monotonicMs };
@@ -138,7 +136,6 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     authFailuresPerMinute: 0,
     onAuth: (outcome) => outcomes.push(outcome),
     onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),
-    onKeyUsed: (keyId) => used.push(keyId),
     onJwksFailure: (uri, reason) => jwksFailures.push(`${uri}: ${reason}`),
     ...overrides,
   };
@@ -147,7 +144,6 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     keys,
     outcomes,
     limited,
-    used,
     jwksFailures,
     time,
     dependencies,

@@ -2,7 +2,7 @@
  * What every connection of a worker shares. Wired once per worker; nothing in it belongs to one exchange.
  */
 import type { Clock } from '../kernel/clock.ts';
-import type { CompiledPolicy } from '../policy/stage.ts';
+import type { CompiledPolicy, Denial } from '../policy/stage.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
 import type { Breaker } from './breaker.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -18,6 +18,8 @@ export type Version = CompiledVersion<CompiledPolicy>;
 
 /** What the proxy reports; every call is cheap and none may throw. */
 export interface ProxyObserver {
+  /** Once per exchange that policy was asked about: what it made of the request. */
+  policyDecided(exchange: Exchange, denial: Denial | undefined): void;
   /** Once per exchange, when its last byte has been written or it was given up. */
   exchangeEnded(exchange: Exchange): void;
   upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void;

@@ -77,6 +77,7 @@ function runDescribed(
   return new Promise((resolve) => {
     let settled = false;
     const observer: ProxyObserver = {
+      policyDecided: () => undefined,
       exchangeEnded: (exchange) => {
         if (settled) return;
         settled = true;

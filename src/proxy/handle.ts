@@ -124,6 +124,7 @@ async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefi
 }
 
 function proceed(exchange: Exchange, denial: Denial | undefined): void {
+  exchange.context.observer.policyDecided(exchange, denial);
   if (denial !== undefined) return exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
   const { connection, context, route } = exchange;
   if (route === undefined) return;

@@ -9,6 +9,7 @@ import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { forwardedForValue, viaValue } from '../http/forwarded.ts';
 import { isValidTraceparent, makeTraceparent } from '../http/trace-context.ts';
+import { carriesApiKey } from '../policy/api-key.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
@@ -31,7 +32,7 @@ export function upstreamRequestHead(
   return (
     `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n` +
     ordinaryLines(head, route.policy.managedHeaders) +
-    managedLines(exchange, head, upgrade === undefined) +
+    managedLines(exchange, route, upgrade === undefined) +
     forwardingLines(exchange, head) +
     exchange.evaluation.caller.upstreamHeaderLines +
     framingLines(head) +
@@ -52,14 +53,17 @@ function ordinaryLines(head: RequestHead, managed: ReadonlySet<string> | undefin
 }
 
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
-function managedLines(exchange: Exchange, head: RequestHead, mayHaveTrailers: boolean): string {
+function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean): string {
+  const { head } = exchange.connection;
+  const { forwardsApiKeys } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
   const keepAuthorization = !exchange.evaluation.dropAuthorization;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
     switch (head.kind(index)) {
       case HeaderKind.authorization:
-        if (keepAuthorization) lines += head.line(index);
+        if (keepAuthorization && (forwardsApiKeys || !carriesApiKey(head.value(index))))
+          lines += head.line(index);
         break;
       case HeaderKind.forwarded:
       case HeaderKind.forwardedOther:
@@ -95,7 +99,7 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
 
 /** Who sent this, through whom, and under which trace. */
 function forwardingLines(exchange: Exchange, head: RequestHead): string {
-  const { peer, isTrustedPeer, isSecure } = exchange.connection;
+  const { peer, isTrustedPeer, isSecure, isHttp2 } = exchange.connection;
   const ownProto = isSecure ? 'https' : 'http';
   const forwardedFor = forwardedForValue(
     peer,
@@ -108,7 +112,7 @@ function forwardingLines(exchange: Exchange, head: RequestHead): string {
   return (
     `X-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${proto}\r\n` +
     (host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`) +
-    `X-Request-Id: ${exchange.requestId}\r\nVia: ${viaValue(head.httpMinor, via)}\r\n${traceLines(head)}`
+    `X-Request-Id: ${exchange.requestId}\r\nVia: ${viaValue(head.httpMinor, via, isHttp2)}\r\n${traceLines(head)}`
   );
 }
 

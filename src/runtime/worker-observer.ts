@@ -3,9 +3,11 @@
  * the main thread: keys that were used, deprecated versions that were called, and what policies in shadow mode
  * would have denied. Notes are collected and sent once a second, so that a request never waits for another thread.
  */
+import type { UsageOutcome } from '../model/key-usage.ts';
 import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RouteRecord, WorkerMetrics } from '../observe/metrics.ts';
+import type { Denial } from '../policy/stage.ts';
 import type { ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 import type { ExchangeRecorder } from '../proxy/explain-recorder.ts';
@@ -49,8 +51,12 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.sendNotes(), NOTES_MS);
   }
 
-  keyUsed(keyId: string, nowMs: number): void {
-    this.#keys.note(keyId, 'allowed', true, nowMs);
+  policyDecided({ evaluation, nowMs }: Exchange, denial: Denial | undefined): void {
+    const { caller, refusedKeyId } = evaluation;
+    if (caller.kind === 'api_key') this.#keys.note(caller.id, usageOutcome(denial), true, nowMs);
+    else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
+      this.#keys.note(refusedKeyId, 'denied', false, nowMs);
+    }
   }
 
   exchangeEnded(exchange: Exchange): void {
@@ -179,4 +185,14 @@ export class WorkerObserver implements ProxyObserver {
     route.metrics = report;
     return report;
   }
+}
+
+function usageOutcome(denial: Denial | undefined): UsageOutcome {
+  if (denial === undefined) return 'allowed';
+  return denial.code === 'rate_limited' || denial.code === 'concurrency_limited' ? 'limited' : 'denied';
+}
+
+/** Whether it was the credential that was refused, and not an anonymous caller for other reasons. */
+function isForCredential({ code }: Denial): boolean {
+  return code === 'credentials_invalid' || code === 'too_many_auth_failures';
 }

@@ -152,11 +152,29 @@ describe('a client made from the document', () => {
     const headers = { Authorization: `Bearer ${fresh.token}` };
     const response = await request(gateway, '/billing/v1/invoices/7', { headers });
     expect([response.status, JSON.parse(response.body).url]).toEqual([200, '/inner/7']);
+    expect((await ok('introspectToken', { body: { token: fresh.token } })).active).toBe(true);
+    expect((await ok('introspectToken', { body: { token: 'hgk_none' } })).active).toBe(false);
+    const days = { from: '2026-01-01', to: '2026-12-31' };
+    expect((await ok('getTokenUsage', { params: token, query: days })).from).toBe(days.from);
+    await ok('getTokenUsage', { params: token });
 
     await ok('updateEndpoint', { params: endpoint, body: { policy_override: { shadow: ['auth'] } } });
     expect((await request(gateway, '/billing/v1/invoices/7')).status).toBe(200);
     expect((await ok('getShadowReport', { params: app, query: { part: 'auth' } })).rows).toHaveLength(1);
     await ok('resetShadowReport', { params: app });
+
+    await ok('startSampling', { body: { app: 'billing', rate: 0.5, seconds: 60 } });
+    await ok('getSampling', {});
+    const sampled = await request(gateway, '/billing/v1/invoices/7');
+    await ok('explainExchange', { params: { request_id: sampled.headers['x-request-id'] ?? '' } });
+    await ok('stopSampling', {});
+    await ok('getSampling', {});
+    const described = { method: 'GET', url: '/billing/v1/invoices/7', headers: { Accept: ['a', 'b'] } };
+    await ok('explainRequest', { body: { ...described, token: fresh.token, body_bytes: 0 } });
+    await ok('explainRequest', { body: { method: 'GET', url: '/nowhere' } });
+    const debug = await ok('createDebugToken', { body: { seconds: 60 } });
+    await ok('listDebugTokens', {});
+    await ok('deleteDebugToken', { params: { debug_token_id: debug.id as string } });
 
     const admin = await ok('createAdminToken', { body: { name: 'ci', role: 'viewer' } });
     const admin_token_id = { admin_token_id: admin.id as string };

@@ -181,7 +181,6 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     authFailuresPerMinute: 0,
     onAuth: () => undefined,
     onLimit: () => undefined,
-    onKeyUsed: () => undefined,
     onJwksFailure: () => undefined,
     ...setup.policy,
   };
@@ -203,6 +202,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     deadlines,
     pool,
     observer: {
+      policyDecided: () => undefined,
       exchangeEnded: () => undefined,
       upstreamFailed: (cause) => void failures.push(cause),
       deprecatedVersionUsed: () => undefined,

@@ -72,7 +72,8 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
   touched: (_scope, key) => ({ appIds: [], versionIds: [], keyIds: [key.id] }),
 };
 
-function presentKey(key: StoredApiKey): Readonly<Record<string, unknown>> {
+/** The record as it is served: without its hashes. */
+export function presentKey(key: StoredApiKey): Readonly<Record<string, unknown>> {
   const { token_hash: _hash, previous_token_hash: _previous, previous_expires_at: _until, ...served } = key;
   return served;
 }

@@ -1,0 +1,105 @@
+/**
+ * `POST /api/v1/tokens/introspect`: whose an API key is, and whether the proxy would take it now. After RFC 7662
+ * (section 2.2), in this API's envelope: a value that nobody has is `active: false` and not an error. The value is in
+ * the body, so that no log of paths has it; it is hashed at once, and neither logged nor answered. It is a read:
+ * nothing is audited, and `last_used_at` stays.
+ */
+import type { App, StoredApiKey } from '../../model/resources.ts';
+import {
+  INTROSPECTED_TOKEN_CHARS_MAX,
+  IntrospectInputSchema,
+  IntrospectionSchema,
+  type InactiveReason,
+  type IntrospectInput,
+} from '../../model/schemas/introspection.ts';
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { API_KEY_PREFIX, hasValidChecksum, tokenHash } from '../../model/token.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import type { ManagementContext } from '../context.ts';
+import { answer } from '../failure.ts';
+import { API_PREFIX, type Operation } from '../operation.ts';
+import { NO_QUERY } from '../query.ts';
+import { presentKey, tokens } from './tokens.ts';
+
+export function introspectOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${API_PREFIX}/tokens/introspect`,
+    operationId: 'introspectToken',
+    tag: tokens.tag,
+    summary: 'Whose token a value is, and whether it works',
+    description:
+      'For any app. A value that is no token of this gateway answers 200 with `active` false, as RFC 7662 has it.',
+    // Whoever may make and rotate keys handles their values; nobody else needs to.
+    access: 'editor',
+    query: NO_QUERY,
+    body: {
+      schema: jsonSchema(IntrospectInputSchema),
+      required: true,
+      mergePatch: false,
+      example: { token: `${API_KEY_PREFIX}${'0'.repeat(49)}` },
+    },
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'What is known of the value',
+      schema: jsonSchema(envelopeSchema('TokenIntrospectionEnvelope', IntrospectionSchema)),
+    },
+    failures: [],
+    handle: async (call) => {
+      const { token } = call.body as IntrospectInput;
+      const found = await context.repository.read((reader) =>
+        introspect(reader, token, context.clock.nowMs()),
+      );
+      return answer(200, 'Token introspected', found);
+    },
+  };
+}
+
+type Introspection = { readonly active: boolean } & Readonly<Record<string, unknown>>;
+
+const inactive = (reason: InactiveReason): Introspection => ({ active: false, reason });
+
+async function introspect(reader: ConfigReader, token: string, nowMs: number): Promise<Introspection> {
+  if (token.length > INTROSPECTED_TOKEN_CHARS_MAX) return inactive('malformed');
+  if (!token.startsWith(API_KEY_PREFIX) || !hasValidChecksum(token)) return inactive('malformed');
+  const hash = tokenHash(token);
+  const key = await reader.findKeyByHash(hash);
+  const app = key === undefined ? undefined : await reader.findApp(key.app_id);
+  if (key === undefined || app === undefined) return inactive('unknown');
+  return describe(key, app, key.token_hash === hash, nowMs);
+}
+
+/** As src/policy/api-key.ts decides it. */
+function describe(key: StoredApiKey, app: App, isCurrent: boolean, nowMs: number): Introspection {
+  const overlapEndsAt = isCurrent ? null : key.previous_expires_at;
+  const validUntil = earlier(key.expires_at, overlapEndsAt);
+  const reason = inactiveReason(key, validUntil, overlapEndsAt, nowMs);
+  return {
+    active: reason === null,
+    reason,
+    is_current_value: isCurrent,
+    valid_until: validUntil,
+    app_slug: app.slug,
+    app_name: app.name,
+    ...presentKey(key),
+  };
+}
+
+function inactiveReason(
+  key: StoredApiKey,
+  validUntil: string | null,
+  overlapEndsAt: string | null,
+  nowMs: number,
+): InactiveReason | null {
+  if (!key.is_active) return 'disabled';
+  if (validUntil === null || nowMs < Date.parse(validUntil)) return null;
+  return validUntil === overlapEndsAt ? 'replaced' : 'expired';
+}
+
+/** Of two RFC 3339 times, where null is never. */
+function earlier(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return Date.parse(other) <= Date.parse(one) ? other : one;
+}

@@ -1,0 +1,38 @@
+/** Counts of requests of an API key: what `GET …/tokens/{token_id}/usage` takes and answers. */
+import { Type } from 'typebox';
+import { closed, id } from './common.ts';
+
+export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';
+
+function date(description: string) {
+  return Type.String({ pattern: DATE_PATTERN, description: `${description}, UTC, \`YYYY-MM-DD\`.` });
+}
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const counts = {
+  allowed: count('Requests that policy let pass, whatever the backend answered.'),
+  limited: count('Requests that were refused with 429.'),
+  denied: count('Requests that were refused with 401, 403 or 405.'),
+};
+
+export const KeyUsageQuerySchema = Type.Object(
+  {
+    from: Type.Optional(date('First day; 29 days before `to` when left out')),
+    to: Type.Optional(date('Last day; today when left out')),
+  },
+  closed,
+);
+
+export const KeyUsageSchema = Type.Object(
+  {
+    token_id: id('Id of the token.'),
+    from: date('First day'),
+    to: date('Last day'),
+    totals: Type.Object(counts, { ...closed, title: 'TokenUsageCounts', description: 'Sums over the days.' }),
+    days: Type.Array(Type.Object({ date: date('Day'), ...counts }, { ...closed, title: 'TokenUsageDay' }), {
+      description: 'Days with requests, oldest first; those without are left out.',
+    }),
+  },
+  { ...closed, title: 'TokenUsage' },
+);
