@@ -16,8 +16,9 @@ packages_are_current() {
 
 # True for a Node.js that starts here (the packaged one does not on every libc) and is new enough.
 node_fits() {
-  major=$("$1" -p 'process.versions.node.split(".")[0]' 2>/dev/null) || return 1
-  [ "$major" -ge 24 ] 2>/dev/null
+  major=$("$1" --version 2>/dev/null) || return 1
+  major=${major#v}
+  [ "${major%%.*}" -ge 24 ] 2>/dev/null
 }
 
 if [ -f "$ROOT/package-lock.json" ] && ! packages_are_current; then

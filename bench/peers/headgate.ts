@@ -43,12 +43,7 @@ export async function startHeadgate(
   const begunMs = performance.now();
   const program = await startProgram({
     name: 'headgate',
-    command: [
-      process.execPath,
-      '--disable-warning=ExperimentalWarning',
-      ...(options.nodeArguments ?? []),
-      join(options.checkout ?? CHECKOUT, 'src/main.ts'),
-    ],
+    command: commandOf(options),
     cores: setup.cores.proxy,
     folder,
     port,
@@ -72,6 +67,16 @@ export async function startHeadgate(
     api: (method, path, body) => call(`${base}/api/v1${path}`, method, body),
     metrics: async () => (await request(`${base}/metrics`, 'GET', undefined)).text(),
   };
+}
+
+/**
+ * As `npm start` does, from the bundle. From the sources where Node.js is to have arguments of its own, and in another
+ * checkout, which may be less than a whole one.
+ */
+function commandOf({ checkout, nodeArguments = [] }: HeadgateOptions): readonly string[] {
+  if (checkout === undefined && nodeArguments.length === 0) return ['sh', join(CHECKOUT, 'scripts/start.sh')];
+  const main = join(checkout ?? CHECKOUT, 'src/main.ts');
+  return [process.execPath, '--disable-warning=ExperimentalWarning', ...nodeArguments, main];
 }
 
 export interface ServiceOptions {
