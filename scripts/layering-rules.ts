@@ -39,7 +39,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   typebox: ['src/model/', 'src/management/'],
   undici: ['src/policy/jwks.ts', 'src/runtime/'],
   'node:http': ['src/management/'],
-  'node:http2': [],
+  'node:http2': ['src/proxy/http2-client-socket.ts', 'src/proxy/http2-connection.ts'],
   'node:https': [],
   'node:sqlite': ['src/storage/'],
 };

@@ -3,10 +3,8 @@
  * one implementation or another is chosen here and nowhere else (worker.ts does the same for a worker thread).
  * Starts in the order in which things depend on each other, and undoes what it has started when a step fails.
  */
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSecureContext } from 'node:tls';
 import { systemClock, type Clock } from './kernel/clock.ts';
 import { parseKeyText } from './kernel/key-text.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
@@ -25,6 +23,7 @@ import { WouldDenyReport } from './observe/would-deny-report.ts';
 import { createPolicyCompiler } from './policy/compile-policy.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
+import { CertificateWatch, loadCertificates, type LoadedCertificates } from './runtime/certificates.ts';
 import { ConfigState } from './runtime/config-state.ts';
 import { DeprecationLog } from './runtime/deprecation-log.ts';
 import { beginTakeOver, HandOver } from './runtime/hand-over.ts';
@@ -56,6 +55,8 @@ export interface Gateway {
   readonly proxyPort: number;
   /** Another process asks for the management port, or gives it back (runtime/hand-over.ts). */
   handOver(): Promise<void>;
+  /** Reads the certificates again; undefined without TLS. */
+  readonly reload: (() => Promise<void>) | undefined;
   /** Drains and ends everything; resolves when nothing is left running. */
   stop(): Promise<void>;
 }
@@ -163,7 +164,7 @@ async function takeOver(
 async function startParts(options: StartOptions, { log, output }: Logging): Promise<Gateway> {
   const { settings, version, announce } = options;
   const clock = systemClock;
-  const tls = readTls(settings);
+  const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
   const repository = await openSqlite({
     ...database,
@@ -196,15 +197,18 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       wouldDeny: new WouldDenyReport(clock.nowMs()),
     };
     undo.unshift(startHousekeeping(parts));
-    const supervisor = createSupervisor(parts, tls);
+    const supervisor = createSupervisor(parts, certificates?.pairs);
+    const watch = watchCertificates(parts, certificates, supervisor);
     undo.unshift(startMetricsKeeping(parts, supervisor));
     let stopping = false;
-    const management = await createManagement(parts, supervisor, () => stopping);
+    const management = await createManagement(parts, supervisor, watch, () => stopping);
     undo.unshift(() => management.close());
     // The management port first: a second gateway started by mistake must not take part of the traffic.
     const managementPort = await listenForManagement(management, settings);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const proxyPort = await listenForTraffic(supervisor, settings);
+    watch?.start();
+    undo.unshift(async () => watch?.stop());
     logReady(parts, managementPort, proxyPort);
     const handOver = new HandOver(management, log);
     const stop = async (): Promise<void> => {
@@ -216,7 +220,8 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       log.info('headgate has stopped');
       output.flushSync();
     };
-    return { managementPort, proxyPort, handOver: () => handOver.request(), stop };
+    const reload = watch && (() => watch.reload());
+    return { managementPort, proxyPort, handOver: () => handOver.request(), reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
@@ -247,13 +252,13 @@ function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => 
   return async () => clearInterval(timer);
 }
 
-function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {
+function createSupervisor(parts: Parts, certificates: WorkerStart['certificates']): Supervisor {
   const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
   const { shadowLog, wouldDeny } = parts;
   return new Supervisor({
     settings,
     clock,
-    tls,
+    certificates,
     limitMemory,
     state,
     log,
@@ -273,6 +278,7 @@ function createSupervisor(parts: Parts, tls: WorkerStart['tls']): Supervisor {
 function createManagement(
   parts: Parts,
   supervisor: Supervisor,
+  watch: CertificateWatch | undefined,
   isStopping: () => boolean,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
@@ -300,7 +306,8 @@ function createManagement(
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
-    metricsText: async () => renderMetrics(metrics.merge(await supervisor.samples()), state.keys),
+    metricsText: async () =>
+      renderMetrics(metrics.merge(await supervisor.samples()), state.keys, watch?.facts),
     logger: log,
     version,
   });
@@ -403,24 +410,27 @@ async function listenForTraffic(supervisor: Supervisor, settings: Settings): Pro
   }
 }
 
-function readTls(settings: Settings): WorkerStart['tls'] {
+async function readCertificates({ proxy }: Settings): Promise<LoadedCertificates | undefined> {
+  if (proxy.tls === undefined) return undefined;
+  const loaded = await loadCertificates(proxy.tls);
+  if ('error' in loaded) throw new StartError(loaded.error);
+  return loaded;
+}
+
+/** undefined without TLS. */
+function watchCertificates(
+  { settings, log }: Parts,
+  loaded: LoadedCertificates | undefined,
+  supervisor: Supervisor,
+): CertificateWatch | undefined {
   const files = settings.proxy.tls;
-  if (files === undefined) return undefined;
-  const read = (path: string, name: string): string => {
-    try {
-      return readFileSync(path, 'utf8');
-    } catch (error) {
-      throw startError(`Cannot read ${name} "${path}"`, error);
-    }
-  };
-  const cert = read(files.certFile, 'GATEWAY_PROXY__TLS__CERT_FILE');
-  const key = read(files.keyFile, 'GATEWAY_PROXY__TLS__KEY_FILE');
-  try {
-    createSecureContext({ cert, key });
-  } catch (error) {
-    throw startError('Cannot use the certificate and key of GATEWAY_PROXY__TLS together', error);
-  }
-  return { cert, key };
+  if (files === undefined || loaded === undefined) return undefined;
+  return new CertificateWatch({
+    files,
+    loaded,
+    log,
+    publish: (certificates) => supervisor.setCertificates(certificates),
+  });
 }
 
 function databaseOf(settings: Settings): { readonly path: string; readonly secretKey: Buffer | undefined } {

@@ -172,14 +172,18 @@ export const SETTINGS = {
     default: 8080,
     description: 'Port of the traffic listener; 0 takes any free one.',
   }),
-  GATEWAY_PROXY__TLS__CERT_FILE: text('path', {
+  GATEWAY_PROXY__TLS__CERT_FILE: text('paths, comma-separated', {
     default: undefined,
     description:
-      'PEM file with the certificate chain of the traffic listener. Goes with `GATEWAY_PROXY__TLS__KEY_FILE`.',
+      'PEM files with the certificate chains of the traffic listener, one chain each; clients choose by name (SNI), the first serves all others. They are read again when they change. Goes with `GATEWAY_PROXY__TLS__KEY_FILE`.',
   }),
-  GATEWAY_PROXY__TLS__KEY_FILE: text('path', {
+  GATEWAY_PROXY__TLS__KEY_FILE: text('paths, comma-separated', {
     default: undefined,
-    description: 'PEM file with the private key of that certificate.',
+    description: 'PEM files with the private keys of those certificates, in the same order.',
+  }),
+  GATEWAY_PROXY__HTTP2: boolean({
+    default: true,
+    description: 'Offer HTTP/2 beside HTTP/1.1 to clients that connect with TLS.',
   }),
   GATEWAY_PROXY__MAX_HEAD_BYTES: integer(
     { min: KIB, max: MIB },

@@ -117,12 +117,15 @@ describe('good values', () => {
       GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
       GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '10',
       GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: '1',
-      GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem',
-      GATEWAY_PROXY__TLS__KEY_FILE: '/k.pem',
+      GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem, /d.pem',
+      GATEWAY_PROXY__TLS__KEY_FILE: '/k.pem,/l.pem',
     });
     expect(settings.rateLimit).toEqual({ requests: 100, windowSecs: 60 });
     expect(settings.perIpRateLimit).toEqual({ requests: 10, windowSecs: 1 });
-    expect(settings.proxy.tls).toEqual({ certFile: '/c.pem', keyFile: '/k.pem' });
+    expect(settings.proxy.tls).toEqual([
+      { certFile: '/c.pem', keyFile: '/k.pem' },
+      { certFile: '/d.pem', keyFile: '/l.pem' },
+    ]);
   });
 });
 
@@ -194,6 +197,16 @@ describe('checks over several variables', () => {
     ['a window without a request count', { GATEWAY_RATE_LIMIT_WINDOW_SECS: '1' }, /REQUESTS to be set/],
     ['a certificate without a key', { GATEWAY_PROXY__TLS__CERT_FILE: 'c' }, /KEY_FILE to be set/],
     ['a key without a certificate', { GATEWAY_PROXY__TLS__KEY_FILE: 'k' }, /CERT_FILE to be set/],
+    [
+      'fewer keys than certificates',
+      { GATEWAY_PROXY__TLS__CERT_FILE: 'c,d', GATEWAY_PROXY__TLS__KEY_FILE: 'k' },
+      /KEY_FILE.*expected as many files as GATEWAY_PROXY__TLS__CERT_FILE has, which is 2/,
+    ],
+    [
+      'an empty path among certificates',
+      { GATEWAY_PROXY__TLS__CERT_FILE: 'c,,d', GATEWAY_PROXY__TLS__KEY_FILE: 'k,l,m' },
+      /CERT_FILE.*expected paths, separated by commas/,
+    ],
     [
       'a per-IP limit without numbers',
       { GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true' },

@@ -27,7 +27,9 @@ export interface JwtDefaults {
 export interface ProxySettings {
   readonly host: string;
   readonly port: number;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Pairs of files, the default first; undefined without TLS. */
+  readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
+  readonly http2: boolean;
   readonly maxHeadBytes: number;
   readonly maxHeaders: number;
   readonly maxTargetBytes: number;
@@ -122,6 +124,7 @@ function crossChecks(v: SettingValues): string[] {
   };
   together('GATEWAY_RATE_LIMIT_REQUESTS', 'GATEWAY_RATE_LIMIT_WINDOW_SECS');
   together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');
+  errors.push(...tlsChecks(v));
   if (v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
     for (const name of [
       'GATEWAY_PER_IP_RATE_LIMIT_REQUESTS',
@@ -152,6 +155,32 @@ function crossChecks(v: SettingValues): string[] {
     );
   }
   return [...errors, ...jwtChecks(v)];
+}
+
+function tlsChecks(v: SettingValues): string[] {
+  const certFiles = pathsOf(v.GATEWAY_PROXY__TLS__CERT_FILE);
+  const keyFiles = pathsOf(v.GATEWAY_PROXY__TLS__KEY_FILE);
+  if (certFiles.includes('') || keyFiles.includes(''))
+    return [
+      `Cannot use ${given(v, certFiles.includes('') ? 'GATEWAY_PROXY__TLS__CERT_FILE' : 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected paths, separated by commas.`,
+    ];
+  if (v.GATEWAY_PROXY__TLS__CERT_FILE === undefined || v.GATEWAY_PROXY__TLS__KEY_FILE === undefined)
+    return [];
+  if (certFiles.length === keyFiles.length) return [];
+  return [
+    `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected as many files as GATEWAY_PROXY__TLS__CERT_FILE has, which is ${certFiles.length}.`,
+  ];
+}
+
+function pathsOf(list: string | undefined): string[] {
+  return list === undefined ? [] : list.split(',').map((path) => path.trim());
+}
+
+function tlsFiles(v: SettingValues): ProxySettings['tls'] {
+  const { GATEWAY_PROXY__TLS__CERT_FILE: certList, GATEWAY_PROXY__TLS__KEY_FILE: keyList } = v;
+  if (certList === undefined || keyList === undefined) return undefined;
+  const keyFiles = pathsOf(keyList);
+  return pathsOf(certList).map((certFile, index) => ({ certFile, keyFile: keyFiles[index] ?? '' }));
 }
 
 /** Keys of both kinds must never meet: a public key taken for a shared secret is a forged token. */
@@ -259,12 +288,11 @@ function nest(v: SettingValues): Settings {
 }
 
 function proxySettings(v: SettingValues): ProxySettings {
-  const certFile = v.GATEWAY_PROXY__TLS__CERT_FILE;
-  const keyFile = v.GATEWAY_PROXY__TLS__KEY_FILE;
   return {
     host: v.GATEWAY_PROXY__HOST,
     port: v.GATEWAY_PROXY__PORT,
-    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
+    tls: tlsFiles(v),
+    http2: v.GATEWAY_PROXY__HTTP2,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,
     maxHeaders: v.GATEWAY_PROXY__MAX_HEADERS,
     maxTargetBytes: v.GATEWAY_PROXY__MAX_TARGET_BYTES,

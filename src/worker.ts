@@ -35,7 +35,13 @@ import { UpstreamPool } from './proxy/pool.ts';
 import { createLookup } from './proxy/resolver.ts';
 import { answerExplain } from './runtime/explain-worker.ts';
 import { startHeartbeat } from './runtime/heartbeat.ts';
-import type { ApplyMessage, FromWorker, ToWorker, WorkerStart } from './runtime/protocol.ts';
+import type {
+  ApplyMessage,
+  CertificatesMessage,
+  FromWorker,
+  ToWorker,
+  WorkerStart,
+} from './runtime/protocol.ts';
 import { WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
 import { KeyReader } from './snapshot/key-table.ts';
@@ -49,7 +55,7 @@ const {
   limitMemory,
   keyMemory,
   heartbeat,
-  tls,
+  certificates,
   port: trafficPort,
 } = workerData as WorkerStart;
 
@@ -125,19 +131,25 @@ const explainParts = {
     compilers,
     settings: policyDependencies,
     findKey,
-    isSecure: settings.proxy.tls !== undefined,
+    isSecure: certificates !== undefined,
   }),
   recorder,
   debugTokens,
   settings: policyDependencies,
   findKey,
 };
-const listener = new Listener(context, { host: settings.proxy.host, port: trafficPort, tls });
+const listener = new Listener(context, {
+  host: settings.proxy.host,
+  port: trafficPort,
+  tls: certificates === undefined ? undefined : { certificates, http2: settings.proxy.http2 },
+});
 
 port.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'apply':
       return void apply(message);
+    case 'certificates':
+      return send({ type: 'applied', id: message.id, error: tryCertificates(message) });
     case 'sample':
       observer.sendShadowNotes();
       metrics.setConnections({ downstream: listener.connectionCount, upstreamIdle: pool.idleCount });
@@ -172,6 +184,15 @@ function tryApply({ change, breakers: entries, removedRevisionIds }: ApplyMessag
     if (!breakers.has(revisionId)) breakers.set(revisionId, new Breaker(memory));
   }
   return undefined;
+}
+
+function tryCertificates({ certificates: next }: CertificatesMessage): string | undefined {
+  try {
+    listener.replaceCertificates(next);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 /** Only with a configuration in place: nobody gets a 404 from a worker that does not know the routes yet. */

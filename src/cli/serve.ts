@@ -1,12 +1,15 @@
 /**
  * `headgate start`: runs the gateway until SIGTERM or SIGINT, then lets it drain and exits 0. A second signal
  * changes nothing: npm passes a signal on that the process group has had already. Only a person's third Ctrl-C,
- * patience at its end, cuts the drain short. SIGUSR2 asks for a hand-over. A signal that comes while the gateway is starting ends it as soon as
+ * patience at its end, cuts the drain short. SIGUSR2 asks for a hand-over, SIGHUP for
+ * certificates to be read again. A signal that comes while the gateway is starting ends it as soon as
  * it has started.
  */
 export interface Running {
   /** SIGUSR2: another process takes over, or has failed to. */
   handOver(): Promise<void>;
+  /** SIGHUP: reads files again; undefined when there are none to read. */
+  readonly reload?: (() => Promise<void>) | undefined;
   stop(): Promise<void>;
 }
 
@@ -43,6 +46,8 @@ export async function runUntilSignal(
   const run = async (): Promise<number> => {
     const gateway = await start();
     process.on('SIGUSR2', () => void gateway.handOver());
+    // Without anything to read again it stays what it is to every program: the terminal is gone.
+    if (gateway.reload !== undefined) process.on('SIGHUP', () => void gateway.reload?.());
     await requested.promise;
     await gateway.stop();
     return 0;

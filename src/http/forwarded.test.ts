@@ -46,5 +46,6 @@ describe('viaValue', () => {
   it('appends this hop', () => {
     expect(viaValue(1, undefined)).toBe('1.1 headgate');
     expect(viaValue(0, '1.1 a')).toBe('1.1 a, 1.0 headgate');
+    expect(viaValue(1, undefined, true)).toBe('2.0 headgate');
   });
 });

@@ -59,8 +59,12 @@ export function forwardedForValue(
   return peerIsTrusted && received !== undefined && received !== '' ? `${received}, ${address}` : address;
 }
 
-/** The Via value to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`. */
-export function viaValue(httpMinor: 0 | 1, received: string | undefined): string {
-  const hop = httpMinor === 1 ? `1.1 ${VIA_NAME}` : `1.0 ${VIA_NAME}`;
+/**
+ * The Via value to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`, or in
+ * HTTP/2.
+ */
+export function viaValue(httpMinor: 0 | 1, received: string | undefined, isHttp2 = false): string {
+  const version = isHttp2 ? '2.0' : httpMinor === 1 ? '1.1' : '1.0';
+  const hop = `${version} ${VIA_NAME}`;
   return received === undefined || received === '' ? hop : `${received}, ${hop}`;
 }

@@ -48,8 +48,19 @@ export interface KeyTableSize {
   readonly bytes: number;
 }
 
+/** A certificate of the traffic listener. */
+export interface CertificateExpiry {
+  readonly names: readonly string[];
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number;
+}
+
 /** The complete text, newline at its end. */
-export async function renderMetrics(merged: MergedMetrics, keys?: KeyTableSize): Promise<string> {
+export async function renderMetrics(
+  merged: MergedMetrics,
+  keys?: KeyTableSize,
+  certificates: readonly CertificateExpiry[] = [],
+): Promise<string> {
   const registry = new Registry();
   registerRoutes(registry, merged.routes);
   for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
@@ -58,7 +69,24 @@ export async function renderMetrics(merged: MergedMetrics, keys?: KeyTableSize):
   }
   registerWorkers(registry, merged.workers);
   if (keys !== undefined) registerKeys(registry, keys);
+  registerCertificates(registry, certificates);
   return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
+}
+
+/** `certificate` is its place in the setting, from 1; only its first name is told, as some have hundreds. */
+function registerCertificates(registry: Registry, certificates: readonly CertificateExpiry[]): void {
+  if (certificates.length === 0) return;
+  const values = certificates.map(({ names, expiresAtMs }, index) => ({
+    labels: { certificate: index + 1, name: names[0] ?? '' },
+    value: Math.floor(expiresAtMs / 1000),
+  }));
+  register(
+    registry,
+    'gauge',
+    'headgate_tls_certificate_expiry_seconds',
+    'Unix time at which a certificate of the traffic listener expires',
+    values,
+  );
 }
 
 function registerRoutes(registry: Registry, routes: readonly MergedRoute[]): void {

@@ -41,6 +41,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
+  /** It is one stream of a connection of HTTP/2 (http2-client-socket.ts). */
+  readonly isHttp2: boolean;
   /** The body of the response under way ends with the connection. */
   endsByClosing = false;
 
@@ -64,6 +66,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     isSecure: boolean,
     context: ProxyContext,
     onClosed: (connection: Connection) => void,
+    isHttp2 = false,
   ) {
     this.#socket = socket;
     this.#onClosed = onClosed;
@@ -71,6 +74,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     this.peer = peer;
     this.isTrustedPeer = context.isTrustedProxy(peer);
     this.isSecure = isSecure;
+    this.isHttp2 = isHttp2;
     this.deadlineMs = context.deadlines.nowMs + context.options.headTimeoutMs;
     socket.attach(this);
   }
@@ -81,6 +85,12 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
 
   get halfClosed(): boolean {
     return this.#halfClosed;
+  }
+
+  /** In which the latest request came; for logs. */
+  get protocol(): 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2' {
+    if (this.isHttp2) return 'HTTP/2';
+    return this.head.httpMinor === 1 ? 'HTTP/1.1' : 'HTTP/1.0';
   }
 
   /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */

@@ -4,17 +4,21 @@
  * SO_REUSEPORT. Knows nothing of HTTP.
  */
 import * as net from 'node:net';
-import * as tls from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { normaliseAddress } from '../http/address.ts';
-import { streamClientSocket } from './client-socket.ts';
+import { streamClientSocket, type ClientSocket } from './client-socket.ts';
 import { Connection } from './connection.ts';
 import type { ProxyContext } from './context.ts';
+import { Http2Connection } from './http2-connection.ts';
 import { tcpClientSocket } from './tcp-client-socket.ts';
+import type { CertificatePair } from './tls-certificate.ts';
+import { createTlsServer, HTTP2, type TlsServer } from './tls-server.ts';
 
 export interface ListenerTls {
-  /** PEM. */
-  readonly cert: string;
-  readonly key: string;
+  /** At least one; the first serves clients that name no host, or one that none is for. */
+  readonly certificates: readonly CertificatePair[];
+  /** Whether HTTP/2 is offered (ALPN). */
+  readonly http2: boolean;
 }
 
 export interface ListenerOptions {
@@ -36,7 +40,10 @@ export class Listener {
   readonly #context: ProxyContext;
   readonly #options: ListenerOptions;
   readonly #server: net.Server;
+  /** undefined without TLS. */
+  readonly #tls: TlsServer | undefined;
   readonly #connections = new Set<Connection>();
+  readonly #http2Connections = new Set<Http2Connection>();
   #acceptedCount = 0;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
@@ -46,29 +53,29 @@ export class Listener {
   constructor(context: ProxyContext, options: ListenerOptions) {
     this.#context = context;
     this.#options = options;
-    const accept = (socket: net.Socket): void => this.#accept(socket);
-    if (options.tls === undefined)
+    const { tls } = options;
+    if (tls !== undefined) {
+      const handshakeTimeoutMs = context.options.headTimeoutMs;
+      this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) => this.#acceptTls(socket));
+      this.#server = this.#tls.server;
+    } else {
+      const accept = (socket: net.Socket): void => this.#accept(socket);
       this.#server = net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-    else {
-      this.#server = tls.createServer(
-        {
-          cert: options.tls.cert,
-          key: options.tls.key,
-          ALPNProtocols: ['http/1.1'],
-          minVersion: 'TLSv1.2',
-          handshakeTimeout: context.options.headTimeoutMs,
-          allowHalfOpen: true,
-          noDelay: true,
-        } as tls.TlsOptions,
-        accept,
-      );
-      // A failed handshake concerns its client only; the socket is gone already.
-      this.#server.on('tlsClientError', () => undefined);
     }
   }
 
+  /** Connections of clients; one of HTTP/2 counts once, however many streams it has. */
   get connectionCount(): number {
-    return this.#connections.size;
+    return this.#connections.size + this.#http2Connections.size;
+  }
+
+  /**
+   * Serves new handshakes with these certificates; connections that stand are not touched.
+   * @throws when one cannot be used, or the listener has no TLS; then nothing has changed
+   */
+  replaceCertificates(certificates: readonly CertificatePair[]): void {
+    if (this.#tls === undefined) throw new Error('The listener was started without TLS');
+    this.#tls.replace(certificates);
   }
 
   /** Resolves with the port once connections are accepted; rejects with the system's error (EADDRINUSE, EACCES …). */
@@ -94,15 +101,20 @@ export class Listener {
   async drain(timeoutMs: number): Promise<void> {
     await this.#acceptQueued();
     this.#server.close();
+    for (const connection of this.#http2Connections) connection.announceEnd();
     const { clock } = this.#context;
     const startedMs = clock.monotonicMs();
-    while (this.#connections.size > 0) {
+    while (this.connectionCount > 0) {
       const elapsedMs = clock.monotonicMs() - startedMs;
       if (elapsedMs >= timeoutMs) break;
-      if (elapsedMs >= DRAIN_IDLE_MS) for (const connection of this.#connections) connection.closeIfIdle();
+      if (elapsedMs >= DRAIN_IDLE_MS) {
+        for (const connection of this.#connections) connection.closeIfIdle();
+        for (const connection of this.#http2Connections) connection.closeWhenDone();
+      }
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     }
     for (const connection of this.#connections) connection.abort();
+    for (const connection of this.#http2Connections) connection.abort();
   }
 
   /**
@@ -124,14 +136,33 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
+    const peer = this.#admit(socket);
+    if (peer !== undefined) this.#serve(tcpClientSocket(socket), peer, false);
+  }
+
+  #acceptTls(socket: TLSSocket): void {
+    const peer = this.#admit(socket);
+    if (peer === undefined) return;
+    if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), peer, true);
+    const connection = new Http2Connection(socket, peer, this.#context, (closed) => {
+      this.#http2Connections.delete(closed);
+      this.#context.deadlines.delete(closed);
+    });
+    this.#http2Connections.add(connection);
+    this.#context.deadlines.add(connection);
+  }
+
+  /** The address of the peer; undefined when it was gone before it was looked at. */
+  #admit(socket: net.Socket): string | undefined {
     this.#acceptedCount += 1;
     const address = socket.remoteAddress;
-    // Gone before it was looked at.
-    if (address === undefined) return void socket.destroy();
-    const peer = normaliseAddress(address) ?? address;
-    const isSecure = this.#options.tls !== undefined;
-    const clientSocket = isSecure ? streamClientSocket(socket) : tcpClientSocket(socket);
-    const connection = new Connection(clientSocket, peer, isSecure, this.#context, this.#forget);
+    if (address !== undefined) return normaliseAddress(address) ?? address;
+    socket.destroy();
+    return undefined;
+  }
+
+  #serve(socket: ClientSocket, peer: string, isSecure: boolean): void {
+    const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }

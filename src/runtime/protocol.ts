@@ -9,6 +9,7 @@ import type { WorkerSample } from '../observe/metrics.ts';
 import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { DebugTokenEntry } from '../proxy/explain-debug.ts';
 import type { Sampling } from '../proxy/explain-recorder.ts';
+import type { CertificatePair } from '../proxy/tls-certificate.ts';
 import type { Settings } from '../settings.ts';
 import type { KeyMemory } from '../snapshot/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
@@ -25,8 +26,8 @@ export interface WorkerStart {
   /** The API keys of the node, which the main thread writes; messages carry none. */
   readonly keyMemory: KeyMemory;
   readonly heartbeat: HeartbeatMemory;
-  /** PEM texts, read once by the main thread. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
+  readonly certificates: readonly CertificatePair[] | undefined;
 }
 
 /** A change with the breakers of the revisions that it brings. */
@@ -50,8 +51,16 @@ export type ExplainMessage =
   | { readonly type: 'explain_recorded'; readonly id: number; readonly requestId: string }
   | { readonly type: 'explain_setup'; readonly id: number; readonly setup: ExplainSetup };
 
+/** Other certificates for the handshakes to come. */
+export interface CertificatesMessage {
+  readonly type: 'certificates';
+  readonly id: number;
+  readonly certificates: readonly CertificatePair[];
+}
+
 export type ToWorker =
   | ApplyMessage
+  | CertificatesMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
   | { readonly type: 'drain' };

@@ -56,7 +56,7 @@ function supervise(
   const supervisor = new Supervisor({
     settings: settings.settings,
     clock: systemClock,
-    tls: undefined,
+    certificates: undefined,
     limitMemory: createLimitMemory(),
     state: new ConfigState(),
     log: createLogger({

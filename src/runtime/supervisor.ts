@@ -22,7 +22,8 @@ import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol
 export interface SupervisorDeps {
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly tls: WorkerStart['tls'];
+  /** Of the traffic listener; undefined without TLS. */
+  readonly certificates: WorkerStart['certificates'];
   readonly limitMemory: LimitMemory;
   readonly state: ConfigState;
   readonly log: Logger;
@@ -70,6 +71,7 @@ export class Supervisor {
   #nextNumber = 1;
   #nextId = 1;
   #port: number;
+  #certificates: WorkerStart['certificates'];
   #stopping = false;
   #deathsInARow = 0;
   #watching: NodeJS.Timeout | undefined;
@@ -77,6 +79,7 @@ export class Supervisor {
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
     this.#port = deps.settings.proxy.port;
+    this.#certificates = deps.certificates;
   }
 
   /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
@@ -125,6 +128,27 @@ export class Supervisor {
     await Promise.all(answers);
     // Each worker has answered or is dead: none is in the middle of a look-up that began before the change.
     state.keys.release(retiredKeys);
+  }
+
+  /**
+   * Hands certificates to every worker; resolves when each of them uses them for new handshakes. A worker that cannot
+   * is ended, as it would go on with those that were replaced for a reason.
+   */
+  async setCertificates(certificates: NonNullable<WorkerStart['certificates']>): Promise<void> {
+    this.#certificates = certificates;
+    const answers = [...this.#members.values()].map(async (member) => {
+      const id = this.#nextId++;
+      const message: ToWorker = { type: 'certificates', id, certificates };
+      const answer = await this.#ask(member, message, id, this.#applyTimeoutMs(member));
+      const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
+      if (error === undefined || !this.#members.has(member.number)) return;
+      this.#deps.log.error(
+        { worker: member.number, error },
+        'a proxy worker could not take new certificates',
+      );
+      await member.worker.terminate();
+    });
+    await Promise.all(answers);
   }
 
   /** A worker that starts has the whole configuration to go through before the change. */
@@ -199,7 +223,7 @@ export class Supervisor {
 
   /** Starts one worker and gives it the configuration; resolves with its port. */
   async #spawn(): Promise<number> {
-    const { settings, clock, limitMemory, tls, state, workerUrl } = this.#deps;
+    const { settings, clock, limitMemory, state, workerUrl } = this.#deps;
     const number = this.#nextNumber++;
     const heartbeat = createHeartbeatMemory();
     const port = this.#port;
@@ -211,7 +235,7 @@ export class Supervisor {
       limitMemory,
       keyMemory,
       heartbeat,
-      tls,
+      certificates: this.#certificates,
     };
     const worker = new Worker(workerUrl, { workerData: start, name: `proxy-${number}` });
     const bornMs = clock.monotonicMs();

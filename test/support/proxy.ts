@@ -22,6 +22,7 @@ import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
+import type { CertificatePair } from '../../src/proxy/tls-certificate.ts';
 import { UpstreamPool } from '../../src/proxy/pool.ts';
 import { createLookup, type ResolverOptions } from '../../src/proxy/resolver.ts';
 import { SnapshotHolder } from '../../src/snapshot/holder.ts';
@@ -138,7 +139,11 @@ export interface TestProxy {
 export interface TestProxyOptions {
   readonly options?: Partial<ProxyOptions>;
   readonly trustedProxies?: readonly string[];
-  readonly tls?: ListenerTls;
+  /** The certificate of a listener with TLS; several with `certificates`. */
+  readonly tls?: CertificatePair;
+  readonly certificates?: readonly CertificatePair[];
+  /** True unless it is said to be false. */
+  readonly http2?: boolean;
   readonly upstreamIdleTimeoutMs?: number;
   readonly upstreamAgeMsMax?: number;
   /** In place of the system's resolver. */
@@ -146,6 +151,11 @@ export interface TestProxyOptions {
   readonly resolverClock?: () => number;
   readonly observer?: Partial<ProxyObserver>;
   readonly policy?: Partial<PolicyDependencies>;
+}
+
+function listenerTls({ tls, certificates, http2 = true }: TestProxyOptions): ListenerTls | undefined {
+  const all = certificates ?? (tls === undefined ? undefined : [tls]);
+  return all === undefined ? undefined : { certificates: all, http2 };
 }
 
 export async function startProxy(change: ConfigChange, setup: TestProxyOptions = {}): Promise<TestProxy> {
@@ -219,7 +229,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     httpDate: () => httpDate(clock.nowMs()),
     match: createMatchResult<CompiledPolicy>(),
   };
-  const listener = new Listener(context, { host: '127.0.0.1', port: 0, tls: setup.tls });
+  const listener = new Listener(context, { host: '127.0.0.1', port: 0, tls: listenerTls(setup) });
   deadlines.start();
   const port = await listener.listen();
   return {

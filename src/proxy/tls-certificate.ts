@@ -1,0 +1,46 @@
+/**
+ * One certificate of the traffic listener with its key, checked: the key fits, the names that it is for are known.
+ * Pure functions over PEM texts; files are read elsewhere. Names come from the subject alternative names alone
+ * (RFC 6125 section 6.4.4, RFC 9110 section 4.3.4); the common name is not looked at.
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+
+/** PEM texts: the chain, the holder's certificate first, and its private key. */
+export interface CertificatePair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What may be told about a certificate. */
+export interface CertificateFacts {
+  /** Lower-case DNS names (`*.` in front for wildcards) and IP addresses. */
+  readonly names: readonly string[];
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number;
+}
+
+/** The facts, or why the two cannot be used together. */
+export function certificateFacts({
+  cert,
+  key,
+}: CertificatePair): CertificateFacts | { readonly error: string } {
+  try {
+    const certificate = new X509Certificate(cert);
+    if (!certificate.checkPrivateKey(createPrivateKey(key)))
+      return { error: 'the key does not belong to the certificate' };
+    return { names: namesOf(certificate), expiresAtMs: Date.parse(certificate.validTo) };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** `DNS:a.example, IP Address:192.0.2.1, DNS:"odd, name"`: quoted members, which no host name needs, are left out. */
+function namesOf(certificate: X509Certificate): string[] {
+  const names: string[] = [];
+  for (const member of (certificate.subjectAltName ?? '').split(', ')) {
+    const [kind, value = ''] = member.split(/:(.*)/s);
+    if (value === '' || value.includes('"')) continue;
+    if (kind === 'DNS' || kind === 'IP Address') names.push(value.toLowerCase());
+  }
+  return names;
+}

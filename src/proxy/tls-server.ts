@@ -1,0 +1,52 @@
+/**
+ * The TLS side of the traffic listener: a server that offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), chooses the
+ * certificate by name, and takes new certificates while it serves. Knows nothing of what is said over TLS.
+ */
+import * as tls from 'node:tls';
+import type { CertificatePair } from './tls-certificate.ts';
+import { contextOptions, TlsContexts } from './tls-contexts.ts';
+
+export interface TlsServerOptions {
+  /** At least one; the first is the default. */
+  readonly certificates: readonly CertificatePair[];
+  readonly http2: boolean;
+  readonly handshakeTimeoutMs: number;
+}
+
+export interface TlsServer {
+  readonly server: tls.Server;
+  /** @throws when one of them cannot be used; then nothing has changed */
+  replace(certificates: readonly CertificatePair[]): void;
+}
+
+export const HTTP2 = 'h2';
+
+export function createTlsServer(
+  options: TlsServerOptions,
+  accept: (socket: tls.TLSSocket) => void,
+): TlsServer {
+  const contexts = new TlsContexts(options.certificates);
+  const [first] = options.certificates;
+  const server = tls.createServer(
+    {
+      ...(first === undefined ? {} : contextOptions(first)),
+      ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
+      SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
+      handshakeTimeout: options.handshakeTimeoutMs,
+      allowHalfOpen: true,
+      noDelay: true,
+    } as tls.TlsOptions,
+    accept,
+  );
+  // A failed handshake concerns its client only; the socket is gone already.
+  server.on('tlsClientError', () => undefined);
+  return {
+    server,
+    replace: (certificates) => {
+      contexts.replace(certificates);
+      const [next] = certificates;
+      // For clients that send no name, which are never asked about.
+      if (next !== undefined) server.setSecureContext(contextOptions(next));
+    },
+  };
+}
