@@ -64,6 +64,43 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     expect(early).toBe(0);
   });
 
+  it('gives an attacker nothing for flooding invented subjects to get rid of his own counter', () => {
+    const memory = createLimitMemory({ slots: 128, slidingSlots: 128 });
+    const store = new SharedMemoryLimitStore(memory, 1);
+    const rule = ruleOf(algorithm, 10);
+    const exact = exactLimit(rule);
+    let admitted = 0;
+    let nowMs = START_MS;
+    // As much of the limit as one request, and as all of it, is used by what he invents; over five windows.
+    for (let round = 0; round < 2000; round++) {
+      const asMuch = round % 2 === 0 ? 1 : 10;
+      for (let call = 0; call < asMuch; call++) store.take(rule, `invented ${round}`, nowMs);
+      const isAdmitted = store.take(rule, 'attacker', nowMs).admitted;
+      if (isAdmitted) admitted++;
+      // Never earlier than the twin, which nobody can evict.
+      expect(!isAdmitted || exact.take(nowMs)).toBe(true);
+      nowMs += 150;
+    }
+    expect(admitted).toBeGreaterThan(0);
+  });
+
+  it('lets no caller through early in the hundredth window either, with ten times more of them than slots', () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 32, slidingSlots: 32 }), 1);
+    const rule = ruleOf(algorithm, 3, 1000);
+    const twins = Array.from({ length: 320 }, () => exactLimit(rule));
+    let early = 0;
+    let nowMs = START_MS;
+    for (let call = 0; call < 60_000; call++) {
+      const caller = (call * 7919) % twins.length;
+      if (store.take(rule, `${caller}`, nowMs).admitted && !twins[caller]!.take(nowMs)) early++;
+      if (call % 40 === 0) nowMs += 67;
+    }
+    expect(early).toBe(0);
+    expect(nowMs - START_MS).toBeGreaterThan(100 * rule.windowMs);
+    // What others used is forgotten with their windows: a newcomer has all of his.
+    expect(store.take(rule, 'newcomer', nowMs + 2 * rule.windowMs).remaining).toBe(2);
+  });
+
   it('takes the slots of unused counters first, so that past callers cost newcomers nothing', () => {
     const store = new SharedMemoryLimitStore(createLimitMemory({ slots: 16, slidingSlots: 16 }), 1);
     const rule = ruleOf(algorithm, 10);

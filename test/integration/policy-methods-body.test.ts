@@ -4,7 +4,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { createPolicies } from '../support/policies.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
-import { echoed, problem, request, requestText } from '../support/traffic.ts';
+import { echoed, problem, request, requestText, until } from '../support/traffic.ts';
 
 const GLOBAL_BYTES = 2_000;
 let gateway: TestGateway;
@@ -101,6 +101,33 @@ describe('max_body_bytes', () => {
     );
     expect(await client.response()).toMatchObject({ status: 413, interim: [] });
     client.end();
+  });
+
+  it('one that waits for 100-continue with a chunked body is told to go on, and cut where the body grows too large', async () => {
+    const client = await connectRaw(gateway.proxyPort);
+    client.write(
+      'POST /shop/v1/ten HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    await until(() => (client.received().startsWith('HTTP/1.1 100 ') ? true : undefined));
+    client.write('8\r\n12345678\r\n8\r\n12345678\r\n');
+    expect(await client.response()).toMatchObject({ status: 413, interim: [100] });
+    client.end();
+  });
+
+  it('HTTP/1.0 bodies have a length, and the same limit', async () => {
+    const send = (bytes: number) =>
+      sendRaw(
+        gateway.proxyPort,
+        `POST /shop/v1/ten HTTP/1.0\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`,
+      );
+    expect(echoed(await send(10)).body).toBe('x'.repeat(10));
+    expect(problem(await send(11))).toMatchObject({ status: 413, code: 'body_too_large' });
+  });
+
+  it('chunk framing and trailers do not count, only the body does', async () => {
+    const chunks = Array.from({ length: 10 }, () => '1;extension=value\r\nx\r\n').join('');
+    const text = `POST /shop/v1/ten HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\nX-Trailer: ${'y'.repeat(50)}\r\n\r\n`;
+    expect(echoed(await sendRaw(gateway.proxyPort, text)).body).toBe('x'.repeat(10));
   });
 
   it('the limit of a policy wins over GATEWAY_PROXY__MAX_BODY_BYTES, in both directions', async () => {
