@@ -1,8 +1,11 @@
 /** The policy part `concurrency`: how many requests may be under way at once, and that every end of one gives back. */
+import type * as http from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers, INSPECTABLE } from '../support/crash-worker.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startHoldingOrigin, type HoldingOrigin } from '../support/holding-origin.ts';
+import { jwkOf, KEYS, signed } from '../support/jwts.ts';
+import { startOrigin } from '../support/origin.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs, send } from '../support/policies.ts';
 import { connectRaw, type RawClient, type RawResponse } from '../support/raw-client.ts';
 import {
@@ -204,6 +207,28 @@ describe('a place is given back when the exchange ends', () => {
       end(client);
       expect(await nextStatus('/ends/v1/one')).toBe(200);
     }
+  });
+
+  it('because the client has gone while its token was looked into', async () => {
+    const waiting: http.ServerResponse[] = [];
+    const provider = await startOrigin((_incoming, response) => void waiting.push(response));
+    const jwks_uri = `http://127.0.0.1:${provider.port}/jwks.json`;
+    const policy = { auth: { auth_type: 'jwt', jwt: { jwks_uri } }, ...cap(1, 'ip') };
+    await createPolicies(gateway, 'late', origin.port, [{ path: '/x', policy }]);
+    const key = { alg: 'ES256', key: KEYS.ec.privateKey, header: { kid: 'ec' } };
+    const headers = bearer(await signed({ sub: 'ann' }, key));
+    // On each worker, some that go and one that stays: it is answered last, after all that was evaluated.
+    const gone = await Promise.all(Array.from({ length: 8 }, () => begin('/late/v1/x', { headers })));
+    await until(() => (waiting.length > 0 ? true : undefined));
+    for (const client of gone) client.socket.resetAndDestroy();
+    await until(() => (gateway.logs().filter(({ status }) => status === 499).length >= 8 ? true : undefined));
+    const keys = JSON.stringify({ keys: [await jwkOf('ec')] });
+    const answering = setInterval(() => {
+      for (const response of waiting.splice(0)) response.end(keys);
+    }, 20);
+    for (let turn = 0; turn < 20; turn++) expect(await probe('/late/v1/x', headers)).toBe(200);
+    clearInterval(answering);
+    await provider.close();
   });
 
   it('because its worker has died', async () => {
