@@ -1,6 +1,7 @@
 /**
  * This checkout against others, for before and after: `node bench/compare.ts <checkout …> [--load policy] [--rounds 9]
- * [--seconds 3]`. Loads as in bench/profile.ts. Prints figures and ratios to the first checkout named; writes nothing.
+ * [--seconds 3] [--nginx]`. Loads as in bench/profile.ts; with `--nginx`, nginx does the same beside them. Prints
+ * figures and ratios to the first one; writes nothing.
  * A folder with its own `src` and a `node_modules` link is checkout enough.
  */
 import { basename, resolve } from 'node:path';
@@ -9,10 +10,12 @@ import { contest, type Contestant } from './contest.ts';
 import { coresFor } from './cores.ts';
 import { configureFor, LOADS, type LoadName } from './loads.ts';
 import { startHeadgate } from './peers/headgate.ts';
+import { nginxLua } from './peers/nginx-lua.ts';
+import { nginxBare } from './peers/nginx.ts';
 import { startOrigin } from './peers/origin.ts';
 import { assertPrograms } from './programs.ts';
 import { ratio, resultText } from './report.ts';
-import { FILLER_ENDPOINTS } from './service.ts';
+import { benchToken, FILLER_ENDPOINTS, orderRequest } from './service.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -20,6 +23,7 @@ const { values, positionals } = parseArgs({
     load: { type: 'string', default: 'policy' },
     rounds: { type: 'string', default: '9' },
     seconds: { type: 'string', default: '3' },
+    nginx: { type: 'boolean', default: false },
   },
 });
 if (!(values.load in LOADS)) {
@@ -44,12 +48,19 @@ function contestant(checkout: string): Contestant {
   };
 }
 
+/** nginx with the policy in Lua where there is one, else as it is. */
+const nginx: Contestant =
+  load === 'policy'
+    ? { peer: nginxLua, load: () => ({ ...LOADS.policy, requests: [orderRequest(benchToken(0))] }) }
+    : { peer: nginxBare, load: () => LOADS[load] };
+
 assertPrograms();
 const cores = coresFor(1);
 const origin = await startOrigin(cores);
 const setup = { originPort: origin.port, cores, workers: 1, accessLog: false };
 const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 3 };
-const figures = await contest(positionals.map(contestant), setup, pace, () => undefined);
+const contestants = [...(values.nginx ? [nginx] : []), ...positionals.map(contestant)];
+const figures = await contest(contestants, setup, pace, () => undefined);
 const [first, ...others] = figures;
 const checks = others.flatMap(({ name }) => [
   ratio(figures, name, first?.name ?? '', 'cpuUs'),

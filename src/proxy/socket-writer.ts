@@ -41,6 +41,8 @@ export class SocketWriter {
   readonly #socket: Socket;
   readonly #onDrain: () => void;
   #handle: TcpHandle | undefined;
+  /** How often something has left: what was written since it last changed still waits. */
+  departures = 0;
   #text = '';
   /** A direct write is under way. */
   #pending = false;
@@ -60,11 +62,6 @@ export class SocketWriter {
   /** The peer reads too slowly; `onDrain` follows. Of text that waits it is not known yet. */
   get needsDrain(): boolean {
     return this.#pending || this.#socket.writableNeedDrain;
-  }
-
-  /** Text waits for the end of the turn: the peer has seen nothing of it. */
-  get hasWaiting(): boolean {
-    return this.#text !== '';
   }
 
   /** Whether everything written so far has been handed to the system. */
@@ -90,6 +87,7 @@ export class SocketWriter {
     const socket = this.#socket;
     const text = this.#text;
     this.#text = '';
+    this.departures += 1;
     if (text === '') socket.write(bytes, release);
     else {
       socket.cork();
@@ -105,6 +103,7 @@ export class SocketWriter {
     const text = this.#text;
     if (text === '') return;
     this.#text = '';
+    this.departures += 1;
     const socket = this.#socket;
     if (!socket.writable) return;
     // What the stream has not finished must stay ahead.

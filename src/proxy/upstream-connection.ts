@@ -77,6 +77,8 @@ export class UpstreamConnection implements Expiring {
   #client: UpstreamClient | undefined;
   #state: ReadState = 'unused';
   #connected = false;
+  /** Writes that had left when the exchange began. */
+  #departuresBefore = -1;
   #requestMethod = '';
   #maySwitch = false;
   #partial: Buffer = EMPTY;
@@ -132,6 +134,7 @@ export class UpstreamConnection implements Expiring {
     this.#client = client;
     this.#requestMethod = requestMethod;
     this.#maySwitch = maySwitch;
+    this.#departuresBefore = this.#writer?.departures ?? -1;
     this.#state = 'head';
     this.#interimCount = 0;
     this.#partial = EMPTY;
@@ -220,7 +223,7 @@ export class UpstreamConnection implements Expiring {
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
     // On a connection that was idle, what comes before the request has left was said unasked: it answers nobody.
-    if (this.uses > 0 && this.#writer?.hasWaiting === true && this.#state === 'head' && !this.#responseBegun)
+    if (this.uses > 0 && this.#writer?.departures === this.#departuresBefore)
       return this.#fail('reset', 'the backend spoke before it was asked');
     const client = this.#client;
     this.#responseBegun = true;

@@ -205,6 +205,25 @@ describe('a backend that fails', () => {
   });
 });
 
+it('a response that a backend sends before it was asked answers nobody', async () => {
+  const sockets: Socket[] = [];
+  const answer = (body: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const origin = await rawOrigin((socket) => {
+    if (!sockets.includes(socket)) sockets.push(socket);
+    socket.write(answer('asked for'));
+  });
+  const proxy = await proxyTo(origin.port);
+  const client = await connectRaw(proxy.port);
+  client.write(GET);
+  expect((await client.response()).body).toBe('asked for');
+  // Both are there when the gateway, which runs in this thread, looks at its sockets next: first the request, which
+  // takes the idle connection, then what the backend says on that.
+  client.write(GET);
+  sockets[0]?.write(answer('unasked'));
+  expect((await client.response()).body).toBe('asked for');
+  expect(sockets).toHaveLength(2);
+});
+
 describe('a defect of the gateway ends its exchange and nothing else', () => {
   const defect = new Error('a defect for the test');
   const observer = {

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { afterEach, expect, it, vi } from 'vitest';
+import { socketPair, until } from '../../test/support/socket-pair.ts';
+import { SocketWriter } from './socket-writer.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+async function writing(onDrain: () => void = () => undefined) {
+  const pair = await socketPair();
+  closers.push(() => pair.close());
+  let received = '';
+  const listen = (): void =>
+    void pair.far.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  return { ...pair, writer: new SocketWriter(pair.near, onDrain), listen, received: () => received };
+}
+
+/** Writes until the system takes no more. */
+async function fill(writer: SocketWriter): Promise<string> {
+  let sent = '';
+  while (!writer.needsDrain) {
+    const text = `${sent.length}:`.padEnd(30_000, 'x');
+    writer.writeText(text);
+    sent += text;
+    await new Promise((done) => setImmediate(done));
+  }
+  return sent;
+}
+
+it('writes the texts of one turn together, in their order, at its end', async () => {
+  const { near, writer, listen, received } = await writing();
+  listen();
+  await once(writer, 'warm');
+  const stream = vi.spyOn(near, 'write');
+  writer.writeText('a');
+  writer.writeText('b\xe9');
+  expect(writer.departures).toBe(1);
+  expect(writer.isFlushed).toBe(false);
+  await until(() => received() === 'warmab\xe9', 'the text');
+  expect(writer.departures).toBe(2);
+  // Not by way of the stream.
+  expect(stream).not.toHaveBeenCalled();
+});
+
+async function once(writer: SocketWriter, text: string): Promise<void> {
+  writer.writeText(text);
+  await until(() => writer.isFlushed, 'the first text');
+}
+
+it('does not let text pile up within a turn', async () => {
+  const { writer } = await writing();
+  writer.writeText('x'.repeat(16 * 1024));
+  expect(writer.departures).toBe(0);
+  writer.writeText('x');
+  expect(writer.departures).toBe(1);
+});
+
+it('keeps the order of text and bytes, whatever is under way, for a peer that reads slowly', async () => {
+  const { writer, far } = await writing();
+  const sent = createHash('sha256');
+  const seen = createHash('sha256');
+  let sentBytes = 0;
+  let seenBytes = 0;
+  let released = 0;
+  let lent = 0;
+  let state = 12_345;
+  const random = (below: number): number => (state = (state * 48_271) % 0x7fffffff) % below;
+  far.on('data', (chunk: Buffer) => {
+    seen.update(chunk);
+    seenBytes += chunk.length;
+    far.pause();
+    setTimeout(() => far.resume(), random(3));
+  });
+  for (let step = 0; step < 1_500; step++) {
+    const length = random(4) === 0 ? random(60_000) : random(500);
+    const bytes = Buffer.alloc(length, step & 0xff);
+    sent.update(bytes);
+    sentBytes += length;
+    if (random(3) === 0) {
+      lent += 1;
+      writer.writeBytes(bytes, () => {
+        released += 1;
+        // Whoever got the bytes must be done with them.
+        bytes.fill(0xaa);
+      });
+    } else writer.writeText(bytes.toString('latin1'));
+    if (random(8) === 0) await new Promise((done) => setImmediate(done));
+  }
+  await until(() => seenBytes === sentBytes, 'all bytes', 30_000);
+  expect(seen.digest('hex')).toBe(sent.digest('hex'));
+  expect(released).toBe(lent);
+}, 40_000);
+
+it('says when the peer reads too slowly, and when all of it is out', async () => {
+  let drains = 0;
+  const { writer, listen, received } = await writing(() => void (drains += 1));
+  const sent = await fill(writer);
+  expect(writer.isFlushed).toBe(false);
+  expect(drains).toBe(0);
+  expect(writer.writeText('more')).toBe(false);
+  listen();
+  await until(() => drains > 0 && writer.isFlushed, 'the drain');
+  expect(writer.needsDrain).toBe(false);
+  await until(() => received().length === sent.length + 4, 'all of it');
+  expect(received()).toBe(`${sent}more`);
+});
+
+it('reports a peer that is gone as an error of the socket', async () => {
+  const { near, far, writer } = await writing();
+  const codes: (string | undefined)[] = [];
+  near.on('error', (error: NodeJS.ErrnoException) => codes.push(error.code));
+  await once(writer, 'warm');
+  far.resetAndDestroy();
+  await until(() => {
+    writer.writeText('x');
+    return near.destroyed;
+  }, 'the error');
+  await until(() => codes.length > 0, 'its report');
+  expect(['EPIPE', 'ECONNRESET']).toContain(codes[0]);
+  writer.writeText('to nobody');
+  writer.flush();
+  expect(codes).toHaveLength(1);
+});
+
+it('lets go of everything when the socket is destroyed in the middle of a write', async () => {
+  let drains = 0;
+  const { near, writer } = await writing(() => void (drains += 1));
+  await fill(writer);
+  let released = 0;
+  writer.writeBytes(Buffer.alloc(100_000), () => void (released += 1));
+  writer.writeText('waits');
+  near.destroy();
+  await until(() => near.destroyed && released === 1, 'the end');
+  await new Promise((done) => setImmediate(done));
+  expect(drains).toBe(0);
+});
+
+it('sends what waits before the end of the stream', async () => {
+  const { near, far, writer, listen, received } = await writing();
+  let ended = false;
+  far.on('end', () => void (ended = true));
+  listen();
+  writer.writeText('last words');
+  writer.flush();
+  near.end();
+  await until(() => ended, 'the end');
+  expect(received()).toBe('last words');
+});
