@@ -54,7 +54,7 @@ export class TlsContexts {
 /** Where what follows the first label begins. */
 function indexOfRest(name: string): number {
   const dot = name.indexOf('.');
-  return dot < 0 ? name.length : dot;
+  return dot <= 0 ? name.length : dot;
 }
 
 function compile(pairs: readonly CertificatePair[]): Compiled {

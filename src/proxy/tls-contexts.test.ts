@@ -1,0 +1,65 @@
+/** Which certificate a name gets, and that a set of certificates is taken whole or not at all. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SecureContext } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
+import { TlsContexts } from './tls-contexts.ts';
+
+const pem = (name: string): string =>
+  readFileSync(join(import.meta.dirname, '../../test/support/tls', name), 'utf8');
+const pairOf = (name: string): CertificatePair => ({ cert: pem(`${name}.pem`), key: pem(`${name}-key.pem`) });
+const backend = pairOf('backend');
+const site = pairOf('site');
+const wildcard = pairOf('wildcard');
+
+describe('certificateFacts', () => {
+  it('tells names and the end', () => {
+    const facts = certificateFacts(wildcard);
+    expect(facts).toMatchObject({ names: ['*.wild.test', '192.0.2.1'] });
+    expect('expiresAtMs' in facts && facts.expiresAtMs).toBeGreaterThan(Date.UTC(2100, 0));
+  });
+
+  it.each<[string, CertificatePair, RegExp]>([
+    ['a key of another certificate', { cert: site.cert, key: backend.key }, /does not belong/],
+    ['no certificate', { cert: 'nothing', key: site.key }, /./],
+    ['half a certificate', { cert: site.cert.slice(0, 200), key: site.key }, /./],
+    ['no key', { cert: site.cert, key: '' }, /./],
+  ])('refuses %s, without a word of the key', (_what, pair, message) => {
+    const facts = certificateFacts(pair);
+    expect('error' in facts && facts.error).toMatch(message);
+    expect(JSON.stringify(facts)).not.toContain('PRIVATE');
+  });
+});
+
+describe('TlsContexts', () => {
+  const contexts = new TlsContexts([backend, site, wildcard]);
+  const fallback = contexts.select('');
+  const ofSite = contexts.select('site.test');
+  const ofWildcard = contexts.select('any.wild.test');
+
+  it('has three different ones', () => {
+    expect(new Set([fallback, ofSite, ofWildcard]).size).toBe(3);
+  });
+
+  it.each<[string, SecureContext]>([
+    ['www.site.test', ofSite],
+    ['SITE.Test', ofSite],
+    ['site.test.', ofSite],
+    ['localhost', fallback],
+    ['other.wild.test', ofWildcard],
+    ['wild.test', fallback],
+    ['a.b.wild.test', fallback],
+    ['.wild.test', fallback],
+    ['unknown.test', fallback],
+    ['*.wild.test', ofWildcard],
+    ['__proto__', fallback],
+  ])('%s', (name, context) => {
+    expect(contexts.select(name)).toBe(context);
+  });
+
+  it('keeps what it has when a new set cannot be used', () => {
+    expect(() => contexts.replace([site, { cert: backend.cert, key: site.key }])).toThrow();
+    expect(contexts.select('site.test')).toBe(ofSite);
+  });
+});
