@@ -40,7 +40,7 @@ describe('the concurrency stage', () => {
     expect([first, second, third].map(codeOf)).toEqual([undefined, undefined, 'concurrency_limited']);
     expect(third?.denial?.headerLines).toBe('Retry-After: 1\r\n');
     expect(gateway.limited).toEqual(['concurrency admitted', 'concurrency admitted', 'concurrency refused']);
-    for (const { evaluation } of [first!, first!, third!]) releaseHeld(evaluation);
+    for (const { evaluation } of [first, first, third]) releaseHeld(evaluation);
     expect(codeOf(await run(compiled, testFacts()))).toBeUndefined();
     expect(codeOf(await run(compiled, testFacts()))).toBe('concurrency_limited');
   });
