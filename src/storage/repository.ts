@@ -56,6 +56,12 @@ export interface ConfigReader {
     method: string,
     path: string,
   ): Promise<Endpoint | undefined>;
+  /** The endpoints with this method whose path begins with `prefix`, by code units; of each its id and path. */
+  findEndpointPaths(
+    revisionId: string,
+    method: string,
+    prefix: string,
+  ): Promise<readonly Pick<Endpoint, 'id' | 'path'>[]>;
   listKeys(appId: string, page: PageRequest): Promise<Page<StoredApiKey>>;
   findKey(appId: string, id: string): Promise<StoredApiKey | undefined>;
   /** The key whose value has, or before its last rotation had, this SHA-256, whether that is still good or not. */

@@ -182,6 +182,38 @@ function lookupsContract(current: () => Repository): void {
     });
   });
 
+  test('endpoints by the beginning of their paths', async () => {
+    const { revision } = await seed(current());
+    const other = await seed(current());
+    const paths = [
+      '/a',
+      '/a/',
+      '/a/{x}',
+      '/a/{x}/b',
+      '/a/{y}',
+      '/a/{y}/~',
+      '/a/~',
+      '/b/{x}',
+      '/a{',
+      '/A/{x}',
+    ];
+    const made = paths.map((path) => makeEndpoint(revision, { method: 'PUT', path }));
+    await change(current(), async (writer) => {
+      for (const endpoint of made) await writer.insertEndpoint(endpoint);
+      await writer.insertEndpoint(makeEndpoint(revision, { method: 'POST', path: '/a/{z}' }));
+      await writer.insertEndpoint(makeEndpoint(other.revision, { method: 'PUT', path: '/a/{z}' }));
+    });
+    await current().read(async (reader) => {
+      for (const prefix of ['/a/{', '/a/', '/a', '/', '/none']) {
+        const found = await reader.findEndpointPaths(revision.id, 'PUT', prefix);
+        const expected = made
+          .filter(({ path }) => path.startsWith(prefix))
+          .map(({ id, path }) => ({ id, path }));
+        expect(new Set(found), prefix).toEqual(new Set(expected));
+      }
+    });
+  });
+
   test('a child is not found below another parent', async () => {
     const one = await seed(current());
     const other = await seed(current());

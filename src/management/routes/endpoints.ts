@@ -1,6 +1,5 @@
 /** Endpoints (contract part 2 and 3): method and path below a revision. */
 import type { App, Endpoint, Revision, Version } from '../../model/resources.ts';
-import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
 import { EndpointInputSchema, EndpointSchema, type EndpointInput } from '../../model/schemas/endpoint.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { backendPathError, endpointShape, parseEndpointPath } from '../../snapshot/path-patterns.ts';
@@ -90,27 +89,20 @@ async function buildEndpoint(
 }
 
 /**
- * Another endpoint that matches exactly the same requests. `/a/{x}` and `/a/{y}` do, which no index knows of, so a
- * path with parameters is compared with all others of its revision.
+ * Another endpoint that matches exactly the same requests. `/a/{x}` and `/a/{y}` do, which no unique index knows of;
+ * whatever does has the same text before its first parameter, so only those are compared, however many there are.
  */
 async function findSameRequests(
   reader: ConfigReader,
   revisionId: string,
   { method, path }: EndpointInput,
   ownId: string,
-): Promise<Endpoint | undefined> {
+): Promise<Pick<Endpoint, 'id' | 'path'> | undefined> {
   const same = await reader.findEndpointByMethodAndPath(revisionId, method, path);
   if (same !== undefined && same.id !== ownId) return same;
-  if (!path.includes('{')) return undefined;
+  const parameter = path.indexOf('{');
+  if (parameter < 0) return undefined;
   const shape = endpointShape(path);
-  let after: string | undefined;
-  do {
-    const page = await reader.listEndpoints(revisionId, { limit: PAGE_LIMIT_MAX, after });
-    const found = page.items.find(
-      (other) => other.id !== ownId && other.method === method && endpointShape(other.path) === shape,
-    );
-    if (found !== undefined) return found;
-    after = page.nextAfter ?? undefined;
-  } while (after !== undefined);
-  return undefined;
+  const others = await reader.findEndpointPaths(revisionId, method, path.slice(0, parameter + 1));
+  return others.find((other) => other.id !== ownId && endpointShape(other.path) === shape);
 }

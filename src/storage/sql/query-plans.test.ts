@@ -59,6 +59,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.listEndpoints(revision.id, FIRST);
       await db.findEndpoint(revision.id, endpoint.id);
       await db.findEndpointByMethodAndPath(revision.id, 'GET', '/x');
+      await db.findEndpointPaths(revision.id, 'GET', '/{');
       await db.listKeys(app.id, FIRST);
       await db.findKey(app.id, key.id);
       await db.findKeyByHash(key.token_hash);

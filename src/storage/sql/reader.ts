@@ -12,6 +12,8 @@ import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 const PAGE_LIMIT_MAX = 500;
+/** Paths are of visible ASCII characters. */
+const ABOVE_ALL_PATHS = '\u007f';
 /** Ids are of hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
 
@@ -139,6 +141,17 @@ function revisionReads(db: Kysely<Tables>, codecs: Codecs) {
       const row = await query.executeTakeFirst();
       return row && codecs.endpoint.toRecord(row);
     },
+    findEndpointPaths: (revisionId, method, prefix) =>
+      // A range of the unique index on (revision_id, method, path).
+      db
+        .selectFrom('endpoint')
+        .select(['id', 'path'])
+        .where('revision_id', '=', revisionId)
+        .where(sql.ref('method'), '=', method)
+        .where('path', '>=', prefix)
+        .where('path', '<', prefix + ABOVE_ALL_PATHS)
+        .orderBy('path')
+        .execute(),
   } satisfies Partial<ConfigReader>;
 }
 
