@@ -10,6 +10,7 @@ import type { JwtSettings } from './policy.ts';
 const SECRET_BYTES_MIN: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
 /** RFC 7518 section 3.3. */
 const RSA_BITS_MIN = 2048;
+const CURVES = ['P-256', 'P-384', 'P-521', 'Ed25519'] as const;
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
 /** Names of request fields that carry framing, routing or credentials; a claim must not be written to them. */
@@ -113,6 +114,7 @@ function publicKeyError(jwk: Readonly<Record<string, unknown>>): string | undefi
   if (jwk['kid'] !== undefined && typeof jwk['kid'] !== 'string') return 'must have a string as "kid"';
   try {
     const key = createPublicKey({ key: jwk, format: 'jwk' });
+    if (!fitsAlgorithm(jwk)) return 'is of a kind that none of the algorithms verifies with';
     const bits = key.asymmetricKeyDetails?.modulusLength;
     if (bits !== undefined && bits < RSA_BITS_MIN)
       return `must have at least ${RSA_BITS_MIN} bits, it has ${bits}`;
@@ -120,6 +122,11 @@ function publicKeyError(jwk: Readonly<Record<string, unknown>>): string | undefi
   } catch {
     return 'is no public key of a known type (RSA, EC or OKP)';
   }
+}
+
+/** RSA for RS and PS, the curves of ES256, ES384 and ES512, and Ed25519 for EdDSA (Ed448 and the rest are not). */
+function fitsAlgorithm({ kty, crv }: Readonly<Record<string, unknown>>): boolean {
+  return kty === 'RSA' || CURVES.some((curve) => curve === crv);
 }
 
 function headerErrors(jwt: JwtSettings, pointer: string): FieldError[] {

@@ -231,9 +231,25 @@ describe('an outage of the key server', () => {
       gateway.time.monotonicMs += RETRY_MS;
       respond = serve(key);
       expect(await reason(token)).toBeUndefined();
-      expect(fetches).toBe(3);
+      await until(() => fetches === 3);
     },
   );
+
+  it('in which the server hangs costs one wait; then the last good keys answer at once', async () => {
+    const key = await signingKey('a');
+    respond = serve(key);
+    const facts = testFacts(bearer(await tokenOf(key)));
+    await run(policy, facts);
+    respond = () => undefined;
+    gateway.time.monotonicMs += TTL_MS;
+    expect((await run(policy, facts)).denial).toBeUndefined();
+    expect([fetches, gateway.jwksFailures.length]).toEqual([2, 1]);
+    respond = serve();
+    gateway.time.monotonicMs += RETRY_MS;
+    expect(evaluate(policy, facts, newEvaluation()), 'no promise: nothing is waited for').toBeUndefined();
+    await until(() => evaluate(policy, facts, newEvaluation()) instanceof Promise);
+    expect(await reason(await tokenOf(key))).toContain('unknown key');
+  }, 30_000);
 
   it('from the start refuses every token, and ends with the outage', async () => {
     const key = await signingKey('a');

@@ -3,7 +3,8 @@
  * refreshed while it is used. One source per URL and worker.
  *
  * A fetched set is used for `TTL_MS`; from `REFRESH_AHEAD_MS` on the next use fetches a new one in the background.
- * A failed fetch keeps the last good set and is not repeated before `RETRY_MS`. A key id that is not in the set
+ * A failed fetch keeps the last good set and is not repeated before `RETRY_MS`; until one succeeds again nobody waits
+ * for it who could go on with that set, so that a server that hangs costs one wait and not one per interval. A key id that is not in the set
  * fetches once more, no sooner than `RETRY_MS` after the last attempt: however many unknown ids come, there is one
  * request per interval, and they all wait for the same one. Without timers: a source that nobody uses rests.
  */
@@ -58,6 +59,7 @@ export class RemoteKeys implements KeySource {
   #text = '';
   #fetchedAtMs = -Infinity;
   #attemptedAtMs = -Infinity;
+  #failing = false;
   #pending: Promise<void> | undefined;
 
   /** @param onFailure told of every failed fetch, with the URL without query and user information */
@@ -79,7 +81,8 @@ export class RemoteKeys implements KeySource {
     const ageMs = this.#clock.monotonicMs() - this.#fetchedAtMs;
     if (ageMs < REFRESH_AHEAD_MS) return undefined;
     const pending = this.refetch();
-    return ageMs < TTL_MS ? undefined : pending;
+    const canWait = ageMs >= TTL_MS && !(this.#failing && this.#keySet !== undefined);
+    return canWait ? pending : undefined;
   }
 
   refetch(): Promise<void> | undefined {
@@ -104,7 +107,9 @@ export class RemoteKeys implements KeySource {
         this.#generation++;
       }
       this.#fetchedAtMs = this.#clock.monotonicMs();
+      this.#failing = false;
     } catch (error) {
+      this.#failing = true;
       this.#onFailure(shownUri(this.#uri), reasonOf(error));
     }
   }

@@ -90,6 +90,8 @@ describe('attacks', () => {
     ['crit', () => rawToken({ alg: 'HS256', crit: ['exp'], exp: 1 }, { sub: 'x' })],
     ['an empty crit', () => rawToken({ alg: 'HS256', crit: [] }, { sub: 'x' })],
     ['a payload that is not encoded (b64)', () => rawToken({ alg: 'HS256', b64: false, crit: ['b64'] }, {})],
+    ['b64 that is not critical', () => rawToken({ alg: 'HS256', b64: false }, { sub: 'x' })],
+    ['b64 that is true', () => rawToken({ alg: 'HS256', b64: true }, { sub: 'x' })],
     ['another type', () => rawToken({ alg: 'HS256', typ: 'logout+jwt' }, { sub: 'x' })],
     ['a type that is a number', () => rawToken({ alg: 'HS256', typ: 1 }, { sub: 'x' })],
     ['no signature', () => `${head}.${body}.`],
@@ -116,6 +118,12 @@ describe('attacks', () => {
       () => rawToken('{"\\u0061lg":"none","alg":"HS256"}', { sub: 'x' }),
     ],
     ['a payload with sub twice', () => rawToken({ alg: 'HS256' }, '{"sub":"x","sub":"root"}')],
+    ['a claim within a claim twice', () => rawToken({ alg: 'HS256' }, '{"a":{"roles":[{"r":1,"r":2}]}}')],
+    ['a member twice by its escape', () => rawToken({ alg: 'HS256' }, '{"a":{"b":1,"\\u0062":2}}')],
+    [
+      'claims that are very deep',
+      () => rawToken({ alg: 'HS256' }, `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`),
+    ],
     ['a payload that is a text', () => rawToken({ alg: 'HS256' }, '"x"')],
     ['a payload that is null', () => rawToken({ alg: 'HS256' }, 'null')],
     [

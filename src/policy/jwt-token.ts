@@ -7,6 +7,8 @@
 
 export const TOKEN_CHARS_MAX = 8192;
 const KID_CHARS_MAX = 1024;
+/** Objects and lists within each other: more than any issuer has a use for. */
+const DEPTH_MAX = 32;
 
 /** Types that RFC 7519 section 5.1 and RFC 9068 section 2.1 name; RFC 8725 section 3.11 asks for this check. */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
@@ -28,7 +30,9 @@ export function readHeader(token: string, algorithms: readonly string[]): TokenH
   const { alg, kid, typ } = header;
   if (typeof alg !== 'string' || !algorithms.includes(alg))
     return 'The algorithm of the token is not accepted';
-  if (Object.hasOwn(header, 'crit')) return 'The token has critical extensions, none is supported';
+  // `b64` has a meaning as a critical extension only (RFC 7797 section 6); a signer that means it says both.
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
+    return 'The token has critical extensions, none is supported';
   if (typ !== undefined && (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase()))) {
     return 'The token is of another type';
   }
@@ -53,29 +57,36 @@ function isCanonicalBase64url(part: string): boolean {
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A JSON object whose own members have different names; undefined for anything else. */
+/** A JSON object of bounded depth whose objects, at any depth, name no member twice; undefined for anything else. */
 function uniqueObject(bytes: Uint8Array): Claims | undefined {
   try {
     const text = strictUtf8.decode(bytes);
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    return memberCount(text) === Object.keys(value).length ? (value as Claims) : undefined;
+    return writtenMembers(text) === readMembers(value, DEPTH_MAX) ? (value as Claims) : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** How many members the outermost object of valid JSON has, counting duplicates: its colons outside of strings. */
-function memberCount(json: string): number {
-  let depth = 0;
+/** How many members the objects of valid JSON have, counting duplicates: the colons outside of strings. */
+function writtenMembers(json: string): number {
   let count = 0;
   for (let index = 0; index < json.length; index++) {
     const code = json.charCodeAt(index);
     if (code === 0x22) index = stringEnd(json, index + 1);
-    else if (code === 0x7b || code === 0x5b) depth++;
-    else if (code === 0x7d || code === 0x5d) depth--;
-    else if (code === 0x3a && depth === 1) count++;
+    else if (code === 0x3a) count++;
   }
+  return count;
+}
+
+/** How many members are left of them, once read; NaN when values lie deeper than `depthMax`. */
+function readMembers(value: unknown, depthMax: number): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (depthMax === 0) return NaN;
+  const members: unknown[] = Object.values(value);
+  let count = Array.isArray(value) ? 0 : members.length;
+  for (const member of members) count += readMembers(member, depthMax - 1);
   return count;
 }
 
