@@ -231,6 +231,8 @@ function sessionOptions({ headBytesMax, headersMax }: ProxyOptions): ServerSessi
     maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
     streamResetBurst: RESETS_BURST,
     streamResetRate: RESETS_PER_SECOND,
+    // White space around a value is judged by http2-request.ts, which refuses the request; node would drop the field.
+    strictFieldWhitespaceValidation: false,
     // A backend may well say twice what should be said once; that is between it and the client.
     strictSingleValueFields: false,
   };
