@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddress, forwardedForValue, viaValue } from './forwarded.ts';
+import { clientAddress, forwardedForValue, viaLine } from './forwarded.ts';
 
 const isTrusted = (address: string) => address.startsWith('10.') || address === '2001:db8::1';
 
@@ -42,10 +42,10 @@ describe('forwardedForValue', () => {
   });
 });
 
-describe('viaValue', () => {
+describe('viaLine', () => {
   it('appends this hop', () => {
-    expect(viaValue(1, undefined)).toBe('1.1 headgate');
-    expect(viaValue(0, '1.1 a')).toBe('1.1 a, 1.0 headgate');
-    expect(viaValue(1, undefined, true)).toBe('2.0 headgate');
+    expect(viaLine(1, undefined)).toBe('Via: 1.1 headgate\r\n');
+    expect(viaLine(0, '1.1 a')).toBe('Via: 1.1 a, 1.0 headgate\r\n');
+    expect(viaLine(1, undefined, true)).toBe('Via: 2.0 headgate\r\n');
   });
 });

@@ -59,12 +59,24 @@ export function forwardedForValue(
   return peerIsTrusted && received !== undefined && received !== '' ? `${received}, ${address}` : address;
 }
 
+/** The lines that tell the next server about a request's way; none for an unknown host (''). */
+export function forwardedLines(forwardedFor: string, proto: string, host: string): string {
+  return (
+    `X-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${proto}\r\n` +
+    (host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`)
+  );
+}
+
 /**
- * The Via value to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`, or in
+ * The Via line to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`, or in
  * HTTP/2.
  */
-export function viaValue(httpMinor: 0 | 1, received: string | undefined, isHttp2 = false): string {
-  const version = isHttp2 ? '2.0' : httpMinor === 1 ? '1.1' : '1.0';
-  const hop = `${version} ${VIA_NAME}`;
-  return received === undefined || received === '' ? hop : `${received}, ${hop}`;
+export function viaLine(httpMinor: 0 | 1, received: string | undefined, isHttp2 = false): string {
+  const hop = isHttp2 ? VIA_2 : httpMinor === 1 ? VIA_1_1 : VIA_1_0;
+  return received === undefined || received === '' ? hop : `Via: ${received}, ${hop.slice(VIA_START)}`;
 }
+
+const VIA_START = 'Via: '.length;
+const VIA_2 = `Via: 2.0 ${VIA_NAME}\r\n`;
+const VIA_1_1 = `Via: 1.1 ${VIA_NAME}\r\n`;
+const VIA_1_0 = `Via: 1.0 ${VIA_NAME}\r\n`;

@@ -11,6 +11,11 @@ export function latin1Text(buffer: Buffer, from: number, to: number): string {
   return (buffer as unknown as Latin1Source).latin1Slice(from, to);
 }
 
+/** The same text in memory of its own: a slice of a larger one keeps all of that alive. */
+export function ownText(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
+}
+
 /** Bytes of a latin1 `text`, in a buffer that the next call overwrites. Not for text beyond U+00FF. */
 export function scratchBytes(text: string): Buffer {
   if (text.length > scratch.length) scratch = Buffer.allocUnsafeSlow(text.length * 2);

@@ -96,7 +96,7 @@ export class RequestHead extends FieldSection {
     if (position - from > METHOD_BYTES_MAX) {
       return headError(501, 'method_too_long', `The method is longer than ${METHOD_BYTES_MAX} bytes.`);
     }
-    this.method = text.slice(0, position - from);
+    this.method = methodOf(text, position - from);
 
     const targetStart = position + 1;
     const targetEnd = endOfTarget(bytes, targetStart);
@@ -229,6 +229,13 @@ export class RequestHead extends FieldSection {
     this.expectContinue = this.framing !== BodyFraming.none && this.contentLength !== 0;
     return undefined;
   }
+}
+
+/** The method that begins `text`; the usual ones without a new string. */
+function methodOf(text: string, length: number): string {
+  if (length === 3 && text.startsWith('GET')) return 'GET';
+  if (length === 4 && text.startsWith('POST')) return 'POST';
+  return text.slice(0, length);
 }
 
 /** First position at or after `start` that is not visible ASCII, or is "#". */

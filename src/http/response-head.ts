@@ -87,7 +87,7 @@ export class ResponseHead extends FieldSection {
     }
     if (!text.startsWith('\r\n', end - from)) return upstreamError('The status line is malformed.');
     this.status = status;
-    this.reason = text.slice(REASON_START, end - from);
+    this.reason = reasonOf(text, end - from);
     this.httpMinor = text.charCodeAt(7) === 0x31 ? 1 : 0;
     return end + 2;
   }
@@ -132,4 +132,11 @@ export class ResponseHead extends FieldSection {
     }
     return undefined;
   }
+}
+
+/** The reason that stands up to `end`; the usual one without a new string. */
+function reasonOf(text: string, end: number): string {
+  return end === REASON_START + 2 && text.startsWith('OK', REASON_START)
+    ? 'OK'
+    : text.slice(REASON_START, end);
 }

@@ -18,7 +18,8 @@ import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
-import { latin1Text } from '../http/latin1.ts';
+import { forwardedLines } from '../http/forwarded.ts';
+import { latin1Text, ownText } from '../http/latin1.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import type { Tunnel } from './tunnel.ts';
@@ -59,6 +60,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   /** The client has sent FIN: no further request will come. */
   #halfClosed = false;
   #lingerBytes = 0;
+  #forwardedHost: string | undefined;
+  #forwardedLines = '';
 
   constructor(
     socket: ClientSocket,
@@ -101,6 +104,15 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   /** @param release see `ClientSocket.writeBytes`; without it the bytes must stay as they are for good */
   writeBytes(bytes: Buffer, release?: () => void): boolean {
     return this.#socket.writeBytes(bytes, release);
+  }
+
+  /** What the backend is told about requests to `host` of a peer that is not trusted; seldom changes. */
+  forwardedLines(host: string): string {
+    if (host !== this.#forwardedHost) {
+      this.#forwardedHost = ownText(host);
+      this.#forwardedLines = ownText(forwardedLines(this.peer, this.isSecure ? 'https' : 'http', host));
+    }
+    return this.#forwardedLines;
   }
 
   /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
@@ -239,7 +251,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     try {
       this.#receive(bytes);
       // The memory is the socket's, which will read into it again.
-      if (this.#pending.buffer === bytes.buffer) this.#pending = Buffer.from(this.#pending);
+      if (this.#pending.length > 0 && this.#pending.buffer === bytes.buffer)
+        this.#pending = Buffer.from(this.#pending);
     } catch (error) {
       this.#onDefect(error);
     }

@@ -3,7 +3,7 @@
  * the upstream hop, with the gateway's own fields in place of the backend's where both speak of the same thing
  * (CORS, RateLimit, Deprecation, X-Request-Id).
  */
-import { viaValue } from '../http/forwarded.ts';
+import { viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { ResponseHead } from '../http/response-head.ts';
@@ -33,7 +33,8 @@ export function downstreamResponseHead(
     `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}` +
     managedLines(exchange, head, framing) +
     (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
-    `Via: ${viaValue(head.httpMinor, via)}\r\n${responseFields(exchange)}` +
+    viaLine(head.httpMinor, via) +
+    responseFields(exchange) +
     `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`
   );
 }

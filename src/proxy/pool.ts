@@ -39,7 +39,6 @@ export class UpstreamPool {
     if (stack === undefined || connection === undefined) return undefined;
     if (this.#deadlines.nowMs - connection.idleSinceMs > idleMsMax) return undefined;
     stack.pop();
-    this.#deadlines.delete(connection);
     return connection;
   }
 
@@ -60,7 +59,6 @@ export class UpstreamPool {
     if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
     connection.release(this.#onLost);
     connection.deadlineMs = Math.min(nowMs + this.#options.idleTimeoutMs, connection.renewAtMs);
-    this.#deadlines.add(connection);
     stack.push(connection);
   }
 
@@ -72,16 +70,12 @@ export class UpstreamPool {
 
   close(): void {
     for (const stack of this.#idle.values()) {
-      for (const connection of stack) {
-        this.#deadlines.delete(connection);
-        connection.destroy();
-      }
+      for (const connection of stack) connection.destroy();
     }
     this.#idle.clear();
   }
 
   #remove(connection: UpstreamConnection): void {
-    this.#deadlines.delete(connection);
     const stack = this.#idle.get(connection.poolKey);
     const index = stack?.indexOf(connection) ?? -1;
     if (stack === undefined || index < 0) return;

@@ -20,8 +20,17 @@ const BULK_BYTES = 16 * 1024;
 const FULL_READS_MAX = 2;
 
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+/** The latest view of its beginning: requests and responses of one kind are often equally long. */
+let sharedView = shared;
 const free: ReadBuffer[] = [];
 let inUse = 0;
+
+/** The first `length` bytes of a buffer that a read has filled, for the time of its callback. */
+export function filledPart(buffer: Buffer, length: number): Buffer {
+  if (buffer !== shared) return buffer.subarray(0, length);
+  if (sharedView.length !== length) sharedView = shared.subarray(0, length);
+  return sharedView;
+}
 
 /** Buffers beside the shared one that somebody holds, in this thread. */
 export function readBuffersInUse(): number {

@@ -5,7 +5,7 @@
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
-import { SocketReader } from './read-buffers.ts';
+import { filledPart, SocketReader } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
@@ -40,7 +40,7 @@ class TcpClientSocket implements ClientSocket {
   #events: ClientSocketEvents | undefined;
 
   constructor(handle: unknown, server: unknown) {
-    this.#reader = new SocketReader((buffer, length) => this.#events?.onData(buffer.subarray(0, length)));
+    this.#reader = new SocketReader((buffer, length) => this.#events?.onData(filledPart(buffer, length)));
     const options = { handle, onread: this.#reader.onread, allowHalfOpen: true };
     this.#socket = new Socket(options as SocketConstructorOpts);
     (this.#socket as SocketInternals)._server = server;

@@ -94,6 +94,7 @@ export class UpstreamConnection implements Expiring {
     this.poolKey = backend.poolKey;
     this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + ageMsMax : Infinity;
     this.#deadlines = deadlines;
+    deadlines.add(this);
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
     const isTls = backend.scheme === 'https';
     const { onread } = this.#reader;
@@ -202,6 +203,7 @@ export class UpstreamConnection implements Expiring {
   destroy(): void {
     this.#client = undefined;
     this.#state = 'closed';
+    this.#deadlines.delete(this);
     this.#socket.destroy();
   }
 

@@ -7,10 +7,11 @@
 import { randomHex } from '../kernel/ids.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
-import { forwardedForValue, viaValue } from '../http/forwarded.ts';
+import { forwardedForValue, forwardedLines, viaLine } from '../http/forwarded.ts';
 import { isValidTraceparent, makeTraceparent } from '../http/trace-context.ts';
 import { carriesApiKey } from '../policy/api-key.ts';
 import type { RequestHead } from '../http/request-head.ts';
+import type { Connection } from './connection.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -99,21 +100,23 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
 
 /** Who sent this, through whom, and under which trace. */
 function forwardingLines(exchange: Exchange, head: RequestHead): string {
-  const { peer, isTrustedPeer, isSecure, isHttp2 } = exchange.connection;
-  const ownProto = isSecure ? 'https' : 'http';
-  const forwardedFor = forwardedForValue(
-    peer,
-    isTrustedPeer ? head.combined('x-forwarded-for') : undefined,
-    isTrustedPeer,
-  );
-  const proto = (isTrustedPeer ? head.valueOf(HeaderKind.forwardedProto) : undefined) ?? ownProto;
-  const host = (isTrustedPeer ? head.valueOf(HeaderKind.forwardedHost) : undefined) ?? head.host;
+  const { connection } = exchange;
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
   return (
-    `X-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${proto}\r\n` +
-    (host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`) +
-    `X-Request-Id: ${exchange.requestId}\r\nVia: ${viaValue(head.httpMinor, via, isHttp2)}\r\n${traceLines(head)}`
+    (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwardedLines(head.host)) +
+    `X-Request-Id: ${exchange.requestId}\r\n` +
+    viaLine(head.httpMinor, via, connection.isHttp2) +
+    traceLines(head)
   );
+}
+
+/** What a trusted proxy says about the way of the request, with the proxy as the last step of it. */
+function continuedLines(connection: Connection, head: RequestHead): string {
+  const { peer, isSecure } = connection;
+  const forwardedFor = forwardedForValue(peer, head.combined('x-forwarded-for'), true);
+  const proto = head.valueOf(HeaderKind.forwardedProto) ?? (isSecure ? 'https' : 'http');
+  const host = head.valueOf(HeaderKind.forwardedHost) ?? head.host;
+  return forwardedLines(forwardedFor, proto, host);
 }
 
 /** W3C Trace Context: a valid traceparent is passed on with its tracestate; anything else starts a new trace. */
