@@ -6,6 +6,7 @@ import { canary } from './canary.ts';
 import { chunkedFuzzer } from './chunked.ts';
 import { differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
+import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
 import { pathFuzzer } from './paths.ts';
 import type { Fuzzer } from './fuzzer.ts';
 
@@ -18,6 +19,8 @@ export const fuzzers: readonly Fuzzer[] = [
   differentialResponseFuzzer,
   chunkedFuzzer,
   pathFuzzer,
+  http2RequestFuzzer,
+  http2TrailersFuzzer,
 ];
 
 /** Must fail; not in the list, so that a run of all fuzzers can pass. */
