@@ -5,7 +5,7 @@
  *
  * Draws no randomness: the caller brings the secret bytes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { assert } from '../kernel/assert.ts';
 
 export const API_KEY_PREFIX = 'hgk_';
@@ -21,10 +21,7 @@ export const TOKEN_LENGTH = PREFIX_LENGTH + BODY_LENGTH + CHECKSUM_LENGTH;
 const DISPLAY_LENGTH = 8;
 
 function checksum(prefixAndBody: string): string {
-  return createHash('sha256')
-    .update(`headgate:${prefixAndBody}`)
-    .digest('base64url')
-    .slice(0, CHECKSUM_LENGTH);
+  return hash('sha256', `headgate:${prefixAndBody}`, 'base64url').slice(0, CHECKSUM_LENGTH);
 }
 
 /** @param secret exactly `SECRET_BYTES` bytes from a cryptographic generator */
@@ -44,7 +41,7 @@ export function hasValidChecksum(token: string): boolean {
 
 /** SHA-256 of the whole token, 64 lower-case hex digits: what is stored and looked up. */
 export function tokenHash(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
+  return hash('sha256', token, 'hex');
 }
 
 /** The part of a token that may be shown: the prefix and its first characters. */

@@ -184,12 +184,12 @@ export interface PathConflict<T> {
   readonly second: T;
 }
 
-/** A node while the trie is being built. */
+/** A node while the trie is being built; most have one of the four, so that nothing is made before it is needed. */
 interface Draft<T> {
-  readonly literals: Map<string, Draft<T>>;
+  literals: Map<string, Draft<T>> | undefined;
   parameter: Draft<T> | undefined;
-  readonly ending: T[];
-  readonly wildcard: T[];
+  ending: T[] | undefined;
+  wildcard: T[] | undefined;
 }
 
 const EMPTY: PathTrie<never> = Object.freeze({ nodes: [], text: '', entries: [], depth: 0 });
@@ -216,37 +216,48 @@ export function buildPathTrie<T extends { readonly method: string }>(
 }
 
 function createDraft<T>(): Draft<T> {
-  return { literals: new Map(), parameter: undefined, ending: [], wildcard: [] };
+  return { literals: undefined, parameter: undefined, ending: undefined, wildcard: undefined };
 }
 
 /** The list that entries of a pattern belong to; makes the nodes on the way. */
 function listAt<T>(root: Draft<T>, segments: readonly string[]): T[] {
   let node = root;
   for (const segment of segments) {
-    if (segment === '*') return node.wildcard;
+    if (segment === '*') return (node.wildcard ??= []);
     if (segment.startsWith('{')) {
       node = node.parameter ??= createDraft();
     } else {
-      let child = node.literals.get(segment);
-      if (child === undefined) node.literals.set(segment, (child = createDraft()));
+      const literals: Map<string, Draft<T>> = (node.literals ??= new Map());
+      let child = literals.get(segment);
+      if (child === undefined) literals.set(segment, (child = createDraft()));
       node = child;
     }
   }
-  return node.ending;
+  return (node.ending ??= []);
 }
 
 /** Writes a node and all below it; returns where it is. The depth of recursion is that of the patterns. */
 function layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPool): number {
   const node = nodes.length;
-  const literals = [...draft.literals].sort(([a], [b]) => compareLiteral(a, 0, a.length, b, 0, b.length));
-  nodes.push(entries.length, draft.ending.length, draft.wildcard.length, 0, literals.length);
-  entries.push(...draft.ending, ...draft.wildcard);
+  const { ending = [], wildcard = [] } = draft;
+  const literals =
+    draft.literals === undefined ? [] : [...draft.literals].sort(([a], [b]) => compareTexts(a, b));
+  nodes.push(entries.length, ending.length, wildcard.length, 0, literals.length);
+  for (const entry of ending) entries.push(entry);
+  for (const entry of wildcard) entries.push(entry);
   for (const [literal] of literals) nodes.push(text.placeOf(literal), literal.length, 0);
   literals.forEach(([, child], index) => {
     nodes[node + LITERALS + index * LITERAL_SIZE + 2] = layOut(child, nodes, entries, text);
   });
   if (draft.parameter !== undefined) nodes[node + PARAMETER] = layOut(draft.parameter, nodes, entries, text);
   return node;
+}
+
+/** The order of `compareLiteral`: code units are what `<` compares as well. */
+function compareTexts(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 /** Gathers the literals of a trie into one text, each of them once. */
