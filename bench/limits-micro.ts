@@ -3,79 +3,118 @@
  *
  *     node bench/limits-micro.ts
  *
- * Prints nanoseconds of CPU time per call, spinning included: for the one counter of a rule, for a counter per client address (hashing included), for
- * addresses never seen before, under memory pressure, and for contending threads.
+ * Prints nanoseconds of CPU time per call, spinning included: for the one counter of a rule, for a counter per client
+ * address (hashing included), for addresses never seen before, under memory pressure, for a concurrency cap, and for
+ * contending threads. The algorithms take turns within each round, so that what else the machine does weighs on all of
+ * them alike; beside each is its ratio to the fixed window, by the median of the rounds.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../src/kernel/clock.ts';
+import { type ConcurrencyCap, SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { createLimitMemory, type LimitMemory, SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
 import type { LimitAlgorithm, LimitRule } from '../src/limits/store.ts';
 
 const ALGORITHMS: readonly LimitAlgorithm[] = ['fixed_window', 'sliding_window', 'token_bucket'];
-const CALLS = 1_000_000;
+const CALLS = 300_000;
+const ROUNDS = 15;
 
-function ruleOf(algorithm: LimitAlgorithm, requests: number): LimitRule {
-  return { id: 'app:bench', algorithm, requests, windowMs: 60_000, burst: requests };
+type Call = (index: number, nowMs: number) => unknown;
+
+function ruleOf(algorithm: LimitAlgorithm, requests: number, id = 'app:bench'): LimitRule {
+  return { id, algorithm, requests, windowMs: 60_000, burst: requests };
 }
 
-/** CPU nanoseconds per call, the best of five rounds, so that a busy machine distorts little; the time that the rule sees moves on by 1 ms every 40 calls. */
-function measure(calls: number, call: (index: number, nowMs: number) => unknown): number {
-  const startMs = systemClock.nowMs();
-  let best = Infinity;
-  let index = 0;
-  for (let round = 0; round < 5; round++) {
+/** A call with its place in time: the time that the rule sees moves on by 1 ms every 40 calls. */
+class Measured {
+  readonly #call: Call;
+  readonly #startMs = systemClock.nowMs();
+  #index = 0;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  /** CPU nanoseconds per call. */
+  round(calls: number): number {
     const begun = process.threadCpuUsage();
     for (let left = calls; left > 0; left--) {
-      call(index, startMs + Math.trunc(index / 40));
-      index++;
+      this.#call(this.#index, this.#startMs + Math.trunc(this.#index / 40));
+      this.#index++;
     }
     const spent = process.threadCpuUsage(begun);
-    best = Math.min(best, (spent.user + spent.system) / calls);
+    return ((spent.user + spent.system) / calls) * 1000;
   }
-  return best * 1000;
 }
 
-function print(name: string, nanoseconds: number): void {
-  process.stdout.write(`${name.padEnd(64)}${nanoseconds.toFixed(0).padStart(8)} ns\n`);
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1]!;
+}
+
+function print(name: string, nanoseconds: number, ratio?: number): void {
+  const end = ratio === undefined ? '' : `   ${ratio.toFixed(2)} x`;
+  process.stdout.write(`${name.padEnd(56)}${nanoseconds.toFixed(0).padStart(8)} ns${end}\n`);
+}
+
+/** One scenario for all algorithms, in turns; the best round of each, and the median of the ratios. */
+function compare(scenario: string, callOf: (algorithm: LimitAlgorithm) => Call): void {
+  const measured = ALGORITHMS.map((algorithm) => new Measured(callOf(algorithm)));
+  const rounds = Array.from({ length: ROUNDS }, () => measured.map((each) => each.round(CALLS)));
+  ALGORITHMS.forEach((algorithm, index) => {
+    const best = Math.min(...rounds.map((round) => round[index]!));
+    print(`${scenario}: ${algorithm}`, best, median(rounds.map((round) => round[index]! / round[0]!)));
+  });
+}
+
+function one(scenario: string, call: Call): void {
+  const measured = new Measured(call);
+  print(scenario, Math.min(...Array.from({ length: ROUNDS }, () => measured.round(CALLS))));
+}
+
+function newStore(): SharedMemoryLimitStore {
+  return new SharedMemoryLimitStore(createLimitMemory(), 1);
 }
 
 function single(): void {
   const addresses = Array.from({ length: 4096 }, (_, index) => `203.0.${index >> 8}.${index & 255}`);
-  print(
-    'baseline: the loop and the clock',
-    measure(CALLS, (_, nowMs) => nowMs),
-  );
-  for (const algorithm of ALGORITHMS) {
-    const store = new SharedMemoryLimitStore(createLimitMemory(), 1);
-    const admitting = ruleOf(algorithm, 1_000_000_000);
-    const refusing = { ...ruleOf(algorithm, 100), id: 'app:refusing' };
-    const small = { ...ruleOf(algorithm, 100_000), id: 'app:small' };
-    print(
-      `${algorithm}: one counter, admitted`,
-      measure(CALLS, (_, nowMs) => store.take(admitting, '', nowMs)),
-    );
-    print(
-      `${algorithm}: one counter, refused`,
-      measure(CALLS, (_, nowMs) => store.take(refusing, '', nowMs)),
-    );
-    print(
-      `${algorithm}: two rules by turns`,
-      measure(CALLS, (index, nowMs) => store.take(index & 1 ? admitting : small, '', nowMs)),
-    );
-    print(
-      `${algorithm}: 4,096 addresses`,
-      measure(CALLS, (index, nowMs) => store.take(small, addresses[index & 4095]!, nowMs)),
-    );
-  }
-  const store = new SharedMemoryLimitStore(createLimitMemory(), 1);
-  const rule = ruleOf('fixed_window', 100);
+  compare('one counter, admitted', (algorithm) => {
+    const [store, rule] = [newStore(), ruleOf(algorithm, 1_000_000_000)];
+    return (_, nowMs) => store.take(rule, '', nowMs);
+  });
+  compare('one counter, refused', (algorithm) => {
+    const [store, rule] = [newStore(), ruleOf(algorithm, 100)];
+    return (_, nowMs) => store.take(rule, '', nowMs);
+  });
+  compare('two rules by turns', (algorithm) => {
+    const [store, rule, other] = [newStore(), ruleOf(algorithm, 1e9), ruleOf(algorithm, 1e9, 'app:other')];
+    return (index, nowMs) => store.take(index & 1 ? rule : other, '', nowMs);
+  });
+  compare('64 addresses', (algorithm) => {
+    const [store, rule] = [newStore(), ruleOf(algorithm, 100_000)];
+    return (index, nowMs) => store.take(rule, addresses[index & 63]!, nowMs);
+  });
+  compare('4,096 addresses', (algorithm) => {
+    const [store, rule] = [newStore(), ruleOf(algorithm, 100_000)];
+    return (index, nowMs) => store.take(rule, addresses[index & 4095]!, nowMs);
+  });
   const names = Array.from(
     { length: 1_000_000 },
     (_, index) => `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`,
   );
-  print(
-    'fixed_window: new addresses, then evicting',
-    measure(200_000, (index, nowMs) => store.take(rule, names[index]!, nowMs)),
+  const [store, rule] = [newStore(), ruleOf('fixed_window', 100)];
+  one('new addresses, then evicting: fixed_window', (index, nowMs) =>
+    store.take(rule, names[index % names.length]!, nowMs),
+  );
+  caps(addresses);
+}
+
+function caps(addresses: readonly string[]): void {
+  const { concurrency, hashKey } = createLimitMemory();
+  const store = new SharedConcurrencyStore(concurrency, hashKey, 1);
+  const cap: ConcurrencyCap = { id: 'app:bench', max: 100 };
+  one('concurrency, one counter: taken and given back', () => store.release(store.acquire(cap, '')));
+  one('concurrency, 4,096 addresses: taken and given back', (index) =>
+    store.release(store.acquire(cap, addresses[index & 4095]!)),
   );
 }
 
@@ -91,16 +130,19 @@ async function contended(threads: number): Promise<void> {
         new Promise<number>((resolve, reject) => worker.once('message', resolve).once('error', reject)),
     ),
   );
-  print(`fixed_window: one counter, ${threads} threads, per call and thread`, Math.max(...figures));
+  print(`one counter, ${threads} threads, per call and thread: fixed_window`, Math.max(...figures));
 }
 
 if (isMainThread) {
+  one('baseline: the loop and the clock', (_, nowMs) => nowMs);
   single();
   for (const threads of [1, 2, 4]) await contended(threads);
 } else {
   const { memory, owner } = workerData as { memory: LimitMemory; owner: number };
   const store = new SharedMemoryLimitStore(memory, owner);
   const rule = ruleOf('fixed_window', 1_000_000_000);
+  const measured = new Measured((_, nowMs) => store.take(rule, '', nowMs));
+  const best = Math.min(...Array.from({ length: ROUNDS }, () => measured.round(CALLS)));
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window
-  parentPort!.postMessage(measure(CALLS, (_, nowMs) => store.take(rule, '', nowMs)));
+  parentPort!.postMessage(best);
 }

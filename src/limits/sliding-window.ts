@@ -44,7 +44,8 @@ function cell(at: number, position: number): number {
 /** Forgets the entries that have left the window; returns how many requests are still in it. */
 function expire(state: Float64Array, at: number, windowMs: number, nowMs: number): number {
   const head = state[at + HEAD]! | 0;
-  let tail = state[at + TAIL]! | 0;
+  const oldest = state[at + TAIL]! | 0;
+  let tail = oldest;
   let total = state[at + TOTAL]!;
   const goneMs = nowMs - windowMs;
   while (tail !== head) {
@@ -53,8 +54,10 @@ function expire(state: Float64Array, at: number, windowMs: number, nowMs: number
     total -= state[entry + 1]!;
     tail = after(tail);
   }
-  state[at + TAIL] = tail;
-  state[at + TOTAL] = total;
+  if (tail !== oldest) {
+    state[at + TAIL] = tail;
+    state[at + TOTAL] = total;
+  }
   return total;
 }
 
