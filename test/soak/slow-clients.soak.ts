@@ -1,0 +1,45 @@
+/**
+ * Slow clients at full size: 10,000 heads that drip, 1,000 bodies that drip and stop, 1,000 answers that nobody reads.
+ * Other traffic is measured in calm and in attack by turns, so that both meet the same machine; what is compared are
+ * the medians of the rounds' 99th percentiles, with half a millisecond for the timer.
+ */
+import { expect, it } from 'vitest';
+import { GONE_SLACK_MS, slowClientScenario, wrongEnds, type Scenario } from '../support/slow-scenario.ts';
+
+const SCENARIO: Scenario = {
+  heads: 10_000,
+  bodies: 1_000,
+  deaf: 1_000,
+  headTimeoutMs: 30_000,
+  idleTimeoutMs: 30_000,
+  dripEveryMs: 2_000,
+  measureMs: 8_000,
+  rounds: 3,
+};
+const MEMORY_BYTES_MAX = 200 * 1024 * 1024;
+const LATE_MS_MAX = 3_000;
+const P99_RATIO_MAX = 1.2;
+const TIMER_MS = 0.5;
+
+it('lets 12,000 slow clients go, and nobody else notices', async () => {
+  const outcome = await slowClientScenario(SCENARIO);
+  const [calmMs, attackMs] = [median(outcome.calmP99Ms), median(outcome.attackP99Ms)];
+  const figures = {
+    calmP99Ms: outcome.calmP99Ms,
+    attackP99Ms: outcome.attackP99Ms,
+    ratio: attackMs / calmMs,
+    memoryGrowthMiB: outcome.memoryGrowthBytes / 2 ** 20,
+    goneMs: outcome.goneMs,
+  };
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  expect(outcome.heldAtLeast).toBeGreaterThanOrEqual(SCENARIO.heads + SCENARIO.bodies + SCENARIO.deaf);
+  expect(outcome.ends).toHaveLength(SCENARIO.rounds * (SCENARIO.heads + SCENARIO.bodies));
+  expect(wrongEnds(outcome.ends, SCENARIO, LATE_MS_MAX)).toEqual([]);
+  expect(Math.max(...outcome.goneMs)).toBeLessThan(SCENARIO.headTimeoutMs + GONE_SLACK_MS);
+  expect(figures.memoryGrowthMiB).toBeLessThan(MEMORY_BYTES_MAX / 2 ** 20);
+  expect(attackMs).toBeLessThan(calmMs * P99_RATIO_MAX + TIMER_MS);
+}, 600_000);
+
+function median(values: readonly number[]): number {
+  return values.toSorted((left, right) => left - right)[values.length >> 1] ?? NaN;
+}

@@ -1,0 +1,67 @@
+/** The scenario of back-pressure: streams of 1 GiB against slow readers, for as long as wanted, and what came of it. */
+import type * as net from 'node:net';
+import { startGateway } from './gateway.ts';
+import { download, startStreamBackend, upload, type PacedReader } from './paced-streams.ts';
+import { watchMemory } from './process-memory.ts';
+import { createService } from './traffic.ts';
+
+export const STREAMS = 50;
+const STREAM_BYTES = 1024 * 1024 * 1024;
+/** Of each reader. */
+const BYTES_PER_SECOND = 1_000_000;
+/** 64 KiB each way per stream, and 30 MB. */
+export const MEMORY_BYTES_MAX = STREAMS * 2 * 64 * 1024 + 30_000_000;
+
+export interface Delivered {
+  readonly memoryGrowthBytes: number;
+  /** Bytes that arrived, per stream. */
+  readonly received: readonly number[];
+  /** Positions of the first wrong byte, of the streams that had one. */
+  readonly wrong: readonly number[];
+}
+
+export function downloads(durationMs: number): Promise<Delivered> {
+  return scenario(durationMs, async (port, sockets) => {
+    const streams = await Promise.all(
+      Array.from({ length: STREAMS }, () => download(port, '/streams/v1/x', BYTES_PER_SECOND)),
+    );
+    sockets.push(...streams.map(({ socket }) => socket));
+    return streams.map(({ reader }) => reader);
+  });
+}
+
+export function uploads(durationMs: number): Promise<Delivered> {
+  return scenario(durationMs, async (port, sockets, atBackend) => {
+    const streams = Array.from({ length: STREAMS }, () => upload(port, '/streams/v1/x', STREAM_BYTES));
+    sockets.push(...(await Promise.all(streams)));
+    return atBackend;
+  });
+}
+
+async function scenario(
+  durationMs: number,
+  start: (port: number, sockets: net.Socket[], atBackend: PacedReader[]) => Promise<PacedReader[]>,
+): Promise<Delivered> {
+  const backend = await startStreamBackend(STREAM_BYTES, BYTES_PER_SECOND);
+  const gateway = await startGateway();
+  const sockets: net.Socket[] = [];
+  try {
+    await createService(gateway, 'streams', backend.port);
+    // What the first exchange needs is not what is measured.
+    (await download(gateway.proxyPort, '/nowhere', BYTES_PER_SECOND)).socket.destroy();
+    let readers: PacedReader[] = [];
+    const use = await watchMemory(gateway.process.pid ?? 0, async () => {
+      readers = await start(gateway.proxyPort, sockets, backend.uploads);
+      await new Promise((done) => setTimeout(done, durationMs));
+    });
+    return {
+      memoryGrowthBytes: use.peakBytes - use.beforeBytes,
+      received: readers.map((reader) => reader.received),
+      wrong: readers.map((reader) => reader.wrongAt).filter((at) => at >= 0),
+    };
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    await gateway.stop();
+    await backend.close();
+  }
+}
