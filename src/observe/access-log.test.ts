@@ -15,6 +15,7 @@ const record: AccessRecord = {
   upstreamMs: 0.9,
   keyId: 'key-1',
   clientIp: '192.0.2.1',
+  protocol: 'HTTP/1.1',
   errorCode: undefined,
   wouldDeny: undefined,
 };
@@ -47,6 +48,7 @@ describe('a line', () => {
       revision: 'r1',
       route: '/billing/v1/{id}',
       method: 'GET',
+      protocol: 'HTTP/1.1',
       status: 200,
       bytes_in: 0,
       bytes_out: 120,
@@ -71,6 +73,7 @@ describe('a line', () => {
       'time',
       'request_id',
       'method',
+      'protocol',
       'status',
       'bytes_in',
       'bytes_out',

@@ -31,6 +31,8 @@ export interface AccessRecord {
   /** undefined when no route was found. */
   readonly labels: RouteLabels | undefined;
   readonly method: string;
+  /** In which the client spoke: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`. */
+  readonly protocol: string;
   readonly status: number;
   /** Body bytes as received from the client and as sent to it. */
   readonly bytesIn: number;
@@ -87,7 +89,7 @@ export class AccessLog {
     const would = r.wouldDeny === undefined ? '' : `,"would_deny":${JSON.stringify(r.wouldDeny)}`;
     return (
       `{"level":"info","time":"${this.#time(r.timeMs)}","request_id":${quoted(r.requestId)}${labels}` +
-      `,"method":${quoted(r.method)},"status":${r.status},"bytes_in":${r.bytesIn},"bytes_out":${r.bytesOut}` +
+      `,"method":${quoted(r.method)},"protocol":"${r.protocol}","status":${r.status},"bytes_in":${r.bytesIn},"bytes_out":${r.bytesOut}` +
       `,"duration_ms":${milliseconds(r.durationMs)}${upstream}${key},"client_ip":${quoted(r.clientIp)}${code}${would}` +
       ',"msg":"access"}\n'
     );

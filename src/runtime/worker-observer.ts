@@ -83,6 +83,7 @@ export class WorkerObserver implements ProxyObserver {
       upstreamMs: exchange.upstreamMs < 0 ? undefined : exchange.upstreamMs,
       keyId: evaluation.caller.kind === 'anonymous' ? undefined : evaluation.caller.id,
       clientIp: exchange.clientIp,
+      protocol: exchange.connection.protocol,
       errorCode: exchange.errorCode,
       wouldDeny,
     });

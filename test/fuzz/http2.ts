@@ -104,6 +104,14 @@ export const http2RequestFuzzer: Fuzzer = {
     const { text } = made;
     check(text.indexOf('\r\n\r\n') === text.length - 4, `More than one head of ${shown}`);
     check(!/[^\x20-\xff\t\r\n]|\r(?!\n)|(?<!\r)\n/.test(text), `A control character of ${shown}`);
+    const host = valueOf(fields, 'host');
+    const authority = valueOf(fields, ':authority');
+    check((authority ?? host)?.toLowerCase() === (host ?? authority)?.toLowerCase(), `Two hosts in ${shown}`);
+    checkEqual(
+      text.split('\r\n').length,
+      linesOf(fields, made.framing, made.method),
+      `Other lines of ${shown}`,
+    );
     if (head.parse(text.slice(0, -2), limits) !== undefined) return;
     checkEqual(
       [head.method, head.target, head.host.toLowerCase()],
@@ -129,6 +137,16 @@ export const http2RequestFuzzer: Fuzzer = {
     checkEqual(own.sort(), expectedFields(fields), `Other fields of ${shown}`);
   },
 };
+
+/** Parts between the line ends of the head that must come of the fields. */
+function linesOf(fields: readonly string[], framing: string, method: string): number {
+  let count = expectedFields(fields).length;
+  if (valueOf(fields, ':authority') !== undefined || valueOf(fields, 'host') !== undefined) count++;
+  const saysEmpty = framing === 'none' && ['POST', 'PUT', 'PATCH'].includes(method);
+  if (framing === 'chunked' || valueOf(fields, 'content-length') !== undefined || saysEmpty) count++;
+  // The request line, and what is left and right of the last two line ends.
+  return count + 3;
+}
 
 function checkFraming(fields: readonly string[], endStream: boolean, shown: string): void {
   const length = valueOf(fields, 'content-length');
