@@ -27,6 +27,9 @@ beforeAll(async () => {
     { path: '/implied', policy: { required_scopes: ['orders:read'] } },
     { path: '/kept', policy: { auth: { auth_type: 'api_key', forward_credentials: true } } },
     { path: '/open', policy: {} },
+    { path: '/open-kept', policy: { auth: { auth_type: 'none', forward_credentials: true } } },
+    { path: '/other-auth-off', policy: { auth: { auth_type: 'none' } } },
+    { path: '/jwt-optional', policy: { auth: { auth_type: 'jwt', required: false } } },
   ]);
   await createService(gateway, 'bank', origin.port, { app: { default_policy: KEY_AUTH } });
   key = await createKey(gateway, 'shop', { name: 'till 1', scopes: ['orders:read'] });
@@ -234,6 +237,17 @@ describe('what the backend learns', () => {
     expect(echoed(await get('/open', { Authorization: 'Bearer its-own' })).headers.authorization).toBe(
       'Bearer its-own',
     );
+  });
+
+  it('no API key reaches a backend, also where none is asked for, unless the policy says so', async () => {
+    const foreign = 'hgk_of-another-gateway';
+    for (const path of ['/open', '/other-auth-off', '/jwt-optional']) {
+      for (const value of [`Bearer ${key.token}`, `bearer  ${key.token}x`, `Bearer ${foreign}`]) {
+        expect(echoed(await get(path, { Authorization: value })).rawHeaders.join()).not.toContain('hgk_');
+      }
+    }
+    const kept = echoed(await get('/open-kept', bearer(foreign)));
+    expect(kept.headers.authorization).toBe(`Bearer ${foreign}`);
   });
 
   it.each([
