@@ -16,6 +16,7 @@ import { fieldsOf } from './explain-redact.ts';
 import type { Route, Version } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { pathParameters, upstreamPath } from './match.ts';
+import { corsOf } from './respond.ts';
 
 export interface ExchangeFacts {
   readonly requestId: string;
@@ -76,7 +77,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     clientIp: exchange.clientIp,
     headers: isReadable ? fieldsOf(head) : [],
     origin: isReadable ? head.valueOf(HeaderKind.origin) : undefined,
-    corsRefusal: route?.policy.cors && refusal(route.policy.cors, exchange),
+    corsRefusal: isReadable ? corsRefusalOf(exchange) : undefined,
     refusedTokenHash: errorCode === 'credentials_invalid' ? presentedHash(exchange) : undefined,
     bodyBytes: Math.max(body.bytes + body.remaining, 0),
     status: exchange.status,
@@ -97,6 +98,11 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
 function requestedBy(exchange: Exchange): string | undefined {
   if (exchange.method !== 'OPTIONS' || exchange.header('origin') === undefined) return undefined;
   return exchange.header('access-control-request-method');
+}
+
+function corsRefusalOf(exchange: Exchange): string | undefined {
+  const cors = corsOf(exchange);
+  return cors && refusal(cors, exchange);
 }
 
 function presentedHash(exchange: Exchange): string | undefined {

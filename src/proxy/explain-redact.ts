@@ -3,10 +3,12 @@ import type { FieldSection } from '../http/field-section.ts';
 import { REDACTED, type HeaderField } from '../model/schemas/explain.ts';
 
 const SECRET_NAME =
-  /auth|cookie|token|secret|passw|pwd|credential|session|signature|api-?_?key|x-headgate-debug/i;
+  /auth(?!enticat)|cookie|token|secret|passw|pwd|credential|session|signature|api-?_?key|x-headgate-debug/i;
+/** Fields whose names look like it and that hold none. */
+const PLAIN_NAME = /^access-control-/i;
 
 export function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name);
+  return SECRET_NAME.test(name) && !PLAIN_NAME.test(name);
 }
 
 export function shownField(name: string, value: string): HeaderField {

@@ -1,0 +1,193 @@
+/**
+ * Explain and the proxy agree: random requests in random configurations are explained and then sent, over a socket and
+ * to a real backend, and both must come to the same: outcome, status, code, header fields, and to the byte what the
+ * backend is sent. That explaining leaves no trace shows in the next request, for which limits are small.
+ *
+ * EXPLAIN_RUNS=2000 makes it go on; a failure prints the seed and path with which fast-check repeats it
+ * (EXPLAIN_SEED, EXPLAIN_PATH).
+ */
+import * as net from 'node:net';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ExplainInput, Explanation, HeaderField } from '../../src/model/schemas/explain.ts';
+import { changeOf, configurations, requestsFor, type Draft } from '../support/explain-configurations.ts';
+import { signed } from '../support/jwts.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin, type Seen } from '../support/origin.ts';
+import { startProxy, type TestProxy } from '../support/proxy.ts';
+
+const RUNS = Number(process.env['EXPLAIN_RUNS'] ?? 60);
+const SEED = process.env['EXPLAIN_SEED'];
+const PATH = process.env['EXPLAIN_PATH'];
+
+let origin: Origin;
+let broken: RawOrigin;
+let dead: number;
+let jwts: string[];
+
+beforeAll(async () => {
+  origin = await startOrigin();
+  // A port of its own, which no later listener can get.
+  broken = await startRawOrigin((socket) => void socket.destroy());
+  dead = broken.port;
+  const claims = { iss: 'us', sub: 'ann', email: 'a@b.c' };
+  jwts = await Promise.all([
+    signed({ ...claims, scope: 'read write' }),
+    signed({ ...claims, scope: 'read' }),
+    signed({ iss: 'us', sub: 'bob', scope: 'read write' }),
+    signed({ ...claims, exp: 1 }),
+    signed({ ...claims, iss: 'them' }),
+    signed(claims, { header: { typ: 'x' } }),
+  ]);
+});
+afterAll(async () => {
+  await broken.close();
+  await origin.close();
+});
+
+/** Counters, breakers and turns begin anew with each configuration, so that a case repeats by itself. */
+function startGateway(draft: Draft): Promise<TestProxy> {
+  return startProxy(changeOf(draft, { alive: origin.port, dead }), {
+    trustedProxies: ['127.0.0.1'],
+    options: { bodyBytesMax: 8 },
+    policy: {
+      perIp: { requests: 3, windowSecs: 31_000_000 },
+      globals: { requests: 4, windowSeconds: 31_000_000 },
+      authFailuresPerMinute: 5,
+    },
+  });
+}
+
+interface Real {
+  readonly status: number;
+  readonly fields: readonly HeaderField[];
+  readonly code: string | null;
+  readonly seen: Seen | undefined;
+}
+
+/** Sends what was described, byte for byte as a client would, on a connection of its own. */
+async function send(
+  port: number,
+  { method, url, headers = {}, body_bytes: bytes = 0 }: ExplainInput,
+): Promise<Real> {
+  const before = origin.seen.length;
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+  const chunked = 'Transfer-Encoding' in headers;
+  const length = chunked ? '' : `Content-Length: ${bytes}\r\n`;
+  const body = chunked
+    ? (bytes === 0 ? '' : `${bytes}\r\n${'b'.repeat(bytes)}\r\n`) + '0\r\n\r\n'
+    : 'b'.repeat(bytes);
+  const head = `${method} ${url} HTTP/1.1\r\nHost: localhost\r\n${fields.join('')}${length}\r\n`;
+  const text = await exchange(port, head + body);
+  const end = text.indexOf('\r\n\r\n');
+  const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
+  const isProblem = /problem\+json/.test(text.slice(0, end)) && method !== 'HEAD';
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    fields: lines.map((line) => ({
+      name: line.split(':', 1)[0] ?? '',
+      value: line.slice(line.indexOf(':') + 2),
+    })),
+    code: isProblem ? (JSON.parse(text.slice(end + 4)) as { readonly code: string }).code : null,
+    seen: origin.seen[before],
+  };
+}
+
+/** Half-closes after the request, so that the gateway closes after its answer. */
+function exchange(port: number, request: string): Promise<string> {
+  return new Promise((done, fail) => {
+    const socket = net.connect({ port, host: '127.0.0.1' });
+    let text = '';
+    socket.setTimeout(10_000, () => fail(new Error(`No answer to ${request}`)));
+    socket.setEncoding('latin1');
+    socket.on('data', (chunk: string) => (text += chunk));
+    socket.on('error', fail);
+    socket.on('close', () => done(text));
+    socket.end(request, 'latin1');
+  });
+}
+
+/** Names of the times and ids of one exchange, which no other has. */
+const ITS_OWN =
+  /^(?:date|x-request-id|traceparent|retry-after|x-ratelimit-reset|connection|content-length)$/i;
+const comparable = (fields: readonly HeaderField[]): string[] =>
+  fields
+    .filter(({ name }) => !ITS_OWN.test(name))
+    .map(({ name, value }) => `${name}: ${value.replace(/;t=\d+$/, '')}`);
+
+function compare(input: ExplainInput, explained: Explanation, real: Real): void {
+  const shown = JSON.stringify({ input, explained, real });
+  if (explained.outcome === 'forwarded') {
+    if (real.seen === undefined) {
+      // Only the backend itself can still fail the request.
+      expect([real.status, explained.upstream?.url], shown).toEqual([
+        502,
+        expect.stringContaining(`:${dead}/`),
+      ]);
+      return;
+    }
+    expect(real.status, shown).toBe(200);
+    expect(explained.upstream, shown).toMatchObject({
+      method: real.seen.method,
+      url: `http://127.0.0.1:${origin.port}${real.seen.url}`,
+    });
+    expect(comparable(explained.upstream?.headers ?? []), shown).toEqual(comparable(redacted(real.seen)));
+    expect(comparable(real.fields), shown).toEqual(
+      expect.arrayContaining(comparable(explained.response.headers)),
+    );
+    return;
+  }
+  expect(real.seen, shown).toBeUndefined();
+  // A chunked body is measured while it comes: a backend that is gone may be noticed first.
+  if (
+    explained.code === 'body_too_large' &&
+    'Transfer-Encoding' in (input.headers ?? {}) &&
+    real.status === 502
+  )
+    return;
+  expect(real.status, shown).toBe(explained.response.status);
+  expect(comparable(real.fields), shown).toEqual(comparable(explained.response.headers));
+  if (real.code !== null) expect(real.code, shown).toBe(explained.code);
+  const stops = explained.stages.filter(({ verdict }) => verdict === 'denied' || verdict === 'answered');
+  expect(stops, shown).toHaveLength(1);
+  if (explained.outcome === 'denied') expect(explained.fix, shown).not.toBeNull();
+}
+
+function redacted({ rawHeaders }: Seen): HeaderField[] {
+  const fields: HeaderField[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
+    fields.push({ name, value: /^authorization$/i.test(name) ? '********' : value });
+  }
+  return fields;
+}
+
+it('agree on random requests in random configurations', { timeout: 60_000 + RUNS * 1_000 }, async () => {
+  const outcomes = new Map<string, number>();
+  const property = fc.asyncProperty(
+    configurations,
+    requestsFor(jwts),
+    async (draft: Draft, requests: readonly ExplainInput[]) => {
+      const proxy = await startGateway(draft);
+      try {
+        for (const input of requests) {
+          const explained = await proxy.explain(input);
+          compare(input, explained, await send(proxy.port, input));
+          const key = explained.code ?? explained.outcome;
+          outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
+        }
+        expect(proxy.defects).toEqual([]);
+      } finally {
+        await proxy.close();
+      }
+    },
+  );
+  await fc.assert(property, {
+    numRuns: RUNS,
+    ...(SEED === undefined ? {} : { seed: Number(SEED) }),
+    ...(PATH === undefined ? {} : { path: PATH }),
+  });
+  // A generator that reaches nothing would prove nothing.
+  const reached = [...outcomes.keys()];
+  for (const outcome of ['forwarded', 'no_route', 'credentials_missing', 'rate_limited', 'bad_request'])
+    expect(reached).toContain(outcome);
+});
