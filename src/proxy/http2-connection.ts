@@ -3,7 +3,7 @@
  * stream becomes a `Connection` of its own over http2-client-socket.ts, so that there is one engine with one set of
  * deadlines, limits, policies and logs. Owns the session, its streams, and when it ends:
  *
- *   open → told (GOAWAY, streams still accepted) → closing (streams finish) → closed
+ *   open → closing (GOAWAY; streams finish) → closed
  *   any → ended (the client went too far: GOAWAY ENHANCE_YOUR_CALM, nothing more is read)
  *
  * No server push, no CONNECT, no priorities (RFC 9113 section 5.3 has none).
@@ -36,8 +36,6 @@ const REJECTED_STREAMS_MAX = 100;
 const SESSION_MEMORY_MB = 10;
 /** Frames that bring nothing are counted this often. */
 const GUARD_MS = 1_000;
-/** RFC 9113 section 6.8: a first GOAWAY with this id says that the end is near without losing what is on its way. */
-const LAST_STREAM_ID = 2 ** 31 - 1;
 
 export class Http2Connection implements Expiring {
   deadlineMs: number;
@@ -50,7 +48,7 @@ export class Http2Connection implements Expiring {
   readonly #streams = new Map<Connection, Http2ClientSocket>();
   /** When the session ends for want of requests; Infinity while there is one. */
   #idleDeadlineMs: number;
-  #phase: 'open' | 'told' | 'closing' | 'ended' | 'closed' = 'open';
+  #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
 
   constructor(
     socket: TLSSocket,
@@ -78,16 +76,12 @@ export class Http2Connection implements Expiring {
     return this.#streams.size;
   }
 
-  /** Announces that the connection will go; what the client has sent meanwhile is still served. */
-  announceEnd(): void {
-    if (this.#phase !== 'open' || this.#session.destroyed) return;
-    this.#phase = 'told';
-    this.#session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM_ID);
-  }
-
-  /** Accepts no further stream and closes with the last one. */
+  /**
+   * Says with GOAWAY which stream is the last one that is served, and closes with it; a client may send later ones
+   * again elsewhere (RFC 9113 section 6.8). There is no GOAWAY ahead of that one: after it nghttp2 takes no stream.
+   */
   closeWhenDone(): void {
-    if (this.#phase !== 'open' && this.#phase !== 'told') return;
+    if (this.#phase !== 'open') return;
     this.#phase = 'closing';
     this.#session.close();
     this.#touch();
@@ -186,7 +180,7 @@ export class Http2Connection implements Expiring {
     const { nowMs } = this.#context.deadlines;
     this.deadlineMs = nowMs + GUARD_MS;
     if (nowMs >= this.#idleDeadlineMs) {
-      if (this.#phase === 'open' || this.#phase === 'told') this.closeWhenDone();
+      if (this.#phase === 'open') this.closeWhenDone();
       else this.abort();
       return;
     }

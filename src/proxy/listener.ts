@@ -101,7 +101,6 @@ export class Listener {
   async drain(timeoutMs: number): Promise<void> {
     await this.#acceptQueued();
     this.#server.close();
-    for (const connection of this.#http2Connections) connection.announceEnd();
     const { clock } = this.#context;
     const startedMs = clock.monotonicMs();
     while (this.connectionCount > 0) {
