@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { duplexPair } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import { socketPair, until } from '../../test/support/socket-pair.ts';
 import { SocketWriter } from './socket-writer.ts';
@@ -147,4 +149,17 @@ it('sends what waits before the end of the stream', async () => {
   near.end();
   await until(() => ended, 'the end');
   expect(received()).toBe('last words');
+});
+
+it('writes through the stream where Node shows no handle', async () => {
+  const [near, far] = duplexPair();
+  const writer = new SocketWriter(near as Socket, () => undefined);
+  let received = '';
+  far.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  writer.writeText('caf\xe9 ');
+  writer.writeText('and ');
+  writer.writeBytes(Buffer.from('bytes'));
+  writer.writeText(' and text');
+  await until(() => received.length === 23, 'all of it');
+  expect(received).toBe('caf\xe9 and bytes and text');
 });

@@ -61,7 +61,9 @@ export class SocketWriter {
 
   /** The peer reads too slowly; `onDrain` follows. Of text that waits it is not known yet. */
   get needsDrain(): boolean {
-    return this.#pending || this.#socket.writableNeedDrain;
+    const socket = this.#socket;
+    // A large write that the system has taken whole leaves nothing to wait for, though the stream still says so.
+    return this.#pending || (socket.writableNeedDrain && socket.writableLength > 0);
   }
 
   /** Whether everything written so far has been handed to the system. */
