@@ -32,6 +32,10 @@ import { ExplainControl } from './runtime/explain-control.ts';
 import { HealthProbe } from './runtime/health-probe.ts';
 import { instanceFile, type InstanceFile } from './runtime/instance-file.ts';
 import { KeyUsageWriter } from './runtime/key-usage.ts';
+import type { RecoveringRepository } from './runtime/recovering-repository.ts';
+import type { SavedConfig } from './runtime/snapshot-file.ts';
+import { SnapshotFileWriter } from './runtime/snapshot-file-writer.ts';
+import { startDatabase } from './runtime/start-database.ts';
 import type { WorkerStart } from './runtime/protocol.ts';
 import { ShadowLog } from './runtime/shadow-log.ts';
 import { Supervisor } from './runtime/supervisor.ts';
@@ -40,6 +44,8 @@ import type { PolicyCompiler } from './snapshot/types.ts';
 import type { Settings } from './settings.ts';
 import { parseDatabaseUrl } from './storage/database-url.ts';
 import type { Repository } from './storage/repository.ts';
+import type { SecretBox } from './storage/secret-box.ts';
+import { existingSecretBox } from './storage/secret-key.ts';
 import { migrateSqlite, openSqlite } from './storage/sqlite.ts';
 
 /** The operator can mend it: shown as one plain line, without a stack. */
@@ -103,6 +109,11 @@ interface Parts {
   readonly limitMemory: LimitMemory;
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
+  /** undefined: switched off. */
+  readonly snapshotFile: SnapshotFileWriter | undefined;
+  /** What the gateway was started with in place of its database; undefined after a usual start. */
+  readonly saved: SavedConfig | undefined;
+  readonly recovering: RecoveringRepository | undefined;
   readonly explain: ExplainControl;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
@@ -166,18 +177,25 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   const clock = systemClock;
   const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
-  const repository = await openSqlite({
-    ...database,
-    autoMigrate: settings.database.autoMigrate ?? true,
-    clock,
+  const { repository, recovering, saved } = await startDatabase({
+    open: () => openSqlite({ ...database, autoMigrate: settings.database.autoMigrate ?? true, clock }),
+    driver: 'sqlite',
+    databaseFile: database.file,
+    snapshotFile: database.snapshotFile,
+    secretBox: () => secretBoxOf(database),
+    log,
   });
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
-    if (settings.adminToken === undefined)
-      await announceFirstToken(repository, clock, database.path, announce);
+    const announceToken = async (opened: Repository): Promise<void> => {
+      if (settings.adminToken !== undefined) return;
+      await announceFirstToken(opened, clock, database.path, announce);
+    };
+    if (recovering === undefined) await announceToken(repository);
     const state = new ConfigState();
     // Nobody reads the keys yet, so what a batch replaces is free at once.
-    const change = await repository.loadAll((keys) => state.keys.change(keys, []));
+    if (saved !== undefined) state.keys.change(saved.change.keys, []);
+    const change = saved?.change ?? (await repository.loadAll((keys) => state.keys.change(keys, [])));
     state.apply(change, true);
     state.keys.release(state.keys.takeRetired());
     const parts: Parts = {
@@ -191,12 +209,16 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       limitMemory: createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: settings.workers + 3 }),
       metrics: new MetricsMerger(),
       keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
+      snapshotFile: snapshotFileWriter(database, repository, clock, log),
+      saved,
+      recovering,
       explain: new ExplainControl(clock),
       deprecations: new DeprecationLog(log, clock),
       shadowLog: new ShadowLog(log, clock),
       wouldDeny: new WouldDenyReport(clock.nowMs()),
     };
     undo.unshift(startHousekeeping(parts));
+    undo.unshift(async () => parts.snapshotFile?.stop());
     const supervisor = createSupervisor(parts, certificates?.pairs);
     const watch = watchCertificates(parts, certificates, supervisor);
     undo.unshift(startMetricsKeeping(parts, supervisor));
@@ -210,6 +232,8 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     watch?.start();
     undo.unshift(async () => watch?.stop());
     logReady(parts, managementPort, proxyPort);
+    if (recovering === undefined) parts.snapshotFile?.changed();
+    else recoverDatabase(parts, recovering, supervisor, announceToken);
     const handOver = new HandOver(management, log);
     const stop = async (): Promise<void> => {
       stopping = true;
@@ -226,6 +250,36 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     for (const step of undo) await step().catch(() => undefined);
     throw error;
   }
+}
+
+/** Undefined where it is switched off. */
+function snapshotFileWriter(
+  database: Database,
+  repository: Repository,
+  clock: Clock,
+  log: Logger,
+): SnapshotFileWriter | undefined {
+  const { snapshotFile: path } = database;
+  if (path === undefined) return undefined;
+  return new SnapshotFileWriter({ path, repository, secretBox: () => secretBoxOf(database), clock, log });
+}
+
+/** From a start with the snapshot file to one with the database. */
+function recoverDatabase(
+  { log, snapshotFile }: Parts,
+  recovering: RecoveringRepository,
+  supervisor: Supervisor,
+  announceToken: (repository: Repository) => Promise<void>,
+): void {
+  recovering.recover({
+    publish: (change) => supervisor.apply(change),
+    onRecovered: async (repository) => {
+      await announceToken(repository);
+      // Through the recovering repository, which is usable when the writer's time has come.
+      snapshotFile?.changed();
+    },
+    log,
+  });
 }
 
 /** What runs beside the traffic; returns how to end it. */
@@ -298,6 +352,7 @@ function createManagement(
     status: {
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
+      standIn: () => standIn(parts),
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => {
         const memory = state.breakerOf(revisionId);
@@ -311,6 +366,13 @@ function createManagement(
     logger: log,
     version,
   });
+}
+
+/** What serves in place of the database, in words; undefined when nothing does. */
+function standIn({ saved, recovering }: Parts): string | undefined {
+  if (saved === undefined || recovering?.isRecovered !== false) return undefined;
+  const version = saved.change.configVersion;
+  return `The database cannot be used since the start; traffic is served with config version ${version} of the snapshot file of ${saved.writtenAt}`;
 }
 
 /** Asking the workers for their metrics brings along what they have noted of shadow mode. */
@@ -333,6 +395,7 @@ function shadowReports({ wouldDeny, clock }: Parts, supervisor: Supervisor): Sha
  */
 async function publish(change: ConfigChange, parts: Parts, supervisor: Supervisor): Promise<void> {
   const { state, repository, log, wouldDeny } = parts;
+  parts.snapshotFile?.changed();
   for (const appId of change.removedAppIds) wouldDeny.forget(appId);
   if (change.configVersion === state.configVersion + 1) return supervisor.apply(change);
   log.warn(
@@ -433,13 +496,34 @@ function watchCertificates(
   });
 }
 
-function databaseOf(settings: Settings): { readonly path: string; readonly secretKey: Buffer | undefined } {
+interface Database {
+  /** As the setting has it. */
+  readonly path: string;
+  /** Absolute; undefined in memory. */
+  readonly file: string | undefined;
+  readonly secretKey: Buffer | undefined;
+  /** undefined: switched off. */
+  readonly snapshotFile: string | undefined;
+}
+
+function secretBoxOf({ file, secretKey }: Database): SecretBox | undefined {
+  return file === undefined ? undefined : existingSecretBox(file, secretKey);
+}
+
+function databaseOf(settings: Settings): Database {
   const url = parseDatabaseUrl(settings.database.url);
   if ('error' in url) throw new StartError(`Cannot use GATEWAY_DATABASE_URL: ${url.error}`);
   if (url.kind !== 'sqlite')
     throw new StartError('Cannot use GATEWAY_DATABASE_URL: expected a sqlite:// URL');
-  const { secretKey } = settings;
-  return { path: url.path, secretKey: secretKey === undefined ? undefined : parseKeyText(secretKey) };
+  const { secretKey, snapshotFile } = settings;
+  const file = url.path === ':memory:' ? undefined : resolve(url.path);
+  return {
+    path: url.path,
+    file,
+    secretKey: secretKey === undefined ? undefined : parseKeyText(secretKey),
+    snapshotFile:
+      file === undefined || snapshotFile === 'off' ? undefined : resolve(snapshotFile ?? `${file}.snapshot`),
+  };
 }
 
 function startError(what: string, error: unknown): StartError {

@@ -105,6 +105,14 @@ export const SETTINGS = {
     pattern: KEY_TEXT,
     expected: '32 bytes as base64url (43 characters) or hexadecimal (64 digits) text',
   }),
+  GATEWAY_SNAPSHOT_FILE: text('path, or `off`', {
+    default: undefined,
+    defaultText: 'the path of the database with `.snapshot` after it',
+    description:
+      'Where the last good configuration is kept for a start without the database. Its folder must exist.',
+    pattern: /^[^\0]{1,4096}$/,
+    expected: 'a path, or off',
+  }),
   GATEWAY_WORKERS: integer(
     { min: 1, max: 256 },
     {

@@ -53,6 +53,8 @@ export interface Settings {
   readonly adminToken: string | undefined;
   /** As text; kernel/key-text.ts has its form. */
   readonly secretKey: string | undefined;
+  /** A path, or `off`; undefined: beside the database. */
+  readonly snapshotFile: string | undefined;
   readonly workers: number;
   /** 0: workers are not watched. */
   readonly workerStallTimeoutMs: number;
@@ -266,6 +268,7 @@ function nest(v: SettingValues): Settings {
     },
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,
+    snapshotFile: v.GATEWAY_SNAPSHOT_FILE,
     workers: v.GATEWAY_WORKERS,
     workerStallTimeoutMs: v.GATEWAY_WORKER_STALL_TIMEOUT_MS,
     keyUsageDays: v.GATEWAY_KEY_USAGE_DAYS,

@@ -10,6 +10,8 @@ import type { WritePath } from './write.ts';
 export interface ManagementStatus {
   readonly dbDriver: string;
   uptimeSecs(): number;
+  /** What serves in place of a database that could not be used at start, in words; undefined when nothing does. */
+  standIn(): string | undefined;
   /** Of everything but the database: whether the workers serve. */
   ready(): { readonly ready: boolean; readonly reason: string | undefined };
   /** State of a revision's circuit breaker over all workers, as JSON; undefined when nothing is known of it. */

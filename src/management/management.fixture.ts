@@ -82,6 +82,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     policyGlobals: undefined,
     status: {
       dbDriver: 'sqlite',
+      standIn: () => undefined,
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,

@@ -137,6 +137,9 @@ export class StorageUnavailable extends Error {
   }
 }
 
+/** The database is there and must not be used as things are: the operator has to decide. Nothing stands in for it. */
+export class StorageRefused extends StorageUnavailable {}
+
 /** What a write's work returns: the answer for the caller and what was touched. */
 export interface WriteResult<T> {
   readonly value: T;

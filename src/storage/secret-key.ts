@@ -7,7 +7,7 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFi
 import { dirname, join } from 'node:path';
 import { randomHex, secretBytes } from '../kernel/ids.ts';
 import { formatKeyText, KEY_BYTES, parseKeyText } from '../kernel/key-text.ts';
-import { StorageUnavailable } from './repository.ts';
+import { StorageRefused, StorageUnavailable } from './repository.ts';
 import { createSecretBox, type SecretBox } from './secret-box.ts';
 import { attempt, syncFolder } from './sqlite-file.ts';
 
@@ -44,11 +44,24 @@ export async function fileSecretBox(
   const file = secretKeyFile(databasePath);
   const existing = readKeyFile(file);
   if (existing === undefined && (await holdsSecrets())) {
-    throw new StorageUnavailable(
+    throw new StorageRefused(
       `Cannot open the database "${databasePath}": it holds encrypted secrets, and there is no key for them; expected ${wantedKey(databasePath)}`,
     );
   }
   return createSecretBox(existing ?? makeKeyFile(file), `the file "${file}"`);
+}
+
+/** The box of a key that is there already, for a database that is not; undefined when there is none to be had. */
+export function existingSecretBox(databasePath: string, key: Buffer | undefined): SecretBox | undefined {
+  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  const file = secretKeyFile(databasePath);
+  try {
+    const existing = readKeyFile(file);
+    return existing === undefined ? undefined : createSecretBox(existing, `the file "${file}"`);
+  } catch (error) {
+    if (error instanceof StorageUnavailable) return undefined;
+    throw error;
+  }
 }
 
 /** The key; undefined when there is no such file. */
@@ -64,7 +77,7 @@ function readKeyFile(file: string): Buffer | undefined {
   if (text === undefined) return undefined;
   const key = parseKeyText(text.trim());
   if (key === undefined) {
-    throw new StorageUnavailable(
+    throw new StorageRefused(
       `Cannot use the secret key "${file}": the file holds something else; expected ${WANTED_KEY}`,
     );
   }

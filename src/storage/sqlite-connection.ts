@@ -3,7 +3,7 @@
  * it is used, and the words for what is wrong with it.
  */
 import { DatabaseSync } from 'node:sqlite';
-import { StorageUnavailable } from './repository.ts';
+import { StorageRefused, StorageUnavailable } from './repository.ts';
 import { unavailableReason } from './sqlite-errors.ts';
 import type { DatabaseFile } from './sqlite-file.ts';
 
@@ -46,7 +46,7 @@ export function checkContent(file: DatabaseFile): void {
     db = new DatabaseSync(file.path, { timeout: BUSY_TIMEOUT_MS });
     problem = file.sizeBytes > CHECKED_BYTES_MAX ? undefined : quickCheck(db);
     if (problem === undefined && isForeign(db)) {
-      throw new StorageUnavailable(
+      throw new StorageRefused(
         `Cannot open the database "${file.path}": it holds tables of another program; expected a database of Headgate or an empty one`,
       );
     }
@@ -78,6 +78,7 @@ function startError(path: string, reason: string, cause?: unknown): StorageUnava
 
 /** An error of SQLite at start, told with the path; others are passed on. */
 export function asStartError(path: string, error: unknown): unknown {
+  if (error instanceof StorageRefused) return error;
   const source = error instanceof StorageUnavailable && error.cause !== undefined ? error.cause : error;
   const reason = unavailableReason(source);
   return reason === undefined ? error : startError(path, reason, source);

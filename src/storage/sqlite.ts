@@ -9,7 +9,7 @@ import { Kysely, sql } from 'kysely';
 import type { Clock } from '../kernel/clock.ts';
 import { migrate, migrationState, type MigrationState } from './migrate.ts';
 import { nodeSqliteDialect, type NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
-import { StorageUnavailable, type Repository } from './repository.ts';
+import { StorageRefused, StorageUnavailable, type Repository } from './repository.ts';
 import type { SecretBox } from './secret-box.ts';
 import { fileSecretBox, memorySecretBox, wantedKey } from './secret-key.ts';
 import { inspectSealedValues } from './sql/policy-secrets.ts';
@@ -98,12 +98,12 @@ async function openSecrets(db: Kysely<Tables>, { path, secretKey }: OpenSqliteOp
   if (isNew) return secrets;
   const { otherKey, damaged } = await inspectSealedValues(db, secrets);
   if (otherKey) {
-    throw new StorageUnavailable(
+    throw new StorageRefused(
       `Cannot open the database "${file}": the secrets in it were encrypted with another key than that of ${secrets.keyName}; expected ${wantedKey(file)}`,
     );
   }
   if (damaged !== undefined) {
-    throw new StorageUnavailable(
+    throw new StorageRefused(
       `Cannot open the database "${file}": the encrypted secret in the policy of ${damaged} is damaged; expected a sound database, such as one from a backup`,
     );
   }
@@ -157,14 +157,14 @@ async function hasTable(db: Kysely<Tables>, name: string): Promise<boolean> {
 
 function assertKnown(path: string, { unknown }: MigrationState): void {
   if (unknown.length === 0) return;
-  throw new StorageUnavailable(
+  throw new StorageRefused(
     `Cannot open the database "${path}": its schema is newer than this program (it has ${unknown.join(', ')}); expected a Headgate that is at least as new`,
   );
 }
 
 function assertCurrent(path: string, { pending }: MigrationState): void {
   if (pending.length === 0) return;
-  throw new StorageUnavailable(
+  throw new StorageRefused(
     `Cannot open the database "${path}": its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
   );
 }

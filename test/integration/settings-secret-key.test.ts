@@ -87,7 +87,7 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
     });
     const key = readFileSync(join(folder, 'secret-key'), 'utf8');
     expect(filesWith(SECRET)).toEqual([]);
-    expect(filesWith('"secret":"enc:v1:')).toEqual(['headgate.db']);
+    expect(filesWith('"secret":"enc:v1:')).toEqual(['headgate.db', 'headgate.db.snapshot']);
     await withGateway({}, async (gateway) => {
       await expectTokens(gateway);
       await gateway.must('PATCH', '/apps/shop', { name: 'renamed' });
@@ -107,7 +107,10 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
 
   it('opens with GATEWAY_SECRET_KEY and nothing else', async () => {
     await withGateway({ GATEWAY_SECRET_KEY: KEY }, createJwtRoute);
-    expect(readdirSync(folder), 'no key beside the database').toEqual(['headgate.db']);
+    expect(readdirSync(folder), 'no key beside the database').toEqual([
+      'headgate.db',
+      'headgate.db.snapshot',
+    ]);
     await withGateway({ GATEWAY_SECRET_KEY: Buffer.from(KEY, 'hex').toString('base64url') }, expectTokens);
 
     for (const args of [[], ['migrate']]) {

@@ -25,6 +25,10 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A folder that outlives the gateway (for restarts); made and removed otherwise. */
   readonly folder?: string;
+  /** Default: the folder. */
+  readonly cwd?: string;
+  /** Runs as this user and group, where the tests run as root. */
+  readonly uid?: number;
   /** Of the command line. */
   readonly args?: readonly string[];
 }
@@ -53,7 +57,9 @@ export interface TestGateway {
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
   const child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
-    cwd: folder,
+    cwd: options.cwd ?? folder,
+    ...(options.uid !== undefined &&
+      process.getuid?.() === 0 && { uid: options.uid, gid: options.uid }),
     env: {
       PATH: process.env['PATH'] ?? '',
       // Spares every start but the first one the compiling of its modules.

@@ -37,7 +37,8 @@ function health(context: ManagementContext): Operation {
     handle: async () => {
       const databaseWorks = await ping(context);
       const status = databaseWorks ? 200 : 503;
-      return answer(status, databaseWorks ? 'ok' : 'The database does not answer', {
+      const problem = context.status.standIn() ?? 'The database does not answer';
+      return answer(status, databaseWorks ? 'ok' : problem, {
         db: databaseWorks ? 'ok' : 'error',
         db_driver: context.status.dbDriver,
         uptime_secs: Math.floor(context.status.uptimeSecs()),
@@ -69,13 +70,18 @@ function readiness(context: ManagementContext): Operation {
     operationId: 'getReadiness',
     summary: 'Readiness probe',
     access: 'public',
-    degraded: 'Workers or database are not there',
-    success: { status: 200, description: 'Database and workers are there', schema: readinessEnvelope },
+    degraded: 'No worker serves, or the gateway is stopping',
+    success: {
+      status: 200,
+      description: 'Workers serve; `reason` tells when they do so without the database',
+      schema: readinessEnvelope,
+    },
     handle: async (): Promise<Answer> => {
       const workers = context.status.ready();
       if (!workers.ready) return notReady(workers.reason ?? 'The workers do not serve yet');
-      if (!(await ping(context))) return notReady('The database does not answer');
-      return answer(200, 'ready', { ready: true, reason: null });
+      // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
+      const reason = (await ping(context)) ? null : (context.status.standIn() ?? 'The database does not answer');
+      return answer(200, 'ready', { ready: true, reason });
     },
   };
 }

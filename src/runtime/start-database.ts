@@ -1,0 +1,93 @@
+/**
+ * The database at start, or what stands in for it: when it is gone, locked, corrupt or out of reach and there is a
+ * snapshot file, the gateway starts with the configuration of that file and waits for the database to come back.
+ *
+ * A missing database file is made only where there is no snapshot file, that is, at a first start: otherwise it was
+ * lost, and an empty one in its place would take every route away. What the operator has to decide (a wrong key, a
+ * database of another program or of a newer one) stops the start as ever.
+ */
+import { statSync } from 'node:fs';
+import type { Logger } from '../observe/log.ts';
+import { StorageRefused, StorageUnavailable, type Repository } from '../storage/repository.ts';
+import type { SecretBox } from '../storage/secret-box.ts';
+import { RecoveringRepository } from './recovering-repository.ts';
+import { hasSnapshotFile, readSnapshotFile, type SavedConfig } from './snapshot-file.ts';
+
+export interface StartDatabaseOptions {
+  /** Opens the database, and makes it when it is missing. */
+  readonly open: () => Promise<Repository>;
+  readonly driver: Repository['driver'];
+  /** Absolute path of a database that is a file. */
+  readonly databaseFile: string | undefined;
+  /** undefined: switched off. */
+  readonly snapshotFile: string | undefined;
+  /** Of the secrets in the file; undefined when there is no key to be had. */
+  readonly secretBox: () => SecretBox | undefined;
+  readonly log: Logger;
+}
+
+export interface StartDatabase {
+  readonly repository: Repository;
+  /** The same object, while it waits for the database; undefined after a usual start. */
+  readonly recovering: RecoveringRepository | undefined;
+  readonly saved: SavedConfig | undefined;
+}
+
+/** @throws what `open` throws, when nothing can stand in; its message then says why */
+export async function startDatabase(options: StartDatabaseOptions): Promise<StartDatabase> {
+  const { databaseFile, snapshotFile, open, driver } = options;
+  const mayBeNew = snapshotFile === undefined || !hasSnapshotFile(snapshotFile);
+  const openExisting = async (): Promise<Repository> => {
+    if (databaseFile !== undefined) assertNotLost(databaseFile, snapshotFile);
+    return open();
+  };
+  try {
+    const repository = await (mayBeNew ? open() : openExisting());
+    return { repository, recovering: undefined, saved: undefined };
+  } catch (error) {
+    if (mayBeNew || error instanceof StorageRefused || !(error instanceof StorageUnavailable)) throw error;
+    const saved = savedConfig(options, snapshotFile, error);
+    const repository = new RecoveringRepository({ driver, reason: error.message, open: openExisting });
+    return { repository, recovering: repository, saved };
+  }
+}
+
+function savedConfig(
+  { secretBox, log }: StartDatabaseOptions,
+  snapshotFile: string,
+  cause: StorageUnavailable,
+): SavedConfig {
+  const saved = readSnapshotFile(snapshotFile, secretBox());
+  if ('error' in saved) throw new StorageUnavailable(`${cause.message}. ${saved.error}`, cause);
+  log.error(
+    {
+      reason: cause.message,
+      snapshot_file: snapshotFile,
+      written_at: saved.writtenAt,
+      config_version: saved.change.configVersion,
+    },
+    'the database cannot be used; traffic is served with the configuration of the snapshot file',
+  );
+  if (saved.closedRecords.length > 0) {
+    log.error(
+      { records: saved.closedRecords.slice(0, 100), total: saved.closedRecords.length },
+      'secrets of JWT policies could not be opened without their key; these routes refuse every token',
+    );
+  }
+  return saved;
+}
+
+function assertNotLost(databaseFile: string, snapshotFile: string | undefined): void {
+  let bytes: number | undefined;
+  try {
+    bytes = statSync(databaseFile, { throwIfNoEntry: false })?.size;
+  } catch {
+    // Opening it says better what is wrong.
+    return;
+  }
+  if (bytes !== undefined && bytes > 0) return;
+  const problem = bytes === undefined ? 'the file is gone' : 'the file is empty';
+  throw new StorageUnavailable(
+    `Cannot open the database "${databaseFile}": ${problem}; expected the database that the snapshot file "${snapshotFile}" was made of, or, to begin with an empty one, neither of the two`,
+  );
+}
