@@ -402,7 +402,7 @@ describe('a mistyped policy', () => {
       { cors: { allowed_origins: ['*'], max_age_secs: -1 } },
       '/default_policy/cors/max_age_secs',
     ],
-    ['an unknown shadow', { shadow: ['cors'] }, '/default_policy/shadow/0'],
+    ['an unknown shadow', { shadow: ['shadow'] }, '/default_policy/shadow/0'],
     ['a negative body', { max_body_bytes: -1 }, '/default_policy/max_body_bytes'],
   ];
   it.each(BAD)('design 2: %s is 422 and names the field', async (_name, policy, pointer) => {
