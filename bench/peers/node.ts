@@ -1,5 +1,5 @@
 /** The peers that are Node.js programs of a few lines, and Caddy. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, newFolder, startProgram, type RunningProgram } from '../processes.ts';
 import { findProgram } from '../programs.ts';
@@ -8,6 +8,8 @@ import type { Peer, PeerSetup } from './peer.ts';
 
 const UNDICI = join(import.meta.dirname, 'undici-proxy.ts');
 const FASTIFY = join(import.meta.dirname, 'fastify-proxy.ts');
+const FAST_GATEWAY = join(import.meta.dirname, 'fast-gateway.ts');
+const FAST_GATEWAY_PACKAGE = join(import.meta.dirname, '../../node_modules/fast-gateway');
 
 export const nodeUndici: Peer = {
   name: 'node:http + undici',
@@ -24,6 +26,12 @@ export const fastifyPolicy: Peer = {
   name: '@fastify/http-proxy + policy',
   start: (setup) => startNode('@fastify/http-proxy + policy', FASTIFY, setup, { BENCH_KEY: benchToken(0) }),
 };
+
+/** undefined when the package is not installed. */
+export function fastGateway(): Peer | undefined {
+  if (!existsSync(FAST_GATEWAY_PACKAGE)) return undefined;
+  return { name: 'fast-gateway', start: (setup) => startNode('fast-gateway', FAST_GATEWAY, setup, {}) };
+}
 
 async function startNode(
   name: string,

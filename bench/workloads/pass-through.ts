@@ -4,7 +4,7 @@ import type { Load } from '../load.ts';
 import { haproxyBare, haproxyRelay } from '../peers/haproxy.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { nginxBare } from '../peers/nginx.ts';
-import { caddy, fastifyProxy, nodeUndici } from '../peers/node.ts';
+import { caddy, fastGateway, fastifyProxy, nodeUndici } from '../peers/node.ts';
 import type { Peer } from '../peers/peer.ts';
 import { ratio } from '../report.ts';
 import { APP, ORDER_PATH, PREFIX } from '../service.ts';
@@ -19,9 +19,9 @@ export const passThrough: Workload = {
   id: 'b-pass',
   title: 'no policy, 100 B GET, 64 connections',
   run: async (context) => {
-    const optional = caddy();
+    const optional = [caddy(), fastGateway()];
     const peers = [bareHeadgate(), nginxBare, haproxyBare, haproxyRelay, nodeUndici, fastifyProxy];
-    if (optional !== undefined) peers.push(optional);
+    for (const peer of optional) if (peer !== undefined) peers.push(peer);
     const contestants = peers.map((peer): Contestant => ({ peer, load: () => SMALL_LOAD }));
     const figures = await compete(context, contestants);
     return {
@@ -33,7 +33,12 @@ export const passThrough: Workload = {
         ratio(figures, 'headgate', haproxyRelay.name, 'cpuUs'),
         ratio(figures, 'headgate', fastifyProxy.name, 'requestsPerSecond'),
       ],
-      ...(optional === undefined ? { notes: ['Caddy was left out: apt-get install -y caddy'] } : {}),
+      notes: [
+        ...(optional[0] === undefined ? ['Caddy was left out: apt-get install -y caddy'] : []),
+        ...(optional[1] === undefined
+          ? ['fast-gateway was left out: npm install --no-save fast-gateway@3']
+          : []),
+      ],
     };
   },
 };
