@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   ADMIN_TOKEN_PREFIX,
@@ -47,6 +48,20 @@ describe('tokens', () => {
   it('are stored as SHA-256 and shown by their first characters', () => {
     expect(tokenHash('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     expect(tokenDisplayPrefix(createToken(API_KEY_PREFIX, Buffer.alloc(32)))).toBe('hgk_AAAAAAAA');
+  });
+
+  it('are found by the documented pattern for secret scanners, whole and nothing else', () => {
+    const docs = readFileSync(new URL('../../docs/policies.md', import.meta.url), 'utf8');
+    const pattern = new RegExp(/^\\bhg.+$/m.exec(docs)?.[0] ?? 'the pattern is not in docs/policies.md', 'g');
+    const tokens = Array.from({ length: 200 }, (_, index) =>
+      createToken(index % 2 === 0 ? API_KEY_PREFIX : ADMIN_TOKEN_PREFIX, randomBytes(32)),
+    );
+    const text = tokens
+      .map((token) => `key="${token}", url=https://x.test/?k=${token}&y Bearer ${token}\n`)
+      .join('');
+    expect(text.match(pattern)).toEqual(tokens.flatMap((token) => [token, token, token]));
+    const others = `hgk_short xhgk_${'A'.repeat(49)} hgk_${'A'.repeat(50)} HGK_${'A'.repeat(49)}`;
+    expect(others.match(pattern)).toBeNull();
   });
 
   it('need exactly 32 secret bytes', () => {

@@ -34,7 +34,7 @@ const servedFields = {
   token_prefix: Type.String({ readOnly: true, description: 'Start of the token, to recognise it by.' }),
   is_active: isActive,
   expires_at: expiresAt,
-  last_used_at: nullable(dateTime('Last request with the key, to about a minute.')),
+  last_used_at: nullable(dateTime('Last request that the key let in; follows within a few seconds.')),
   rate_limit: rateLimit,
 };
 
