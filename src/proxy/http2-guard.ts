@@ -23,7 +23,8 @@ export class Budget {
   spend(cost: number, nowMs: number): boolean {
     const refill = ((nowMs - this.#atMs) * this.#perSecond) / 1000;
     this.#atMs = nowMs;
-    this.#left = Math.min(this.#burst, this.#left + refill - cost);
+    const available = Math.min(this.#burst, this.#left + refill);
+    this.#left = Math.min(this.#burst, available - cost);
     return this.#left >= 0;
   }
 }

@@ -55,12 +55,11 @@ async function attacker(port: number, settings?: Buffer): Promise<FrameClient> {
 }
 
 /** Somebody else gets an answer, and the gateway has noticed no defect of its own. */
-async function othersAreServed(proxy: TestProxy): Promise<void> {
+async function othersAreServed(proxy: TestProxy): Promise<boolean> {
   const client = await connectHttp2(proxy.port);
   const response = await request(client, { ':path': '/nowhere' });
   await client.close();
-  expect(response.status).toBe(404);
-  expect(proxy.defects).toEqual([]);
+  return response.status === 404 && proxy.defects.length === 0;
 }
 
 /** Sends batches until the connection ends or there are no more; the number of batches sent. */
@@ -92,7 +91,7 @@ describe('floods of cheap frames end the connection', { timeout: 60_000 }, () =>
     const sent = await flood(client, 4_000, (n) => Array.from({ length: 100 }, (_, m) => one(n * 100 + m)));
     await client.ended();
     expect(sent * 100, 'cut off before the end').toBeLessThan(400_000);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('empty DATA on an open stream', async () => {
@@ -104,7 +103,7 @@ describe('floods of cheap frames end the connection', { timeout: 60_000 }, () =>
     const sent = await flood(client, 4_000, () => Array.from({ length: 100 }, () => frame(FRAME.data, 0, 1)));
     await client.ended();
     expect(sent).toBeLessThan(4_000);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('DATA on a stream that is closed', async () => {
@@ -116,7 +115,7 @@ describe('floods of cheap frames end the connection', { timeout: 60_000 }, () =>
     const sent = await flood(client, 50_000, () => data);
     await client.ended();
     expect(sent).toBeLessThan(50_000);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 });
 
@@ -135,7 +134,7 @@ describe('streams that are thrown away end the connection', { timeout: 60_000 },
     expect(origin.connections(), 'most were never forwarded or their connections are closed').toBeLessThan(
       600,
     );
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('resets by the gateway that the client provokes (CVE-2025-8671)', async () => {
@@ -145,7 +144,7 @@ describe('streams that are thrown away end the connection', { timeout: 60_000 },
     const sent = await flood(client, 2_000, (n) => [headers(2 * n + 1, malformed)]);
     await client.ended();
     expect(sent).toBeLessThan(600);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('a zero window update on each stream', async () => {
@@ -159,7 +158,7 @@ describe('streams that are thrown away end the connection', { timeout: 60_000 },
     ]);
     await client.ended();
     expect(sent).toBeLessThan(600);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 });
 
@@ -172,7 +171,7 @@ describe('heads', { timeout: 60_000 }, () => {
     const sent = await flood(client, 2_000, () => [frame(FRAME.continuation, 0, 1, piece)]);
     await client.ended();
     expect(sent * 1000, 'bytes taken').toBeLessThan(1_000_000);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('that are small and decode to much (HPACK bomb)', async () => {
@@ -196,7 +195,7 @@ describe('heads', { timeout: 60_000 }, () => {
       http2.constants.NGHTTP2_COMPRESSION_ERROR,
     ]).toContain(code);
     expect(proxy.served(), 'no exchange was made of it').toBe(0);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('that stop in the middle: the connection is closed in its time', async () => {
@@ -204,7 +203,7 @@ describe('heads', { timeout: 60_000 }, () => {
     const client = await attacker(proxy.port);
     client.send(frame(FRAME.headers, END_STREAM, 1, encodeFields(GET).subarray(0, 20)));
     await client.ended();
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('that never begin: the connection is closed in its time', async () => {
@@ -264,7 +263,7 @@ describe('streams and windows', { timeout: 60_000 }, () => {
     for (let n = 0; n < 20; n++) await resetCode(client, 2 * n + 1);
     expect(written, 'what the backends could leave behind').toBeLessThan(20 * 12_000_000);
     expect(proxy.served()).toBe(20);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('a whole small answer that is never read does not stay for ever', async () => {
@@ -272,7 +271,7 @@ describe('streams and windows', { timeout: 60_000 }, () => {
     const client = await attacker(proxy.port, setting(SETTINGS_INITIAL_WINDOW_SIZE, 0));
     client.send(headers(1, GET));
     await resetCode(client, 1);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 
   it('a body that is not wanted yet is held back to its window', async () => {
@@ -307,7 +306,7 @@ describe('streams and windows', { timeout: 60_000 }, () => {
     const client = await attacker(proxy.port);
     client.send(bytes);
     await client.ended();
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 });
 
@@ -364,6 +363,6 @@ describe('requests that are malformed are stream errors', { timeout: 60_000 }, (
     const outcome = await Promise.race([resetCode(client, 1), client.ended()]);
     expect([NGHTTP2_PROTOCOL_ERROR, http2.constants.NGHTTP2_INTERNAL_ERROR]).toContain(outcome);
     expect(proxy.served()).toBe(0);
-    await othersAreServed(proxy);
+    expect(await othersAreServed(proxy)).toBe(true);
   });
 });

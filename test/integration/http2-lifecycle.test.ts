@@ -124,6 +124,7 @@ describe('an idle connection', () => {
     const client = await connectFrames(proxy.port);
     client.socket.end();
     await until(() => proxy.listener.connectionCount === 0, 'it is gone');
+    expect(proxy.defects).toEqual([]);
     client.close();
   });
 });

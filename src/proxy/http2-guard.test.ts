@@ -1,0 +1,58 @@
+/** The budgets of a client of HTTP/2, over time. */
+import { describe, expect, it } from 'vitest';
+import {
+  Budget,
+  CONTROL_BURST,
+  Http2Guard,
+  IDLE_BYTES_BURST,
+  IDLE_BYTES_PER_SECOND,
+  RESETS_BURST,
+} from './http2-guard.ts';
+
+describe('a budget', () => {
+  it('has its burst, refills with time and never holds more than the burst', () => {
+    const budget = new Budget(10, 2, 0);
+    for (let n = 0; n < 10; n++) expect(budget.spend(1, 0)).toBe(true);
+    expect(budget.spend(1, 0)).toBe(false);
+    expect(budget.spend(1, 1_000), 'one was overdrawn, two came').toBe(true);
+    expect(budget.spend(10, 1_000_000)).toBe(true);
+    expect(budget.spend(1, 1_000_000)).toBe(false);
+  });
+});
+
+describe('a guard', () => {
+  it('allows bursts of resets and control frames, and no more', () => {
+    const guard = new Http2Guard(0);
+    for (let n = 0; n < RESETS_BURST; n++) expect(guard.allowsReset(0)).toBe(true);
+    expect(guard.allowsReset(0)).toBe(false);
+    for (let n = 0; n < CONTROL_BURST; n++) expect(guard.allowsControl(0)).toBe(true);
+    expect(guard.allowsControl(0)).toBe(false);
+  });
+
+  it('does not count bytes that requests account for, taken or waiting', () => {
+    const guard = new Http2Guard(0);
+    let bytesRead = 0;
+    for (let second = 1; second <= 100; second++) {
+      bytesRead += 10_000_000;
+      guard.onBodyReceived(9_000_000);
+      expect(guard.allowsBytes(bytesRead, 1_000_000, second * 1000)).toBe(true);
+      guard.onBodyReceived(1_000_000);
+    }
+  });
+
+  it('counts the rest, wherever it comes from', () => {
+    const guard = new Http2Guard(0);
+    expect(guard.allowsBytes(IDLE_BYTES_BURST, 0, 0)).toBe(true);
+    expect(guard.allowsBytes(IDLE_BYTES_BURST + 1, 0, 0)).toBe(false);
+    const slow = new Http2Guard(0);
+    for (let second = 1; second < 100; second++)
+      expect(slow.allowsBytes(second * IDLE_BYTES_PER_SECOND, 0, second * 1000)).toBe(true);
+  });
+
+  it('allows the WINDOW_UPDATE frames that a large response costs its reader', () => {
+    const guard = new Http2Guard(0);
+    // One of 13 bytes, for stream and connection each, per 1 KiB: dozens of times as many as any client sends.
+    guard.onBodySent(1_000_000_000);
+    expect(guard.allowsBytes((1_000_000_000 / 1024) * 26, 0, 1)).toBe(true);
+  });
+});
