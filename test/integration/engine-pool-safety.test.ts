@@ -7,10 +7,13 @@
  * from the seed, when it happens does not: a failure may need several runs to show again.
  */
 import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { Random } from '../fuzz/random.ts';
+import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
+import { sendRaw } from '../support/raw-client.ts';
 import { startStormBackend, type StormBackend } from '../support/storm-backend.ts';
 import { plainClient, stormClient, type StormOptions } from '../support/storm-client.ts';
 
@@ -44,6 +47,8 @@ const CALM = {
   connections: 0,
   socketsNotInPool: 0,
   enoughAnswers: true,
+  /** Misbehaviour that did not occur. */
+  missed: [] as string[],
 };
 type Outcome = typeof CALM;
 
@@ -140,6 +145,7 @@ async function storm(seed: number, secure: boolean): Promise<Outcome> {
     socketsNotInPool: backend.openSockets() - proxy.pool.idleCount,
     // Else the storm would prove nothing.
     enoughAnswers: whole > CLIENTS / 3,
+    missed: backend.missed(),
   };
   for (const close of closers.splice(0).reverse()) await close();
   return outcome;
@@ -177,3 +183,22 @@ it.each([
   },
   SECONDS * 1_000 + 60_000,
 );
+
+it('a response that a backend sends on an idle connection answers nobody', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  const sockets: Socket[] = [];
+  const origin = await startRawOrigin((socket) => {
+    sockets.push(socket);
+    socket.write(ok('right'));
+  });
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  for (let count = 1; count <= 10; count++) {
+    expect((await sendRaw(proxy.port, 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n')).body).toBe('right');
+    expect(proxy.pool.idleCount).toBe(1);
+    sockets.at(-1)?.write(ok('wrong'));
+    await settled(() => proxy.pool.idleCount === 0);
+    expect(origin.connections()).toBe(count);
+  }
+});

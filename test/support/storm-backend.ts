@@ -16,6 +16,8 @@ export interface StormBackend {
   readonly violations: string[];
   /** How often the head of a request with that id arrived. */
   readonly arrivals: ReadonlyMap<string, number>;
+  /** Behaviours that no request has met. */
+  missed(): Behaviour[];
   /** Over TLS, those with a complete handshake. */
   openSockets(): number;
   close(): Promise<void>;
@@ -63,6 +65,10 @@ export async function startStormBackend(
     port: (server.address() as AddressInfo).port,
     violations,
     arrivals,
+    missed: () =>
+      BEHAVIOURS.filter(
+        (behaviour) => ![...arrivals.keys()].some((id) => plan(seed, id).behaviour === behaviour),
+      ),
     openSockets: () => open.size,
     close: async () => {
       for (const socket of sockets) socket.destroy();
@@ -181,7 +187,7 @@ class BackendPeer {
   /** What is done before the body has come. */
   #onHead(request: Request, expects: boolean): void {
     if (request.plain) return;
-    const { behaviour, random } = this.#plan(request);
+    const { behaviour, random } = plan(this.#seed, request.id);
     if (behaviour === 'early' || behaviour === 'early_close') return this.#answer(request);
     if (behaviour === 'lazy_reader') {
       this.#socket.pause();
@@ -190,17 +196,10 @@ class BackendPeer {
     if (expects && random.oneIn(2)) this.#socket.write('HTTP/1.1 100 Continue\r\n\r\n');
   }
 
-  #plan({ id }: Request): { readonly behaviour: Behaviour; readonly random: Random } {
-    let hash = this.#seed;
-    for (let index = 0; index < id.length; index++) hash = Math.imul(hash, 31) + id.charCodeAt(index);
-    const random = new Random(hash | 0);
-    return { behaviour: random.pick(BEHAVIOURS), random };
-  }
-
   #answer(request: Request): void {
     request.answered = true;
     this.#answering = true;
-    const { behaviour, random } = this.#plan(request);
+    const { behaviour, random } = plan(this.#seed, request.id);
     const isHead = request.method === 'HEAD';
     // Without a body there is none to get wrong, and no byte of it may follow.
     const bodiless = isHead && ['bad_chunk', 'stall', 'until_close'].includes(behaviour);
@@ -345,6 +344,14 @@ class BackendPeer {
     this.#socket.destroy();
     return false;
   }
+}
+
+/** What the request with that id meets. */
+function plan(seed: number, id: string): { readonly behaviour: Behaviour; readonly random: Random } {
+  let hash = seed;
+  for (let index = 0; index < id.length; index++) hash = Math.imul(hash, 31) + id.charCodeAt(index);
+  const random = new Random(hash | 0);
+  return { behaviour: random.pick(BEHAVIOURS), random };
 }
 
 function chunks(body: string, random: Random): string {
