@@ -280,8 +280,13 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   #sendTrailers(): void {
     const stream = this.#stream;
     if (stream.closed || stream.destroyed) return;
-    if (this.#trailers === undefined) this.#close(constants.NGHTTP2_INTERNAL_ERROR);
-    else stream.sendTrailers(grouped(this.#trailers));
+    if (this.#trailers === undefined) return this.#close(constants.NGHTTP2_INTERNAL_ERROR);
+    try {
+      stream.sendTrailers(grouped(this.#trailers));
+    } catch {
+      // Called by the session, which has nobody to tell: what node will not send ends the stream.
+      this.#close(constants.NGHTTP2_INTERNAL_ERROR);
+    }
   }
 
   /** One stream, one request: for the connection the client has said all that it will. */
@@ -307,7 +312,8 @@ const RELEASE_NOTHING = (): void => undefined;
 
 /** Fields as an object with lists for repeated names. */
 function grouped(fields: readonly string[]): Record<string, string | string[]> {
-  const object: Record<string, string | string[]> = {};
+  // Without a prototype, since `constructor` is as good a name as any.
+  const object = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index < fields.length; index += 2) {
     const name = fields[index] as string;
     const value = fields[index + 1] as string;

@@ -190,6 +190,25 @@ describe('a request over HTTP/2', () => {
     expect(response.body.toString()).toBe('body');
   });
 
+  it('gets fields that are named like what objects have', async () => {
+    const origin = await rawOrigin((socket) =>
+      socket.write(
+        'HTTP/1.1 103 Early Hints\r\nconstructor: i\r\n\r\nHTTP/1.1 200 OK\r\nconstructor: h\r\n' +
+          'Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nconstructor: t\r\n__proto__: p\r\n\r\n',
+      ),
+    );
+    const proxy = await proxyTo({ backendPort: origin.port });
+    const { interim, headers, trailers, code } = await request(await clientOf(proxy.port), {
+      ':path': '/a/v1/x',
+    });
+    expect([interim[0]?.['constructor'], headers['constructor'], trailers['constructor'], code]).toEqual([
+      'i',
+      'h',
+      't',
+      NGHTTP2_NO_ERROR,
+    ]);
+  });
+
   it('gets trailers also without a body', async () => {
     const origin = await rawOrigin((socket) =>
       socket.write(

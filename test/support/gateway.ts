@@ -58,8 +58,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
   const child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
     cwd: options.cwd ?? folder,
-    ...(options.uid !== undefined &&
-      process.getuid?.() === 0 && { uid: options.uid, gid: options.uid }),
+    ...(options.uid !== undefined && process.getuid?.() === 0 && { uid: options.uid, gid: options.uid }),
     env: {
       PATH: process.env['PATH'] ?? '',
       // Spares every start but the first one the compiling of its modules.

@@ -80,7 +80,9 @@ function readiness(context: ManagementContext): Operation {
       const workers = context.status.ready();
       if (!workers.ready) return notReady(workers.reason ?? 'The workers do not serve yet');
       // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
-      const reason = (await ping(context)) ? null : (context.status.standIn() ?? 'The database does not answer');
+      const reason = (await ping(context))
+        ? null
+        : (context.status.standIn() ?? 'The database does not answer');
       return answer(200, 'ready', { ready: true, reason });
     },
   };
