@@ -25,6 +25,7 @@ import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from './runtime/certificates.ts';
 import { ConfigState } from './runtime/config-state.ts';
+import { locateDatabase, secretBoxOf, type DatabaseLocation } from './runtime/database-location.ts';
 import { DeprecationLog } from './runtime/deprecation-log.ts';
 import { beginTakeOver, HandOver } from './runtime/hand-over.ts';
 import { explainAccess } from './runtime/explain-access.ts';
@@ -35,9 +36,10 @@ import { KeyUsageWriter } from './runtime/key-usage.ts';
 import type { RecoveringRepository } from './runtime/recovering-repository.ts';
 import type { SavedConfig } from './runtime/snapshot-file.ts';
 import { SnapshotFileWriter } from './runtime/snapshot-file-writer.ts';
-import { startDatabase } from './runtime/start-database.ts';
+import { initialState, standInText, startDatabase } from './runtime/start-database.ts';
 import type { WorkerStart } from './runtime/protocol.ts';
 import { ShadowLog } from './runtime/shadow-log.ts';
+import { shadowReports } from './runtime/shadow-reports.ts';
 import { Supervisor } from './runtime/supervisor.ts';
 import { validateChange } from './snapshot/validate-change.ts';
 import type { PolicyCompiler } from './snapshot/types.ts';
@@ -177,27 +179,17 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   const clock = systemClock;
   const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
-  const { repository, recovering, saved } = await startDatabase({
-    open: () => openSqlite({ ...database, autoMigrate: settings.database.autoMigrate ?? true, clock }),
-    driver: 'sqlite',
-    databaseFile: database.file,
-    snapshotFile: database.snapshotFile,
-    secretBox: () => secretBoxOf(database),
-    log,
-  });
+  const autoMigrate = settings.database.autoMigrate ?? true;
+  const opened = await startDatabase(database, () => openSqlite({ ...database, autoMigrate, clock }), log);
+  const { repository, recovering } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
-    const announceToken = async (opened: Repository): Promise<void> => {
+    const announceToken = async (usable: Repository): Promise<void> => {
       if (settings.adminToken !== undefined) return;
-      await announceFirstToken(opened, clock, database.path, announce);
+      await announceFirstToken(usable, clock, database.path, announce);
     };
     if (recovering === undefined) await announceToken(repository);
-    const state = new ConfigState();
-    // Nobody reads the keys yet, so what a batch replaces is free at once.
-    if (saved !== undefined) state.keys.change(saved.change.keys, []);
-    const change = saved?.change ?? (await repository.loadAll((keys) => state.keys.change(keys, [])));
-    state.apply(change, true);
-    state.keys.release(state.keys.takeRetired());
+    const state = await initialState(opened);
     const parts: Parts = {
       settings,
       version,
@@ -210,7 +202,7 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       metrics: new MetricsMerger(),
       keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
       snapshotFile: snapshotFileWriter(database, repository, clock, log),
-      saved,
+      saved: opened.saved,
       recovering,
       explain: new ExplainControl(clock),
       deprecations: new DeprecationLog(log, clock),
@@ -252,9 +244,35 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   }
 }
 
+function openDatabase(
+  database: DatabaseLocation,
+  { database: { autoMigrate = true } }: Settings,
+  clock: Clock,
+  log: Logger,
+): Promise<StartDatabase> {
+  return startDatabase({
+    open: () => openSqlite({ ...database, autoMigrate, clock }),
+    driver: 'sqlite',
+    databaseFile: database.file,
+    snapshotFile: database.snapshotFile,
+    secretBox: () => secretBoxOf(database),
+    log,
+  });
+}
+
+/** The configuration at start. Nobody reads the keys yet, so what a batch replaces is free at once. */
+async function initialState(repository: Repository, saved: SavedConfig | undefined): Promise<ConfigState> {
+  const state = new ConfigState();
+  if (saved !== undefined) state.keys.change(saved.change.keys, []);
+  const change = saved?.change ?? (await repository.loadAll((keys) => state.keys.change(keys, [])));
+  state.apply(change, true);
+  state.keys.release(state.keys.takeRetired());
+  return state;
+}
+
 /** Undefined where it is switched off. */
 function snapshotFileWriter(
-  database: Database,
+  database: DatabaseLocation,
   repository: Repository,
   clock: Clock,
   log: Logger,
@@ -352,14 +370,14 @@ function createManagement(
     status: {
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
-      standIn: () => standIn(parts),
+      standIn: () => standInText(parts),
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => {
         const memory = state.breakerOf(revisionId);
         return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
       },
     },
-    shadow: shadowReports(parts, supervisor),
+    shadow: shadowReports(parts.wouldDeny, supervisor, clock),
     explain: explainAccess(parts.explain, supervisor),
     metricsText: async () =>
       renderMetrics(metrics.merge(await supervisor.samples()), state.keys, watch?.facts),
@@ -496,34 +514,10 @@ function watchCertificates(
   });
 }
 
-interface Database {
-  /** As the setting has it. */
-  readonly path: string;
-  /** Absolute; undefined in memory. */
-  readonly file: string | undefined;
-  readonly secretKey: Buffer | undefined;
-  /** undefined: switched off. */
-  readonly snapshotFile: string | undefined;
-}
-
-function secretBoxOf({ file, secretKey }: Database): SecretBox | undefined {
-  return file === undefined ? undefined : existingSecretBox(file, secretKey);
-}
-
-function databaseOf(settings: Settings): Database {
-  const url = parseDatabaseUrl(settings.database.url);
-  if ('error' in url) throw new StartError(`Cannot use GATEWAY_DATABASE_URL: ${url.error}`);
-  if (url.kind !== 'sqlite')
-    throw new StartError('Cannot use GATEWAY_DATABASE_URL: expected a sqlite:// URL');
-  const { secretKey, snapshotFile } = settings;
-  const file = url.path === ':memory:' ? undefined : resolve(url.path);
-  return {
-    path: url.path,
-    file,
-    secretKey: secretKey === undefined ? undefined : parseKeyText(secretKey),
-    snapshotFile:
-      file === undefined || snapshotFile === 'off' ? undefined : resolve(snapshotFile ?? `${file}.snapshot`),
-  };
+function databaseOf(settings: Settings): DatabaseLocation {
+  const location = locateDatabase(settings);
+  if ('error' in location) throw new StartError(location.error);
+  return location;
 }
 
 function startError(what: string, error: unknown): StartError {

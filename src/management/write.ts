@@ -117,9 +117,9 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     const { value, change } = await repository.write(async (writer) => {
       const result = await work(writer);
       if (!('touched' in result)) return { abort: result as Result };
-      await appendAudit(writer, actor, result.audit);
+      await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
       return { value: result as Result, touched: result.touched };
-    }, beforeCommit);
+    }, (change) => assertCompiles(change, validateChange));
     if (change === undefined) return { result: value, live: undefined };
     // Queued while the lock is held, so in the order of the commits; a failure does not stop those behind it.
     const live = queue.catch(() => undefined).then(() => publish(change));
@@ -156,7 +156,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 
   return async (actor, work, rehearsal) => {
     try {
-      if (rehearsal !== undefined) return await lock(() => rehearse(actor, work, rehearsal));
+      if (rehearsal !== undefined) return await lock(() => rehearse(dependencies, actor, work, rehearsal));
       const { result, live } = await lock(() => commit(actor, work));
       if (isFailure(result)) return result;
       if ('unchanged' in result) return result.unchanged;
@@ -167,6 +167,63 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
       if (error instanceof ChangeRefused) return fail('validation_failed', error.message);
       throw error;
     }
+  };
+}
+
+/** Never commits: what touches something is given up before its commit, anything else is aborted. */
+async function rehearse(
+  { repository, validateChange, clock }: WriteDependencies,
+  actor: string,
+  work: WriteWork,
+  rehearsal: Rehearsal,
+): Promise<Answer | Failure> {
+  let tried: Written | undefined;
+  try {
+    const { value } = await repository.write(
+      async (writer) => {
+        await rehearsal.begin(writer);
+        const result = await work(writer);
+        if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
+        tried = result;
+        await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
+        return { value: result as Result, touched: result.touched };
+      },
+      (change) => {
+        assertCompiles(change, validateChange);
+        throw new Rehearsed(change);
+      },
+    );
+    if (isFailure(value)) return value;
+    const real = 'unchanged' in value ? value.unchanged : value.answer;
+    return rehearsal.conclude(real, undefined, real.headers['ETag']);
+  } catch (error) {
+    if (!(error instanceof Rehearsed) || tried === undefined) throw error;
+    return rehearsal.conclude(tried.answer, error.change, tried.previousTag);
+  }
+}
+
+/** Throws `ChangeRefused`. */
+function assertCompiles(change: ConfigChange, validateChange: WriteDependencies['validateChange']): void {
+  try {
+    validateChange(change);
+  } catch (error) {
+    throw new ChangeRefused(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function auditEntry(
+  actor: string,
+  { action, resourceType, resourceId, change }: AuditNote,
+  nowMs: number,
+): Parameters<ConfigWriter['appendAudit']>[0] {
+  return {
+    id: uuidv7(nowMs),
+    at: timestamp(nowMs),
+    actor,
+    action,
+    resource_type: resourceType,
+    resource_id: resourceId,
+    change: change === null ? null : maskSecrets(change),
   };
 }
 

@@ -9,22 +9,10 @@
 import { statSync } from 'node:fs';
 import type { Logger } from '../observe/log.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../storage/repository.ts';
-import type { SecretBox } from '../storage/secret-box.ts';
+import { ConfigState } from './config-state.ts';
+import { secretBoxOf, type DatabaseLocation } from './database-location.ts';
 import { RecoveringRepository } from './recovering-repository.ts';
 import { hasSnapshotFile, readSnapshotFile, type SavedConfig } from './snapshot-file.ts';
-
-export interface StartDatabaseOptions {
-  /** Opens the database, and makes it when it is missing. */
-  readonly open: () => Promise<Repository>;
-  readonly driver: Repository['driver'];
-  /** Absolute path of a database that is a file. */
-  readonly databaseFile: string | undefined;
-  /** undefined: switched off. */
-  readonly snapshotFile: string | undefined;
-  /** Of the secrets in the file; undefined when there is no key to be had. */
-  readonly secretBox: () => SecretBox | undefined;
-  readonly log: Logger;
-}
 
 export interface StartDatabase {
   readonly repository: Repository;
@@ -33,12 +21,19 @@ export interface StartDatabase {
   readonly saved: SavedConfig | undefined;
 }
 
-/** @throws what `open` throws, when nothing can stand in; its message then says why */
-export async function startDatabase(options: StartDatabaseOptions): Promise<StartDatabase> {
-  const { databaseFile, snapshotFile, open, driver } = options;
+/**
+ * @param open opens the database, and makes it when it is missing
+ * @throws what `open` throws, when nothing can stand in; the message then says why
+ */
+export async function startDatabase(
+  location: DatabaseLocation,
+  open: () => Promise<Repository>,
+  log: Logger,
+): Promise<StartDatabase> {
+  const { file, snapshotFile } = location;
   const mayBeNew = snapshotFile === undefined || !hasSnapshotFile(snapshotFile);
   const openExisting = async (): Promise<Repository> => {
-    if (databaseFile !== undefined) assertNotLost(databaseFile, snapshotFile);
+    if (file !== undefined) assertNotLost(file, snapshotFile);
     return open();
   };
   try {
@@ -46,18 +41,40 @@ export async function startDatabase(options: StartDatabaseOptions): Promise<Star
     return { repository, recovering: undefined, saved: undefined };
   } catch (error) {
     if (mayBeNew || error instanceof StorageRefused || !(error instanceof StorageUnavailable)) throw error;
-    const saved = savedConfig(options, snapshotFile, error);
-    const repository = new RecoveringRepository({ driver, reason: error.message, open: openExisting });
+    const saved = savedConfig(location, snapshotFile, error, log);
+    const repository = new RecoveringRepository({
+      driver: 'sqlite',
+      reason: error.message,
+      open: openExisting,
+    });
     return { repository, recovering: repository, saved };
   }
 }
 
+/** The configuration to begin with. Nobody reads the keys yet, so what a batch replaces is free at once. */
+export async function initialState({ repository, saved }: StartDatabase): Promise<ConfigState> {
+  const state = new ConfigState();
+  if (saved !== undefined) state.keys.change(saved.change.keys, []);
+  const change = saved?.change ?? (await repository.loadAll((keys) => state.keys.change(keys, [])));
+  state.apply(change, true);
+  state.keys.release(state.keys.takeRetired());
+  return state;
+}
+
+/** What serves in place of the database, in words that name no path; undefined when nothing does. */
+export function standInText({ saved, recovering }: StartDatabase): string | undefined {
+  if (saved === undefined || recovering?.isRecovered !== false) return undefined;
+  const version = saved.change.configVersion;
+  return `The database cannot be used since the start; traffic is served with config version ${version} of the snapshot file of ${saved.writtenAt}`;
+}
+
 function savedConfig(
-  { secretBox, log }: StartDatabaseOptions,
+  location: DatabaseLocation,
   snapshotFile: string,
   cause: StorageUnavailable,
+  log: Logger,
 ): SavedConfig {
-  const saved = readSnapshotFile(snapshotFile, secretBox());
+  const saved = readSnapshotFile(snapshotFile, secretBoxOf(location));
   if ('error' in saved) throw new StorageUnavailable(`${cause.message}. ${saved.error}`, cause);
   log.error(
     {
