@@ -8,6 +8,8 @@ import type { Duplex } from 'node:stream';
 
 /** The side that uses the socket. None of these throws. */
 export interface ClientSocketEvents {
+  /** Whether it is in the middle of a body or a tunnel, so that more is to come. */
+  readonly expectsMore: boolean;
   /** The bytes are valid during the call only; see `lend`. */
   onData(bytes: Buffer): void;
   /** After a write that returned false: everything written is out. */

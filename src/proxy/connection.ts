@@ -96,6 +96,10 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return this.head.httpMinor === 1 ? 'HTTP/1.1' : 'HTTP/1.0';
   }
 
+  get expectsMore(): boolean {
+    return this.#phase === 'tunnel' || (this.body.hasSink && !this.body.complete);
+  }
+
   /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */
   writeText(text: string): boolean {
     return this.#socket.writeText(text);

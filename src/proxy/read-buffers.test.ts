@@ -14,9 +14,11 @@ afterEach(async () => {
 /** A pair whose near end hands what it reads to `onRead`, with the reader. */
 async function reading(
   onRead: (bytes: Buffer, reader: SocketReader) => void,
+  expectsMore: () => boolean = () => true,
 ): Promise<SocketPair & { readonly reader: SocketReader }> {
-  const reader: SocketReader = new SocketReader((buffer, length) =>
-    onRead(buffer.subarray(0, length), reader),
+  const reader: SocketReader = new SocketReader(
+    (buffer, length) => onRead(buffer.subarray(0, length), reader),
+    expectsMore,
   );
   const pair = await socketPair(reader);
   closers.push(() => pair.close());
@@ -123,6 +125,25 @@ describe('lending', () => {
   });
 });
 
+it('leaves no buffer with a socket that is at rest after a large body', async () => {
+  const total = 8 * READ_BUFFER_BYTES;
+  let received = 0;
+  let lent = 0;
+  const { far } = await reading(
+    (bytes, reader) => {
+      received += bytes.length;
+      const release = reader.lend(bytes);
+      if (release !== undefined) lent += 1;
+      release?.();
+    },
+    () => received < total,
+  );
+  far.write(Buffer.alloc(total));
+  await until(() => received === total, 'all bytes');
+  expect(lent).toBeGreaterThan(2);
+  expect(readBuffersInUse()).toBe(0);
+});
+
 describe('turns', () => {
   it('lets others read when a socket has filled the buffer twice', async () => {
     const order: string[] = [];
@@ -161,7 +182,10 @@ it('reads right after a first address that did not answer', async () => {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   closers.push(() => void server.close());
   let text = '';
-  const reader = new SocketReader((buffer, length) => (text += buffer.toString('latin1', 0, length)));
+  const reader = new SocketReader(
+    (buffer, length) => (text += buffer.toString('latin1', 0, length)),
+    () => true,
+  );
   const socket = net.connect({
     port: (server.address() as AddressInfo).port,
     host: 'two.test',

@@ -73,17 +73,22 @@ const RELEASE_NOTHING = (): void => undefined;
 /** The reading side of one TCP socket: `onread` is for its constructor, and `attach` and `close` are owed to it. */
 export class SocketReader {
   readonly onread: { buffer: () => Buffer; callback: (length: number, buffer: Uint8Array) => boolean };
+  readonly #expectsMore: () => boolean;
   #socket: Socket | undefined;
   /** undefined: reads into the shared one. */
   #own: ReadBuffer | undefined;
-  #isBulk = false;
+  #lastLength = 0;
   #fullReads = 0;
   #paused = false;
   #givesWay = false;
   #closed = false;
 
-  /** @param deliver gets what a read has brought, `buffer[0, length)`; valid during the call only, and must not throw */
-  constructor(deliver: (buffer: Buffer, length: number) => void) {
+  /**
+   * @param deliver gets what a read has brought, `buffer[0, length)`; valid during the call only, and must not throw
+   * @param expectsMore whether more of the same is to come: a socket at rest must not hold a buffer
+   */
+  constructor(deliver: (buffer: Buffer, length: number) => void, expectsMore: () => boolean) {
+    this.#expectsMore = expectsMore;
     let given: Buffer | undefined;
     let isAfterRead = false;
     this.onread = {
@@ -97,7 +102,7 @@ export class SocketReader {
       },
       callback: (length) => {
         isAfterRead = true;
-        this.#isBulk = length >= BULK_BYTES;
+        this.#lastLength = length;
         if (length === READ_BUFFER_BYTES) this.#giveWay();
         deliver(this.#own === undefined ? shared : this.#own.bytes, length);
         return true;
@@ -143,10 +148,11 @@ export class SocketReader {
 
   /** What the next read goes into. */
   #next(): Buffer {
+    const isBulk = this.#lastLength >= BULK_BYTES && !this.#closed && this.#expectsMore();
     const own = this.#own;
-    if (own !== undefined && this.#isBulk && !own.isLent) return own.bytes;
+    if (own !== undefined && isBulk && !own.isLent) return own.bytes;
     own?.release();
-    this.#own = this.#isBulk && !this.#closed ? takeBuffer() : undefined;
+    this.#own = isBulk ? takeBuffer() : undefined;
     return this.#own === undefined ? shared : this.#own.bytes;
   }
 

@@ -14,6 +14,7 @@ afterEach(() => {
 function recorder(onData: (bytes: Buffer) => void = () => undefined) {
   const log: string[] = [];
   const events: ClientSocketEvents = {
+    expectsMore: false,
     onData: (bytes) => {
       log.push(bytes.toString('latin1'));
       onData(bytes);

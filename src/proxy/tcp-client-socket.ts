@@ -40,7 +40,10 @@ class TcpClientSocket implements ClientSocket {
   #events: ClientSocketEvents | undefined;
 
   constructor(handle: unknown, server: unknown) {
-    this.#reader = new SocketReader((buffer, length) => this.#events?.onData(filledPart(buffer, length)));
+    this.#reader = new SocketReader(
+      (buffer, length) => this.#events?.onData(filledPart(buffer, length)),
+      () => this.#events?.expectsMore ?? false,
+    );
     const options = { handle, onread: this.#reader.onread, allowHalfOpen: true };
     this.#socket = new Socket(options as SocketConstructorOpts);
     (this.#socket as SocketInternals)._server = server;

@@ -68,7 +68,10 @@ export class UpstreamConnection implements Expiring {
   uses = 0;
 
   readonly #socket: net.Socket;
-  readonly #reader = new SocketReader((buffer, length) => this.#onRead(buffer, length));
+  readonly #reader = new SocketReader(
+    (buffer, length) => this.#onRead(buffer, length),
+    () => this.#state === 'body' || this.#state === 'tunnel',
+  );
   /** undefined with TLS. */
   readonly #writer: SocketWriter | undefined;
   readonly #head = new ResponseHead();

@@ -89,6 +89,8 @@ async function send(to: http.OutgoingMessage, sending: Sending): Promise<void> {
 class Receipt {
   bytes = 0;
   wrongAt = -1;
+  /** The beginning of what was not expected. */
+  wrong = '';
   readonly #seed: number;
 
   constructor(seed: number) {
@@ -98,7 +100,10 @@ class Receipt {
   take(chunk: Buffer): void {
     if (this.wrongAt >= 0) return;
     const expected = fill(Buffer.allocUnsafe(chunk.length), this.#seed, this.bytes);
-    if (!digest(expected).equals(digest(chunk))) this.wrongAt = this.bytes;
+    if (!digest(expected).equals(digest(chunk))) {
+      this.wrongAt = this.bytes;
+      this.wrong = chunk.toString('latin1', 0, 300);
+    }
     this.bytes += chunk.length;
   }
 }
@@ -124,6 +129,7 @@ async function startBackend(requests: Map<number, Receipt>): Promise<number> {
     if (shape.seed % 2 === 0) void send(response, sending);
     else void ended.then(() => send(response, sending));
   });
+  server.keepAliveTimeout = 60_000;
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   closers.push(() => {
     server.closeAllConnections();
@@ -185,7 +191,7 @@ it('delivers every byte of many bodies at once where it belongs, and holds no bu
       const [response, complete] = await stream(proxy, agent, shape);
       const request = requests.get(shape.seed);
       const name = JSON.stringify(shape);
-      if (response.wrongAt >= 0) wrong.push(`response, byte ${response.wrongAt}: ${name}`);
+      if (response.wrongAt >= 0) wrong.push(`response, byte ${response.wrongAt}: ${name} ${response.wrong}`);
       if (request !== undefined && request.wrongAt >= 0)
         wrong.push(`request, byte ${request.wrongAt}: ${name}`);
       if (shape.ends !== 'well') continue;
