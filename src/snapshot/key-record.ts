@@ -77,7 +77,8 @@ export function encodeKey(key: StoredApiKey): EncodedKey {
   const texts: unknown[] = [name, scopes, token_prefix];
   if (rate_limit !== null || writer.hasExtra) texts.push(rate_limit);
   if (writer.hasExtra) texts.push(writer.extra);
-  const text = JSON.stringify(texts).replaceAll(/[^\x20-\x7e]/g, escaped);
+  const json = JSON.stringify(texts);
+  const text = /[^\x20-\x7e]/.test(json) ? json.replaceAll(/[^\x20-\x7e]/g, escaped) : json;
   draft[FLAGS] = writer.flags | (text.length << FLAG_BITS);
   const { wordCount } = writer;
   return { wordCount, text, units: Math.ceil((wordCount * 4 + text.length) / UNIT_BYTES) };
@@ -180,6 +181,26 @@ export function readId(text: string, into: WordBuffer, at = 0): void {
     ? text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
     : standIn(text);
   into.bytes.write(hex, at * 4, ID_WORDS * 4, 'hex');
+}
+
+/** The id of the record that was encoded last. */
+export function copyEncodedId({ words }: WordBuffer): void {
+  for (let index = 0; index < ID_WORDS; index++) words[index] = draft[ID + index] as number;
+}
+
+/** The id of a record, as `readId` writes it. */
+export function copyId(words: Int32Array, reference: number, into: WordBuffer): void {
+  const at = reference * UNIT_WORDS + ID;
+  for (let index = 0; index < ID_WORDS; index++) into.words[index] = words[at + index] as number;
+}
+
+/** The token's hash of a record, or the one before its last rotation, as `readHash` writes it; false without one. */
+export function copyHash(words: Int32Array, reference: number, previous: boolean, into: WordBuffer): boolean {
+  const start = reference * UNIT_WORDS;
+  const at = previous ? previousHashAt(words, start) : start + TOKEN_HASH;
+  if (at === 0) return false;
+  for (let index = 0; index < HASH_WORDS; index++) into.words[index] = words[at + index] as number;
+  return true;
 }
 
 /** For an index: of what `readHash` has written, random as it is. */

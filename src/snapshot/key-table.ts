@@ -26,6 +26,9 @@ import {
 import type { KeyMemory } from './key-memory.ts';
 import {
   WordBuffer,
+  copyEncodedId,
+  copyHash,
+  copyId,
   decodeKey,
   encodeKey,
   hasHash,
@@ -94,6 +97,10 @@ export class KeyReader {
 
   protected referenceById(id: string): number {
     readId(id, idWanted);
+    return this.referenceOfWantedId();
+  }
+
+  protected referenceOfWantedId(): number {
     const index = Atomics.load(this.view.header, ID_INDEX);
     return findReference(this.view.words(), index, placeOfId(idWanted), hasWantedId);
   }
@@ -109,8 +116,7 @@ export interface RetiredBlock {
 interface Staged {
   readonly reference: number;
   readonly units: number;
-  readonly hashes: readonly string[];
-  readonly id: string;
+  readonly hashCount: number;
 }
 
 export class KeyTable extends KeyReader {
@@ -207,16 +213,16 @@ export class KeyTable extends KeyReader {
     try {
       for (const key of last) {
         const encoded = encodeKey(key);
-        const old = this.referenceById(key.id);
+        copyEncodedId(idWanted);
+        const old = this.referenceOfWantedId();
         if (old === 0) added++;
         else if (isStored(this.view, encoded, old)) continue;
         const { reference, units } = this.#allocator.allocate(encoded.units);
-        const { token_hash: hash, previous_token_hash: previous, id } = key;
-        staged.push({ reference, units, id, hashes: previous === null ? [hash] : [hash, previous] });
+        staged.push({ reference, units, hashCount: key.previous_token_hash === null ? 1 : 2 });
         storeKey(this.view, encoded, reference, units);
       }
       if (added > 0) this.#assertCount(this.size + added);
-      this.#byHash.reserve(staged.reduce((sum, { hashes }) => sum + hashes.length, 0));
+      this.#byHash.reserve(staged.reduce((sum, { hashCount }) => sum + hashCount, 0));
       this.#byId.reserve(added);
     } catch (error) {
       for (const { reference, units } of staged) this.#allocator.free(reference, units);
@@ -226,17 +232,18 @@ export class KeyTable extends KeyReader {
   }
 
   /** Lets a record be found; the one in whose place it comes goes on the list. */
-  #publish({ reference, hashes, id }: Staged, replaced: Set<number>): void {
-    const old = this.referenceById(id);
-    for (const hash of hashes) {
-      readHash(hash, hashWanted);
+  #publish({ reference }: Staged, replaced: Set<number>): void {
+    const words = this.view.words();
+    for (const previous of [false, true]) {
+      if (!copyHash(words, reference, previous, hashWanted)) continue;
       const place = placeOfHash(hashWanted);
       const index = Atomics.load(this.view.header, HASH_INDEX);
-      const holder = findReference(this.view.words(), index, place, hasWantedHash);
+      const holder = findReference(words, index, place, hasWantedHash);
       if (holder === 0) this.#byHash.add(place, reference);
       else if (holder !== reference) this.#byHash.replace(place, holder, reference);
     }
-    readId(id, idWanted);
+    copyId(words, reference, idWanted);
+    const old = this.referenceOfWantedId();
     if (old === 0) this.#byId.add(placeOfId(idWanted), reference);
     else this.#byId.replace(placeOfId(idWanted), old, reference);
     if (old !== 0) replaced.add(old);
