@@ -44,11 +44,19 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
       verdict,
       code,
       detail: detailOf(stage, verdict, facts, shadowed?.detail),
-      level: decider?.level ?? null,
-      source_id: decider?.sourceId ?? null,
-      value: decider?.value ?? null,
+      ...(applies && decider !== undefined ? shownDecider(decider) : NOBODY),
     };
   });
+}
+
+const NOBODY = { level: null, source_id: null, value: null } as const;
+
+function shownDecider({
+  level,
+  sourceId,
+  value,
+}: Decider): Pick<ExplainedStage, 'level' | 'source_id' | 'value'> {
+  return { level, source_id: sourceId, value };
 }
 
 /** undefined when the request went on to the backend and came back. */

@@ -5,6 +5,7 @@
  * of the backend stands the note of what it would have been sent. So the explanation cannot differ from what the
  * proxy does; it sends nothing but the fetch of a key set that a JWT needs (bounded by jwks.ts).
  */
+import { normaliseAddress } from '../http/address.ts';
 import { BodyFraming } from '../http/framing.ts';
 import type { ExplainInput, Explanation, HeaderField } from '../model/schemas/explain.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
@@ -98,7 +99,8 @@ function runDescribed(
       exchange.abort();
     };
     const context = lookingContext(parts, looks, observer, divert);
-    const peer = input.client_ip ?? '127.0.0.1';
+    const address = input.client_ip ?? '127.0.0.1';
+    const peer = normaliseAddress(address) ?? address;
     // It attaches itself to the socket, and is gone with it.
     void new Connection(socket, peer, parts.isSecure, context, () => undefined);
     socket.receive(Buffer.from(describedHead(input), 'utf8'));

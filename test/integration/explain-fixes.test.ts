@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../src/model/errors.ts';
 import type { ExplainInput, Explanation, FixAction, StageName } from '../../src/model/schemas/explain.ts';
 import { applyFix, explain, stageOf } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { signed, SECRET } from '../support/jwts.ts';
+import { jwkOf, KEYS, signed, SECRET } from '../support/jwts.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, quietWindowSecs } from '../support/policies.ts';
 import {
@@ -237,6 +237,25 @@ describe('credentials', () => {
     const expired = { code: 'credentials_invalid', stage: 'auth', action: 'replace_credentials' } as const;
     await denied(await described({ email: 'a@b.c', scope: 'read', exp: 1 }), expired);
     await passes(await described({ email: 'a@b.c', scope: 'read' }));
+  });
+
+  it('JWT: a key set that nobody has asked for yet is fetched for the explanation', async () => {
+    const keys = { keys: [await jwkOf('ec')] };
+    const issuer = await startOrigin((_request, response) => void response.end(JSON.stringify(keys)));
+    try {
+      const jwt = { jwks_uri: `http://127.0.0.1:${issuer.port}/jwks` };
+      await serve('jwks', { auth: { auth_type: 'jwt', jwt } });
+      const options = { alg: 'ES256', key: KEYS.ec.privateKey, header: { kid: 'ec' } };
+      const token = await signed({ sub: 'ann' }, options);
+      const explanation = await explain(gateway, { method: 'GET', url: '/jwks/v1/x', token });
+      expect(explanation).toMatchObject({ outcome: 'forwarded', caller: { kind: 'jwt', id: 'ann' } });
+      expect(issuer.seen).toHaveLength(1);
+      const forged = await signed({ sub: 'ann' }, { ...options, key: KEYS.stranger.privateKey });
+      const { code } = await explain(gateway, { method: 'GET', url: '/jwks/v1/x', token: forged });
+      expect(code).toBe('credentials_invalid');
+    } finally {
+      await issuer.close();
+    }
   });
 });
 

@@ -1,0 +1,76 @@
+/** The recorder's bounds, with a clock that the test moves and the engine on a socket without a network. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { Connection } from '../../src/proxy/connection.ts';
+import type { ProxyContext } from '../../src/proxy/context.ts';
+import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../src/proxy/explain-recorder.ts';
+import { ExplainSocket } from '../../src/proxy/explain-socket.ts';
+import type { Explanation } from '../../src/model/schemas/explain.ts';
+import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
+
+const SETTINGS = { globals: undefined, perIp: undefined, authFailuresPerMinute: 0 };
+
+let proxy: TestProxy;
+let recorder: ExchangeRecorder;
+let nowMs: number;
+let lastId: string;
+
+beforeAll(async () => {
+  proxy = await startProxy(oneRoute({ backendPort: 1, policy: { allowed_methods: ['PUT'] } }));
+});
+afterAll(() => proxy.close());
+beforeEach(() => {
+  recorder = new ExchangeRecorder();
+  nowMs = 1_767_225_600_000;
+});
+
+/** Sends one request that is refused with 405; its id is `lastId`. */
+function refused(head = ''): string {
+  const context: ProxyContext = {
+    ...proxy.context,
+    clock: { ...proxy.context.clock, nowMs: () => nowMs },
+    observer: {
+      ...proxy.context.observer,
+      exchangeEnded: (exchange) => {
+        lastId = exchange.requestId;
+        recorder.record(exchange);
+      },
+    },
+  };
+  const socket = new ExplainSocket();
+  void new Connection(socket, '127.0.0.1', false, context, () => undefined);
+  socket.receive(Buffer.from(`GET /a/v1/x HTTP/1.1\r\nHost: h\r\n${head}\r\n`, 'latin1'));
+  expect(socket.written).toMatch(/^HTTP\/1\.1 405 /);
+  return lastId;
+}
+
+const explained = (id: string): Explanation | undefined => recorder.explain(id, SETTINGS, () => undefined);
+
+it('keeps the last thousand', () => {
+  const ids: string[] = [];
+  for (let count = 0; count < RECORDS_MAX + 10; count++) {
+    nowMs += 10;
+    ids.push(refused());
+  }
+  expect(ids.slice(0, 10).filter((id) => explained(id) !== undefined)).toEqual([]);
+  expect(ids.slice(10).filter((id) => explained(id) === undefined)).toEqual([]);
+});
+
+it('writes down no more than so many in a second, however many are refused', () => {
+  const first = Array.from({ length: RECORDS_PER_SECOND_MAX + 5 }, () => refused());
+  expect(first.map((id) => explained(id) !== undefined).lastIndexOf(true)).toBe(RECORDS_PER_SECOND_MAX - 1);
+  nowMs += 1_000;
+  expect(explained(refused())?.code).toBe('method_not_allowed');
+});
+
+it('cuts what is long, and keeps forty fields', () => {
+  const fields = Array.from({ length: 60 }, (_, index) => `X-${index}: ${'v'.repeat(300)}\r\n`).join('');
+  const headers = explained(refused(fields))?.request.headers ?? [];
+  expect(headers).toHaveLength(40);
+  expect(headers[1]).toEqual({ name: 'X-0', value: `${'v'.repeat(256)}...` });
+});
+
+it('the latest of several exchanges with one id is found', () => {
+  const id = refused();
+  expect(explained(id)?.recorded_at).toBe('2026-01-01T00:00:00.000Z');
+  expect(explained('unknown')).toBeUndefined();
+});
