@@ -135,6 +135,21 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
   });
 
+  it('writes everything when it stops, however much it is', async () => {
+    const writer = open();
+    const strangers = Array.from({ length: 7_000 }, (_, index): KeyUsageRow => [
+      `k${index}`,
+      DATE,
+      1,
+      1,
+      0,
+      0,
+    ]);
+    writer.add([...strangers, used(FIRST_MS, 3)]);
+    await writer.stop();
+    expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 0, denied: 0 }]);
+  });
+
   it('keeps as many days as it is told, today included', async () => {
     const dates = ['2029-12-29', '2029-12-30', '2029-12-31', DATE];
     await repository.recordKeyUsage(

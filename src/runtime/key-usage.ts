@@ -4,7 +4,8 @@
  * is away delays them and loses nothing that the next batch does not bring. Once an hour, days that are older than
  * is kept are removed.
  *
- * A crash of the process loses what came in the last `WRITE_MS`, and the second that workers collect for.
+ * A crash of the process loses what came in the last `WRITE_MS`, and the second that workers collect for; more when
+ * more than `KEYS_PER_TURN` keys are in use, which are written in turns.
  */
 import type { Clock } from '../kernel/clock.ts';
 import { DAY_MS, utcDate, type KeyUsage } from '../model/key-usage.ts';
@@ -14,7 +15,10 @@ import { toKeyUsage, type KeyUsageRow } from './key-notes.ts';
 
 const WRITE_MS = 2_000;
 const REMOVE_MS = 3_600_000;
-const KEYS_PER_WRITE = 1_000;
+/** Some 20 ms of the main thread for each. */
+const KEYS_PER_WRITE = 500;
+/** Keys of one turn, a tenth of the main thread; what is more waits for the next, and adds up meanwhile. */
+const KEYS_PER_TURN = 5_000;
 /** Keys and days that wait for a database that is away, some 150 bytes each; what comes beyond is not counted. */
 const PENDING_MAX = 1_000_000;
 
@@ -56,11 +60,7 @@ export class KeyUsageWriter {
   /** Resolves when what was noted before the call is stored, or has failed and waits for the next time. */
   async write(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
-    if (this.#pending.size === 0) return;
-    this.#writing = this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
-    await this.#writing;
+    await this.#writeUpTo(this.#pending.size);
   }
 
   /** Removes the days that are not kept any more. Never rejects; what fails is tried again in an hour. */
@@ -78,7 +78,15 @@ export class KeyUsageWriter {
 
   /** A write that is still under way takes the next one's turn. */
   #tick(): void {
-    if (this.#writing === undefined) void this.write();
+    if (this.#writing === undefined) void this.#writeUpTo(Math.min(this.#pending.size, KEYS_PER_TURN));
+  }
+
+  #writeUpTo(count: number): Promise<void> {
+    if (count === 0) return Promise.resolve();
+    this.#writing = this.#writeOldest(count).finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
   }
 
   #addOne(usage: KeyUsage): void {
@@ -92,24 +100,32 @@ export class KeyUsageWriter {
   }
 
   /** Never rejects. */
-  async #writeAll(): Promise<void> {
+  async #writeOldest(count: number): Promise<void> {
     const { repository, log } = this.#options;
-    const all = [...this.#pending.values()];
-    this.#pending.clear();
-    let written = 0;
-    try {
-      while (written < all.length) {
-        await repository.recordKeyUsage(all.slice(written, written + KEYS_PER_WRITE));
-        written += KEYS_PER_WRITE;
+    for (let left = count; left > 0; left -= KEYS_PER_WRITE) {
+      const batch = this.#takeOldest(Math.min(left, KEYS_PER_WRITE));
+      try {
+        await repository.recordKeyUsage(batch);
+      } catch (error) {
+        for (const usage of batch) this.#addOne(usage);
+        log.warn(
+          { err: error, keys: this.#pending.size, dropped: this.#dropped },
+          'the use of keys could not be written yet',
+        );
+        this.#dropped = 0;
+        return;
       }
-    } catch (error) {
-      for (const usage of all.slice(written)) this.#addOne(usage);
-      log.warn(
-        { err: error, keys: all.length - written, dropped: this.#dropped },
-        'the use of keys could not be written yet',
-      );
-      this.#dropped = 0;
     }
+  }
+
+  #takeOldest(count: number): KeyUsage[] {
+    const batch: KeyUsage[] = [];
+    for (const [place, usage] of this.#pending) {
+      if (batch.length === count) break;
+      batch.push(usage);
+      this.#pending.delete(place);
+    }
+    return batch;
   }
 
   async #removeBefore(): Promise<void> {
