@@ -6,14 +6,12 @@
 import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock, type Clock } from './kernel/clock.ts';
-import { parseKeyText } from './kernel/key-text.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createLimitMemory, LIMIT_SLOTS_DEFAULT, type LimitMemory } from './limits/memory.ts';
 import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { ensureFirstAdminToken } from './management/first-admin-token.ts';
 import type { ManagementListening } from './management/listening.ts';
 import { createManagementServer } from './management/server.ts';
-import type { ShadowReports } from './management/context.ts';
 import type { ConfigChange } from './model/config.ts';
 import type { RateLimitGlobals } from './model/policy-rules.ts';
 import { createLogger, gapLine, type Logger } from './observe/log.ts';
@@ -44,10 +42,7 @@ import { Supervisor } from './runtime/supervisor.ts';
 import { validateChange } from './snapshot/validate-change.ts';
 import type { PolicyCompiler } from './snapshot/types.ts';
 import type { Settings } from './settings.ts';
-import { parseDatabaseUrl } from './storage/database-url.ts';
 import type { Repository } from './storage/repository.ts';
-import type { SecretBox } from './storage/secret-box.ts';
-import { existingSecretBox } from './storage/secret-key.ts';
 import { migrateSqlite, openSqlite } from './storage/sqlite.ts';
 
 /** The operator can mend it: shown as one plain line, without a stack. */
@@ -244,32 +239,6 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   }
 }
 
-function openDatabase(
-  database: DatabaseLocation,
-  { database: { autoMigrate = true } }: Settings,
-  clock: Clock,
-  log: Logger,
-): Promise<StartDatabase> {
-  return startDatabase({
-    open: () => openSqlite({ ...database, autoMigrate, clock }),
-    driver: 'sqlite',
-    databaseFile: database.file,
-    snapshotFile: database.snapshotFile,
-    secretBox: () => secretBoxOf(database),
-    log,
-  });
-}
-
-/** The configuration at start. Nobody reads the keys yet, so what a batch replaces is free at once. */
-async function initialState(repository: Repository, saved: SavedConfig | undefined): Promise<ConfigState> {
-  const state = new ConfigState();
-  if (saved !== undefined) state.keys.change(saved.change.keys, []);
-  const change = saved?.change ?? (await repository.loadAll((keys) => state.keys.change(keys, [])));
-  state.apply(change, true);
-  state.keys.release(state.keys.takeRetired());
-  return state;
-}
-
 /** Undefined where it is switched off. */
 function snapshotFileWriter(
   database: DatabaseLocation,
@@ -384,27 +353,6 @@ function createManagement(
     logger: log,
     version,
   });
-}
-
-/** What serves in place of the database, in words; undefined when nothing does. */
-function standIn({ saved, recovering }: Parts): string | undefined {
-  if (saved === undefined || recovering?.isRecovered !== false) return undefined;
-  const version = saved.change.configVersion;
-  return `The database cannot be used since the start; traffic is served with config version ${version} of the snapshot file of ${saved.writtenAt}`;
-}
-
-/** Asking the workers for their metrics brings along what they have noted of shadow mode. */
-function shadowReports({ wouldDeny, clock }: Parts, supervisor: Supervisor): ShadowReports {
-  return {
-    read: async (appId, filter) => {
-      await supervisor.samples();
-      return wouldDeny.read(appId, filter, clock.nowMs());
-    },
-    reset: async (appId) => {
-      await supervisor.samples();
-      wouldDeny.reset(appId, clock.nowMs());
-    },
-  };
 }
 
 /**

@@ -92,66 +92,21 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
   const lock = createLock(clock);
   let queue: Promise<unknown> = Promise.resolve();
 
-  function beforeCommit(change: ConfigChange): void {
-    try {
-      validateChange(change);
-    } catch (error) {
-      throw new ChangeRefused(error instanceof Error ? error.message : String(error));
-    }
-  }
-
-  async function appendAudit(writer: ConfigWriter, actor: string, audit: AuditNote): Promise<void> {
-    const nowMs = clock.nowMs();
-    await writer.appendAudit({
-      id: uuidv7(nowMs),
-      at: timestamp(nowMs),
-      actor,
-      action: audit.action,
-      resource_type: audit.resourceType,
-      resource_id: audit.resourceId,
-      change: audit.change === null ? null : maskSecrets(audit.change),
-    });
-  }
-
   async function commit(actor: string, work: WriteWork): Promise<Outcome> {
-    const { value, change } = await repository.write(async (writer) => {
-      const result = await work(writer);
-      if (!('touched' in result)) return { abort: result as Result };
-      await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
-      return { value: result as Result, touched: result.touched };
-    }, (change) => assertCompiles(change, validateChange));
+    const { value, change } = await repository.write(
+      async (writer) => {
+        const result = await work(writer);
+        if (!('touched' in result)) return { abort: result as Result };
+        await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
+        return { value: result as Result, touched: result.touched };
+      },
+      (change) => assertCompiles(change, validateChange),
+    );
     if (change === undefined) return { result: value, live: undefined };
     // Queued while the lock is held, so in the order of the commits; a failure does not stop those behind it.
     const live = queue.catch(() => undefined).then(() => publish(change));
     queue = live;
     return { result: value, live: { promise: live } };
-  }
-
-  /** Never commits: what touches something is given up before its commit, anything else is aborted. */
-  async function rehearse(actor: string, work: WriteWork, rehearsal: Rehearsal): Promise<Answer | Failure> {
-    let tried: Written | undefined;
-    try {
-      const { value } = await repository.write(
-        async (writer) => {
-          await rehearsal.begin(writer);
-          const result = await work(writer);
-          if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
-          tried = result;
-          await appendAudit(writer, actor, result.audit);
-          return { value: result as Result, touched: result.touched };
-        },
-        (change) => {
-          beforeCommit(change);
-          throw new Rehearsed(change);
-        },
-      );
-      if (isFailure(value)) return value;
-      const real = 'unchanged' in value ? value.unchanged : value.answer;
-      return rehearsal.conclude(real, undefined, real.headers['ETag']);
-    } catch (error) {
-      if (!(error instanceof Rehearsed) || tried === undefined) throw error;
-      return rehearsal.conclude(tried.answer, error.change, tried.previousTag);
-    }
   }
 
   return async (actor, work, rehearsal) => {

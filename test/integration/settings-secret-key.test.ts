@@ -121,7 +121,7 @@ describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
         /it holds encrypted secrets, and there is no key for them; expected GATEWAY_SECRET_KEY, or .*secret-key"/,
       );
     }
-    expect(readdirSync(folder), 'nothing was made or lost').toEqual(['headgate.db']);
+    expect(readdirSync(folder), 'nothing was made or lost').toEqual(['headgate.db', 'headgate.db.snapshot']);
     writeFileSync(join(folder, 'secret-key'), KEY);
     await withGateway({}, expectTokens);
   });

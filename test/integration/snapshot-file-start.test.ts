@@ -56,7 +56,7 @@ beforeAll(async () => {
     policy_override: { auth: { auth_type: 'jwt', jwt: { secret: SECRET } } },
   });
   key = (await createKey(gateway, 'shop')).token;
-  expect(await gateway.stop()).toBe(0);
+  await gateway.stop();
 });
 afterAll(async () => {
   await origin.close();
