@@ -22,7 +22,7 @@ import { createPolicyCompiler } from './policy/compile-policy.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from './runtime/certificates.ts';
-import { ConfigState } from './runtime/config-state.ts';
+import type { ConfigState } from './runtime/config-state.ts';
 import { locateDatabase, secretBoxOf, type DatabaseLocation } from './runtime/database-location.ts';
 import { DeprecationLog } from './runtime/deprecation-log.ts';
 import { beginTakeOver, HandOver } from './runtime/hand-over.ts';
