@@ -5,6 +5,7 @@ import type { ExplainInput, Explanation, FixAction, StageName } from '../../src/
 import { applyFix, explain, stageOf } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { jwkOf, KEYS, signed, SECRET } from '../support/jwts.ts';
+import { startHoldingOrigin } from '../support/holding-origin.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, quietWindowSecs } from '../support/policies.ts';
 import {
@@ -16,6 +17,7 @@ import {
   problem,
   request,
   revisionPath,
+  until,
   type Fields,
 } from '../support/traffic.ts';
 
@@ -300,6 +302,24 @@ describe('methods, limits and bodies', () => {
       value: plan,
     });
     expect(explanation.limits).toMatchObject([{ kind: 'key', counter: `key:${key.id}`, remaining: 0 }]);
+  });
+
+  it('concurrency_limited: at the level that has the cap', async () => {
+    const holding = await startHoldingOrigin();
+    try {
+      await serve('capped', { concurrency: { max: 1 } });
+      await gateway.must('PATCH', revisionPath('capped'), { backend_port: holding.port });
+      const held = send({ path: '/capped/v1/held' });
+      await until(() => (holding.waiting === 1 ? true : undefined));
+      await gateway.must('PATCH', revisionPath('capped'), { backend_port: origin.port });
+      const expected = { code: 'concurrency_limited', stage: 'concurrency', action: 'set_policy' } as const;
+      const { limits } = await deniedUntilFixed('capped', { path: '/capped/v1/x' }, expected);
+      expect(limits).toMatchObject([{ kind: 'concurrency', limit: 1, remaining: 0, admitted: false }]);
+      holding.answerAll();
+      expect((await held).status).toBe(200);
+    } finally {
+      await holding.close();
+    }
   });
 
   it('body_too_large: also for a chunked body', async () => {
