@@ -124,7 +124,7 @@ export const SETTINGS = {
   GATEWAY_WORKER_STALL_TIMEOUT_MS: integer(
     { min: 0, max: DAY_MS },
     {
-      default: 5_000,
+      default: 10_000,
       description:
         'A proxy thread whose event loop stands still for this long is ended and replaced. 0: never.',
     },

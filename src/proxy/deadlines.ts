@@ -5,6 +5,8 @@
 import type { Clock } from '../kernel/clock.ts';
 
 export const SWEEP_MS = 50;
+/** After this many at once the rest of the event loop has a turn: thousands may be due at the same moment. */
+const EXPIRED_PER_TURN_MAX = 200;
 
 export interface Expiring {
   /** On the scale of `Deadlines.nowMs`; Infinity for none. */
@@ -19,6 +21,7 @@ export class Deadlines {
   readonly #clock: Clock;
   readonly #members = new Set<Expiring>();
   #timer: NodeJS.Timeout | undefined;
+  #isBehind = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -42,11 +45,27 @@ export class Deadlines {
     this.#members.delete(member);
   }
 
-  /** Calls everyone whose deadline has passed. Members may come and go meanwhile. */
+  /**
+   * Calls everyone whose deadline has passed, if need be in several turns of the event loop. Members may come and go
+   * meanwhile.
+   */
   sweep(): void {
     this.nowMs = this.#clock.monotonicMs();
+    let expired = 0;
     for (const member of this.#members) {
-      if (member.deadlineMs <= this.nowMs) member.onDeadline();
+      if (member.deadlineMs > this.nowMs) continue;
+      if (expired === EXPIRED_PER_TURN_MAX) return this.#sweepOn();
+      expired += 1;
+      member.onDeadline();
     }
+  }
+
+  #sweepOn(): void {
+    if (this.#isBehind) return;
+    this.#isBehind = true;
+    setImmediate(() => {
+      this.#isBehind = false;
+      this.sweep();
+    });
   }
 }

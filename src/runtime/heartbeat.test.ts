@@ -30,7 +30,7 @@ describe('a heartbeat', () => {
   });
 
   it('is not missed while the main thread did not look either', () => {
-    expect(looks([{ afterMs: 60_000 }, { beat: true }, { afterMs: 60_000 }])).toEqual([false, false, false]);
+    expect(looks(Array.from({ length: 8 }, () => ({ afterMs: 60_000 })))).not.toContain(true);
   });
 
   it('is not asked for during a step that is timed by itself', () => {

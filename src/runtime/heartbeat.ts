@@ -3,7 +3,8 @@
  * message; the main thread looks at the count now and then. A loop that never ends, in a worker that is neither
  * dead nor alive, shows in a count that stands still.
  *
- * Time in which the main thread itself did not run says nothing about anybody, and is left out.
+ * Time in which the main thread itself did not come to run in time says nothing about anybody, and is left out: on a
+ * machine that has too little of it for all threads, a worker that waits for its turn is no stuck one.
  */
 
 /** One 32-bit count; who made it shares it by reference. */
@@ -45,10 +46,12 @@ export class HeartbeatWatch {
    * @param everyMs what lies between two looks when the main thread is not late
    */
   isStalled(nowMs: number, everyMs: number, excused: boolean): boolean {
-    const passedMs = Math.min(nowMs - this.#lookedAtMs, 2 * everyMs);
+    const passedMs = nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
+    const isLate = passedMs > 2 * everyMs;
     const count = Atomics.load(this.#count, 0);
-    this.#silentMs = excused || count !== this.#known ? 0 : this.#silentMs + passedMs;
+    if (excused || count !== this.#known) this.#silentMs = 0;
+    else if (!isLate) this.#silentMs += passedMs;
     this.#known = count;
     return this.#silentMs >= this.#stallTimeoutMs;
   }

@@ -48,6 +48,8 @@ interface Member {
   drained: boolean;
   /** Changes that it has been given and not answered. */
   applying: number;
+  /** It was found stuck, and its end is under way. */
+  ending: boolean;
   /** Called with an error when the worker dies before it answers. */
   readonly waiting: Map<number, (message: FromWorker | undefined) => void>;
 }
@@ -246,6 +248,7 @@ export class Supervisor {
       listening: false,
       drained: false,
       applying: 0,
+      ending: false,
       waiting: new Map(),
     };
     this.#members.set(number, member);
@@ -322,7 +325,8 @@ export class Supervisor {
     const nowMs = clock.monotonicMs();
     for (const member of this.#members.values()) {
       const excused = !member.listening || member.applying > 0;
-      if (!member.heartbeat.isStalled(nowMs, WATCH_MS, excused)) continue;
+      if (member.ending || !member.heartbeat.isStalled(nowMs, WATCH_MS, excused)) continue;
+      member.ending = true;
       log.error(
         { worker: member.number, stall_timeout_ms: settings.workerStallTimeoutMs },
         'a proxy worker does not react any more and is ended',
