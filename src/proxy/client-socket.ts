@@ -34,6 +34,8 @@ export interface ClientSocket {
    *   must stay as it is until then
    */
   writeBytes(bytes: Buffer, release?: () => void): boolean;
+  /** For bytes that are somebody else's again when this returns; without it a copy is written. */
+  writeCopy?(bytes: Buffer): boolean;
   /** Until `uncork`, writes are collected so that they leave as one. */
   cork(): void;
   uncork(): void;

@@ -105,9 +105,11 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return this.#socket.writeText(text);
   }
 
-  /** @param release see `ClientSocket.writeBytes`; without it the bytes must stay as they are for good */
-  writeBytes(bytes: Buffer, release?: () => void): boolean {
-    return this.#socket.writeBytes(bytes, release);
+  /** Bytes of somebody else's, which are written from where they are lent, or else copied. */
+  writeFrom(bytes: Buffer, release: (() => void) | undefined): boolean {
+    const socket = this.#socket;
+    if (release !== undefined) return socket.writeBytes(bytes, release);
+    return socket.writeCopy?.(bytes) ?? socket.writeBytes(Buffer.from(bytes));
   }
 
   /** What the backend is told about requests to `host` of a peer that is not trusted; seldom changes. */

@@ -160,7 +160,7 @@ export class Forwarding implements UpstreamClient, BodySink {
       const release = connection.lend(bytes);
       upstream.cork();
       if (isChunked) upstream.writeText(chunkHeader(to - from));
-      writable = upstream.writeBytes(release === undefined ? Buffer.from(bytes) : bytes, release);
+      writable = upstream.writeFrom(bytes, release);
       if (isChunked) writable = upstream.writeText('\r\n');
       upstream.uncork();
     }
@@ -244,7 +244,7 @@ export class Forwarding implements UpstreamClient, BodySink {
       const release = this.#upstream?.lend(bytes);
       connection.cork();
       if (this.#text !== '') this.#flush();
-      connection.writeBytes(release === undefined ? Buffer.from(bytes) : bytes, release);
+      connection.writeFrom(bytes, release);
       connection.uncork();
     }
     if (chunked) this.#text += '\r\n';

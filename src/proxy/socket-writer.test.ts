@@ -87,6 +87,9 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
         // Whoever got the bytes must be done with them.
         bytes.fill(0xaa);
       });
+    } else if (random(2) === 0) {
+      writer.writeCopy(bytes);
+      bytes.fill(0xbb);
     } else writer.writeText(bytes.toString('latin1'));
     if (random(8) === 0) await new Promise((done) => setImmediate(done));
   }
@@ -108,6 +111,25 @@ it('says when the peer reads too slowly, and when all of it is out', async () =>
   await until(() => received().length === sent.length + 4, 'all of it');
   expect(received()).toBe(`${sent}more`);
 });
+
+it('waits for every write that is under way', async () => {
+  let leftBytes: number | undefined;
+  const made = await writing(() => (leftBytes ??= queuedBytes(made.near)));
+  await fill(made.writer);
+  for (let index = 0; index < 50; index++) {
+    made.writer.writeText('x'.repeat(20_000));
+    made.writer.writeCopy(Buffer.alloc(20_000));
+  }
+  made.listen();
+  expect(queuedBytes(made.near)).toBeGreaterThan(1_000_000);
+  await until(() => leftBytes !== undefined, 'the drain');
+  expect(leftBytes).toBe(0);
+});
+
+/** What the system has not taken yet; the handle alone knows. */
+function queuedBytes(socket: Socket): number {
+  return (Reflect.get(socket, '_handle') as { readonly writeQueueSize: number }).writeQueueSize;
+}
 
 it('reports a peer that is gone as an error of the socket', async () => {
   const { near, far, writer } = await writing();
@@ -160,6 +182,9 @@ it('writes through the stream where Node shows no handle', async () => {
   writer.writeText('and ');
   writer.writeBytes(Buffer.from('bytes'));
   writer.writeText(' and text');
-  await until(() => received.length === 23, 'all of it');
-  expect(received).toBe('caf\xe9 and bytes and text');
+  const copied = Buffer.from(' and a copy');
+  writer.writeCopy(copied);
+  copied.fill(0);
+  await until(() => received.length === 34, 'all of it');
+  expect(received).toBe('caf\xe9 and bytes and text and a copy');
 });

@@ -16,6 +16,7 @@ import { getSystemErrorName } from 'node:util';
 /** Node's `WriteWrap`: what the handle holds on to while a write is under way. */
 interface WriteRequest {
   handle?: TcpHandle;
+  buffer?: Buffer;
   oncomplete?: (status: number) => void;
 }
 
@@ -25,11 +26,17 @@ interface TcpHandle {
   readonly writeQueueSize: number;
   /** 0, or a negative error number. The request is in use afterwards only when not all was written at once. */
   writeLatin1String(request: WriteRequest, text: string): number;
+  writeBuffer(request: WriteRequest, bytes: Buffer): number;
 }
 
 /** Text that does not wait for the end of the turn, so that nobody can pile up more in it. */
 const WAITING_CHARS_MAX = 16 * 1024;
 
+/** Text and bytes together that are written from the scratch buffer. */
+const SCRATCH_BYTES = 32 * 1024;
+
+/** Belongs to a write that the system did not take whole; then there is a new one. */
+let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 let waiting: SocketWriter[] = [];
 /** The array that `waiting` changes places with. */
 let flushed: SocketWriter[] = [];
@@ -44,8 +51,8 @@ export class SocketWriter {
   /** How often something has left: what was written since it last changed still waits. */
   departures = 0;
   #text = '';
-  /** A direct write is under way. */
-  #pending = false;
+  /** Direct writes under way. */
+  #pending = 0;
 
   /**
    * @param socket plain TCP; with TLS the handle is not the one that encrypts
@@ -55,7 +62,7 @@ export class SocketWriter {
     this.#socket = socket;
     this.#onDrain = onDrain;
     socket.on('drain', () => {
-      if (!this.#pending) onDrain();
+      if (this.#pending === 0) onDrain();
     });
   }
 
@@ -63,12 +70,12 @@ export class SocketWriter {
   get needsDrain(): boolean {
     const socket = this.#socket;
     // A large write that the system has taken whole leaves nothing to wait for, though the stream still says so.
-    return this.#pending || (socket.writableNeedDrain && socket.writableLength > 0);
+    return this.#pending > 0 || (socket.writableNeedDrain && socket.writableLength > 0);
   }
 
   /** Whether everything written so far has been handed to the system. */
   get isFlushed(): boolean {
-    return this.#text === '' && !this.#pending && this.#socket.writableLength === 0;
+    return this.#text === '' && this.#pending === 0 && this.#socket.writableLength === 0;
   }
 
   /** Text is latin1. False when the peer reads too slowly. Errors come as the socket's. */
@@ -100,35 +107,64 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
+  /** `writeBytes` for bytes that are somebody else's again when this returns. */
+  writeCopy(bytes: Buffer): boolean {
+    const text = this.#text;
+    const length = text.length + bytes.length;
+    const handle = length > SCRATCH_BYTES ? undefined : this.#freeHandle();
+    if (handle === undefined || Request === undefined) return this.writeBytes(Buffer.from(bytes));
+    this.#text = '';
+    this.departures += 1;
+    if (text !== '') scratch.write(text, 'latin1');
+    scratch.set(bytes, text.length);
+    const request = takeRequest(Request);
+    request.buffer = scratch.subarray(0, length);
+    if (this.#isPending(handle, request, handle.writeBuffer(request, request.buffer)))
+      scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+    return !this.needsDrain;
+  }
+
   /** Writes the text that waits. Owed before the socket is ended, and when what was written shall not be lost. */
   flush(): void {
     const text = this.#text;
     if (text === '') return;
     this.#text = '';
     this.departures += 1;
+    if (!this.#socket.writable) return;
+    const handle = this.#freeHandle();
+    if (handle === undefined) this.#socket.write(text, 'latin1');
+    else if (Request === undefined) this.#learnRequest(handle, text);
+    else {
+      const request = takeRequest(Request);
+      this.#isPending(handle, request, handle.writeLatin1String(request, text));
+    }
+  }
+
+  /** The handle, when nothing that the stream has not finished must stay ahead of what is written to it. */
+  #freeHandle(): TcpHandle | undefined {
     const socket = this.#socket;
-    if (!socket.writable) return;
-    // What the stream has not finished must stay ahead.
-    if (socket.writableLength > 0 || socket.connecting) return void socket.write(text, 'latin1');
-    const handle = (this.#handle ??= handleOf(socket));
-    if (handle === undefined) return void socket.write(text, 'latin1');
-    if (Request === undefined) return this.#learnRequest(handle, text);
-    const request = spareRequest ?? new Request();
+    if (socket.writableLength > 0 || socket.connecting || !socket.writable) return undefined;
+    return (this.#handle ??= handleOf(socket));
+  }
+
+  /** Looks at what became of a write to the handle; true when it is still under way. */
+  #isPending(handle: TcpHandle, request: WriteRequest, error: number): boolean {
+    if (error !== 0) this.#fail(error);
+    else if (handle.writeQueueSize > 0) {
+      this.#pending += 1;
+      request.handle = handle;
+      request.oncomplete = (status) => this.#onComplete(status);
+      return true;
+    }
     spareRequest = request;
-    const error = handle.writeLatin1String(request, text);
-    if (error !== 0) return this.#fail(error);
-    if (handle.writeQueueSize === 0) return;
-    spareRequest = undefined;
-    this.#pending = true;
-    request.handle = handle;
-    request.oncomplete = (status) => this.#onComplete(status);
+    return false;
   }
 
   #onComplete(status: number): void {
-    this.#pending = false;
+    this.#pending -= 1;
     if (this.#socket.destroyed) return;
     if (status < 0) this.#fail(status);
-    else if (!this.#socket.writableNeedDrain) this.#onDrain();
+    else if (!this.needsDrain) this.#onDrain();
   }
 
   #fail(status: number): void {
@@ -153,6 +189,12 @@ export class SocketWriter {
   }
 }
 
+function takeRequest(Made: new () => WriteRequest): WriteRequest {
+  const request = spareRequest ?? new Made();
+  spareRequest = undefined;
+  return request;
+}
+
 function flushAll(): void {
   const writers = waiting;
   waiting = flushed;
@@ -164,7 +206,9 @@ function flushAll(): void {
 function handleOf(socket: Socket): TcpHandle | undefined {
   // oxlint-disable-next-line no-underscore-dangle -- Node's name
   const handle = (socket as Socket & { _handle?: Partial<TcpHandle> | null })._handle;
-  if (typeof handle?.writeLatin1String !== 'function' || typeof handle.writeQueueSize !== 'number')
-    return undefined;
-  return handle as TcpHandle;
+  const isKnown =
+    typeof handle?.writeLatin1String === 'function' &&
+    typeof handle.writeBuffer === 'function' &&
+    typeof handle.writeQueueSize === 'number';
+  return isKnown ? (handle as TcpHandle) : undefined;
 }

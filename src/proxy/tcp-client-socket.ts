@@ -71,6 +71,10 @@ class TcpClientSocket implements ClientSocket {
     return this.#writer.writeBytes(bytes, release);
   }
 
+  writeCopy(bytes: Buffer): boolean {
+    return this.#writer.writeCopy(bytes);
+  }
+
   /** Text waits for the bytes behind it as it is. */
   cork(): void {}
 

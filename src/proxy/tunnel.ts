@@ -40,8 +40,7 @@ export class Tunnel {
     this.#extend();
     this.#connection.body.bytes += bytes.length;
     const release = this.#connection.lend(bytes);
-    const kept = release === undefined ? Buffer.from(bytes) : bytes;
-    if (!this.#upstream.writeBytes(kept, release)) this.#connection.pauseBody();
+    if (!this.#upstream.writeFrom(bytes, release)) this.#connection.pauseBody();
   }
 
   /** The client has nothing more to say; what the backend still sends is delivered. */
@@ -60,8 +59,7 @@ export class Tunnel {
     this.#exchange.bytesOut += to - from;
     const bytes = buffer.subarray(from, to);
     const release = this.#upstream.lend(bytes);
-    const kept = release === undefined ? Buffer.from(bytes) : bytes;
-    if (!this.#connection.writeBytes(kept, release)) this.#upstream.pauseReading();
+    if (!this.#connection.writeFrom(bytes, release)) this.#upstream.pauseReading();
   }
 
   /** The backend has ended the connection, which ends the exchange once the client has everything. */

@@ -169,9 +169,15 @@ export class UpstreamConnection implements Expiring {
     return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
   }
 
-  /** @param release called once when the bytes are written or given up, never from within this call */
-  writeBytes(bytes: Buffer, release?: () => void): boolean {
-    return this.#writer?.writeBytes(bytes, release) ?? this.#socket.write(bytes, release);
+  /**
+   * Bytes of somebody else's.
+   * @param release called once when the bytes are written or given up, never from within this call; without one they
+   *   are copied
+   */
+  writeFrom(bytes: Buffer, release: (() => void) | undefined): boolean {
+    const writer = this.#writer;
+    if (release === undefined) return writer?.writeCopy(bytes) ?? this.#socket.write(Buffer.from(bytes));
+    return writer?.writeBytes(bytes, release) ?? this.#socket.write(bytes, release);
   }
 
   /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
