@@ -188,3 +188,41 @@ it('writes through the stream where Node shows no handle', async () => {
   await until(() => received.length === 34, 'all of it');
   expect(received).toBe('caf\xe9 and bytes and text and a copy');
 });
+
+it('uses no request again while its write is under way, though nothing of it waits any more', async () => {
+  // What the system does not take at the first try it may take at the second, within the same call: nothing waits
+  // then, but the request is in use until its completion. Using it again ends the process.
+  const first = await writing();
+  const second = await writing();
+  await once(first.writer, 'warm');
+  const text = 'x'.repeat(12_000_000);
+  for (const { near, writer } of [first, second]) {
+    const handle = Reflect.get(near, '_handle') as object;
+    Object.defineProperty(handle, 'writeQueueSize', { value: 0 });
+    writer.writeText(text);
+  }
+  expect(first.writer.needsDrain).toBe(true);
+  expect(second.writer.needsDrain).toBe(true);
+  first.listen();
+  second.listen();
+  await until(() => first.writer.isFlushed && second.writer.isFlushed, 'both');
+  await until(() => second.received() === text && first.received().length === text.length + 4, 'all of it');
+});
+
+it("loses nobody else's text when a write throws", async () => {
+  const broken = await writing();
+  const sound = await writing();
+  await once(sound.writer, 'warm');
+  const codes: string[] = [];
+  broken.near.on('error', (error) => codes.push(error.message));
+  vi.spyOn(broken.near, 'writable', 'get').mockImplementation(() => {
+    throw new Error('a defect');
+  });
+  sound.listen();
+  for (let round = 0; round < 2; round++) {
+    if (round === 0) broken.writer.writeText('lost');
+    sound.writer.writeText('kept');
+    await until(() => sound.received() === 'warm' + 'kept'.repeat(round + 1), 'the text');
+  }
+  expect(codes).toEqual(['a defect']);
+});

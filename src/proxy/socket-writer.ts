@@ -18,12 +18,12 @@ interface WriteRequest {
   handle?: TcpHandle;
   buffer?: Buffer;
   oncomplete?: (status: number) => void;
+  /** Above 0 while a write is under way; then the request must not be used for another, which would end the process. */
+  getAsyncId(): number;
 }
 
 /** Node's `TCP`, as far as it is used here. */
 interface TcpHandle {
-  /** Bytes that the system has not taken yet. */
-  readonly writeQueueSize: number;
   /** 0, or a negative error number. The request is in use afterwards only when not all was written at once. */
   writeLatin1String(request: WriteRequest, text: string): number;
   writeBuffer(request: WriteRequest, bytes: Buffer): number;
@@ -140,6 +140,15 @@ export class SocketWriter {
     }
   }
 
+  /** `flush` that ends the socket when it throws: nobody else's text may be lost for it. */
+  flushOrFail(): void {
+    try {
+      this.flush();
+    } catch (error) {
+      this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
   /** The handle, when nothing that the stream has not finished must stay ahead of what is written to it. */
   #freeHandle(): TcpHandle | undefined {
     const socket = this.#socket;
@@ -149,14 +158,16 @@ export class SocketWriter {
 
   /** Looks at what became of a write to the handle; true when it is still under way. */
   #isPending(handle: TcpHandle, request: WriteRequest, error: number): boolean {
-    if (error !== 0) this.#fail(error);
-    else if (handle.writeQueueSize > 0) {
+    // Not by what the handle has yet to write: the rest may have gone out at a second try within the call, and all the
+    // same the request is in use until it is told so.
+    if (error === 0 && request.getAsyncId() > 0) {
       this.#pending += 1;
       request.handle = handle;
       request.oncomplete = (status) => this.#onComplete(status);
       return true;
     }
-    spareRequest = request;
+    if (error === 0) spareRequest = request;
+    else this.#fail(error);
     return false;
   }
 
@@ -178,7 +189,7 @@ export class SocketWriter {
   #learnRequest(handle: TcpHandle, text: string): void {
     const write = handle.writeLatin1String.bind(handle);
     handle.writeLatin1String = (request, latin1) => {
-      Request = request.constructor as new () => WriteRequest;
+      if (typeof request.getAsyncId === 'function') Request = request.constructor as new () => WriteRequest;
       return write(request, latin1);
     };
     try {
@@ -198,7 +209,7 @@ function takeRequest(Made: new () => WriteRequest): WriteRequest {
 function flushAll(): void {
   const writers = waiting;
   waiting = flushed;
-  for (const writer of writers) writer.flush();
+  for (const writer of writers) writer.flushOrFail();
   writers.length = 0;
   flushed = writers;
 }
@@ -206,9 +217,6 @@ function flushAll(): void {
 function handleOf(socket: Socket): TcpHandle | undefined {
   // oxlint-disable-next-line no-underscore-dangle -- Node's name
   const handle = (socket as Socket & { _handle?: Partial<TcpHandle> | null })._handle;
-  const isKnown =
-    typeof handle?.writeLatin1String === 'function' &&
-    typeof handle.writeBuffer === 'function' &&
-    typeof handle.writeQueueSize === 'number';
+  const isKnown = typeof handle?.writeLatin1String === 'function' && typeof handle.writeBuffer === 'function';
   return isKnown ? (handle as TcpHandle) : undefined;
 }
