@@ -115,6 +115,26 @@ it('delivers what was written before it was destroyed, and a reset when asked fo
   expect(codes).toEqual(['ECONNRESET']);
 });
 
+it('can be reset when it has ended but the client has not read all of it yet', async () => {
+  const { client, server, socket } = await accepted();
+  const { log, events } = recorder();
+  socket.attach(events);
+  socket.writeText('x'.repeat(20_000_000));
+  socket.end();
+  expect(socket.isFlushed).toBe(false);
+  socket.reset();
+  const codes: (string | undefined)[] = [];
+  client.on('error', (error: NodeJS.ErrnoException) => codes.push(error.code));
+  client.resume();
+  await until(() => log.includes('close') && codes.length > 0, 'the reset');
+  expect(codes).toEqual(['ECONNRESET']);
+  expect(log).toEqual(['close']);
+  const connections = await new Promise<number>((done) =>
+    server.getConnections((_error, count) => done(count)),
+  );
+  expect(connections).toBe(0);
+});
+
 it('gives nothing while it is paused', async () => {
   const { client, socket } = await accepted();
   const { log, events } = recorder();

@@ -101,13 +101,11 @@ class TcpClientSocket implements ClientSocket {
   }
 
   end(): void {
-    this.#writer.flush();
-    this.#socket.end();
+    this.#whenWritten(() => this.#socket.end());
   }
 
   destroySoon(): void {
-    this.#writer.flush();
-    this.#socket.destroySoon();
+    this.#whenWritten(() => this.#socket.destroySoon());
   }
 
   destroy(): void {
@@ -117,10 +115,22 @@ class TcpClientSocket implements ClientSocket {
 
   reset(): void {
     this.#writer.flush();
-    this.#socket.resetAndDestroy();
+    // Then the system has everything, and it is too late.
+    if (this.#socket.writableEnded) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
   }
 
   get destroyed(): boolean {
     return this.#socket.destroyed;
+  }
+
+  /** Takes the last step when the system has everything: a connection whose FIN waits in its turn cannot be reset. */
+  #whenWritten(step: () => void): void {
+    this.#writer.flush();
+    if (this.#writer.isFlushed) return step();
+    // Written behind everything else, whichever way that went.
+    this.#socket.write('', 'latin1', () => {
+      if (!this.#socket.destroyed) step();
+    });
   }
 }
