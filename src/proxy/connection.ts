@@ -12,7 +12,7 @@
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import type { HeadError } from '../http/head-error.ts';
-import { RequestHead } from '../http/request-head.ts';
+import type { RequestHead } from '../http/request-head.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
@@ -22,6 +22,7 @@ import { forwardedLines } from '../http/forwarded.ts';
 import { latin1Text, ownText } from '../http/latin1.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
+import { giveHead, NO_HEAD, takeHead } from './request-heads.ts';
 import type { Tunnel } from './tunnel.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
@@ -36,7 +37,8 @@ const HEAD_TIMED_OUT: HeadError = {
 export class Connection implements Expiring, BodySink, ClientSocketEvents {
   deadlineMs: number;
   readonly context: ProxyContext;
-  readonly head = new RequestHead();
+  /** Of the request under way. */
+  head: RequestHead = NO_HEAD;
   readonly body = new RequestBody();
   /** Address of the peer, IPv4-mapped addresses in their IPv4 form. */
   readonly peer: string;
@@ -354,6 +356,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
       return false;
     }
     this.#scanned = 0;
+    this.head = takeHead();
     const error = this.head.parseBytes(buffer, from, end - 2, options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
     if (error !== undefined) this.#reject(error);
@@ -383,7 +386,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   #becomeIdle(): void {
     const { options, deadlines } = this.context;
     this.#phase = 'idle';
-    this.head.release();
+    giveHead(this.head);
+    this.head = NO_HEAD;
     this.deadlineMs = deadlines.nowMs + options.keepaliveTimeoutMs;
     if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
     if (this.#paused) this.resumeBody();

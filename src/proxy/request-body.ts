@@ -2,7 +2,7 @@
  * The body of the request that a downstream connection is receiving: takes bytes as they come, undoes their
  * framing (RFC 9112 section 6) and hands them to a sink. Owns how much is still to come. Keeps no bytes.
  */
-import { ChunkedDecoder } from '../http/chunked-decoder.ts';
+import { ChunkedDecoder, type ChunkedDataHandler } from '../http/chunked-decoder.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { BodyFraming } from '../http/framing.ts';
 import type { RequestHead } from '../http/request-head.ts';
@@ -30,10 +30,11 @@ export class RequestBody {
   /** 0 is unlimited. */
   bytesMax = 0;
   remaining = 0;
-  readonly #decoder = new ChunkedDecoder();
+  /** Made for the first body that is chunked. */
+  #decoder: ChunkedDecoder | undefined;
   #chunked = false;
   #sink: BodySink | undefined;
-  readonly #onChunk = (buffer: Buffer, from: number, to: number): void => this.#deliver(buffer, from, to);
+  #onChunk: ChunkedDataHandler | undefined;
 
   begin(head: RequestHead): void {
     this.#chunked = head.framing === BodyFraming.chunked;
@@ -43,7 +44,7 @@ export class RequestBody {
     this.bytes = 0;
     this.bytesMax = 0;
     this.#sink = undefined;
-    if (this.#chunked) this.#decoder.reset();
+    if (this.#chunked) (this.#decoder ??= new ChunkedDecoder()).reset();
   }
 
   /** For a head that could not be read: there is no telling where its body would end. */
@@ -86,7 +87,8 @@ export class RequestBody {
   }
 
   #feedChunked(buffer: Buffer, from: number, to: number): number {
-    const decoder = this.#decoder;
+    const decoder = (this.#decoder ??= new ChunkedDecoder());
+    this.#onChunk ??= (bytes, start, end) => this.#deliver(bytes, start, end);
     const end = decoder.write(buffer, from, to, this.#onChunk);
     if (decoder.error !== undefined) this.#fail(decoder.error);
     else if (decoder.done && !this.failed) {
