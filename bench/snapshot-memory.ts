@@ -9,10 +9,13 @@ import { createLimitMemory } from '../src/limits/memory.ts';
 import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
 import type { ConfigChange } from '../src/model/config.ts';
+import type { StoredApiKey } from '../src/model/resources.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
 import { SnapshotHolder } from '../src/snapshot/holder.ts';
 import { KeyTable } from '../src/snapshot/key-table.ts';
 import { fillerKeys, fillerRecords, type Filler } from './database.ts';
+
+const BATCH_KEYS = 2_000;
 
 /** Bytes that the configuration without its keys takes, on the heap and in buffers. */
 export async function snapshotBytes(filler: Filler): Promise<number> {
@@ -28,7 +31,15 @@ export async function snapshotBytes(filler: Filler): Promise<number> {
 export function keyTableBytes(filler: Filler): number {
   const table = new KeyTable();
   const appId = fillerRecords({ endpoints: 1 }, 80).apps[0]?.id ?? '';
-  table.change(fillerKeys(filler, appId), []);
+  // In batches, as at a start (src/storage/sql/load.ts).
+  let batch: StoredApiKey[] = [];
+  for (const key of fillerKeys(filler, appId)) {
+    batch.push(key);
+    if (batch.length < BATCH_KEYS) continue;
+    table.change(batch, []);
+    batch = [];
+  }
+  table.change(batch, []);
   table.release(table.takeRetired());
   return table.bytes;
 }

@@ -7,11 +7,11 @@
  * gateway's own) is compared by its own SHA-256 and kept as text; so are times that are not RFC 3339 in UTC with
  * milliseconds, and fields that this file does not know. Whatever the record, decoding gives back what was encoded.
  */
-import { createHash } from 'node:crypto';
 import type { RateLimitPolicy } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { UNIT_BYTES, UNIT_WORDS } from './key-memory.ts';
 import type { KeyMemoryView } from './key-memory.ts';
+import { WordBuffer, plainTimeMs, readHash, readId } from './key-text.ts';
 
 /** Word 0: flags, and above them the bytes of JSON. Word 1: units of the block. */
 const FLAGS = 0;
@@ -35,9 +35,6 @@ const HASH_WORDS = 8;
 const ID_WORDS = 4;
 const TIME_WORDS = 2;
 
-const HEX_HASH = /^[0-9a-f]{64}$/;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
 /** `extra` has whatever does not lie elsewhere, by its name. */
 type Texts = readonly [
   name: string,
@@ -57,31 +54,57 @@ export interface EncodedKey {
 }
 
 export function encodeKey(key: StoredApiKey): EncodedKey {
-  const { token_hash, id, app_id, created_at, updated_at, expires_at, last_used_at, ...others } = key;
-  const { previous_expires_at, previous_token_hash, name, scopes, token_prefix, ...more } = others;
-  const { is_active, rate_limit, ...unknown } = more;
-  const writer = new WordWriter({ ...unknown });
-  if (is_active) writer.flags |= IS_ACTIVE;
-  writer.hash('token_hash', token_hash);
-  writer.id('id', id);
-  writer.id('app_id', app_id);
-  writer.time('created_at', created_at);
-  writer.optionalTime(HAS_UPDATED_AT, 'updated_at', updated_at === created_at ? null : updated_at);
-  writer.optionalTime(HAS_EXPIRES_AT, 'expires_at', expires_at);
-  writer.optionalTime(HAS_LAST_USED_AT, 'last_used_at', last_used_at);
-  writer.optionalTime(HAS_PREVIOUS_EXPIRES_AT, 'previous_expires_at', previous_expires_at);
-  if (previous_token_hash !== null) {
+  const { rate_limit: rateLimit, previous_token_hash: previousHash } = key;
+  const writer = new WordWriter(unknownFields(key));
+  if (key.is_active) writer.flags |= IS_ACTIVE;
+  writer.hash('token_hash', key.token_hash);
+  writer.id('id', key.id);
+  writer.id('app_id', key.app_id);
+  writer.time('created_at', key.created_at);
+  const updatedAt = key.updated_at === key.created_at ? null : key.updated_at;
+  writer.optionalTime(HAS_UPDATED_AT, 'updated_at', updatedAt);
+  writer.optionalTime(HAS_EXPIRES_AT, 'expires_at', key.expires_at);
+  writer.optionalTime(HAS_LAST_USED_AT, 'last_used_at', key.last_used_at);
+  writer.optionalTime(HAS_PREVIOUS_EXPIRES_AT, 'previous_expires_at', key.previous_expires_at);
+  if (previousHash !== null) {
     writer.flags |= HAS_PREVIOUS_HASH;
-    writer.hash('previous_token_hash', previous_token_hash);
+    writer.hash('previous_token_hash', previousHash);
   }
-  const texts: unknown[] = [name, scopes, token_prefix];
-  if (rate_limit !== null || writer.hasExtra) texts.push(rate_limit);
-  if (writer.hasExtra) texts.push(writer.extra);
+  const { wordCount, flags, extra } = writer;
+  const texts: unknown[] = [key.name, key.scopes, key.token_prefix];
+  if (rateLimit !== null || extra !== undefined) texts.push(rateLimit);
+  if (extra !== undefined) texts.push(extra);
   const json = JSON.stringify(texts);
   const text = /[^\x20-\x7e]/.test(json) ? json.replaceAll(/[^\x20-\x7e]/g, escaped) : json;
-  draft[FLAGS] = writer.flags | (text.length << FLAG_BITS);
-  const { wordCount } = writer;
+  draft[FLAGS] = flags | (text.length << FLAG_BITS);
   return { wordCount, text, units: Math.ceil((wordCount * 4 + text.length) / UNIT_BYTES) };
+}
+
+/** The fields that `encodeKey` knows. */
+const KNOWN_FIELDS: ReadonlySet<string> = new Set<keyof StoredApiKey>([
+  'id',
+  'app_id',
+  'name',
+  'scopes',
+  'token_prefix',
+  'is_active',
+  'expires_at',
+  'last_used_at',
+  'rate_limit',
+  'token_hash',
+  'previous_token_hash',
+  'previous_expires_at',
+  'created_at',
+  'updated_at',
+]);
+
+/** Undefined without any, as is usual. */
+function unknownFields(key: StoredApiKey): Record<string, unknown> | undefined {
+  let unknown: Record<string, unknown> | undefined;
+  for (const name of Object.keys(key)) {
+    if (!KNOWN_FIELDS.has(name)) (unknown ??= {})[name] = (key as unknown as Record<string, unknown>)[name];
+  }
+  return unknown;
 }
 
 /** Writes the record that was encoded last into its block, which nobody can find yet. */
@@ -157,41 +180,9 @@ export function unitsOf(words: Int32Array, reference: number): number {
   return words[reference * UNIT_WORDS + UNITS] as number;
 }
 
-/** What is being looked up or written: words, with the same memory as bytes. */
-export class WordBuffer {
-  readonly words: Int32Array;
-  readonly bytes: Buffer;
-
-  constructor(count: number) {
-    this.words = new Int32Array(count);
-    this.bytes = Buffer.from(this.words.buffer);
-  }
-}
-
-/** Writes a hash as eight words from word `at` on. */
-export function readHash(text: string, into: WordBuffer, at = 0): void {
-  const isHex = text.length === HASH_WORDS * 8 && into.bytes.write(text, at * 4, 'hex') === HASH_WORDS * 4;
-  if (!isHex) into.bytes.write(standIn(text), at * 4, HASH_WORDS * 4, 'hex');
-}
-
-/** Writes an id as four words from word `at` on. */
-export function readId(text: string, into: WordBuffer, at = 0): void {
-  const isUuid = UUID.test(text);
-  const hex = isUuid
-    ? text.slice(0, 8) + text.slice(9, 13) + text.slice(14, 18) + text.slice(19, 23) + text.slice(24)
-    : standIn(text);
-  into.bytes.write(hex, at * 4, ID_WORDS * 4, 'hex');
-}
-
 /** The id of the record that was encoded last. */
 export function copyEncodedId({ words }: WordBuffer): void {
   for (let index = 0; index < ID_WORDS; index++) words[index] = draft[ID + index] as number;
-}
-
-/** The id of a record, as `readId` writes it. */
-export function copyId(words: Int32Array, reference: number, into: WordBuffer): void {
-  const at = reference * UNIT_WORDS + ID;
-  for (let index = 0; index < ID_WORDS; index++) into.words[index] = words[at + index] as number;
 }
 
 /** The token's hash of a record, or the one before its last rotation, as `readHash` writes it; false without one. */
@@ -266,34 +257,28 @@ const draft = draftBuffer.words;
 
 /** Writes the words of a record into `draft`, and gathers what does not fit into words. */
 class WordWriter {
-  readonly extra: Record<string, unknown>;
+  extra: Record<string, unknown> | undefined;
   flags = 0;
   wordCount = TOKEN_HASH;
 
-  constructor(extra: Record<string, unknown>) {
+  constructor(extra: Record<string, unknown> | undefined) {
     this.extra = extra;
   }
 
-  get hasExtra(): boolean {
-    return Object.keys(this.extra).length > 0;
-  }
-
   hash(field: string, text: string): void {
-    if (!HEX_HASH.test(text)) this.extra[field] = text;
-    readHash(text, draftBuffer, this.wordCount);
+    if (!readHash(text, draftBuffer, this.wordCount)) this.#keep(field, text);
     this.wordCount += HASH_WORDS;
   }
 
   id(field: string, text: string): void {
-    if (!UUID.test(text)) this.extra[field] = text;
-    readId(text, draftBuffer, this.wordCount);
+    if (!readId(text, draftBuffer, this.wordCount)) this.#keep(field, text);
     this.wordCount += ID_WORDS;
   }
 
   time(field: string, text: string): void {
-    const ms = Date.parse(text);
-    const isPlain = ms >= 0 && new Date(ms).toISOString() === text;
-    if (!isPlain) this.extra[field] = text;
+    const ms = plainTimeMs(text);
+    const isPlain = !Number.isNaN(ms);
+    if (!isPlain) this.#keep(field, text);
     draft[this.wordCount] = isPlain ? ms | 0 : 0;
     draft[this.wordCount + 1] = isPlain ? Math.floor(ms / 2 ** 32) : 0;
     this.wordCount += TIME_WORDS;
@@ -304,10 +289,10 @@ class WordWriter {
     this.flags |= flag;
     this.time(field, text);
   }
-}
 
-function standIn(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  #keep(field: string, text: string): void {
+    (this.extra ??= {})[field] = text;
+  }
 }
 
 function hashText(view: KeyMemoryView, at: number): string {

@@ -25,10 +25,8 @@ import {
 } from './key-memory.ts';
 import type { KeyMemory } from './key-memory.ts';
 import {
-  WordBuffer,
   copyEncodedId,
   copyHash,
-  copyId,
   decodeKey,
   encodeKey,
   hasHash,
@@ -38,11 +36,10 @@ import {
   placeOfId,
   placeOfRecordId,
   placesOfHashes,
-  readHash,
-  readId,
   storeKey,
   unitsOf,
 } from './key-record.ts';
+import { WordBuffer, readHash, readId } from './key-text.ts';
 
 /** Most keys of a node (docs/operations.md). */
 export const KEYS_MAX = 10_000_000;
@@ -117,6 +114,8 @@ interface Staged {
   readonly reference: number;
   readonly units: number;
   readonly hashCount: number;
+  /** The record in whose place it comes, or 0. */
+  readonly old: number;
 }
 
 export class KeyTable extends KeyReader {
@@ -218,7 +217,7 @@ export class KeyTable extends KeyReader {
         if (old === 0) added++;
         else if (isStored(this.view, encoded, old)) continue;
         const { reference, units } = this.#allocator.allocate(encoded.units);
-        staged.push({ reference, units, hashCount: key.previous_token_hash === null ? 1 : 2 });
+        staged.push({ reference, units, hashCount: key.previous_token_hash === null ? 1 : 2, old });
         storeKey(this.view, encoded, reference, units);
       }
       if (added > 0) this.#assertCount(this.size + added);
@@ -232,7 +231,7 @@ export class KeyTable extends KeyReader {
   }
 
   /** Lets a record be found; the one in whose place it comes goes on the list. */
-  #publish({ reference }: Staged, replaced: Set<number>): void {
+  #publish({ reference, old }: Staged, replaced: Set<number>): void {
     const words = this.view.words();
     for (const previous of [false, true]) {
       if (!copyHash(words, reference, previous, hashWanted)) continue;
@@ -242,11 +241,10 @@ export class KeyTable extends KeyReader {
       if (holder === 0) this.#byHash.add(place, reference);
       else if (holder !== reference) this.#byHash.replace(place, holder, reference);
     }
-    copyId(words, reference, idWanted);
-    const old = this.referenceOfWantedId();
-    if (old === 0) this.#byId.add(placeOfId(idWanted), reference);
-    else this.#byId.replace(placeOfId(idWanted), old, reference);
-    if (old !== 0) replaced.add(old);
+    const place = placeOfRecordId(words, reference);
+    if (old === 0) return this.#byId.add(place, reference);
+    this.#byId.replace(place, old, reference);
+    replaced.add(old);
   }
 
   /** Takes away whatever still leads to a record, and the record. */

@@ -72,6 +72,9 @@ describe('queries', () => {
     await sql`alter table item add column more text default 'x'`.execute(db);
     await db.insertInto('item').values({ id: 1, text: null }).execute();
     expect((await all()).rows).toEqual([{ id: 1, text: null, more: 'x' }]);
+    await sql`alter table item drop column text`.execute(db);
+    await sql`alter table item add column last text default 'y'`.execute(db);
+    expect((await all()).rows).toEqual([{ id: 1, more: 'x', last: 'y' }]);
     await db.destroy();
   });
 });
