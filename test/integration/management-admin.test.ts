@@ -250,7 +250,9 @@ describe('design 2: admin access', () => {
     }
     const PUBLIC = ['//api/v1/health', '//api/v1/openapi.json', '//healthz', '//readyz'];
     const needed = ({ method, path }: Described): keyof typeof RANK => {
-      if (/^\/\/api\/v1\/(?:admin\/|audit)/.test(path)) return 'admin';
+      if (/^\/\/api\/v1\/(?:admin\/|audit|explain\/debug-tokens)/.test(path)) return 'admin';
+      // Asks, by POST because the question is long.
+      if (path === '//api/v1/explain') return 'viewer';
       return method === 'GET' ? 'viewer' : 'editor';
     };
 

@@ -310,7 +310,7 @@ const POLICY_ROWS: Row[] = [
   [cors({ max_age: 600 }), '/cors/max_age'],
   [{ max_body_bytes: -1 }, '/max_body_bytes'],
   [{ max_body_bytes: '1k' }, '/max_body_bytes'],
-  [{ shadow: ['cors'] }, '/shadow/0'],
+  [{ shadow: ['everything'] }, '/shadow/0'],
   [{ shadow: ['auth', 'auth'] }, '/shadow/1'],
 ];
 
