@@ -21,11 +21,19 @@ const SAFE_TYPES: ReadonlySet<string> = new Set([
 ]);
 const NAMES_CHARS_MAX = 4096;
 
+/** What a browser would refuse, and the field of the policy that would have to grant it. */
+export interface CorsRefusal {
+  readonly detail: string;
+  readonly field: 'allowed_origins' | 'allowed_methods' | 'allowed_headers' | 'allow_credentials';
+  /** What the field lacks; empty where that is not one value that could be added. */
+  readonly lacks: readonly string[];
+}
+
 export function corsShadowStage(cors: CompiledCors): NamedStage {
   const run = (facts: RequestFacts, evaluation: Evaluation): undefined => {
-    const detail = refusal(cors, facts);
-    if (detail === undefined) return undefined;
-    const denial = { code: 'cors_refused', detail, headerLines: '' } as const;
+    const refused = refusal(cors, facts);
+    if (refused === undefined) return undefined;
+    const denial = { code: 'cors_refused', detail: refused.detail, headerLines: '' } as const;
     (evaluation.wouldDeny ??= []).push({ part: 'cors', denial });
     return undefined;
   };
@@ -33,7 +41,7 @@ export function corsShadowStage(cors: CompiledCors): NamedStage {
 }
 
 /** Why a browser would refuse; undefined when it would not, or is not asked. */
-export function refusal(cors: CompiledCors, facts: RequestFacts): string | undefined {
+export function refusal(cors: CompiledCors, facts: RequestFacts): CorsRefusal | undefined {
   const origin = facts.header('origin');
   if (origin === undefined || !isSubjectToCors(facts, origin)) return undefined;
   const asked = facts.method === 'OPTIONS' ? facts.header('access-control-request-method') : undefined;
@@ -42,10 +50,11 @@ export function refusal(cors: CompiledCors, facts: RequestFacts): string | undef
     return preflightRefusal(cors, origin, asked, names);
   }
   const fields = fieldsOf(cors.responseLines(origin));
-  if (!grantsOrigin(fields, origin)) return `The origin ${shown(origin)} is not allowed`;
+  if (!grantsOrigin(fields, origin)) return originRefusal(origin);
   // Only credentialed requests bring cookies to another origin.
   if (facts.header('cookie') !== undefined && !grantsCredentials(fields)) {
-    return 'Credentials are not allowed, and the request has a cookie';
+    const detail = 'Credentials are not allowed, and the request has a cookie';
+    return { detail, field: 'allow_credentials', lacks: [] };
   }
   const names = unsafeNames(facts);
   if (SAFE_METHODS.has(facts.method) && names === '') return undefined;
@@ -57,18 +66,30 @@ function preflightRefusal(
   origin: string,
   method: string,
   names: string | undefined,
-): string | undefined {
+): CorsRefusal | undefined {
   const fields = fieldsOf(cors.preflightLines(origin, method, names));
-  if (!grantsOrigin(fields, origin)) return `The origin ${shown(origin)} is not allowed`;
+  if (!grantsOrigin(fields, origin)) return originRefusal(origin);
   const methods = listOf(fields.get('access-control-allow-methods'));
   if (!SAFE_METHODS.has(method) && !methods.includes(method)) {
-    return `The method ${shown(method)} is not allowed`;
+    return {
+      detail: `The method ${shown(method)} is not allowed`,
+      field: 'allowed_methods',
+      lacks: [method],
+    };
   }
   if (names === undefined || names === '') return undefined;
-  if (names.length > NAMES_CHARS_MAX) return 'Too many header fields are asked for';
+  if (names.length > NAMES_CHARS_MAX) {
+    return { detail: 'Too many header fields are asked for', field: 'allowed_headers', lacks: [] };
+  }
   const allowed = new Set(listOf(fields.get('access-control-allow-headers')?.toLowerCase()));
-  const missing = listOf(names.toLowerCase()).find((name) => !allowed.has(name));
-  return missing === undefined ? undefined : `The header field ${shown(missing)} is not allowed`;
+  const lacks = listOf(names.toLowerCase()).filter((name) => !allowed.has(name));
+  const [missing] = lacks;
+  if (missing === undefined) return undefined;
+  return { detail: `The header field ${shown(missing)} is not allowed`, field: 'allowed_headers', lacks };
+}
+
+function originRefusal(origin: string): CorsRefusal {
+  return { detail: `The origin ${shown(origin)} is not allowed`, field: 'allowed_origins', lacks: [origin] };
 }
 
 function isSubjectToCors(facts: RequestFacts, origin: string): boolean {

@@ -4,12 +4,11 @@
  * has left it; the explanation itself is made from these facts in explain-answer.ts.
  */
 import { comparablePath } from '../http/canonical-path.ts';
-import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Candidate, Explanation, HeaderField, StageName } from '../model/schemas/explain.ts';
 import { tokenHash } from '../model/token.ts';
 import { tokenStart } from '../policy/bearer.ts';
-import { refusal } from '../policy/cors-shadow.ts';
+import { refusal, type CorsRefusal } from '../policy/cors-shadow.ts';
 import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { candidatesOf } from './explain-candidates.ts';
 import { fieldsOf } from './explain-redact.ts';
@@ -29,9 +28,10 @@ export interface ExchangeFacts {
   readonly query: string;
   readonly clientIp: string;
   readonly headers: readonly HeaderField[];
-  readonly origin: string | undefined;
   /** Why a browser would not let a page make the request or read its answer; undefined when it would. */
-  readonly corsRefusal: string | undefined;
+  readonly corsRefusal: CorsRefusal | undefined;
+  /** The policy whose `cors` the answer has: the route's, or that of answers that no route gives. */
+  readonly corsPolicy: CompiledPolicy | undefined;
   /** The method that a route was looked for last: that of a preflight is the one that it asks about. */
   readonly matchedMethod: string;
   /** SHA-256 of the bearer token, where it was refused. */
@@ -76,8 +76,8 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     query: exchange.query,
     clientIp: exchange.clientIp,
     headers: isReadable ? fieldsOf(head) : [],
-    origin: isReadable ? head.valueOf(HeaderKind.origin) : undefined,
     corsRefusal: isReadable ? corsRefusalOf(exchange) : undefined,
+    corsPolicy: route === undefined ? version?.unmatched : route.policy,
     refusedTokenHash: errorCode === 'credentials_invalid' ? presentedHash(exchange) : undefined,
     bodyBytes: Math.max(body.bytes + body.remaining, 0),
     status: exchange.status,
@@ -100,7 +100,7 @@ function requestedBy(exchange: Exchange): string | undefined {
   return exchange.header('access-control-request-method');
 }
 
-function corsRefusalOf(exchange: Exchange): string | undefined {
+function corsRefusalOf(exchange: Exchange): CorsRefusal | undefined {
   const cors = corsOf(exchange);
   return cors && refusal(cors, exchange);
 }

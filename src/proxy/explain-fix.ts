@@ -3,21 +3,28 @@
  * words of the management API where the operator can mend it. It is the smallest change that the denial itself
  * asks for; what would deny the request after it is told by explaining the changed request.
  */
-import type { PolicyPart } from '../model/policy.ts';
+import { Value } from 'typebox/value';
+import { comparablePath } from '../http/canonical-path.ts';
+import { validatePolicy } from '../model/policy-rules.ts';
+import { CorsSchema, type CorsPolicy, type PolicyPart } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { Fix, FixAction } from '../model/schemas/explain.ts';
+import type { CorsRefusal } from '../policy/cors-shadow.ts';
+import { parseEndpointPath, parseGatewayPath } from '../snapshot/path-patterns.ts';
 import type { ExchangeFacts } from './explain-facts.ts';
 
 export type FindKey = (tokenHash: string) => StoredApiKey | undefined;
 type Target = NonNullable<Fix['target']>;
 
+/** Rules of `cors` know no settings. */
+const NO_GLOBALS = { globals: undefined };
 const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** @returns null when nothing is to be mended, or nobody outside of the gateway can mend it */
 export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
   switch (facts.code) {
     case undefined:
-      return facts.corsRefusal === undefined ? null : allowOrigin(facts, facts.corsRefusal);
+      return facts.corsRefusal === undefined ? null : widenCors(facts, facts.corsRefusal);
     case 'bad_request':
     case 'expectation_failed':
     case 'not_implemented':
@@ -79,13 +86,11 @@ function fixPath(facts: ExchangeFacts): Fix {
 
 /** The widest path that would hold the request; the operator will know a better one. */
 function createVersion({ path }: ExchangeFacts): Fix {
-  const prefix = `/${path.split('/')[1] ?? ''}`;
-  return fix(
-    'create_version',
-    `Create a version with a gateway_path that ${path} is below, for example ${prefix}, or correct the path`,
-    null,
-    { gateway_path: prefix },
-  );
+  const prefix = comparablePath(`/${path.split('/')[1] ?? ''}`);
+  const isUsable = 'path' in parseGatewayPath(prefix);
+  const example = isUsable ? `, for example ${prefix},` : '';
+  const detail = `Create a version with a gateway_path that ${path} is below${example} or correct the path`;
+  return fix('create_version', detail, null, isUsable ? { gateway_path: prefix } : null);
 }
 
 function fixRoute(facts: ExchangeFacts): Fix | null {
@@ -117,10 +122,14 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
   const revision = candidates.find(({ traffic_weight: weight }) => weight > 0);
   const where = revision === undefined ? '' : ` under revision ${revision.revision}`;
   const target = revision === undefined ? null : ({ type: 'revision', id: revision.id } as const);
-  return fix('register_endpoint', `Register endpoint ${method} ${restPath}${where}`, target, {
-    method,
-    path: restPath,
-  });
+  // A star is a wildcard in the path of an endpoint: it would open more than was asked for.
+  let parameters = 0;
+  const path = restPath.replaceAll(/[^/]*\*[^/]*/g, () => `{part${++parameters}}`);
+  const pattern = parseEndpointPath(path);
+  if ('error' in pattern) {
+    return fix('correct_path', `Send another path. No endpoint can have this one: ${pattern.error}`);
+  }
+  return fix('register_endpoint', `Register endpoint ${method} ${path}${where}`, target, { method, path });
 }
 
 function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
@@ -217,8 +226,14 @@ function fixPolicy(facts: ExchangeFacts): Fix {
 }
 
 /** A change of the part at the level that has it now. */
-function setPolicy(facts: ExchangeFacts, part: PolicyPart, what: string, value: object): Fix {
-  const { policy, app, endpoint } = facts;
+function setPolicy(
+  facts: ExchangeFacts,
+  part: PolicyPart,
+  what: string,
+  value: object,
+  policy: ExchangeFacts['policy'] = facts.policy,
+): Fix {
+  const { app, endpoint, candidates } = facts;
   const source = policy?.effective.sources[part];
   const level = source?.level;
   const isRecord = level === 'app' || level === 'revision' || level === 'endpoint';
@@ -226,20 +241,40 @@ function setPolicy(facts: ExchangeFacts, part: PolicyPart, what: string, value: 
     level === 'endpoint'
       ? ` of endpoint ${endpoint?.method ?? ''} ${endpoint?.path ?? ''}`
       : level === 'revision'
-        ? ` of revision ${facts.revision?.revision ?? ''}`
+        ? ` of revision ${candidates.find(({ id }) => id === source?.id)?.revision ?? ''}`
         : ` of app ${app?.slug ?? ''}`;
   return fix('set_policy', what + name, isRecord ? { type: level, id: source?.id ?? '' } : null, value);
 }
 
-function allowOrigin(facts: ExchangeFacts, refused: string): Fix {
-  const cors = facts.policy?.effective.policy.cors;
-  const origins = cors?.allowed_origins ?? [];
-  const isOrigin = facts.origin !== undefined && refused.startsWith('The origin ');
-  const value = isOrigin ? { cors: { ...cors, allowed_origins: [...origins, facts.origin] } } : null;
-  const what = isOrigin
-    ? `Add ${facts.origin} to cors.allowed_origins`
-    : `Widen cors: ${refused}; the policy`;
-  return setPolicy(facts, 'cors', what, value ?? {});
+/** What a browser refuses, granted where the policy can grant it; `value` is null where the request has to change. */
+function widenCors(facts: ExchangeFacts, { detail, field, lacks }: CorsRefusal): Fix {
+  const cors = facts.corsPolicy?.effective.policy.cors;
+  const wider = cors ? widened(cors, field, lacks) : undefined;
+  if (wider === undefined) return fix('correct_request', `Send another request. ${detail}`);
+  const what =
+    field === 'allow_credentials'
+      ? 'Set cors.allow_credentials to true, for the policy'
+      : `Add ${lacks.join(', ')} to cors.${field}`;
+  return setPolicy(facts, 'cors', what, { cors: wider }, facts.corsPolicy);
+}
+
+/** @returns undefined where no such policy is to be had */
+function widened(
+  cors: CorsPolicy,
+  field: CorsRefusal['field'],
+  lacks: readonly string[],
+): CorsPolicy | undefined {
+  const wider: CorsPolicy =
+    field === 'allow_credentials'
+      ? { ...cors, allow_credentials: true }
+      : { ...cors, [field]: [...(cors[field] ?? []), ...lacks] };
+  // Names of methods are granted in upper case only.
+  const isGrantable =
+    field === 'allow_credentials' || (lacks.length > 0 && lacks.every((item) => item !== ''));
+  const isUpperCase = field !== 'allowed_methods' || lacks.every((method) => method === method.toUpperCase());
+  const isValid =
+    Value.Check(CorsSchema, wider) && validatePolicy({ cors: wider }, NO_GLOBALS, '').length === 0;
+  return isGrantable && isUpperCase && isValid ? wider : undefined;
 }
 
 function wait(facts: ExchangeFacts): Fix {

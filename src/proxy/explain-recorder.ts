@@ -98,11 +98,15 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     restPath: copyOf(facts.restPath),
     matchedMethod: copyOf(facts.matchedMethod),
     query: '',
-    origin: facts.origin === undefined ? undefined : copyOf(facts.origin),
+    corsRefusal: compactRefusal(facts.corsRefusal),
     headers: facts.headers.slice(0, HEADERS_MAX).map(compactField),
     upstreamUrl: upstreamUrl === undefined ? undefined : copyOf(upstreamUrl),
     evaluation: { ...evaluation, heldIn: undefined },
   };
+}
+
+function compactRefusal(refusal: ExchangeFacts['corsRefusal']): ExchangeFacts['corsRefusal'] {
+  return refusal && { ...refusal, lacks: refusal.lacks.map((item) => copyOf(item)) };
 }
 
 function compactField({ name, value }: HeaderField): HeaderField {

@@ -77,9 +77,12 @@ function detailOf(
   if (verdict === 'would_deny') return shadowDetail ?? null;
   if (stage === 'cors' && verdict === 'passed') {
     const { corsRefusal } = facts;
-    return corsRefusal === undefined ? null : `A browser would keep the answer from the page: ${corsRefusal}`;
+    return corsRefusal === undefined
+      ? null
+      : `A browser would keep the answer from the page: ${corsRefusal.detail}`;
   }
-  if (stage === 'preflight' && verdict === 'answered') return facts.corsRefusal ?? 'The preflight is granted';
+  if (stage === 'preflight' && verdict === 'answered')
+    return facts.corsRefusal?.detail ?? 'The preflight is granted';
   return null;
 }
 
@@ -155,12 +158,13 @@ function partDecider({ policy }: ExchangeFacts, part: PolicyPart): Decider | und
   const value = policy?.effective.policy[part];
   const source = policy?.effective.sources[part];
   if (value === undefined || value === null || source === undefined) return undefined;
-  return isOff(value) ? undefined : { level: source.level, sourceId: source.id, value };
+  return isOff(part, value) ? undefined : { level: source.level, sourceId: source.id, value };
 }
 
 /** The values that switch an inherited part off (docs/policies.md). */
-function isOff(value: NonNullable<Policy[PolicyPart]>): boolean {
-  if (Array.isArray(value)) return value.length === 0 || value.some((item) => item === '*');
+function isOff(part: PolicyPart, value: NonNullable<Policy[PolicyPart]>): boolean {
+  // A scope may be called "*": it is a scope like any other.
+  if (Array.isArray(value)) return value.length === 0 || (part === 'allowed_methods' && value[0] === '*');
   if (typeof value === 'number') return value === 0;
   if ('max' in value) return value.max === 0;
   return 'allowed_origins' in value && value.allowed_origins.length === 0;

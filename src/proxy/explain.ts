@@ -6,6 +6,7 @@
  * proxy does; it sends nothing but the fetch of a key set that a JWT needs (bounded by jwks.ts).
  */
 import { normaliseAddress } from '../http/address.ts';
+import { viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
 import type { ExplainInput, Explanation, HeaderField } from '../model/schemas/explain.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
@@ -114,7 +115,9 @@ function forwardedRun(exchange: Exchange, route: Route): Run {
   const upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
   const target = upstreamPath(route, path, restFrom);
   const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
-  const response = { status: null, headers: fieldsOfLines(responseFields(exchange)), body: null };
+  // What a backend that speaks HTTP/1.1 and names no proxy of its own brings about; a 101 has none.
+  const via = upgrade === undefined ? viaLine(1, undefined) : '';
+  const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange)), body: null };
   const upstreamHeaders = fieldsOfLines(lines.slice(lines.indexOf('\r\n') + 2));
   return { facts: factsOf(exchange, true), upstreamHeaders, response };
 }

@@ -135,6 +135,23 @@ describe('routes', () => {
     }
   });
 
+  it('endpoint_not_found: a star in the path opens no more than its own segment', async () => {
+    await serve('stars', {}, { routing_mode: 'managed_endpoint' });
+    const expected = { code: 'endpoint_not_found', stage: 'route', action: 'register_endpoint' } as const;
+    for (const path of ['/stars/v1/*', '/stars/v1/a/%2A/b*c']) {
+      const { fix } = await deniedUntilFixed('stars', { path }, expected);
+      expect(JSON.stringify(fix?.value)).not.toContain('*');
+    }
+    await denied({ path: '/stars/v1/a/b' }, expected);
+    const endless = { path: `/stars/v1/b/${'a'.repeat(1_100)}` };
+    await denied(endless, { ...expected, action: 'correct_path' });
+    const { fix } = await denied(
+      { path: '/st*rs/v1/x' },
+      { code: 'no_route', stage: 'route', action: 'create_version' },
+    );
+    expect(fix?.value).toBeNull();
+  });
+
   it('endpoint_disabled', async () => {
     await serve('disabled');
     await createEndpoint(gateway, 'disabled', 'GET', '/items/{id}', { is_active: false });
@@ -213,11 +230,15 @@ describe('credentials', () => {
   });
 
   it('insufficient_scope: all scopes that the key lacks', async () => {
-    await serve('scoped', { auth: { auth_type: 'api_key' }, required_scopes: ['read', 'write', 'list'] });
+    await serve('scoped', {
+      auth: { auth_type: 'api_key' },
+      required_scopes: ['*', 'read', 'write', 'list'],
+    });
     const key = await createKey(gateway, 'scoped', { scopes: ['write', 'other'] });
     const expected = { code: 'insufficient_scope', stage: 'required_scopes', action: 'add_scopes' } as const;
     const described = { path: '/scoped/v1/x', headers: bearer(key.token) };
     const explanation = await deniedUntilFixed('scoped', described, expected);
+    expect(stageOf(explanation, 'required_scopes')).toMatchObject({ level: 'app' });
     expect(explanation.fix).toMatchObject({ target: { type: 'token', id: key.id } });
     expect(explanation.caller).toMatchObject({ kind: 'api_key', id: key.id });
     expect(stageOf(explanation, 'auth').verdict).toBe('passed');
@@ -258,6 +279,62 @@ describe('credentials', () => {
     } finally {
       await issuer.close();
     }
+  });
+});
+
+describe('cors', () => {
+  const PAGE = 'https://page.test';
+  const asks = (method: string, names?: string): Fields => ({
+    Origin: PAGE,
+    'Access-Control-Request-Method': method,
+    ...(names === undefined ? {} : { 'Access-Control-Request-Headers': names }),
+  });
+  const preflight = (slug: string, headers: Fields): ExplainInput => ({
+    method: 'OPTIONS',
+    url: `/${slug}/v1/x`,
+    headers: headers as Record<string, string>,
+  });
+
+  it('a preflight is granted after the changes that its explanations name, one for each refusal', async () => {
+    const cors = { allowed_origins: ['https://other.test'], allowed_methods: ['GET'], allowed_headers: [] };
+    await serve('pages', { cors }, { routing_mode: 'managed_endpoint' });
+    await createEndpoint(gateway, 'pages', 'GET', '/x');
+    // DELETE is registered nowhere: the answer has the policy of what no route gives.
+    for (const method of ['GET', 'DELETE', 'PUT']) {
+      const input = preflight('pages', asks(method, 'x-one,x-two'));
+      const fixes: string[] = [];
+      for (let round = 0; round < 4; round++) {
+        const { fix, outcome } = await explain(gateway, input);
+        expect(outcome).toBe('answered');
+        if (fix === null) break;
+        expect(fix).toMatchObject({ action: 'set_policy', target: { type: 'app' } });
+        fixes.push(fix.detail);
+        await applyFix(gateway, 'pages', fix);
+      }
+      expect(fixes).toHaveLength(method === 'GET' ? 2 : 1);
+      const { headers } = await request(gateway, '/pages/v1/x', {
+        method: 'OPTIONS',
+        headers: asks(method, 'x-one,x-two') as Record<string, string>,
+      });
+      expect(headers['access-control-allow-methods']).toContain(method);
+      expect(headers['access-control-allow-headers']).toContain('x-two');
+    }
+  });
+
+  it('cookies: allow_credentials, or another request where the policy may not have it', async () => {
+    await serve('cookies', { cors: { allowed_origins: [PAGE] } });
+    const input = { method: 'GET', url: '/cookies/v1/x', headers: { Origin: PAGE, Cookie: 'a=b' } };
+    const { fix } = await explain(gateway, input);
+    expect(fix?.value).toEqual({ cors: { allowed_origins: [PAGE], allow_credentials: true } });
+    await applyFix(gateway, 'cookies', fix);
+    expect((await explain(gateway, input)).fix).toBeNull();
+    await gateway.must('PATCH', '/apps/cookies', {
+      default_policy: { cors: { allowed_origins: ['*'] } },
+    });
+    expect((await explain(gateway, input)).fix).toMatchObject({ action: 'correct_request', value: null });
+    const odd = { ...input, headers: { Origin: 'not an origin' } };
+    await gateway.must('PATCH', '/apps/cookies', { default_policy: { cors: { allowed_origins: [PAGE] } } });
+    expect((await explain(gateway, odd)).fix).toMatchObject({ action: 'correct_request', value: null });
   });
 });
 

@@ -75,6 +75,17 @@ describe('creating a token', () => {
       { name: 'k', rate_limit: { enabled: true, requests: 1 } },
       ['/rate_limit/window_seconds'],
     ],
+    [
+      'an unfinished plan, which is on',
+      { name: 'k', rate_limit: { requests: 1 } },
+      ['/rate_limit/window_seconds'],
+    ],
+    ['an empty plan', { name: 'k', rate_limit: {} }, ['/rate_limit/requests', '/rate_limit/window_seconds']],
+    [
+      'a plan per claim, which no key has',
+      { name: 'k', rate_limit: { requests: 1, window_seconds: 1, per: 'claim:sub' } },
+      ['/rate_limit/per'],
+    ],
     ['a mistyped limit', { name: 'k', rate_limit: { request: 1 } }, ['/rate_limit/request']],
   ])('refuses %s', async (_what, body, pointers) => {
     expect(verdict(await create(body))).toEqual([422, 'validation_failed', pointers]);

@@ -4,6 +4,7 @@
  */
 import { timestamp } from '../../kernel/clock.ts';
 import { secretBytes } from '../../kernel/ids.ts';
+import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import { validateRateLimit } from '../../model/policy-rules.ts';
 import {
@@ -86,12 +87,7 @@ async function buildKey(
   rules: RuleContext,
 ): Promise<Built<StoredApiKey> | Failure> {
   const expiry = readExpiry(input.expires_at, previous?.expires_at, rules.clock);
-  const errors = [
-    ...('errors' in expiry ? expiry.errors : []),
-    ...(input.rate_limit
-      ? validateRateLimit(input.rate_limit, { globals: rules.policyGlobals }, '/rate_limit')
-      : []),
-  ];
+  const errors = [...('errors' in expiry ? expiry.errors : []), ...planErrors(input.rate_limit, rules)];
   if (errors.length > 0 || 'errors' in expiry) return invalid(errors);
   const written = {
     name: input.name,
@@ -112,6 +108,16 @@ async function buildKey(
     previous_expires_at: null,
   };
   return { record, shownOnce: { token } };
+}
+
+/** In a plan, leaving `enabled` out means on; it is then as complete as a limit that says so. */
+function planErrors(plan: ApiKeyInput['rate_limit'], rules: RuleContext): FieldError[] {
+  if (!plan) return [];
+  const pointer = '/rate_limit';
+  const inForce = { ...plan, enabled: plan.enabled ?? true };
+  const errors = validateRateLimit(inForce, { globals: rules.policyGlobals }, pointer);
+  if (plan.per?.startsWith('claim:') !== true) return errors;
+  return [...errors, { pointer: `${pointer}/per`, detail: `"${plan.per}" needs a JWT, which has no key` }];
 }
 
 function newValue(): { readonly token: string; readonly token_prefix: string; readonly token_hash: string } {
