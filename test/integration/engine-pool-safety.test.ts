@@ -13,7 +13,7 @@ import { afterEach, expect, it } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
-import { sendRaw } from '../support/raw-client.ts';
+import { connectRaw, sendRaw } from '../support/raw-client.ts';
 import { startStormBackend, type StormBackend } from '../support/storm-backend.ts';
 import { plainClient, stormClient, type StormOptions } from '../support/storm-client.ts';
 
@@ -201,4 +201,32 @@ it('a response that a backend sends on an idle connection answers nobody', async
     await settled(() => proxy.pool.idleCount === 0);
     expect(origin.connections()).toBe(count);
   }
+});
+
+it('answers that were sent before they were asked for answer nobody, however many come at once', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  const held: Socket[] = [];
+  const idle: Socket[] = [];
+  const origin = await startRawOrigin((socket) => {
+    if (idle.length > 0) return void socket.write(ok('right'));
+    // As many connections as clients.
+    if (held.push(socket) < 40) return;
+    idle.push(...held);
+    for (const each of idle) each.write(ok('right'));
+  });
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  const clients = await Promise.all(Array.from({ length: 40 }, () => connectRaw(proxy.port)));
+  closers.push(async () => clients.forEach((client) => client.end()));
+  const round = async (): Promise<string[]> => {
+    for (const client of clients) client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    return Promise.all(clients.map(async (client) => (await client.response()).body));
+  };
+  await round();
+  expect(proxy.pool.idleCount).toBe(clients.length);
+  // All of it is there when the gateway looks next: first the requests, then what nobody has asked for.
+  const bodies = round();
+  for (const socket of idle) socket.write(ok('wrong'));
+  expect(await bodies).toEqual(clients.map(() => 'right'));
 });
