@@ -13,6 +13,19 @@ import type { Tables } from './sql/schema.ts';
 /** In order; append only. */
 export const MIGRATIONS: readonly Migration[] = [initial, keyUsage];
 
+const HISTORY_TABLE = `create table if not exists schema_migration (
+  name text not null primary key,
+  applied_at text not null
+)`;
+
+/** What a database needs that others do not. */
+export interface MigrationDialect {
+  /** Runs first in the transaction: it keeps out other processes that migrate. */
+  readonly lock?: (transaction: Kysely<Tables>) => Promise<void>;
+  /** A statement of a migration as this database wants it. */
+  readonly adapt?: (statement: string) => string;
+}
+
 export interface MigrationState {
   /** Names that the program has and the database has not, in order. */
   readonly pending: readonly string[];
@@ -35,16 +48,15 @@ export async function migrationState(
 export async function migrate(
   db: Kysely<Tables>,
   clock: Clock,
+  { lock, adapt = (statement) => statement }: MigrationDialect = {},
 ): Promise<MigrationState & { readonly applied: readonly string[] }> {
   return db.transaction().execute(async (transaction) => {
-    await sql`create table if not exists schema_migration (
-      name text not null primary key,
-      applied_at text not null
-    )`.execute(transaction);
+    await lock?.(transaction);
+    await sql.raw(adapt(HISTORY_TABLE)).execute(transaction);
     const { pending, unknown } = stateFrom(await appliedNames(transaction));
     if (unknown.length > 0) return { pending, unknown, applied: [] };
     for (const migration of MIGRATIONS.filter(({ name }) => pending.includes(name))) {
-      for (const statement of migration.statements) await sql.raw(statement).execute(transaction);
+      for (const statement of migration.statements) await sql.raw(adapt(statement)).execute(transaction);
       await sql`insert into schema_migration (name, applied_at)
         values (${migration.name}, ${timestamp(clock.nowMs())})`.execute(transaction);
     }

@@ -30,6 +30,30 @@ export function memorySecretBox(): SecretBox {
 }
 
 /**
+ * The box for a database on a server, beside which there is no file: the key comes from the setting.
+ * @param key undefined: there is none, and secrets are refused, here when the database holds some already, and
+ * otherwise when one is to be stored
+ * @throws StorageRefused
+ */
+export async function serverSecretBox(
+  key: Buffer | undefined,
+  holdsSecrets: () => Promise<boolean>,
+): Promise<SecretBox> {
+  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  if (await holdsSecrets()) {
+    throw new StorageRefused(
+      `Cannot open the database: it holds encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING} to be the key that they were written with`,
+    );
+  }
+  const refuse = (action: string): never => {
+    throw new StorageRefused(
+      `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`,
+    );
+  };
+  return { keyName: SECRET_KEY_SETTING, seal: () => refuse('store'), open: () => refuse('read') };
+}
+
+/**
  * The box for the database at an absolute path.
  * @param key of the setting; undefined when that is unset
  * @param holdsSecrets whether the database has sealed values already; asked only when there is no key yet

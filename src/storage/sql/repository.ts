@@ -27,6 +27,10 @@ export interface SqlBackend {
   readonly write: Kysely<Tables>;
   /** Further connections, or the same object where there is only one. */
   readonly read: Kysely<Tables>;
+  /** For loading everything, which takes longer than a read may; absent: `read`. */
+  readonly load?: Kysely<Tables>;
+  /** True for an error after which the database has rolled back only because of other transactions. */
+  readonly mayTryAgain?: (error: unknown) => boolean;
   /** Throws `StorageUnavailable` when the database has gone since it was opened. */
   readonly assertPresent: () => void;
   /** Seals what must not lie in a column as it is. */
@@ -44,6 +48,9 @@ class WriteAborted extends Error {
   }
 }
 
+/** Attempts of one transaction that others are in the way of. */
+const ATTEMPTS_MAX = 3;
+
 export function createSqlRepository(backend: SqlBackend): Repository {
   const codecs = createCodecs(backend.secrets);
   let closing: Promise<void> | undefined;
@@ -52,19 +59,28 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     if (closing !== undefined) throw new StorageUnavailable('Cannot use the database: it is closed');
     backend.assertPresent();
   };
-  const inRead = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> => {
-    assertOpen();
-    return backend.read.transaction().execute(work);
+  const inTransaction = async <T>(
+    db: Kysely<Tables>,
+    work: (transaction: Kysely<Tables>) => Promise<T>,
+  ): Promise<T> => {
+    for (let attempt = 1; ; attempt += 1) {
+      assertOpen();
+      try {
+        return await db.transaction().execute(work);
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX || backend.mayTryAgain?.(error) !== true) throw error;
+      }
+    }
   };
-  const inWrite = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> => {
-    assertOpen();
-    return backend.write.transaction().execute(async (transaction) => {
+  const inRead = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
+    inTransaction(backend.read, work);
+  const inWrite = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
+    inTransaction(backend.write, async (transaction) => {
       const result = await work(transaction);
       // Once more, as the queue may have been long: SQLite writes happily into a file that has been deleted.
       backend.assertPresent();
       return result;
     });
-  };
 
   return {
     driver: backend.driver,
@@ -74,7 +90,9 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     read: (work) => inRead((db) => work(createReader(db, codecs))),
     write: (work, beforeCommit) => write(inWrite, codecs, work, beforeCommit),
     loadAll: (onKeys) =>
-      inRead(async (db) => loadEverything(db, codecs, await readConfigVersion(db), onKeys)),
+      inTransaction(backend.load ?? backend.read, async (db) =>
+        loadEverything(db, codecs, await readConfigVersion(db), onKeys),
+      ),
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, usage));
     },
@@ -141,7 +159,8 @@ async function recordAdminTokenUse(db: Kysely<Tables>, id: string, lastUsedAt: s
     .execute();
 }
 
-async function closeBackend({ write, read }: SqlBackend): Promise<void> {
-  if (read !== write) await read.destroy();
-  await write.destroy();
+/** All at once: whoever waits for one of them is refused at that moment. */
+async function closeBackend({ write, read, load }: SqlBackend): Promise<void> {
+  const all = new Set([read, write, load ?? read]);
+  await Promise.all([...all].map((db) => db.destroy()));
 }

