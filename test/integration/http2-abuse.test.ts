@@ -88,9 +88,10 @@ describe('floods of cheap frames end the connection', { timeout: 60_000 }, () =>
   ])('%s', async (_what, one) => {
     const proxy = await setUp();
     const client = await attacker(proxy.port);
-    const sent = await flood(client, 4_000, (n) => Array.from({ length: 100 }, (_, m) => one(n * 100 + m)));
+    const batches = 20_000;
+    const sent = await flood(client, batches, (n) => Array.from({ length: 100 }, (_, m) => one(n * 100 + m)));
     await client.ended();
-    expect(sent * 100, 'cut off before the end').toBeLessThan(400_000);
+    expect(sent, 'cut off before the end').toBeLessThan(batches);
     expect(await othersAreServed(proxy)).toBe(true);
   });
 
