@@ -1,6 +1,7 @@
 /**
  * A map from text to values with a limit on entries and on characters of the keys. When full, the entries that
- * came first go first: looking up costs nothing but the look-up, and what is still used comes back by itself.
+ * came first go first, some at once: looking up costs nothing but the look-up, and what is still used comes back by
+ * itself.
  *
  * Before the map stands a small table, indexed by the last characters of the key: comparing a header value with
  * the one that was seen last there is about three times as fast as hashing it for the map. The keys here are
@@ -47,11 +48,7 @@ export class BoundedCache<V> {
     const entry: Entry<V> = { key: copyOf(key), value };
     this.#entries.set(entry.key, entry);
     this.#keyChars += key.length;
-    while (this.#entries.size > this.#entriesMax || this.#keyChars > this.#keyCharsMax) {
-      const oldest = this.#entries.keys().next();
-      if (oldest.done === true) break;
-      this.delete(oldest.value);
-    }
+    if (this.#entries.size > this.#entriesMax || this.#keyChars > this.#keyCharsMax) this.#makeRoom();
   }
 
   delete(key: string): void {
@@ -59,6 +56,20 @@ export class BoundedCache<V> {
     this.#keyChars -= key.length;
     const at = recentIndex(key);
     if (this.#recent[at]?.key === key) this.#recent[at] = undefined;
+  }
+
+  /**
+   * A sixteenth at once: looking for the first entry of a map passes over all that were deleted before it, which
+   * one by one takes twenty times as long as everything else in here. The entry that came last stays.
+   */
+  #makeRoom(): void {
+    const entriesMax = this.#entriesMax - (this.#entriesMax >> 4);
+    const keyCharsMax = this.#keyCharsMax - (this.#keyCharsMax >> 4);
+    for (const key of this.#entries.keys()) {
+      const isRoom = this.#entries.size <= entriesMax && this.#keyChars <= keyCharsMax;
+      if (isRoom || this.#entries.size === 1) return;
+      this.delete(key);
+    }
   }
 
   clear(): void {

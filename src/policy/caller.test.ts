@@ -91,6 +91,23 @@ describe('BoundedCache', () => {
     expect(cache.size).toBe(0);
   });
 
+  it('makes room by a sixteenth at most, of the oldest', () => {
+    const cache = new BoundedCache<number>(64, 10_000);
+    for (let index = 0; index < 1_000; index++) {
+      cache.set(`key ${index}`, index);
+      expect(cache.size).toBeLessThanOrEqual(64);
+      for (let kept = Math.max(0, index - 59); kept <= index; kept++)
+        expect(cache.get(`key ${kept}`)).toBe(kept);
+    }
+  });
+
+  it('keeps the entry that came last, however long its key', () => {
+    const cache = new BoundedCache<number>(64, 160);
+    cache.set('short', 1);
+    cache.set('l'.repeat(160), 2);
+    expect([cache.size, cache.get('l'.repeat(160))]).toEqual([1, 2]);
+  });
+
   it('answers as a map that forgets its oldest would, whatever is done with it', () => {
     const keys = fc.constantFrom(
       '',

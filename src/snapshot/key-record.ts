@@ -11,7 +11,7 @@ import type { RateLimitPolicy } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { UNIT_BYTES, UNIT_WORDS } from './key-memory.ts';
 import type { KeyMemoryView } from './key-memory.ts';
-import { WordBuffer, plainTimeMs, readHash, readId } from './key-text.ts';
+import { WordBuffer, idText, plainTimeMs, readHash, readId, timeText } from './key-text.ts';
 
 /** Word 0: flags, and above them the bytes of JSON. Word 1: units of the block. */
 const FLAGS = 0;
@@ -137,9 +137,9 @@ export function decodeKey(view: KeyMemoryView, reference: number): StoredApiKey 
   const timeIf = (flag: number): string | null => {
     if ((flagsAndLength & flag) === 0) return null;
     at += TIME_WORDS;
-    return timeText(words, at - TIME_WORDS);
+    return timeAt(words, at - TIME_WORDS);
   };
-  const createdAt = timeText(words, start + CREATED_AT);
+  const createdAt = timeAt(words, start + CREATED_AT);
   const updatedAt = timeIf(HAS_UPDATED_AT);
   const expiresAt = timeIf(HAS_EXPIRES_AT);
   const lastUsedAt = timeIf(HAS_LAST_USED_AT);
@@ -151,8 +151,8 @@ export function decodeKey(view: KeyMemoryView, reference: number): StoredApiKey 
   const [name, scopes, tokenPrefix, rateLimit = null, extra] = JSON.parse(text) as Partial<Texts>;
   const key = {
     token_hash: hashText(view, start + TOKEN_HASH),
-    id: idText(view, start + ID),
-    app_id: idText(view, start + APP_ID),
+    id: idText(view.bytes(), (start + ID) * 4),
+    app_id: idText(view.bytes(), (start + APP_ID) * 4),
     name,
     scopes,
     token_prefix: tokenPrefix,
@@ -299,13 +299,8 @@ function hashText(view: KeyMemoryView, at: number): string {
   return view.bytes().toString('hex', at * 4, (at + HASH_WORDS) * 4);
 }
 
-function idText(view: KeyMemoryView, at: number): string {
-  const hex = view.bytes().toString('hex', at * 4, (at + ID_WORDS) * 4);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
-
-function timeText(words: Int32Array, at: number): string {
-  return new Date((words[at + 1] as number) * 2 ** 32 + ((words[at] as number) >>> 0)).toISOString();
+function timeAt(words: Int32Array, at: number): string {
+  return timeText((words[at + 1] as number) * 2 ** 32 + ((words[at] as number) >>> 0));
 }
 
 function escaped(character: string): string {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { WordBuffer, plainTimeMs, readHash, readId } from './key-text.ts';
+import { WordBuffer, idText, plainTimeMs, readHash, readId, timeText } from './key-text.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -50,7 +50,19 @@ describe('readHash and readId', () => {
   });
 });
 
-describe('plainTimeMs', () => {
+describe('idText', () => {
+  it('writes what readId has read', () => {
+    fc.assert(
+      fc.property(fc.uuid(), fc.nat({ max: 3 }), (id, at) => {
+        const read = new WordBuffer(8);
+        readId(id, read, at);
+        expect(idText(read.bytes, at * 4)).toBe(id);
+      }),
+    );
+  });
+});
+
+describe('plainTimeMs and timeText', () => {
   it('reads exactly the times that Date writes in the same way', () => {
     const written = fc
       .date({ min: new Date(-1e12), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
@@ -60,7 +72,9 @@ describe('plainTimeMs', () => {
       .map(([y, m, d, h, min, s, ms]) => `${y}-${m}-${d}T${h}:${min}:${s}.${ms}Z`);
     fc.assert(
       fc.property(fc.oneof(nearly(written), digits, fc.string()), (text) => {
-        expect(plainTimeMs(text)).toBe(slowTimeMs(text));
+        const ms = plainTimeMs(text);
+        expect(ms).toBe(slowTimeMs(text));
+        if (!Number.isNaN(ms)) expect(timeText(ms)).toBe(text);
       }),
       { numRuns: 5_000 },
     );

@@ -1,7 +1,8 @@
 /**
  * The texts of an API key that are kept as numbers: hashes (64 lower-case hexadecimal digits), ids (UUIDs as RFC
  * 9562 section 4 writes them, in lower case) and times (RFC 3339 in UTC with milliseconds). A start reads millions of
- * them, so they are read digit by digit, which takes a third of the time of regular expressions and `Date.parse`.
+ * them, so they are read digit by digit, which takes a third of the time of regular expressions and `Date.parse`, and
+ * written in the same way, for requests with keys that a worker does not remember.
  *
  * Any text is accepted where a hash or an id is asked for: one that is not written so counts as its own SHA-256.
  */
@@ -13,10 +14,12 @@ const HASH_LENGTH = 64;
 const UUID_LENGTH = 36;
 const TIME_LENGTH = 24;
 const HYPHEN = 0x2d;
+const ZERO = 0x30;
+const HEX = '0123456789abcdef';
 
 /** Value of each code unit as a lower-case hexadecimal digit, -1 for all that are none. */
 const DIGITS = new Int8Array(0x10000).fill(-1);
-for (let digit = 0; digit < 16; digit++) DIGITS[digit.toString(16).charCodeAt(0)] = digit;
+for (let digit = 0; digit < 16; digit++) DIGITS[HEX.charCodeAt(digit)] = digit;
 
 /** What is being looked up or written: words, with the same memory as bytes. */
 export class WordBuffer {
@@ -64,6 +67,43 @@ export function plainTimeMs(text: string): number {
   if (!isInRange) return NaN;
   if (day > 28 && day > daysOfMonth(year, month)) return NaN;
   return Date.UTC(year, month - 1, day, hour, minute, second, millisecond);
+}
+
+// What is being written; filled and read within one call.
+const timeDigits = Buffer.from('0000-00-00T00:00:00.000Z', 'latin1');
+const idDigits = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1');
+
+/** The text that `plainTimeMs` has read. */
+export function timeText(ms: number): string {
+  const date = new Date(ms);
+  const year = date.getUTCFullYear();
+  const milliseconds = date.getUTCMilliseconds();
+  writeTwoDigits(Math.floor(year / 100), 0);
+  writeTwoDigits(year % 100, 2);
+  writeTwoDigits(date.getUTCMonth() + 1, 5);
+  writeTwoDigits(date.getUTCDate(), 8);
+  writeTwoDigits(date.getUTCHours(), 11);
+  writeTwoDigits(date.getUTCMinutes(), 14);
+  writeTwoDigits(date.getUTCSeconds(), 17);
+  writeTwoDigits(Math.floor(milliseconds / 10), 20);
+  timeDigits[22] = ZERO + (milliseconds % 10);
+  return timeDigits.toString('latin1');
+}
+
+/** The UUID of the sixteen bytes at `from`. In one piece: what is put together of slices takes four times the memory. */
+export function idText(bytes: Buffer, from: number): string {
+  for (let index = 0, at = 0; index < ID_BYTES; index++) {
+    if (at === 8 || at === 13 || at === 18 || at === 23) at++;
+    const byte = bytes[from + index] as number;
+    idDigits[at++] = HEX.charCodeAt(byte >> 4);
+    idDigits[at++] = HEX.charCodeAt(byte & 0xf);
+  }
+  return idDigits.toString('latin1');
+}
+
+function writeTwoDigits(number: number, at: number): void {
+  timeDigits[at] = ZERO + Math.floor(number / 10);
+  timeDigits[at + 1] = ZERO + (number % 10);
 }
 
 /** Whether `count` bytes could be read from the digits that begin at `from`. */
