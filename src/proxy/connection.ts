@@ -18,6 +18,7 @@ import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
+import { heldCopy } from './held-copies.ts';
 import { forwardedLines } from '../http/forwarded.ts';
 import { latin1Text, ownText } from '../http/latin1.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
@@ -111,7 +112,9 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   writeFrom(bytes: Buffer, release: (() => void) | undefined): boolean {
     const socket = this.#socket;
     if (release !== undefined) return socket.writeBytes(bytes, release);
-    return socket.writeCopy?.(bytes) ?? socket.writeBytes(Buffer.from(bytes));
+    if (socket.writeCopy !== undefined) return socket.writeCopy(bytes);
+    const held = heldCopy(bytes);
+    return socket.writeBytes(held.copy, held.release);
   }
 
   /** What the backend is told about requests to `host` of a peer that is not trusted; seldom changes. */

@@ -3,8 +3,12 @@
  * whose bytes are good during the read's callback only. A socket that brings much at once gets a buffer of its own for
  * as long as it does: that one can be lent to a writer, so that large bodies pass without a copy, and is used
  * again when the last holder has let go. Owns the buffers; at most READ_BUFFERS_MAX exist beside the shared one.
+ *
+ * When they are all in use, or many copies are held for peers that do not read, sockets read less at a time: what was
+ * read but cannot be written has to be kept, for each of them.
  */
 import type { Socket } from 'node:net';
+import { holdsMany } from './held-copies.ts';
 
 export const READ_BUFFER_BYTES = 64 * 1024;
 /** Buffers lent or read into at one time; beyond it bytes are copied as they are without lending. */
@@ -19,7 +23,11 @@ const BULK_BYTES = 16 * 1024;
  */
 const FULL_READS_MAX = 2;
 
+/** What is read at one time when memory is to be spared. */
+export const SPARING_READ_BYTES = 16 * 1024;
+
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+const sharedLittle = shared.subarray(0, SPARING_READ_BYTES);
 /** The latest view of its beginning: requests and responses of one kind are often equally long. */
 let sharedView = shared;
 const free: ReadBuffer[] = [];
@@ -78,6 +86,8 @@ export class SocketReader {
   /** undefined: reads into the shared one. */
   #own: ReadBuffer | undefined;
   #lastLength = 0;
+  /** Room of the read under way. */
+  #room = READ_BUFFER_BYTES;
   #fullReads = 0;
   #paused = false;
   #givesWay = false;
@@ -98,12 +108,13 @@ export class SocketReader {
         const isSame = isAfterRead && next === given;
         isAfterRead = false;
         given = next;
+        this.#room = next.length;
         return isSame ? (undefined as unknown as Buffer) : next;
       },
       callback: (length) => {
         isAfterRead = true;
         this.#lastLength = length;
-        if (length === READ_BUFFER_BYTES) this.#giveWay();
+        if (length === this.#room) this.#giveWay();
         deliver(this.#own === undefined ? shared : this.#own.bytes, length);
         return true;
       },
@@ -112,6 +123,11 @@ export class SocketReader {
 
   get isPaused(): boolean {
     return this.#paused;
+  }
+
+  /** Within `deliver`: the read was as large as it could be, so that more may wait behind it. */
+  get wasFull(): boolean {
+    return this.#lastLength === this.#room;
   }
 
   attach(socket: Socket): void {
@@ -153,7 +169,8 @@ export class SocketReader {
     if (own !== undefined && isBulk && !own.isLent) return own.bytes;
     own?.release();
     this.#own = isBulk ? takeBuffer() : undefined;
-    return this.#own === undefined ? shared : this.#own.bytes;
+    if (this.#own !== undefined) return this.#own.bytes;
+    return inUse >= READ_BUFFERS_MAX || holdsMany() ? sharedLittle : shared;
   }
 
   /** Lets the other sockets of the worker be read when this one has had its share. */

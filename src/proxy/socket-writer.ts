@@ -12,6 +12,8 @@
  */
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
+import { latin1Text } from '../http/latin1.ts';
+import { heldCopy, hold, holdsMany, letGo } from './held-copies.ts';
 
 /** Node's `WriteWrap`: what the handle holds on to while a write is under way. */
 interface WriteRequest {
@@ -34,6 +36,9 @@ const WAITING_CHARS_MAX = 16 * 1024;
 
 /** Text and bytes together that are written from the scratch buffer. */
 const SCRATCH_BYTES = 32 * 1024;
+
+/** Of a text that is written in pieces: Node tries to write a text of up to this size before it copies it. */
+const PIECE_BYTES = 16 * 1024;
 
 /** Belongs to a write that the system did not take whole; then there is a new one. */
 let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
@@ -111,17 +116,40 @@ export class SocketWriter {
   writeCopy(bytes: Buffer): boolean {
     const text = this.#text;
     const length = text.length + bytes.length;
-    const handle = length > SCRATCH_BYTES ? undefined : this.#freeHandle();
-    if (handle === undefined || Request === undefined) return this.writeBytes(Buffer.from(bytes));
+    const handle = holdsMany() || length <= SCRATCH_BYTES ? this.#freeHandle() : undefined;
+    if (handle === undefined || Request === undefined) {
+      const { copy, release } = heldCopy(bytes);
+      return this.writeBytes(copy, release);
+    }
     this.#text = '';
     this.departures += 1;
-    if (text !== '') scratch.write(text, 'latin1');
-    scratch.set(bytes, text.length);
-    const request = takeRequest(Request);
-    request.buffer = scratch.subarray(0, length);
-    if (this.#isPending(handle, request, handle.writeBuffer(request, request.buffer)))
-      scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+    if (holdsMany()) this.#writePieces(handle, Request, text, bytes);
+    else {
+      if (text !== '') scratch.write(text, 'latin1');
+      scratch.set(bytes, text.length);
+      const isHeld = this.#writeBuffer(handle, Request, scratch.subarray(0, length), SCRATCH_BYTES);
+      if (isHeld) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+    }
     return !this.needsDrain;
+  }
+
+  /**
+   * The bytes as text, in pieces of which the handle keeps only what the system does not take, and a copy of the rest.
+   * The peer may never read on: nothing is kept of what is out already.
+   */
+  #writePieces(handle: TcpHandle, Made: new () => WriteRequest, text: string, bytes: Buffer): void {
+    let from = 0;
+    if (text !== '') this.#writeText(handle, Made, text);
+    let isOut = this.#pending === 0;
+    while (isOut && from < bytes.length && !this.#socket.destroyed) {
+      const to = Math.min(bytes.length, from + PIECE_BYTES);
+      isOut = !this.#writeText(handle, Made, latin1Text(bytes, from, to));
+      from = to;
+    }
+    if (from === bytes.length || this.#socket.destroyed) return;
+    const rest = Buffer.allocUnsafeSlow(bytes.length - from);
+    rest.set(bytes.subarray(from));
+    this.#writeBuffer(handle, Made, rest, rest.length);
   }
 
   /** Writes the text that waits. Owed before the socket is ended, and when what was written shall not be lost. */
@@ -134,10 +162,7 @@ export class SocketWriter {
     const handle = this.#freeHandle();
     if (handle === undefined) this.#socket.write(text, 'latin1');
     else if (Request === undefined) this.#learnRequest(handle, text);
-    else {
-      const request = takeRequest(Request);
-      this.#isPending(handle, request, handle.writeLatin1String(request, text));
-    }
+    else this.#writeText(handle, Request, text);
   }
 
   /** `flush` that ends the socket when it throws: nobody else's text may be lost for it. */
@@ -154,6 +179,25 @@ export class SocketWriter {
     const socket = this.#socket;
     if (socket.writableLength > 0 || socket.connecting || !socket.writable) return undefined;
     return (this.#handle ??= handleOf(socket));
+  }
+
+  /** True when the system has not taken all of it; also below. */
+  #writeText(handle: TcpHandle, Made: new () => WriteRequest, text: string): boolean {
+    const request = takeRequest(Made);
+    return this.#isPending(handle, request, handle.writeLatin1String(request, text));
+  }
+
+  /** @param heldBytes memory that the bytes keep from being used otherwise */
+  #writeBuffer(handle: TcpHandle, Made: new () => WriteRequest, bytes: Buffer, heldBytes: number): boolean {
+    const request = takeRequest(Made);
+    request.buffer = bytes;
+    if (!this.#isPending(handle, request, handle.writeBuffer(request, bytes))) return false;
+    hold(heldBytes);
+    request.oncomplete = (status) => {
+      letGo(heldBytes);
+      this.#onComplete(status);
+    };
+    return true;
   }
 
   /** Looks at what became of a write to the handle; true when it is still under way. */

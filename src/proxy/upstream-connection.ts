@@ -13,7 +13,8 @@ import { ResponseHead } from '../http/response-head.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from './options.ts';
-import { READ_BUFFER_BYTES, SocketReader } from './read-buffers.ts';
+import { heldCopy } from './held-copies.ts';
+import { SocketReader } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
 
 /** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
@@ -176,7 +177,11 @@ export class UpstreamConnection implements Expiring {
    */
   writeFrom(bytes: Buffer, release: (() => void) | undefined): boolean {
     const writer = this.#writer;
-    if (release === undefined) return writer?.writeCopy(bytes) ?? this.#socket.write(Buffer.from(bytes));
+    if (release === undefined) {
+      if (writer !== undefined) return writer.writeCopy(bytes);
+      const held = heldCopy(bytes);
+      return this.#socket.write(held.copy, held.release);
+    }
     return writer?.writeBytes(bytes, release) ?? this.#socket.write(bytes, release);
   }
 
@@ -254,7 +259,7 @@ export class UpstreamConnection implements Expiring {
     }
     // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
     // a full one, there may be some that it left behind.
-    if (this.#state === 'ended' && (from < to || length === READ_BUFFER_BYTES)) this.#reusable = false;
+    if (this.#state === 'ended' && (from < to || this.#reader.wasFull)) this.#reusable = false;
     client?.onReadEnd();
   }
 

@@ -1,0 +1,35 @@
+/**
+ * How many bytes of bodies this worker keeps as copies for peers that do not read. When they are many, sockets read
+ * less at a time (read-buffers.ts) and what is written is copied to the byte (socket-writer.ts): both cost system
+ * calls, which is better than memory that grows with the number of slow peers. Owns the count.
+ */
+
+/** Beyond it, memory is spared. */
+export const HELD_BYTES_MAX = 8 * 1024 * 1024;
+
+let heldBytes = 0;
+
+/** Each is owed to `letGo`. */
+export function hold(bytes: number): void {
+  heldBytes += bytes;
+}
+
+export function letGo(bytes: number): void {
+  heldBytes -= bytes;
+}
+
+/** A copy that counts until it is released, once. */
+export function heldCopy(bytes: Buffer): { readonly copy: Buffer; readonly release: () => void } {
+  const copy = Buffer.from(bytes);
+  hold(copy.length);
+  return { copy, release: () => letGo(copy.length) };
+}
+
+export function holdsMany(): boolean {
+  return heldBytes > HELD_BYTES_MAX;
+}
+
+/** In this thread. */
+export function heldCopyBytes(): number {
+  return heldBytes;
+}
