@@ -248,6 +248,24 @@ describe('the limit per address', () => {
   });
 });
 
+describe('where the limit per address and that of the policy both refuse', () => {
+  it.each([
+    [{ requests: 2, windowSecs: 60 }, 'ip', 50],
+    [{ requests: 2, windowSecs: 20 }, 'app', 10],
+  ])('%j: the longer wait is told, and obeyed it is admitted', async (perIp, name, waitSecs) => {
+    const gateway = testGateway({ perIp });
+    const policy = gateway.compile(limited({ requests: 1, window_seconds: 10 }));
+    const at = (secs: number) => testFacts({}, { nowMs: NOW_MS + secs * 1_000 });
+    expect(await admitted(policy, at(0))).toBe(1);
+    expect(await admitted(policy, at(10))).toBe(1);
+    const { denial, evaluation } = await run(policy, at(10));
+    expect(denial?.headerLines).toBe(`Retry-After: ${waitSecs}\r\n`);
+    expect(limitHeaderLines(evaluation)).toContain(`RateLimit: "${name}";r=0;t=${waitSecs}`);
+    expect(await admitted(policy, at(9 + waitSecs))).toBe(0);
+    expect(await admitted(policy, at(10 + waitSecs))).toBe(1);
+  });
+});
+
 describe('a rate limit in shadow mode', () => {
   it('counts, notes, announces nothing, and leaves the limit per address in force', async () => {
     const gateway = testGateway({ perIp: { requests: 4, windowSecs: 60 } });

@@ -130,8 +130,18 @@ function limitStage(
     facts: RequestFacts,
     evaluation: Evaluation,
   ): StageOutcome => {
+    // `Retry-After` holds only when neither refuses then: where both refuse, the longer wait is told.
+    const refuse = (ofFirst: LimitDecision, ofSecond: LimitDecision): StageOutcome =>
+      !ofFirst.admitted && ofFirst.retryAfterSecs > ofSecond.retryAfterSecs
+        ? conclude(first, ofFirst, evaluation)
+        : conclude(second, ofSecond, evaluation);
     const charge = (expected: LimitDecision): StageOutcome => {
-      if (!expected.admitted) return conclude(second, expected, evaluation);
+      if (!expected.admitted) {
+        const other = limits.peek(first.rule, first.subjectOf(facts, evaluation), facts.nowMs);
+        return other instanceof Promise
+          ? other.then((decision) => refuse(decision, expected))
+          : refuse(other, expected);
+      }
       const outcome = takeOne(first, facts, evaluation);
       if (outcome instanceof Promise) {
         return outcome.then((denial) => denial ?? takeOne(second, facts, evaluation));
