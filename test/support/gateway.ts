@@ -6,9 +6,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { PROGRAM_VARIABLE } from './program.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
-const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
+/** What `npm start` runs (program.ts); outside of a test run the sources. */
+const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname, '../../src/main.ts');
 const START_TIMEOUT_MS = 60_000;
 const COMPILE_CACHE = join(tmpdir(), 'headgate-compile-cache');
 
