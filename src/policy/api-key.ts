@@ -14,9 +14,10 @@ import type { Caller, Evaluation } from './stage.ts';
 const CACHED_KEYS_MAX = 20_000;
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
 
-/** One value of one key: the key's record, and until when this value of it is good. */
+/** One value of one key: what requests need of it, and until when it is good. Thousands are remembered. */
 interface ResolvedKey {
-  readonly key: StoredApiKey;
+  readonly appId: string;
+  readonly isActive: boolean;
   readonly caller: Caller;
   /** Unix milliseconds from which on the value is refused; Infinity for never. */
   readonly expiresAtMs: number;
@@ -71,7 +72,7 @@ export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
     if (typeof resolved === 'string') return resolved;
     const refusal = refusalOf(resolved, app, nowMs);
     if (refusal === undefined) return resolved.caller;
-    evaluation.refusedKeyId = resolved.key.id;
+    evaluation.refusedKeyId = resolved.caller.id;
     return refusal;
   };
   return Object.freeze({ identify });
@@ -88,19 +89,24 @@ export function carriesApiKey(authorization: string): boolean {
   return start > 0 && authorization.startsWith(API_KEY_PREFIX, start);
 }
 
-function refusalOf({ key, expiresAtMs }: ResolvedKey, app: AppName, nowMs: number): KeyRefusal | undefined {
-  if (key.app_id !== app.id) return 'The API key belongs to another app';
-  if (!key.is_active) return 'The API key is disabled';
+function refusalOf(
+  { appId, isActive, expiresAtMs }: ResolvedKey,
+  app: AppName,
+  nowMs: number,
+): KeyRefusal | undefined {
+  if (appId !== app.id) return 'The API key belongs to another app';
+  if (!isActive) return 'The API key is disabled';
   return nowMs >= expiresAtMs ? 'The API key has expired' : undefined;
 }
 
 /** undefined when the hash is neither value of the key: a directory that is wrong must not open anything. */
 function resolvedKey(key: StoredApiKey, hash: string): ResolvedKey | undefined {
-  const keyExpiresAtMs = key.expires_at === null ? Infinity : timeMs(key.expires_at);
-  if (key.token_hash === hash) return { key, caller: callerOf(key), expiresAtMs: keyExpiresAtMs };
-  if (key.previous_token_hash !== hash || key.previous_expires_at === null) return undefined;
-  const expiresAtMs = Math.min(keyExpiresAtMs, timeMs(key.previous_expires_at));
-  return { key, caller: callerOf(key), expiresAtMs };
+  let expiresAtMs = key.expires_at === null ? Infinity : timeMs(key.expires_at);
+  if (key.token_hash !== hash) {
+    if (key.previous_token_hash !== hash || key.previous_expires_at === null) return undefined;
+    expiresAtMs = Math.min(expiresAtMs, timeMs(key.previous_expires_at));
+  }
+  return { appId: key.app_id, isActive: key.is_active, caller: callerOf(key), expiresAtMs };
 }
 
 /** Unix milliseconds of an RFC 3339 time; one that cannot be read lies in the past, so that it refuses. */
