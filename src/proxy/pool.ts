@@ -22,6 +22,7 @@ export class UpstreamPool {
   readonly #deadlines: Deadlines;
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, UpstreamConnection[]>();
+  #isClosed = false;
   readonly #onLost = (connection: UpstreamConnection): void => this.#remove(connection);
 
   constructor(deadlines: Deadlines, options: PoolOptions) {
@@ -49,10 +50,17 @@ export class UpstreamPool {
 
   /** Keeps the connection for later, or closes it when it cannot or need not be kept. */
   put(connection: UpstreamConnection): void {
+    // What TLS has decrypted comes record by record: only when the turn is over is it known that nothing came behind
+    // the response, which must not become the answer to a request that is sent at once.
+    if (connection.poolKey.startsWith('https:')) setImmediate(() => this.#keep(connection));
+    else this.#keep(connection);
+  }
+
+  #keep(connection: UpstreamConnection): void {
     let stack = this.#idle.get(connection.poolKey);
     const { nowMs } = this.#deadlines;
     const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
-    if (!connection.reusable || isFull || connection.renewAtMs <= nowMs) {
+    if (this.#isClosed || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
       connection.destroy();
       return;
     }
@@ -69,6 +77,7 @@ export class UpstreamPool {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const stack of this.#idle.values()) {
       for (const connection of stack) connection.destroy();
     }

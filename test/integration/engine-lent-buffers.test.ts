@@ -15,6 +15,8 @@ const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 **
 const EXCHANGES = 120;
 const AT_ONCE = 24;
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
+/** More than the system keeps for a client that does not read: what is lent must then wait in the gateway. */
+const LARGE_BODY_BYTES = 9 * 1024 * 1024;
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -132,7 +134,8 @@ interface Result {
 /** One exchange on a connection of its own. */
 function exchange(port: number, random: Random, violations: string[]): Promise<Result> {
   const up = random.below(2) === 0 ? random.below(BODY_BYTES_MAX) : 0;
-  const down = random.below(BODY_BYTES_MAX);
+  const isSlow = random.below(6) === 0;
+  const down = isSlow ? LARGE_BODY_BYTES : random.below(BODY_BYTES_MAX);
   const whole = random.below(3) === 0;
   const cut = (total: number): number => (whole ? Number.MAX_SAFE_INTEGER : random.below(total * 2 + 1));
   const backendCut = cut(Math.max(up, down));
@@ -158,9 +161,12 @@ function exchange(port: number, random: Random, violations: string[]): Promise<R
       if (!check.isRight) violations.push('a response body arrived changed');
       if (check.bytes > clientCut)
         return void (random.below(2) === 0 ? socket.destroy() : socket.resetAndDestroy());
-      if (random.below(8) === 0) {
+      if (random.below(8) === 0 || (isSlow && check.bytes === body.length)) {
         socket.pause();
-        setTimeout(() => socket.resume(), random.below(20));
+        setTimeout(
+          () => socket.resume(),
+          random.below(20) + (isSlow && check.bytes === body.length ? 150 : 0),
+        );
       }
       if (check.bytes >= down) socket.end();
       return undefined;

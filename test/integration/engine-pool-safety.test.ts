@@ -7,8 +7,9 @@
  * from the seed, when it happens does not: a failure may need several runs to show again.
  */
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
+import * as tls from 'node:tls';
 import { afterEach, expect, it } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import { startRawOrigin } from '../support/origin.ts';
@@ -229,4 +230,34 @@ it('answers that were sent before they were asked for answer nobody, however man
   const bodies = round();
   for (const socket of idle) socket.write(ok('wrong'));
   expect(await bodies).toEqual(clients.map(() => 'right'));
+});
+
+it('what a TLS backend sends behind its response answers nobody, also when the next request is there', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  let asked = 0;
+  const server = tls.createServer(certificate, (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', () => {
+      asked += 1;
+      if (asked > 1) return void socket.write(ok('right'));
+      // Two records.
+      socket.write(ok('first'));
+      return void socket.write(ok('wrong'));
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  closers.push(async () => void server.close());
+  const proxy = await startProxy(
+    oneRoute({
+      backendPort: (server.address() as AddressInfo).port,
+      revision: { backend_scheme: 'https', backend_tls: { verify: false } },
+    }),
+  );
+  closers.push(() => proxy.close());
+  const client = await connectRaw(proxy.port);
+  closers.push(async () => client.end());
+  client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2));
+  expect([(await client.response()).body, (await client.response()).body]).toEqual(['first', 'right']);
+  await settled(() => proxy.pool.idleCount === 1);
+  expect(proxy.pool.idleCount).toBe(1);
 });
