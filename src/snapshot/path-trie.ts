@@ -236,17 +236,19 @@ function listAt<T>(root: Draft<T>, segments: readonly string[]): T[] {
   return (node.ending ??= []);
 }
 
+const NONE: readonly never[] = [];
+
 /** Writes a node and all below it; returns where it is. The depth of recursion is that of the patterns. */
 function layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPool): number {
   const node = nodes.length;
-  const { ending = [], wildcard = [] } = draft;
-  const literals =
-    draft.literals === undefined ? [] : [...draft.literals].sort(([a], [b]) => compareTexts(a, b));
+  const { ending = NONE, wildcard = NONE, literals: children } = draft;
+  const literals = children === undefined ? NONE : [...children.keys()].sort(compareTexts);
   nodes.push(entries.length, ending.length, wildcard.length, 0, literals.length);
   for (const entry of ending) entries.push(entry);
   for (const entry of wildcard) entries.push(entry);
-  for (const [literal] of literals) nodes.push(text.placeOf(literal), literal.length, 0);
-  literals.forEach(([, child], index) => {
+  for (const literal of literals) nodes.push(text.placeOf(literal), literal.length, 0);
+  literals.forEach((literal, index) => {
+    const child = children?.get(literal) as Draft<T>;
     nodes[node + LITERALS + index * LITERAL_SIZE + 2] = layOut(child, nodes, entries, text);
   });
   if (draft.parameter !== undefined) nodes[node + PARAMETER] = layOut(draft.parameter, nodes, entries, text);
