@@ -26,7 +26,8 @@ const CANDIDATES_MAX = 8;
 
 const BAD_SIGNATURE = 'The signature of the token does not hold';
 const UNKNOWN_KEY = 'The token is signed with an unknown key';
-const NO_KEYS = 'No keys to verify tokens with are available';
+/** Not the token's fault: none are configured, or their provider has not given any yet. */
+export const NO_KEYS = 'No keys to verify tokens with are available';
 
 export interface JwtVerifier {
   /** @param authorization a field value of the scheme `Bearer`; @returns the caller, or why the token is refused */

@@ -6,10 +6,11 @@
 import { Value } from 'typebox/value';
 import { comparablePath } from '../http/canonical-path.ts';
 import { validatePolicy } from '../model/policy-rules.ts';
-import { CorsSchema, type CorsPolicy, type PolicyPart } from '../model/policy.ts';
+import { CorsSchema, type AuthPolicy, type CorsPolicy, type PolicyPart } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { Fix, FixAction } from '../model/schemas/explain.ts';
 import type { CorsRefusal } from '../policy/cors-shadow.ts';
+import { NO_KEYS } from '../policy/jwt-verifier.ts';
 import { parseEndpointPath, parseGatewayPath } from '../snapshot/path-patterns.ts';
 import type { ExchangeFacts } from './explain-facts.ts';
 
@@ -150,6 +151,7 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
     case 'missing_claim':
       return fix('request_token', `Request a JWT with the claim that is missing. ${detail}`);
     default: {
+      if (isJwt && detail === NO_KEYS) return mendKeys(facts, auth);
       const hash = facts.refusedTokenHash;
       const key = isJwt || hash === undefined ? undefined : findKey(hash);
       return (
@@ -157,6 +159,16 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
       );
     }
   }
+}
+
+/** No token can be verified: another one would not help. */
+function mendKeys(facts: ExchangeFacts, auth: AuthPolicy): Fix {
+  const uri = auth.jwt?.jwks_uri;
+  const what =
+    uri === undefined
+      ? 'Set keys with jwks_uri, jwks or secret in auth.jwt'
+      : `See that ${uri} gives keys, or change auth.jwt`;
+  return { ...setPolicy(facts, 'auth', what, {}), action: 'mend_keys', value: null };
 }
 
 function withScopes({ policy }: ExchangeFacts): string {

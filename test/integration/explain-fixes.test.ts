@@ -262,6 +262,26 @@ describe('credentials', () => {
     await passes(await described({ email: 'a@b.c', scope: 'read' }));
   });
 
+  it('JWT: keys that are not there are mended, not the token', async () => {
+    const token = await signed({ sub: 'ann' });
+    const expected = { code: 'credentials_invalid', stage: 'auth', action: 'mend_keys' } as const;
+    const described = { path: '/keyless/v1/x', headers: bearer(token) };
+    await serve('keyless', { auth: { auth_type: 'jwt' } });
+    const { fix } = await denied(described, expected);
+    expect(fix).toMatchObject({ target: { type: 'app' }, value: null });
+    expect(fix?.detail).toContain('jwks_uri, jwks or secret');
+    const gone = await startOrigin();
+    await gone.close();
+    const uri = `http://127.0.0.1:${gone.port}/jwks`;
+    const auth = (jwt: Fields): Fields => ({ default_policy: { auth: { auth_type: 'jwt', jwt } } });
+    await gateway.must('PATCH', '/apps/keyless', auth({ jwks_uri: uri }));
+    const options = { alg: 'ES256', key: KEYS.ec.privateKey, header: { kid: 'ec' } };
+    const other = { ...described, headers: bearer(await signed({ sub: 'ann' }, options)) };
+    expect((await denied(other, expected)).fix?.detail).toContain(uri);
+    await gateway.must('PATCH', '/apps/keyless', auth({ secret: SECRET }));
+    await passes(described);
+  });
+
   it('JWT: a key set that nobody has asked for yet is fetched for the explanation', async () => {
     const keys = { keys: [await jwkOf('ec')] };
     const issuer = await startOrigin((_request, response) => void response.end(JSON.stringify(keys)));

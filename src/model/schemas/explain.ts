@@ -119,6 +119,7 @@ export const FIX_ACTIONS = [
   'request_token',
   'set_policy',
   'wait',
+  'mend_keys',
   'mend_backend',
 ] as const;
 export type FixAction = (typeof FIX_ACTIONS)[number];
