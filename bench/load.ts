@@ -78,9 +78,18 @@ function writeScript(load: Load): string {
     return `{${lua(target)},{${fields.join(',')}}}`;
   });
   const many = load.requests.length > 1;
+  const parts: string[] = [];
+  for (let from = 0; from < requests.length; from += REQUESTS_PER_FUNCTION) {
+    const part = requests.slice(from, from + REQUESTS_PER_FUNCTION).join(',\n');
+    parts.push(`add(function() return {${part}} end)`);
+  }
   writeFileSync(
     path,
-    `local requests = {${requests.join(',\n')}}
+    `local requests = {}
+local function add(part)
+  for _, each in ipairs(part()) do requests[#requests + 1] = each end
+end
+${parts.join('\n')}
 wrk.method = ${lua(load.method ?? 'GET')}
 wrk.body = ${load.bodyBytes === undefined ? 'nil' : `string.rep("x", ${load.bodyBytes})`}
 ${many ? MANY_REQUESTS : ONE_REQUEST}
@@ -88,6 +97,9 @@ ${SUMMARY}`,
   );
   return path;
 }
+
+/** LuaJIT takes 65,536 constants in one function; a request has a few. */
+const REQUESTS_PER_FUNCTION = 2_000;
 
 /** wrk makes the text of the request once. */
 const ONE_REQUEST = `wrk.path = requests[1][1]
