@@ -3,7 +3,15 @@
  * upstream head, its answer and the looks at counters, is given beside them. Holds no credentials.
  */
 import { timestamp } from '../kernel/clock.ts';
-import type { Explanation, ExplainedLimit, HeaderField, Outcome } from '../model/schemas/explain.ts';
+import type { LimitDecision } from '../limits/store.ts';
+import type { RateLimitPolicy } from '../model/policy.ts';
+import type {
+  ExplainedLimit,
+  ExplainedStage,
+  Explanation,
+  HeaderField,
+  Outcome,
+} from '../model/schemas/explain.ts';
 import type { LimitLook, PolicyLooks } from '../policy/explain-dependencies.ts';
 import type { ExchangeFacts } from './explain-facts.ts';
 import { fixOf, type FindKey } from './explain-fix.ts';
@@ -25,6 +33,7 @@ export function explanationOf(
 ): Explanation {
   const { caller } = facts.evaluation;
   const isReal = described === undefined;
+  const stages = stagesOf(facts, settings);
   return {
     outcome: outcomeOf(facts),
     code: facts.code ?? null,
@@ -48,8 +57,8 @@ export function explanationOf(
       facts.policy === undefined
         ? null
         : { kind: caller.kind, id: caller.id, name: caller.name, scopes: [...caller.scopes] },
-    stages: stagesOf(facts, settings),
-    limits: described === undefined ? [] : limitsOf(described.looks),
+    stages,
+    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.looks),
     upstream:
       facts.upstreamUrl === undefined || !facts.forwarded
         ? null
@@ -87,17 +96,40 @@ function limitsOf({ limits, concurrency }: PolicyLooks): ExplainedLimit[] {
   ];
 }
 
+/** Of a real exchange the one that its response announced, as it was then. */
+function announcedLimit(
+  { evaluation: { limit: decision, limitFieldsStart } }: ExchangeFacts,
+  stages: readonly ExplainedStage[],
+): ExplainedLimit[] {
+  if (decision === undefined) return [];
+  const isAddress = limitFieldsStart.includes('RateLimit: "ip"');
+  const name = isAddress ? 'ip_rate_limit' : 'rate_limit';
+  const decider = stages.find(({ stage }) => stage === name);
+  if (decider === undefined) return [];
+  const rule = decider.value as RateLimitPolicy | null;
+  const per = rule?.per === undefined || rule.per === 'scope' ? '' : ` per ${rule.per}`;
+  return [
+    {
+      kind: isAddress ? 'ip' : decider.level === 'key' ? 'key' : 'policy',
+      counter: isAddress ? 'client per ip' : `${decider.level}:${decider.source_id}${per}`,
+      algorithm: rule?.algorithm ?? 'fixed_window',
+      ...decided(decision),
+    },
+  ];
+}
+
 function limitOf({ rule, subject, decision }: LimitLook): ExplainedLimit {
   return {
     kind: kindOf(rule.id),
     counter: counterName(rule.id, subject),
     algorithm: rule.algorithm,
-    limit: decision.limit,
-    remaining: decision.remaining,
-    reset_secs: Math.ceil(decision.resetMs / 1000),
-    retry_after_secs: decision.admitted ? null : decision.retryAfterSecs,
-    admitted: decision.admitted,
+    ...decided(decision),
   };
+}
+
+function decided({ limit, remaining, resetMs, admitted, retryAfterSecs }: LimitDecision) {
+  const reset_secs = Math.ceil(resetMs / 1000);
+  return { limit, remaining, reset_secs, retry_after_secs: admitted ? null : retryAfterSecs, admitted };
 }
 
 /** Rules are named after the level that set them (rate-limit.ts, auth-guard.ts). */

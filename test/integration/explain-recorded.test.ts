@@ -77,6 +77,19 @@ describe('recorded exchanges', () => {
     const limited = await sendAndExplain('/open/v1/x', { headers });
     expect([limited.code, limited.fix?.action]).toEqual(['rate_limited', 'wait']);
     expect(stageOf(limited, 'rate_limit').verdict).toBe('denied');
+    const { source_id: appId } = stageOf(limited, 'rate_limit');
+    expect(limited.limits).toEqual([
+      {
+        kind: 'policy',
+        counter: `app:${appId} per header:x-tenant`,
+        algorithm: 'fixed_window',
+        limit: 1,
+        remaining: 0,
+        reset_secs: expect.any(Number),
+        retry_after_secs: limited.fix?.value,
+        admitted: false,
+      },
+    ]);
     expect((await sendAndExplain('/nowhere')).fix?.action).toBe('create_version');
     const refused = await sendAndExplain('/a b');
     expect([refused.code, refused.request.method]).toEqual(['bad_request', '']);
