@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { validatePolicy, validateRateLimit, type RateLimitGlobals } from './policy-rules.ts';
-import type { JwtSettings, Policy } from './policy.ts';
+import { isValidCors, validatePolicy, validateRateLimit, type RateLimitGlobals } from './policy-rules.ts';
+import type { CorsPolicy, JwtSettings, Policy } from './policy.ts';
 
 const BOTH: RateLimitGlobals = { requests: 100, windowSeconds: 60 };
 const SECRET = 'a-secret-of-at-least-thirty-two-bytes!';
@@ -213,5 +213,16 @@ describe('validatePolicy', () => {
         detail: 'is required: the limit is enabled and GATEWAY_RATE_LIMIT_WINDOW_SECS is not set',
       },
     ]);
+  });
+});
+
+describe('isValidCors', () => {
+  it.each<[boolean, CorsPolicy]>([
+    [true, { allowed_origins: ['https://page.test'], allowed_headers: ['x-a'] }],
+    [false, { allowed_origins: ['page.test'] }],
+    [false, { allowed_origins: ['*'], allow_credentials: true }],
+    [false, { allowed_origins: ['https://page.test'], allowed_headers: ['x a'] }],
+  ])('%s: %j', (valid, cors) => {
+    expect(isValidCors(cors)).toBe(valid);
   });
 });

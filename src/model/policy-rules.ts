@@ -3,10 +3,11 @@
  * say. Pure and synchronous. Looks at one level's policy at a time: parts that only clash after merging with
  * another level (required_scopes below an `auth_type` of `none`, say) fail closed when they are evaluated.
  */
+import { Value } from 'typebox/value';
 import type { FieldError } from './errors.ts';
 import { jwtSettingsErrors } from './jwt-rules.ts';
 import { parseOrigin } from './origin.ts';
-import type { AuthPolicy, CorsPolicy, Policy, RateLimitPolicy } from './policy.ts';
+import { CorsSchema, type AuthPolicy, type CorsPolicy, type Policy, type RateLimitPolicy } from './policy.ts';
 
 /** GATEWAY_RATE_LIMIT_REQUESTS and GATEWAY_RATE_LIMIT_WINDOW_SECS, each where set. */
 export interface RateLimitGlobals {
@@ -101,6 +102,11 @@ function methodErrors(methods: readonly string[], pointer: string): FieldError[]
     return [{ pointer, detail: '"*" cannot be mixed with other methods' }];
   }
   return [];
+}
+
+/** Whether a policy may have this `cors`: schema and rules. */
+export function isValidCors(cors: CorsPolicy): boolean {
+  return Value.Check(CorsSchema, cors) && corsErrors(cors, '').length === 0;
 }
 
 function corsErrors(cors: CorsPolicy, pointer: string): FieldError[] {

@@ -3,10 +3,9 @@
  * words of the management API where the operator can mend it. It is the smallest change that the denial itself
  * asks for; what would deny the request after it is told by explaining the changed request.
  */
-import { Value } from 'typebox/value';
 import { comparablePath } from '../http/canonical-path.ts';
-import { validatePolicy } from '../model/policy-rules.ts';
-import { CorsSchema, type AuthPolicy, type CorsPolicy, type PolicyPart } from '../model/policy.ts';
+import { isValidCors } from '../model/policy-rules.ts';
+import type { AuthPolicy, CorsPolicy, PolicyPart } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { Fix, FixAction } from '../model/schemas/explain.ts';
 import type { CorsRefusal } from '../policy/cors-shadow.ts';
@@ -17,8 +16,6 @@ import type { ExchangeFacts } from './explain-facts.ts';
 export type FindKey = (tokenHash: string) => StoredApiKey | undefined;
 type Target = NonNullable<Fix['target']>;
 
-/** Rules of `cors` know no settings. */
-const NO_GLOBALS = { globals: undefined };
 const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** @returns null when nothing is to be mended, or nobody outside of the gateway can mend it */
@@ -284,9 +281,7 @@ function widened(
   const isGrantable =
     field === 'allow_credentials' || (lacks.length > 0 && lacks.every((item) => item !== ''));
   const isUpperCase = field !== 'allowed_methods' || lacks.every((method) => method === method.toUpperCase());
-  const isValid =
-    Value.Check(CorsSchema, wider) && validatePolicy({ cors: wider }, NO_GLOBALS, '').length === 0;
-  return isGrantable && isUpperCase && isValid ? wider : undefined;
+  return isGrantable && isUpperCase && isValidCors(wider) ? wider : undefined;
 }
 
 function wait(facts: ExchangeFacts): Fix {
