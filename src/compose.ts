@@ -3,7 +3,6 @@
  * one implementation or another is chosen here and nowhere else (worker.ts does the same for a worker thread).
  * Starts in the order in which things depend on each other, and undoes what it has started when a step fails.
  */
-import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock, type Clock } from './kernel/clock.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
@@ -33,6 +32,7 @@ import { instanceFile, type InstanceFile } from './runtime/instance-file.ts';
 import { KeyUsageWriter } from './runtime/key-usage.ts';
 import type { RecoveringRepository } from './runtime/recovering-repository.ts';
 import type { SavedConfig } from './runtime/snapshot-file.ts';
+import { makeOwnFolder, migrateDatabase as migrate, openDatabase } from './runtime/open-database.ts';
 import { SnapshotFileWriter } from './runtime/snapshot-file-writer.ts';
 import { initialState, standInText, startDatabase } from './runtime/start-database.ts';
 import type { WorkerStart } from './runtime/protocol.ts';
@@ -43,7 +43,6 @@ import { validateChange } from './snapshot/validate-change.ts';
 import type { PolicyCompiler } from './snapshot/types.ts';
 import type { Settings } from './settings.ts';
 import type { Repository } from './storage/repository.ts';
-import { migrateSqlite, openSqlite } from './storage/sqlite.ts';
 
 /** The operator can mend it: shown as one plain line, without a stack. */
 export class StartError extends Error {
@@ -92,7 +91,7 @@ export function createLogging(settings: Settings): Logging {
 
 /** Brings the database's schema up to date: `headgate migrate`. Returns the names of the migrations applied. */
 export async function migrateDatabase(settings: Settings): Promise<readonly string[]> {
-  return (await migrateSqlite({ ...databaseOf(settings), clock: systemClock })).applied;
+  return migrate(databaseOf(settings), settings, systemClock);
 }
 
 /** Everything that the parts below share. */
@@ -123,8 +122,9 @@ interface Parts {
 export async function startGateway(options: StartOptions, logging: Logging): Promise<Gateway> {
   const { settings } = options;
   const { log } = logging;
-  const { path } = databaseOf(settings);
-  const instance = path === ':memory:' ? undefined : instanceFile(dirname(resolve(path)));
+  const database = databaseOf(settings);
+  makeOwnFolder(database);
+  const instance = database.folder === undefined ? undefined : instanceFile(database.folder);
   const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
   try {
     const gateway = await startParts(options, logging);
@@ -174,14 +174,13 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   const clock = systemClock;
   const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
-  const autoMigrate = settings.database.autoMigrate ?? true;
-  const opened = await startDatabase(database, () => openSqlite({ ...database, autoMigrate, clock }), log);
+  const opened = await startDatabase(database, () => openDatabase(database, settings, clock), log);
   const { repository, recovering } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
     const announceToken = async (usable: Repository): Promise<void> => {
       if (settings.adminToken !== undefined) return;
-      await announceFirstToken(usable, clock, database.path, announce);
+      await announceFirstToken(usable, clock, database.folder, announce);
     };
     if (recovering === undefined) await announceToken(repository);
     const state = await initialState(opened);
@@ -412,10 +411,9 @@ function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
 async function announceFirstToken(
   repository: Repository,
   clock: Clock,
-  path: string,
+  folder: string | undefined,
   announce: (text: string) => void,
 ): Promise<void> {
-  const folder = path === ':memory:' ? undefined : dirname(resolve(path));
   const first = await ensureFirstAdminToken(repository, clock, folder);
   if (first === undefined) return;
   const where = first.file === undefined ? '' : `\nIt is kept in ${first.file}; it is not shown again.`;

@@ -48,9 +48,26 @@ export const SETTINGS = {
   GATEWAY_DATABASE_URL: text('database URL', {
     default: 'sqlite://data/headgate.db',
     description:
-      'Where the configuration is stored: `sqlite://path` (three slashes: absolute), `sqlite:path`, `file:path` or `sqlite://:memory:`.',
+      'Where the configuration is stored: `sqlite://path` (three slashes: absolute), `sqlite:path`, `file:path`, `sqlite://:memory:`, or `postgres://user:password@host:port/database`, with TLS by `?sslmode=verify-full&sslrootcert=file`.',
     pattern: /^(?:sqlite|file|postgres|postgresql):.+/i,
     expected: 'a URL such as sqlite://data/headgate.db or sqlite:///var/lib/headgate/headgate.db',
+  }),
+  GATEWAY_DATABASE__POOL_MAX: integer(
+    { min: 1, max: 1_000 },
+    {
+      default: 4,
+      description:
+        'PostgreSQL: connections that read, at most. One more writes, and one is open while everything is loaded.',
+    },
+  ),
+  GATEWAY_DATABASE__TIMEOUT_MS: integer(timeoutMs, {
+    default: 1_500,
+    description:
+      'PostgreSQL: how long a management call waits for the database in all before it is answered 503; also for a lock of another transaction, and for a connection.',
+  }),
+  GATEWAY_DATABASE__IDLE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 60_000,
+    description: 'PostgreSQL: a connection that nobody has used for so long is closed.',
   }),
   GATEWAY_SERVER__SWAGGER_ENABLED: boolean({
     default: false,
@@ -92,7 +109,7 @@ export const SETTINGS = {
     defaultText: 'created at the first start',
     secret: true,
     description:
-      'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database.',
+      'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database (PostgreSQL: beside the snapshot file).',
     pattern: /^[\x21-\x7e]{1,512}$/,
     expected: '1 to 512 visible ASCII characters without spaces',
   }),
@@ -101,13 +118,14 @@ export const SETTINGS = {
     defaultText: 'created at the first start',
     secret: true,
     description:
-      'Key that encrypts the secrets in the database, such as from `openssl rand -hex 32`. When it is unset, the key is in the file `secret-key` beside the database, which the first start creates.',
+      'Key that encrypts the secrets in the database, such as from `openssl rand -hex 32`. When it is unset, the key is in the file `secret-key` beside the database, which the first start creates. With PostgreSQL there is no such file: set it, the same on every gateway, before a policy holds a secret.',
     pattern: KEY_TEXT,
     expected: '32 bytes as base64url (43 characters) or hexadecimal (64 digits) text',
   }),
   GATEWAY_SNAPSHOT_FILE: text('path, or `off`', {
     default: undefined,
-    defaultText: 'the path of the database with `.snapshot` after it',
+    defaultText:
+      'the path of the database with `.snapshot` after it; `data/headgate.snapshot` with PostgreSQL',
     description:
       'Where the last good configuration is kept for a start without the database. Its folder must exist.',
     pattern: /^[^\0]{1,4096}$/,

@@ -17,7 +17,13 @@ describe('defaults', () => {
   it('are those of the contract and the design when nothing is set', () => {
     const settings = settingsOf({});
     expect(settings).toMatchObject({
-      database: { url: 'sqlite://data/headgate.db', autoMigrate: undefined },
+      database: {
+        url: 'sqlite://data/headgate.db',
+        autoMigrate: undefined,
+        poolMax: 4,
+        timeoutMs: 1_500,
+        idleTimeoutMs: 60_000,
+      },
       server: { host: '127.0.0.1', port: 9090, swaggerEnabled: false },
       adminToken: undefined,
       rateLimit: undefined,
@@ -69,6 +75,10 @@ describe('good values', () => {
       'sqlite:///var/h.db?mode=rwc',
     ],
     ['GATEWAY_DATABASE_URL', 'sqlite::memory:', (s) => s.database.url, 'sqlite::memory:'],
+    ['GATEWAY_DATABASE_URL', 'postgres://u@h/db', (s) => s.database.url, 'postgres://u@h/db'],
+    ['GATEWAY_DATABASE__POOL_MAX', '9', (s) => s.database.poolMax, 9],
+    ['GATEWAY_DATABASE__TIMEOUT_MS', '900', (s) => s.database.timeoutMs, 900],
+    ['GATEWAY_DATABASE__IDLE_TIMEOUT_MS', '1000', (s) => s.database.idleTimeoutMs, 1_000],
     ['GATEWAY_SERVER__SWAGGER_ENABLED', 'True', (s) => s.server.swaggerEnabled, true],
     ['GATEWAY_SERVER__HOST', '::', (s) => s.server.host, '::'],
     ['GATEWAY_SERVER__HOST', 'localhost', (s) => s.server.host, 'localhost'],
@@ -217,7 +227,6 @@ describe('checks over several variables', () => {
       { GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true', GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '1' },
       /PER_IP_RATE_LIMIT_WINDOW_SECS/,
     ],
-    ['a database that is not served yet', { GATEWAY_DATABASE_URL: 'postgres://h/db' }, /not available yet/],
     ['limits that are not shared yet', { GATEWAY_REDIS_URL: 'redis://h' }, /not available yet/],
     [
       'a target longer than the head',

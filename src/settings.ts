@@ -46,9 +46,18 @@ export interface ProxySettings {
   readonly authFailuresPerMinute: number;
 }
 
+export interface DatabaseSettings {
+  readonly url: string;
+  /** undefined: as the kind of database has it. */
+  readonly autoMigrate: boolean | undefined;
+  /** The rest is of Postgres only. */
+  readonly poolMax: number;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+}
+
 export interface Settings {
-  /** `autoMigrate` undefined: as the kind of database has it. */
-  readonly database: { readonly url: string; readonly autoMigrate: boolean | undefined };
+  readonly database: DatabaseSettings;
   readonly server: { readonly host: string; readonly port: number; readonly swaggerEnabled: boolean };
   readonly adminToken: string | undefined;
   /** As text; kernel/key-text.ts has its form. */
@@ -135,11 +144,6 @@ function crossChecks(v: SettingValues): string[] {
       if (v[name] === undefined)
         errors.push(`Cannot use GATEWAY_PER_IP_RATE_LIMIT_ENABLED=true: expected ${name} to be set too.`);
     }
-  }
-  if (/^postgres/i.test(v.GATEWAY_DATABASE_URL)) {
-    errors.push(
-      'Cannot use GATEWAY_DATABASE_URL with PostgreSQL: it is not available yet, expected a sqlite:// URL.',
-    );
   }
   if (v.GATEWAY_REDIS_URL !== undefined) {
     errors.push(
@@ -260,7 +264,13 @@ function limitOf(requests: number | undefined, windowSecs: number | undefined): 
 
 function nest(v: SettingValues): Settings {
   return {
-    database: { url: v.GATEWAY_DATABASE_URL, autoMigrate: v.GATEWAY_AUTO_MIGRATE },
+    database: {
+      url: v.GATEWAY_DATABASE_URL,
+      autoMigrate: v.GATEWAY_AUTO_MIGRATE,
+      poolMax: v.GATEWAY_DATABASE__POOL_MAX,
+      timeoutMs: v.GATEWAY_DATABASE__TIMEOUT_MS,
+      idleTimeoutMs: v.GATEWAY_DATABASE__IDLE_TIMEOUT_MS,
+    },
     server: {
       host: v.GATEWAY_SERVER__HOST,
       port: v.GATEWAY_SERVER__PORT,

@@ -43,7 +43,7 @@ export async function startDatabase(
     if (mayBeNew || error instanceof StorageRefused || !(error instanceof StorageUnavailable)) throw error;
     const saved = savedConfig(location, snapshotFile, error, log);
     const repository = new RecoveringRepository({
-      driver: 'sqlite',
+      driver: location.kind,
       reason: error.message,
       open: openExisting,
     });

@@ -18,6 +18,8 @@ import type { Tables } from './sql/schema.ts';
 const LOAD_STATEMENT_TIMEOUT_MS = 30_000;
 /** A gateway that is frozen within a transaction holds up the writes of the others for no longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
+/** Of the time for a statement. */
+const LOCK_TIMEOUT_PART = 0.8;
 
 export interface PostgresSettings {
   /** Connections that read, at most. There are two more: one that writes and one that loads everything. */
@@ -137,7 +139,8 @@ function beginRead(timeoutMs: number): string {
 function timeouts(timeoutMs: number): readonly string[] {
   return [
     `set local statement_timeout = ${timeoutMs}`,
-    `set local lock_timeout = ${timeoutMs}`,
+    // A little earlier, so that the error says what it was.
+    `set local lock_timeout = ${Math.ceil(timeoutMs * LOCK_TIMEOUT_PART)}`,
     `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
   ];
 }

@@ -45,6 +45,11 @@ export async function serverSecretBox(
       `Cannot open the database: it holds encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING} to be the key that they were written with`,
     );
   }
+  return keylessSecretBox();
+}
+
+/** For a database on a server that holds no secrets: it refuses them. */
+export function keylessSecretBox(): SecretBox {
   const refuse = (action: string): never => {
     throw new StorageRefused(
       `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`,

@@ -4,7 +4,17 @@
  * and is removed with everything in it at the end.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  statSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -40,8 +50,8 @@ export interface PostgresServer {
 
 /** @param configuration further lines of postgresql.conf, as `name=value` */
 export async function startPostgres(...configuration: readonly string[]): Promise<PostgresServer> {
-  const programs = findPrograms();
   const folder = mkdtempSync(join(tmpdir(), 'headgate-postgres-'));
+  const programs = findPrograms(folder);
   const data = join(folder, 'data');
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
@@ -143,12 +153,18 @@ async function answers(url: string, child: ChildProcess, errors: () => string): 
   }
 }
 
-/** The folder of `initdb` and `postgres`. */
-function findPrograms(): string {
+/**
+ * The folder of `initdb` and `postgres`.
+ * @param folder for a copy of them, where the checkout is closed to the other user or must not be written
+ */
+function findPrograms(folder: string): string {
   const native = join(PACKAGES, `linux-${process.arch}`, 'native');
   if (existsSync(join(native, 'bin', 'postgres'))) {
-    linkLibraries(native);
-    return join(native, 'bin');
+    if (isOpenToAll(native) && linkLibraries(native)) return join(native, 'bin');
+    const copy = join(folder, 'native');
+    cpSync(native, copy, { recursive: true });
+    linkLibraries(copy);
+    return join(copy, 'bin');
   }
   for (const version of existsSync(SYSTEM) ? readdirSync(SYSTEM).toSorted().toReversed() : []) {
     if (existsSync(join(SYSTEM, version, 'bin', 'postgres'))) return join(SYSTEM, version, 'bin');
@@ -156,8 +172,17 @@ function findPrograms(): string {
   throw new Error("There is no PostgreSQL for tests: run npm ci, or install the system's package postgresql");
 }
 
-/** The package cannot carry symbolic links: they are in a list. Its install script would make them too. */
-function linkLibraries(native: string): void {
+/** Whether `nobody` gets there. */
+function isOpenToAll(folder: string): boolean {
+  const parent = dirname(folder);
+  return (statSync(folder).mode & 0o001) !== 0 && (parent === folder || isOpenToAll(parent));
+}
+
+/**
+ * The package cannot carry symbolic links: they are in a list. Its install script would make them too.
+ * @returns false when the folder cannot be written
+ */
+function linkLibraries(native: string): boolean {
   const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as {
     readonly source: string;
     readonly target: string;
@@ -168,9 +193,10 @@ function linkLibraries(native: string): void {
       symlinkSync(basename(source), link);
     } catch (error) {
       // Several test files may start servers at once.
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) return false;
     }
   }
+  return true;
 }
 
 function childrenOf(pid: number): number[] {

@@ -1,0 +1,63 @@
+/** Opens the database of the settings, of whichever kind, or only brings its schema up to date. */
+import { mkdirSync } from 'node:fs';
+import type { Clock } from '../kernel/clock.ts';
+import type { Settings } from '../settings.ts';
+import { migratePostgres, openPostgres, type PostgresSettings } from '../storage/postgres.ts';
+import { StorageRefused, type Repository } from '../storage/repository.ts';
+import { migrateSqlite, openSqlite } from '../storage/sqlite.ts';
+import type { DatabaseLocation } from './database-location.ts';
+
+/** @throws StorageUnavailable with a message for the operator */
+export async function openDatabase(
+  { kind, path, secretKey }: DatabaseLocation,
+  settings: Settings,
+  clock: Clock,
+): Promise<Repository> {
+  const { autoMigrate } = settings.database;
+  if (kind === 'sqlite') return openSqlite({ path, secretKey, clock, autoMigrate: autoMigrate ?? true });
+  // A schema on a server changes when the operator says so.
+  return openPostgres({
+    url: path,
+    secretKey,
+    clock,
+    autoMigrate: autoMigrate ?? false,
+    settings: postgresSettings(settings),
+  });
+}
+
+/**
+ * @returns the names of the migrations that were applied
+ * @throws StorageUnavailable with a message for the operator
+ */
+export async function migrateDatabase(
+  { kind, path, secretKey }: DatabaseLocation,
+  settings: Settings,
+  clock: Clock,
+): Promise<readonly string[]> {
+  const options = { secretKey, clock };
+  const { applied } = await (kind === 'postgres'
+    ? migratePostgres({ ...options, url: path, settings: postgresSettings(settings) })
+    : migrateSqlite({ ...options, path }));
+  return applied;
+}
+
+/**
+ * Makes the folder of the files that the gateway keeps for itself, where no database file brings it along.
+ * @throws StorageRefused with a message for the operator
+ */
+export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
+  if (kind === 'sqlite' || folder === undefined) return;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StorageRefused(
+      `Cannot make the folder "${folder}" for the snapshot file: ${error instanceof Error ? error.message : String(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,
+      error,
+    );
+  }
+}
+
+function postgresSettings({ database }: Settings): PostgresSettings {
+  const { poolMax: readConnectionsMax, timeoutMs, idleTimeoutMs } = database;
+  return { readConnectionsMax, timeoutMs, idleTimeoutMs };
+}
