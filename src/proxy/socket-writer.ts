@@ -1,8 +1,8 @@
 /**
- * The writing side of one TCP socket. Text waits until some sockets of the worker have text, or to the end of the event
- * loop's turn; then they are written one after the other, each with one system call for all its text. That is cheaper
- * than a write between any two pieces of work: the caches keep either the gateway's code or the kernel's, and peers
- * are not woken for every single message.
+ * The writing side of one TCP socket. Text waits for the end of the event loop's turn: then all sockets of the worker
+ * are written one after the other, each with one system call for all its text. That is cheaper than a write between
+ * any two pieces of work: the caches keep either the gateway's code or the kernel's, and peers are not woken for
+ * every single message.
  *
  * Text of a stream at rest goes straight to the handle under it, past the machinery of Node's streams. Whatever the
  * system does not take at once the handle keeps and writes on by itself, ahead of all that the stream writes later.
@@ -34,8 +34,6 @@ interface TcpHandle {
 /** Text that does not wait for the end of the turn, so that nobody can pile up more in it. */
 const WAITING_CHARS_MAX = 16 * 1024;
 
-/** Sockets with text that waits: with more of them the text itself falls out of the caches before it is written. */
-const WAITING_SOCKETS_MAX = 12;
 /** Text and bytes together that are written from the scratch buffer. */
 const SCRATCH_BYTES = 32 * 1024;
 
@@ -47,9 +45,6 @@ let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 let waiting: SocketWriter[] = [];
 /** The array that `waiting` changes places with. */
 let flushed: SocketWriter[] = [];
-/** Those that wait for the end of the turn whatever happens. */
-let bound: SocketWriter[] = [];
-let isTurnWatched = false;
 let Request: (new () => WriteRequest) | undefined;
 /** Not in use. */
 let spareRequest: WriteRequest | undefined;
@@ -57,7 +52,6 @@ let spareRequest: WriteRequest | undefined;
 export class SocketWriter {
   readonly #socket: Socket;
   readonly #onDrain: () => void;
-  readonly isBoundToTurn: boolean;
   #handle: TcpHandle | undefined;
   /** How often something has left: what was written since it last changed still waits. */
   departures = 0;
@@ -68,12 +62,10 @@ export class SocketWriter {
   /**
    * @param socket plain TCP; with TLS the handle is not the one that encrypts
    * @param onDrain everything written is out, after `needsDrain`
-   * @param isBoundToTurn text never leaves before the end of the turn for the sake of other sockets
    */
-  constructor(socket: Socket, onDrain: () => void, isBoundToTurn = false) {
+  constructor(socket: Socket, onDrain: () => void) {
     this.#socket = socket;
     this.#onDrain = onDrain;
-    this.isBoundToTurn = isBoundToTurn;
     socket.on('drain', () => {
       if (this.#pending === 0) onDrain();
     });
@@ -95,7 +87,7 @@ export class SocketWriter {
   writeText(text: string): boolean {
     if (this.#text === '') {
       this.#text = text;
-      if (text !== '') wait(this);
+      if (text !== '' && waiting.push(this) === 1) setImmediate(flushAll);
     } else this.#text += text;
     if (this.#text.length > WAITING_CHARS_MAX) this.flush();
     return !this.needsDrain;
@@ -256,20 +248,6 @@ function takeRequest(Made: new () => WriteRequest): WriteRequest {
   const request = spareRequest ?? new Made();
   spareRequest = undefined;
   return request;
-}
-
-function wait(writer: SocketWriter): void {
-  if (writer.isBoundToTurn) bound.push(writer);
-  else if (waiting.push(writer) >= WAITING_SOCKETS_MAX) return flushAll();
-  if (isTurnWatched) return;
-  isTurnWatched = true;
-  setImmediate(() => {
-    isTurnWatched = false;
-    const writers = bound;
-    bound = [];
-    for (const each of writers) each.flushOrFail();
-    flushAll();
-  });
 }
 
 function flushAll(): void {

@@ -108,7 +108,7 @@ export class UpstreamConnection implements Expiring {
     this.#socket.once(isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
     const onDrain = (): void => this.#guard(() => this.#client?.onUpstreamWritable());
     if (isTls) this.#socket.on('drain', onDrain);
-    else this.#writer = new SocketWriter(this.#socket, onDrain, true);
+    else this.#writer = new SocketWriter(this.#socket, onDrain);
     this.#socket.on('end', () => this.#guard(() => this.#onEnd()));
     this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
     this.#socket.on('close', () => {
