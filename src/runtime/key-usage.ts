@@ -17,8 +17,8 @@ const WRITE_MS = 2_000;
 const REMOVE_MS = 3_600_000;
 /** Some 20 ms of the main thread for each. */
 const KEYS_PER_WRITE = 500;
-/** Keys of one turn, a tenth of the main thread; what is more waits for the next, and adds up meanwhile. */
-const KEYS_PER_TURN = 5_000;
+/** Keys of one turn, a fiftieth of the main thread; what is more waits for the next, and adds up meanwhile. */
+const KEYS_PER_TURN = 1_000;
 /** Keys and days that wait for a database that is away, some 150 bytes each; what comes beyond is not counted. */
 const PENDING_MAX = 1_000_000;
 
