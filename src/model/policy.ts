@@ -131,16 +131,7 @@ export const SHADOW_PARTS = [
 export type ShadowPart = (typeof SHADOW_PARTS)[number];
 
 /** The top-level keys of a policy; merging works on these and on nothing smaller. */
-export const POLICY_PARTS = [
-  'auth',
-  'required_scopes',
-  'allowed_methods',
-  'concurrency',
-  'rate_limit',
-  'cors',
-  'max_body_bytes',
-  'shadow',
-] as const;
+export const POLICY_PARTS = [...SHADOW_PARTS, 'shadow'] as const;
 export type PolicyPart = (typeof POLICY_PARTS)[number];
 
 export const PolicySchema = Type.Object(
