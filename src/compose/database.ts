@@ -1,0 +1,69 @@
+/**
+ * The database of the settings: where it is, bringing its schema up to date, its stand-in on disk, and the first
+ * admin token in it.
+ */
+import { systemClock, type Clock } from '../kernel/clock.ts';
+import { ensureFirstAdminToken } from '../management/first-admin-token.ts';
+import type { Logger } from '../observe/log.ts';
+import { locateDatabase, secretBoxOf, type DatabaseLocation } from '../runtime/database-location.ts';
+import { migrateDatabase as migrate } from '../runtime/open-database.ts';
+import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
+import { SnapshotFileWriter } from '../runtime/snapshot-file-writer.ts';
+import type { Supervisor } from '../runtime/supervisor.ts';
+import type { Settings } from '../settings.ts';
+import type { Repository } from '../storage/repository.ts';
+import type { Parts } from './parts.ts';
+import { StartError } from './start-error.ts';
+
+export function databaseOf(settings: Settings): DatabaseLocation {
+  const location = locateDatabase(settings);
+  if ('error' in location) throw new StartError(location.error);
+  return location;
+}
+
+/** Brings the database's schema up to date: `headgate migrate`. Returns the names of the migrations applied. */
+export async function migrateDatabase(settings: Settings): Promise<readonly string[]> {
+  return migrate(databaseOf(settings), settings, systemClock);
+}
+
+/** Undefined where it is switched off. */
+export function snapshotFileWriter(
+  database: DatabaseLocation,
+  repository: Repository,
+  clock: Clock,
+  log: Logger,
+): SnapshotFileWriter | undefined {
+  const { snapshotFile: path } = database;
+  if (path === undefined) return undefined;
+  return new SnapshotFileWriter({ path, repository, secretBox: () => secretBoxOf(database), clock, log });
+}
+
+/** From a start with the snapshot file to one with the database. */
+export function recoverDatabase(
+  { log, snapshotFile }: Parts,
+  recovering: RecoveringRepository,
+  supervisor: Supervisor,
+  announceToken: (repository: Repository) => Promise<void>,
+): void {
+  recovering.recover({
+    publish: (change) => supervisor.apply(change),
+    onRecovered: async (repository) => {
+      await announceToken(repository);
+      // Through the recovering repository, which is usable when the writer's time has come.
+      snapshotFile?.changed();
+    },
+    log,
+  });
+}
+
+export async function announceFirstToken(
+  repository: Repository,
+  clock: Clock,
+  folder: string | undefined,
+  announce: (text: string) => void,
+): Promise<void> {
+  const first = await ensureFirstAdminToken(repository, clock, folder);
+  if (first === undefined) return;
+  const where = first.file === undefined ? '' : `\nIt is kept in ${first.file}; it is not shown again.`;
+  announce(`The first admin token is ${first.token}${where}\n`);
+}

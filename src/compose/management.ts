@@ -1,0 +1,133 @@
+/**
+ * The management API: what it is told of the running gateway, and the way of its committed changes to the workers.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import { SharedConcurrencyStore } from '../limits/concurrency.ts';
+import type { LimitMemory } from '../limits/memory.ts';
+import { SharedMemoryLimitStore } from '../limits/shared-memory.ts';
+import type { ManagementListening } from '../management/listening.ts';
+import { createManagementServer } from '../management/server.ts';
+import type { ConfigChange } from '../model/config.ts';
+import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import { renderMetrics } from '../observe/prometheus.ts';
+import { createPolicyCompiler } from '../policy/compile-policy.ts';
+import type { CompiledPolicy } from '../policy/stage.ts';
+import { Breaker } from '../proxy/breaker.ts';
+import type { CertificateWatch } from '../runtime/certificates.ts';
+import { explainAccess } from '../runtime/explain-access.ts';
+import { shadowReports } from '../runtime/shadow-reports.ts';
+import { standInText } from '../runtime/start-database.ts';
+import type { Supervisor } from '../runtime/supervisor.ts';
+import type { Settings } from '../settings.ts';
+import type { PolicyCompiler } from '../snapshot/types.ts';
+import { validateChange } from '../snapshot/validate-change.ts';
+import type { Parts } from './parts.ts';
+import { startError } from './start-error.ts';
+
+/** Workers count from 1; the main thread takes locks of the limit memory under a number of its own. */
+const MAIN_THREAD_OWNER = 0x7fff;
+
+export function createManagement(
+  parts: Parts,
+  supervisor: Supervisor,
+  watch: CertificateWatch | undefined,
+  isStopping: () => boolean,
+): Promise<ManagementListening> {
+  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
+  const startedMs = clock.monotonicMs();
+  const compilePolicy = checkingCompiler(settings, limitMemory, clock);
+  return createManagementServer({
+    repository,
+    publish: (change) => publish(change, parts, supervisor),
+    validateChange: (change) => {
+      validateChange(change, compilePolicy);
+      state.keys.assertRoomFor(change.keys);
+    },
+    clock,
+    adminToken: settings.adminToken,
+    swaggerEnabled: settings.server.swaggerEnabled,
+    policyGlobals: globalsOf(settings),
+    status: {
+      dbDriver: repository.driver,
+      uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
+      standIn: () => standInText(parts),
+      ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
+      breakerState: (revisionId) => {
+        const memory = state.breakerOf(revisionId);
+        return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
+      },
+    },
+    shadow: shadowReports(parts.wouldDeny, supervisor, clock),
+    explain: explainAccess(parts.explain, supervisor),
+    metricsText: async () =>
+      renderMetrics(metrics.merge(await supervisor.samples()), state.keys, watch?.facts),
+    logger: log,
+    version,
+  });
+}
+
+export async function listenForManagement(
+  management: ManagementListening,
+  settings: Settings,
+): Promise<number> {
+  const { host, port } = settings.server;
+  try {
+    return (await management.listen(host, port)).port;
+  } catch (error) {
+    throw startError(`Cannot listen for management on ${host}:${port}`, error);
+  }
+}
+
+/**
+ * Brings a committed change to the workers. One that is not the next for them says that an earlier one did not get
+ * there, or that another process writes to the database: everything is read again, so that nothing is missing.
+ */
+async function publish(change: ConfigChange, parts: Parts, supervisor: Supervisor): Promise<void> {
+  const { state, repository, log, wouldDeny } = parts;
+  parts.snapshotFile?.changed();
+  for (const appId of change.removedAppIds) wouldDeny.forget(appId);
+  if (change.configVersion === state.configVersion + 1) return supervisor.apply(change);
+  log.warn(
+    { known: state.configVersion, committed: change.configVersion },
+    'config versions were skipped; the whole configuration is read again',
+  );
+  return supervisor.apply(await repository.loadAll());
+}
+
+function readiness(
+  stopping: boolean,
+  listening: number,
+  workers: number,
+): { readonly ready: boolean; readonly reason: string | undefined } {
+  if (stopping) return { ready: false, reason: 'the gateway is stopping' };
+  if (listening === 0) return { ready: false, reason: `none of ${workers} workers accepts connections yet` };
+  return { ready: true, reason: undefined };
+}
+
+/** Compiles policies only to see that they compile: it counts nothing and fetches nothing. */
+function checkingCompiler(
+  settings: Settings,
+  limitMemory: LimitMemory,
+  clock: Clock,
+): PolicyCompiler<CompiledPolicy> {
+  const nothing = (): void => undefined;
+  return createPolicyCompiler({
+    clock,
+    limits: new SharedMemoryLimitStore(limitMemory, MAIN_THREAD_OWNER),
+    concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, MAIN_THREAD_OWNER),
+    keys: { findKeyByHash: () => undefined, generation: 0 },
+    jwtDefaults: settings.jwt,
+    globals: globalsOf(settings),
+    perIp: settings.perIpRateLimit,
+    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
+    onAuth: nothing,
+    onLimit: nothing,
+    onJwksFailure: nothing,
+  });
+}
+
+function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
+  return rateLimit === undefined
+    ? undefined
+    : { requests: rateLimit.requests, windowSeconds: rateLimit.windowSecs };
+}

@@ -1,0 +1,95 @@
+/**
+ * The workers and what they need from the main thread: their supervisor, the certificates, and the jobs that run
+ * beside the traffic.
+ */
+import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
+import { HealthProbe } from '../runtime/health-probe.ts';
+import type { WorkerStart } from '../runtime/protocol.ts';
+import { Supervisor } from '../runtime/supervisor.ts';
+import type { Settings } from '../settings.ts';
+import type { Parts } from './parts.ts';
+import { startError, StartError } from './start-error.ts';
+
+const TICK_MS = 1_000;
+const METRICS_KEEP_MS = 5_000;
+
+export function createSupervisor(
+  parts: Parts,
+  certificates: WorkerStart['certificates'],
+  workerUrl: URL,
+): Supervisor {
+  const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
+  const { shadowLog, wouldDeny } = parts;
+  return new Supervisor({
+    settings,
+    clock,
+    certificates,
+    limitMemory,
+    state,
+    log,
+    workerUrl,
+    onKeysUsed: (used) => keyUsage.add(used),
+    onDeprecatedUsed: (report) => deprecations.report(report),
+    onWouldDeny: (rows) => {
+      wouldDeny.add(rows, clock.nowMs());
+      shadowLog.report(rows);
+    },
+    explainSetup: () => parts.explain.setup,
+    onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
+  });
+}
+
+export async function listenForTraffic(supervisor: Supervisor, settings: Settings): Promise<number> {
+  try {
+    return await supervisor.start();
+  } catch (error) {
+    throw startError(`Cannot listen for traffic on ${settings.proxy.host}:${settings.proxy.port}`, error);
+  }
+}
+
+/** What runs beside the traffic; returns how to end it. */
+export function startHousekeeping(parts: Parts): () => Promise<void> {
+  const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
+  const probe = new HealthProbe(state, clock, log);
+  const ticking = setInterval(() => {
+    deprecations.tick();
+    shadowLog.tick();
+  }, TICK_MS);
+  probe.start();
+  return async () => {
+    clearInterval(ticking);
+    probe.stop();
+    await keyUsage.stop();
+  };
+}
+
+/** What a worker has counted since it was last asked dies with it; so it is asked now and then. */
+export function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => Promise<void> {
+  const timer = setInterval(() => {
+    void supervisor.samples().then((samples) => metrics.merge(samples));
+  }, METRICS_KEEP_MS);
+  return async () => clearInterval(timer);
+}
+
+export async function readCertificates({ proxy }: Settings): Promise<LoadedCertificates | undefined> {
+  if (proxy.tls === undefined) return undefined;
+  const loaded = await loadCertificates(proxy.tls);
+  if ('error' in loaded) throw new StartError(loaded.error);
+  return loaded;
+}
+
+/** undefined without TLS. */
+export function watchCertificates(
+  { settings, log }: Parts,
+  loaded: LoadedCertificates | undefined,
+  supervisor: Supervisor,
+): CertificateWatch | undefined {
+  const files = settings.proxy.tls;
+  if (files === undefined || loaded === undefined) return undefined;
+  return new CertificateWatch({
+    files,
+    loaded,
+    log,
+    publish: (certificates) => supervisor.setCertificates(certificates),
+  });
+}
