@@ -55,6 +55,12 @@ const program = createProgram(version, {
     const applied = await migrateDatabase(settings);
     complain(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
   },
+  copy: async (flags) => {
+    const settings = settingsOrExit();
+    const { copyDatabases } = await import('./runtime/copy-database.ts');
+    const lines = await copyDatabases({ ...flags, settings, clock: systemClock, tell: complain });
+    process.stdout.write(`${lines.join('\n')}\n`);
+  },
 });
 
 try {

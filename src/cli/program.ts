@@ -1,6 +1,7 @@
 /**
  * The command line: `headgate` or `headgate start` runs the gateway, `headgate migrate` brings the database up to
- * date. Parses only; what the commands do comes in as an argument.
+ * date, `headgate copy` moves everything to another database. Parses only; what the commands do comes in as an
+ * argument.
  */
 import { Command } from 'commander';
 
@@ -9,9 +10,16 @@ export interface StartFlags {
   readonly takeOver?: true;
 }
 
+export interface CopyFlags {
+  /** Database URLs; what is left out is that of GATEWAY_DATABASE_URL. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
 export interface Commands {
   start(flags: StartFlags): Promise<void>;
   migrate(): Promise<void>;
+  copy(flags: CopyFlags): Promise<void>;
 }
 
 export function createProgram(version: string, commands: Commands): Command {
@@ -31,5 +39,11 @@ export function createProgram(version: string, commands: Commands): Command {
     .command('migrate')
     .description('bring the schema of GATEWAY_DATABASE_URL up to date and exit')
     .action(() => commands.migrate());
+  program
+    .command('copy')
+    .description('copy everything from one database into another, empty one, verify it and exit')
+    .option('--from <url>', 'database to read; default: that of GATEWAY_DATABASE_URL')
+    .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
+    .action((flags: CopyFlags) => commands.copy(flags));
   return program;
 }

@@ -1,0 +1,197 @@
+/**
+ * Moves everything from one database to another: `headgate copy`. The source is read in one transaction, so that it
+ * is of one moment also while a gateway writes to it; the target gets everything in one transaction, in which it is
+ * read again before the commit. What comes back must have the checksum of what was sent. Holds a page of rows at a
+ * time. How each kind of database is opened for it is in sqlite-end.ts and postgres-end.ts.
+ */
+import { sql, type Kysely } from 'kysely';
+import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import type { SecretBox } from '../secret-box.ts';
+import { SECRET_KEY_SETTING } from '../secret-key.ts';
+import { inspectSealedValues } from '../sql/policy-secrets.ts';
+import type { Tables } from '../sql/schema.ts';
+import {
+  COPIED_TABLES,
+  countOf,
+  Digester,
+  pagesOf,
+  STATE_TABLE,
+  type CopiedTable,
+  type Digest,
+  type Row,
+} from './tables.ts';
+
+/** One side of a copy. */
+export interface CopyEnd {
+  /** For messages: without a password. */
+  readonly name: string;
+  /** Transactions of a source see one moment; those of a target keep other writers out when they begin. */
+  readonly db: Kysely<Tables>;
+  /** The key with which a gateway on this database would open secrets; undefined: it has none. */
+  readonly secrets: SecretBox | undefined;
+}
+
+export interface CopyTarget extends CopyEnd {
+  /** Whether the table is there; before the first migration there is none. */
+  readonly hasTable: (db: Kysely<Tables>, name: string) => Promise<boolean>;
+  /** Brings the schema up to date; throws `StorageRefused` when it is newer than the program. */
+  migrate(): Promise<void>;
+}
+
+export interface CopyProgress {
+  readonly table: keyof Tables;
+  readonly rows: number;
+  readonly total: number;
+}
+
+export interface CopyReport {
+  /** Of the rows as they were read from the source. */
+  readonly sent: Digest;
+  /** Of the rows as they were read from the target afterwards; the same checksum. */
+  readonly stored: Digest;
+  readonly configVersion: number;
+  /** Encrypted secrets in policies; they keep the key that they were encrypted with. */
+  readonly secrets: number;
+}
+
+/**
+ * @returns when the target holds everything, durably
+ * @throws StorageRefused when the target is not empty, the secrets do not fit its key, or what it stored is not what
+ * was sent; StorageUnavailable when one of the two does not answer. The target is empty then, but for one case: when
+ * the connection is lost during the commit nobody knows, and the message says so.
+ */
+export async function copyDatabase(
+  source: CopyEnd,
+  target: CopyTarget,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<CopyReport> {
+  await at(target, async () => {
+    await assertEmpty(target, target.db);
+    await target.migrate();
+  });
+  let report: CopyReport | undefined;
+  try {
+    await source.db.transaction().execute(async (from) => {
+      const secrets = await at(source, () => countSecrets(from, source, target));
+      report = await target.db.transaction().execute(async (to) => {
+        await at(target, () => assertEmpty(target, to));
+        const sent = await sendTables({ ...source, db: from }, { ...target, db: to }, onProgress);
+        const stored = await at(target, () => digestOf(to));
+        assertSame(sent, stored, target);
+        return { sent, stored, secrets, configVersion: await configVersionOf(to) };
+      });
+    });
+  } catch (error) {
+    // The target has committed: a source that is lost only now had given everything.
+    if (report === undefined) throw error;
+  }
+  if (report === undefined) throw new StorageUnavailable('Cannot copy: the target gave no answer');
+  return report;
+}
+
+/** What `work` gives; an error of the database is told with its name, as there are two. */
+export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable) || error.message.includes(name)) throw error;
+    const Kind = error instanceof StorageRefused ? StorageRefused : StorageUnavailable;
+    throw new Kind(`${name}: ${error.message}`, error);
+  }
+}
+
+/** Asked before the schema is touched, and again when nobody else can write. */
+async function assertEmpty({ name, hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
+  for (const table of COPIED_TABLES) {
+    if (!(await hasTable(db, table.name))) continue;
+    const used = table.name === STATE_TABLE ? await configVersionOf(db) : await countOf(db, table);
+    if (used === 0) continue;
+    const what = table.name === STATE_TABLE ? `config version ${used}` : `${used} rows in ${table.name}`;
+    throw new StorageRefused(
+      `Cannot copy to ${name}: it is not empty (${what}); expected a database without any record of Headgate`,
+    );
+  }
+}
+
+async function configVersionOf(db: Kysely<Tables>): Promise<number> {
+  const row = await db.selectFrom(STATE_TABLE).select('config_version').executeTakeFirst();
+  return row?.config_version ?? 0;
+}
+
+/** @returns how many there are; throws unless the key of the target, or else of the source, opens them all */
+async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd): Promise<number> {
+  const box = target.secrets ?? source.secrets;
+  const { total, otherKey, damaged } = await inspectSealedValues(db, box);
+  if (total === 0) return 0;
+  if (box === undefined) {
+    throw new StorageRefused(
+      `Cannot copy from ${source.name}: it holds encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING} to be the key that they were written with`,
+    );
+  }
+  if (otherKey) {
+    throw new StorageRefused(
+      `Cannot copy from ${source.name}: the secrets in it were encrypted with another key than that of ${box.keyName}; expected the target to have the key that they were written with`,
+    );
+  }
+  if (damaged !== undefined) {
+    throw new StorageRefused(
+      `Cannot copy from ${source.name}: the encrypted secret in the policy of ${damaged} is damaged; expected a sound database`,
+    );
+  }
+  return total;
+}
+
+async function sendTables(
+  source: CopyEnd,
+  target: CopyEnd,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<Digest> {
+  const digester = new Digester();
+  for (const table of COPIED_TABLES) {
+    const total = await at(source, () => countOf(source.db, table));
+    digester.startTable(table);
+    const pages = pagesOf(source.db, table);
+    for (;;) {
+      const { value: page } = await at(source, () => pages.next());
+      if (page === undefined) break;
+      await at(target, () => store(target.db, table, page));
+      onProgress({ table: table.name, rows: digester.add(table, page), total });
+    }
+  }
+  return digester.finish();
+}
+
+async function store(db: Kysely<Tables>, { name }: CopiedTable, page: readonly Row[]): Promise<void> {
+  const columns = Object.keys(page[0] ?? {});
+  if (name === STATE_TABLE) {
+    for (const row of page) {
+      const values = columns.map((column) => sql`${sql.ref(column)} = ${row[column]}`);
+      await sql`update ${sql.table(name)} set ${sql.join(values)} where id = ${row['id']}`.execute(db);
+    }
+    return;
+  }
+  const values = page.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`);
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  await sql`insert into ${sql.table(name)} (${names}) values ${sql.join(values)}`.execute(db);
+}
+
+async function digestOf(db: Kysely<Tables>): Promise<Digest> {
+  const digester = new Digester();
+  for (const table of COPIED_TABLES) {
+    digester.startTable(table);
+    for await (const page of pagesOf(db, table)) digester.add(table, page);
+  }
+  return digester.finish();
+}
+
+function assertSame(sent: Digest, stored: Digest, { name }: CopyEnd): void {
+  if (sent.sha256 === stored.sha256) return;
+  const other = COPIED_TABLES.filter((table) => sent.rows.get(table.name) !== stored.rows.get(table.name));
+  const counts = other.map(
+    (table) =>
+      `${table.name} has ${stored.rows.get(table.name)} rows in place of ${sent.rows.get(table.name)}`,
+  );
+  throw new StorageRefused(
+    `Cannot copy to ${name}: what it stored is not what was sent (checksum ${stored.sha256} in place of ${sent.sha256}${counts.map((text) => `; ${text}`).join('')}); nothing was kept, expected a database whose tables have no triggers or rules of others`,
+  );
+}

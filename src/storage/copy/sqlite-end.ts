@@ -1,0 +1,83 @@
+/**
+ * An SQLite file as one side of a copy. A source is opened for reading only, and must be there; a gateway may go on
+ * writing to it, as the log (WAL) keeps what an open transaction sees. A target is made when it is missing.
+ */
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Kysely } from 'kysely';
+import type { Clock } from '../../kernel/clock.ts';
+import { migrate, migrationState } from '../migrate.ts';
+import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
+import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import { existingSecretBox } from '../secret-key.ts';
+import { asStartError, checkContent, openConnection } from '../sqlite-connection.ts';
+import { isBusy, mapSqliteError } from '../sqlite-errors.ts';
+import { prepareDatabaseFile } from '../sqlite-file.ts';
+import { assertCurrent, assertKnown, hasTable } from '../sqlite-schema.ts';
+import type { Tables } from '../sql/schema.ts';
+import type { CopyEnd, CopyTarget } from './copy.ts';
+
+export interface SqliteEndOptions {
+  /** Relative to the working folder, or absolute. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** Of the setting; undefined: the file `secret-key` beside the database has it, if it is there. */
+  readonly secretKey: Buffer | undefined;
+}
+
+/** @throws StorageUnavailable when there is no sound file, and `StorageRefused` when its schema is not up to date */
+export async function openSqliteSource(options: SqliteEndOptions): Promise<CopyEnd> {
+  const path = resolve(options.path);
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+    throw new StorageRefused(
+      `Cannot copy from "${path}": it does not exist; expected a database of Headgate`,
+    );
+  }
+  const end = open(options, 'begin', 'query_only = on');
+  try {
+    const state = await migrationState(end.db, (name) => hasTable(end.db, name));
+    assertKnown(path, state);
+    assertCurrent(path, state);
+    return end;
+  } catch (error) {
+    await end.db.destroy();
+    throw asStartError(path, error);
+  }
+}
+
+/** @throws StorageUnavailable when the file cannot be made or written, or is one of another program */
+export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
+  const end = open(options, 'begin immediate', 'busy_timeout = 0');
+  return {
+    ...end,
+    hasTable,
+    async migrate() {
+      assertKnown(options.path, await migrationState(end.db, (name) => hasTable(end.db, name)));
+      await migrate(end.db, options.clock);
+    },
+  };
+}
+
+function open(
+  { path, secretKey }: SqliteEndOptions,
+  begin: 'begin' | 'begin immediate',
+  pragma: string,
+): CopyEnd {
+  const file = prepareDatabaseFile(resolve(path));
+  checkContent(file);
+  return {
+    name: `"${file.path}"`,
+    secrets: existingSecretBox(file.path, secretKey),
+    db: new Kysely<Tables>({
+      dialect: nodeSqliteDialect({
+        open: () => openConnection(file.path, pragma),
+        connectionsMax: 1,
+        begin,
+        replaceBroken: false,
+        mapError: mapSqliteError,
+        isBusy,
+        unavailable: (reason) => new StorageUnavailable(`Cannot use the database: ${reason}`),
+      }),
+    }),
+  };
+}
