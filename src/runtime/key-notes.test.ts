@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest';
 import { DAY_MS } from '../model/key-usage.ts';
-import { KeyNotes, toKeyUsage, type KeyUsageRow } from './key-notes.ts';
+import type { KeyUsage } from '../model/key-usage.ts';
+import { KeyNotes, usagesOf } from './key-notes.ts';
 
 const NOON_MS = Date.parse('2026-01-31T12:00:00Z');
 
-function notes(): { readonly notes: KeyNotes; readonly sent: (readonly KeyUsageRow[])[] } {
-  const sent: (readonly KeyUsageRow[])[] = [];
-  return { notes: new KeyNotes((rows) => sent.push(rows)), sent };
+function notes(): { readonly notes: KeyNotes; readonly sent: (readonly KeyUsage[])[] } {
+  const sent: (readonly KeyUsage[])[] = [];
+  return { notes: new KeyNotes((batch) => sent.push([...usagesOf(batch)])), sent };
 }
 
 it('counts outcomes per key, and the last use only where the key let the request in', () => {
@@ -19,8 +20,8 @@ it('counts outcomes per key, and the last use only where the key let the request
   all.send();
   expect(sent).toEqual([
     [
-      ['a', '2026-01-31', NOON_MS + 2, 1, 1, 1],
-      ['b', '2026-01-31', 0, 0, 0, 1],
+      { keyId: 'a', date: '2026-01-31', lastUsedMs: NOON_MS + 2, allowed: 1, limited: 1, denied: 1 },
+      { keyId: 'b', date: '2026-01-31', lastUsedMs: 0, allowed: 0, limited: 0, denied: 1 },
     ],
   ]);
 });
@@ -34,14 +35,14 @@ it.each([
   const { notes: all, sent } = notes();
   all.note('a', 'allowed', true, Date.parse('2026-01-31T00:00:00Z') + offsetMs);
   all.send();
-  expect(sent[0]?.[0]?.[1]).toBe(date);
+  expect(sent[0]?.[0]?.date).toBe(date);
 });
 
 it('keeps days apart, also when the clock is set back', () => {
   const { notes: all, sent } = notes();
   for (const days of [0, 1, 0]) all.note('a', 'allowed', true, NOON_MS + days * DAY_MS);
   all.send();
-  expect(sent.map((rows) => rows.map(([, date, , allowed]) => [date, allowed]))).toEqual([
+  expect(sent.map((rows) => rows.map(({ date, allowed }) => [date, allowed]))).toEqual([
     [['2026-01-31', 1]],
     [['2026-02-01', 1]],
     [['2026-01-31', 1]],
@@ -50,9 +51,29 @@ it('keeps days apart, also when the clock is set back', () => {
 
 it('hands over by itself when very many keys come, so that its memory is bounded; nothing is lost', () => {
   const { notes: all, sent } = notes();
-  for (let key = 0; key < 50_000; key++) all.note(`key ${key}`, 'allowed', true, NOON_MS);
+  for (let key = 0; key < 120_000; key++) all.note(`key ${key}`, 'allowed', true, NOON_MS);
   expect(sent.length).toBe(2);
   all.send();
-  const total = sent.flat().reduce((sum, row) => sum + toKeyUsage(row).allowed, 0);
-  expect(total).toBe(50_000);
+  const total = sent.flat().reduce((sum, row) => sum + row.allowed, 0);
+  expect(total).toBe(120_000);
+});
+
+it('few keys are handed over every turn, many keys every fifth, and all of them at once when asked', () => {
+  const { notes: all, sent } = notes();
+  const use = (keys: number): void => {
+    for (let key = 0; key < keys; key++) all.note(`key ${key}`, 'allowed', true, NOON_MS);
+  };
+  use(1_000);
+  all.tick();
+  expect(sent.map((rows) => rows.length)).toEqual([1_000]);
+  for (let turn = 0; turn < 5; turn++) {
+    expect(sent).toHaveLength(1);
+    use(1_001);
+    all.tick();
+  }
+  expect(sent.at(-1)).toHaveLength(1_001);
+  expect(sent.at(-1)?.[7]?.allowed).toBe(5);
+  use(1_001);
+  all.send();
+  expect(sent).toHaveLength(3);
 });

@@ -4,7 +4,7 @@ import { systemClock } from '../kernel/clock.ts';
 import { createLogger } from '../observe/log.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 import { openSqlite } from '../storage/sqlite.ts';
-import type { KeyUsageRow } from './key-notes.ts';
+import type { KeyUsageBatch } from './key-notes.ts';
 import { KeyUsageWriter, type KeyUsageOptions } from './key-usage.ts';
 
 const lines: string[] = [];
@@ -38,7 +38,13 @@ function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
   return writer;
 }
 
-const used = (ms: number, allowed = 1, date = DATE): KeyUsageRow => [keyId, date, ms, allowed, 0, 0];
+const used = (ms: number, allowed = 1, date = DATE): KeyUsageBatch => batchOf([keyId], ms, allowed, date);
+function batchOf(keyIds: readonly string[], ms = 1, allowed = 1, date = DATE): KeyUsageBatch {
+  const counts = new Uint32Array(keyIds.length * 3);
+  for (let index = 0; index < keyIds.length; index++) counts[index * 3] = allowed;
+  return { date, keyIds, lastUsedMs: new Float64Array(keyIds.length).fill(ms), counts };
+}
+const strangers = (count: number) => batchOf(Array.from({ length: count }, (_, index) => `k${index}`));
 const lastUse = async () =>
   (await repository.read((reader) => reader.findKey(appId, keyId)))?.last_used_at ?? null;
 const stored = () => repository.read((reader) => reader.listKeyUsage(keyId, '0000-01-01', '9999-12-31'));
@@ -46,8 +52,14 @@ const stored = () => repository.read((reader) => reader.listKeyUsage(keyId, '000
 describe('KeyUsageWriter', () => {
   it('stores the sum and the latest of several uses', async () => {
     const writer = open();
-    writer.add([used(FIRST_MS + 1), used(FIRST_MS, 2)]);
-    writer.add([[keyId, DATE, 0, 0, 4, 5]]);
+    writer.add(used(FIRST_MS + 1));
+    writer.add(used(FIRST_MS, 2));
+    writer.add({
+      date: DATE,
+      keyIds: [keyId],
+      lastUsedMs: new Float64Array(1),
+      counts: Uint32Array.of(0, 4, 5),
+    });
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.001Z');
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 4, denied: 5 }]);
@@ -55,9 +67,9 @@ describe('KeyUsageWriter', () => {
 
   it('when it stops, also stores what came while a batch was being written', async () => {
     const writer = open();
-    writer.add([used(FIRST_MS)]);
+    writer.add(used(FIRST_MS));
     const first = writer.write();
-    writer.add([used(FIRST_MS + 2)]);
+    writer.add(used(FIRST_MS + 2));
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.002Z');
     expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
@@ -75,10 +87,10 @@ describe('KeyUsageWriter', () => {
         },
       },
     });
-    writer.add([used(FIRST_MS)]);
+    writer.add(used(FIRST_MS));
     await writer.write();
     expect(lines.join('')).toMatch(/the use of keys could not be written yet/);
-    writer.add([used(FIRST_MS)]);
+    writer.add(used(FIRST_MS));
     away = false;
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.000Z');
@@ -97,15 +109,9 @@ describe('KeyUsageWriter', () => {
       },
     });
     // The key itself is in the first batch and, for another day, in the last.
-    const strangers = Array.from({ length: 2_000 }, (_, index): KeyUsageRow => [
-      `k${index}`,
-      DATE,
-      1,
-      1,
-      0,
-      0,
-    ]);
-    writer.add([used(FIRST_MS, 1, '2030-01-01'), ...strangers, used(FIRST_MS, 1, '2030-01-02')]);
+    writer.add(used(FIRST_MS, 1, '2030-01-01'));
+    writer.add(strangers(2_000));
+    writer.add(used(FIRST_MS, 1, '2030-01-02'));
     await writer.write();
     expect((await stored()).map(({ date, allowed }) => [date, allowed])).toEqual([['2030-01-01', 1]]);
     await writer.write();
@@ -127,7 +133,9 @@ describe('KeyUsageWriter', () => {
         },
       },
     });
-    writer.add([used(FIRST_MS), ['k1', DATE, 1, 1, 0, 0], ['k2', DATE, 1, 1, 0, 0], used(FIRST_MS)]);
+    writer.add(used(FIRST_MS));
+    writer.add(strangers(2));
+    writer.add(used(FIRST_MS));
     await writer.write();
     expect(lines.join('')).toContain('"dropped":1');
     away = false;
@@ -137,15 +145,8 @@ describe('KeyUsageWriter', () => {
 
   it('writes everything when it stops, however much it is', async () => {
     const writer = open();
-    const strangers = Array.from({ length: 7_000 }, (_, index): KeyUsageRow => [
-      `k${index}`,
-      DATE,
-      1,
-      1,
-      0,
-      0,
-    ]);
-    writer.add([...strangers, used(FIRST_MS, 3)]);
+    writer.add(strangers(7_000));
+    writer.add(used(FIRST_MS, 3));
     await writer.stop();
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 0, denied: 0 }]);
   });

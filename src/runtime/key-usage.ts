@@ -1,25 +1,31 @@
 /**
  * Counts and `last_used_at` of API keys, on their way from the workers to the database: added up here and written
- * every few seconds, a bounded number of keys per transaction, so that other writes get their turn. A database that
- * is away delays them and loses nothing that the next batch does not bring. Once an hour, days that are older than
- * is kept are removed.
+ * every two seconds, or, when many keys are in use, so seldom that it takes a hundredth of the main thread's time:
+ * after 4 ms for each key, and after five minutes at most. A bounded number of keys is one transaction, with a rest
+ * before the next, so that other writes and, where threads share a core, requests get their turn. A database that is
+ * away delays them and loses nothing that the next round does not bring. Once an hour, days that are older than is
+ * kept are removed.
  *
- * A crash of the process loses what came in the last `WRITE_MS`, and the second that workers collect for; more when
- * more than `KEYS_PER_TURN` keys are in use, which are written in turns.
+ * A stop writes everything. A crash of the process loses what has come since the last round (4 s with a thousand keys
+ * in use, 40 s with ten thousand), and what workers collect: a second, five with many keys.
  */
 import type { Clock } from '../kernel/clock.ts';
-import { DAY_MS, utcDate, type KeyUsage } from '../model/key-usage.ts';
+import { DAY_MS, utcDate } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Repository } from '../storage/repository.ts';
-import { toKeyUsage, type KeyUsageRow } from './key-notes.ts';
+import type { KeyUsageBatch } from './key-notes.ts';
+import { PendingKeyUsage } from './pending-key-usage.ts';
 
-const WRITE_MS = 2_000;
+const ROUND_MS = 2_000;
+/** Waiting time for each key that was written: a hundred times what it takes. */
+const ROUND_MS_PER_KEY = 4;
+const ROUND_MS_MAX = 300_000;
+/** Some 10 ms of the main thread for each. */
+const KEYS_PER_WRITE = 250;
+/** Between the writes of one round. */
+const REST_MS = 90;
 const REMOVE_MS = 3_600_000;
-/** Some 20 ms of the main thread for each. */
-const KEYS_PER_WRITE = 500;
-/** Keys of one turn, a fiftieth of the main thread; what is more waits for the next, and adds up meanwhile. */
-const KEYS_PER_TURN = 1_000;
-/** Keys and days that wait for a database that is away, some 150 bytes each; what comes beyond is not counted. */
+/** Keys and days that wait for a database that is away. */
 const PENDING_MAX = 1_000_000;
 
 export interface KeyUsageOptions {
@@ -34,33 +40,31 @@ export interface KeyUsageOptions {
 
 export class KeyUsageWriter {
   readonly #options: KeyUsageOptions;
-  readonly #pendingMax: number;
-  /** By key and day. */
-  readonly #pending = new Map<string, KeyUsage>();
-  readonly #timers: readonly NodeJS.Timeout[];
-  #writing: Promise<void> | undefined;
+  readonly #pending: PendingKeyUsage;
+  readonly #removeTimer: NodeJS.Timeout;
+  #roundTimer: NodeJS.Timeout | undefined;
+  /** Ends the rest between two writes. */
+  #wake: (() => void) | undefined;
+  /** The last of those that write, one after the other. */
+  #writing: Promise<number> = Promise.resolve(0);
   #removing: Promise<void> = Promise.resolve();
-  #dropped = 0;
   #stopped = false;
 
   constructor(options: KeyUsageOptions) {
     this.#options = options;
-    this.#pendingMax = options.pendingMax ?? PENDING_MAX;
-    this.#timers = [
-      setInterval(() => this.#tick(), WRITE_MS),
-      setInterval(() => void this.removeOld(), REMOVE_MS),
-    ];
+    this.#pending = new PendingKeyUsage(options.pendingMax ?? PENDING_MAX);
+    this.#removeTimer = setInterval(() => void this.removeOld(), REMOVE_MS);
+    this.#schedule(ROUND_MS);
     void this.removeOld();
   }
 
-  add(rows: readonly KeyUsageRow[]): void {
-    for (const row of rows) this.#addOne(toKeyUsage(row));
+  add(batch: KeyUsageBatch): void {
+    this.#pending.add(batch);
   }
 
   /** Resolves when what was noted before the call is stored, or has failed and waits for the next time. */
   async write(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
-    await this.#writeUpTo(this.#pending.size);
+    await this.#enqueue();
   }
 
   /** Removes the days that are not kept any more. Never rejects; what fails is tried again in an hour. */
@@ -71,61 +75,56 @@ export class KeyUsageWriter {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#removeTimer);
+    clearTimeout(this.#roundTimer);
+    this.#wake?.();
     await this.#removing;
     await this.write();
   }
 
-  /** A write that is still under way takes the next one's turn. */
-  #tick(): void {
-    if (this.#writing === undefined) void this.#writeUpTo(Math.min(this.#pending.size, KEYS_PER_TURN));
+  #schedule(ms: number): void {
+    this.#roundTimer = setTimeout(() => {
+      void this.#enqueue().then((count) => {
+        const restMs = Math.min(Math.max(ROUND_MS, count * ROUND_MS_PER_KEY), ROUND_MS_MAX);
+        if (!this.#stopped) this.#schedule(restMs);
+      });
+    }, ms);
   }
 
-  #writeUpTo(count: number): Promise<void> {
-    if (count === 0) return Promise.resolve();
-    this.#writing = this.#writeOldest(count).finally(() => {
-      this.#writing = undefined;
-    });
+  #enqueue(): Promise<number> {
+    this.#writing = this.#writing.then(() => this.#writeAll());
     return this.#writing;
   }
 
-  #addOne(usage: KeyUsage): void {
-    const place = `${usage.date}${usage.keyId}`;
-    const known = this.#pending.get(place);
-    if (known === undefined && this.#pending.size >= this.#pendingMax) {
-      this.#dropped++;
-      return;
-    }
-    this.#pending.set(place, known === undefined ? usage : sum(known, usage));
-  }
-
-  /** Never rejects. */
-  async #writeOldest(count: number): Promise<void> {
+  /** Never rejects; resolves with the number of keys that it had to write. */
+  async #writeAll(): Promise<number> {
     const { repository, log } = this.#options;
-    for (let left = count; left > 0; left -= KEYS_PER_WRITE) {
-      const batch = this.#takeOldest(Math.min(left, KEYS_PER_WRITE));
+    const usages = this.#pending.takeAll();
+    for (let from = 0; from < usages.length; from += KEYS_PER_WRITE) {
       try {
-        await repository.recordKeyUsage(batch);
+        await repository.recordKeyUsage(usages.slice(from, from + KEYS_PER_WRITE));
       } catch (error) {
-        for (const usage of batch) this.#addOne(usage);
-        log.warn(
-          { err: error, keys: this.#pending.size, dropped: this.#dropped },
-          'the use of keys could not be written yet',
-        );
-        this.#dropped = 0;
-        return;
+        for (const usage of usages.slice(from)) this.#pending.put(usage);
+        const [keys, dropped] = [this.#pending.size, this.#pending.takeDropped()];
+        log.warn({ err: error, keys, dropped }, 'the use of keys could not be written yet');
+        break;
       }
+      if (from + KEYS_PER_WRITE < usages.length) await this.#rest();
     }
+    return usages.length;
   }
 
-  #takeOldest(count: number): KeyUsage[] {
-    const batch: KeyUsage[] = [];
-    for (const [place, usage] of this.#pending) {
-      if (batch.length === count) break;
-      batch.push(usage);
-      this.#pending.delete(place);
-    }
-    return batch;
+  /** At once when the writer is being stopped. */
+  async #rest(): Promise<void> {
+    if (this.#stopped) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, REST_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = undefined;
   }
 
   async #removeBefore(): Promise<void> {
@@ -137,14 +136,4 @@ export class KeyUsageWriter {
       log.warn({ err: error }, 'old counts of keys could not be removed yet');
     }
   }
-}
-
-function sum(one: KeyUsage, other: KeyUsage): KeyUsage {
-  return {
-    ...one,
-    lastUsedMs: Math.max(one.lastUsedMs, other.lastUsedMs),
-    allowed: one.allowed + other.allowed,
-    limited: one.limited + other.limited,
-    denied: one.denied + other.denied,
-  };
 }

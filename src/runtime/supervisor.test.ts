@@ -28,7 +28,7 @@ function program(rules: readonly Rule[]): URL {
       if (message.type !== 'apply') return;
       const { configVersion, reset } = message.change;
       const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
-      parentPort.postMessage({ type: 'keys_used', used: [[worker + (reset ? ' seeded ' : ' given ') + configVersion, 1]] });
+      parentPort.postMessage({ type: 'keys_used', used: { keyIds: [worker + (reset ? ' seeded ' : ' given ') + configVersion] } });
       if (does === 'be silent') return;
       if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
       const error = does === 'fail' ? 'refused by a test' : undefined;
@@ -66,7 +66,7 @@ function supervise(
       clock: systemClock,
     }),
     workerUrl: program(rules),
-    onKeysUsed: (used) => told.push(...used.map(([what]) => what)),
+    onKeysUsed: (used) => told.push(...used.keyIds),
     onDeprecatedUsed: () => undefined,
     onWouldDeny: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [] }),

@@ -16,7 +16,7 @@ import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
 import type { ConfigState } from './config-state.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
-import type { KeyUsageRow } from './key-notes.ts';
+import type { KeyUsageBatch } from './key-notes.ts';
 import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 
 export interface SupervisorDeps {
@@ -29,7 +29,7 @@ export interface SupervisorDeps {
   readonly log: Logger;
   /** The program that a worker runs. */
   readonly workerUrl: URL;
-  onKeysUsed(used: readonly KeyUsageRow[]): void;
+  onKeysUsed(used: KeyUsageBatch): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onWouldDeny(rows: readonly WouldDenyRow[]): void;
   /** What workers are to know of explain, now. */

@@ -48,7 +48,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#deps = deps;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
     this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
-    this.#timer = setInterval(() => this.sendNotes(), NOTES_MS);
+    this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
   policyDecided({ evaluation, nowMs }: Exchange, denial: Denial | undefined): void {
@@ -147,10 +147,10 @@ export class WorkerObserver implements ProxyObserver {
     this.#shadow.send();
   }
 
-  /** Sends what was collected; also to be called before the worker ends. */
-  sendNotes(): void {
+  /** Sends what was collected. */
+  #tick(): void {
     const { send } = this.#deps;
-    this.#keys.send();
+    this.#keys.tick();
     this.#shadow.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {
@@ -169,7 +169,8 @@ export class WorkerObserver implements ProxyObserver {
 
   stop(): void {
     clearInterval(this.#timer);
-    this.sendNotes();
+    this.#tick();
+    this.#keys.send();
   }
 
   /** Made on the first request of a route and kept on it. */

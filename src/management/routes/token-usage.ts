@@ -21,7 +21,7 @@ export function tokenUsageOperation(context: ManagementContext): Operation {
     operationId: 'getTokenUsage',
     tag: tokens.tag,
     summary: 'Requests of a token per day',
-    description: `Counts of the days from \`from\` to \`to\`, both included, at most ${DAYS_MAX} of them. They follow within a few seconds.`,
+    description: `Counts of the days from \`from\` to \`to\`, both included, at most ${DAYS_MAX} of them. They follow within a few seconds, or, with thousands of keys in use, within minutes.`,
     access: 'viewer',
     query: jsonSchema(KeyUsageQuerySchema),
     entityTag: false,

@@ -1,41 +1,39 @@
 /**
  * Counts and last uses of API keys, over any SQL database. Many keys are written by two statements, so that a batch
- * of a thousand holds the write connection for milliseconds; keys that are gone are passed over.
+ * of hundreds holds the write connection for milliseconds; keys that are gone are passed over.
  */
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../kernel/clock.ts';
 import type { KeyUsage, UsageDay } from '../../model/key-usage.ts';
+import type { Repository } from '../repository.ts';
 import type { Tables } from './schema.ts';
 
-/** Rows of one statement; databases limit the number of its parameters (SQLite: 32,766). */
-const ROWS_PER_STATEMENT = 1_000;
 /** Keys whose old days are removed in one transaction. */
 const KEYS_PER_REMOVAL = 1_000;
 
-/** @param usage at most one entry per key and day */
-export async function addKeyUsage(db: Kysely<Tables>, usage: readonly KeyUsage[]): Promise<void> {
-  for (let start = 0; start < usage.length; start += ROWS_PER_STATEMENT) {
-    const rows = usage.slice(start, start + ROWS_PER_STATEMENT);
-    await addCounts(
-      db,
-      rows.filter(({ allowed, limited, denied }) => allowed + limited + denied > 0),
-    );
-    await moveLastUses(db, rows);
-  }
+/** @param usage at most one entry per key and day; soonest done in the order of the keys' ids */
+export async function addKeyUsage(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  usage: readonly KeyUsage[],
+): Promise<void> {
+  const counted = usage.filter(({ allowed, limited, denied }) => allowed + limited + denied > 0);
+  if (counted.length > 0) await addCounts(db, driver, counted);
+  await moveLastUses(db, driver, usage);
 }
 
-async function addCounts(db: Kysely<Tables>, rows: readonly KeyUsage[]): Promise<void> {
-  if (rows.length === 0) return;
-  const values = rows.map(
-    ({ keyId, date, allowed, limited, denied }) => sql`(
-      cast(${keyId} as text), cast(${date} as text),
-      cast(${allowed} as bigint), cast(${limited} as bigint), cast(${denied} as bigint))`,
+async function addCounts(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  counted: readonly KeyUsage[],
+): Promise<void> {
+  const json = JSON.stringify(
+    counted.map(({ keyId, date, allowed, limited, denied }) => [keyId, date, allowed, limited, denied]),
   );
-  // Both SQLite and Postgres call the columns of VALUES column1, column2 and so on.
   await sql`
     insert into key_usage (key_id, date, allowed, limited, denied)
-    select column1, column2, column3, column4, column5 from (values ${sql.join(values)}) as used
-    where exists (select 1 from api_key where api_key.id = used.column1)
+    select key_id, date, allowed, limited, denied from ${rowsOf[driver].counts(json)}
+    where exists (select 1 from api_key where api_key.id = used.key_id)
     on conflict (key_id, date) do update set
       allowed = key_usage.allowed + excluded.allowed,
       limited = key_usage.limited + excluded.limited,
@@ -43,19 +41,44 @@ async function addCounts(db: Kysely<Tables>, rows: readonly KeyUsage[]): Promise
 }
 
 /** Forward, never back. */
-async function moveLastUses(db: Kysely<Tables>, rows: readonly KeyUsage[]): Promise<void> {
+async function moveLastUses(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  usage: readonly KeyUsage[],
+): Promise<void> {
   const latest = new Map<string, number>();
-  for (const { keyId, lastUsedMs } of rows) {
+  for (const { keyId, lastUsedMs } of usage) {
     if (lastUsedMs > (latest.get(keyId) ?? 0)) latest.set(keyId, lastUsedMs);
   }
   if (latest.size === 0) return;
-  const values = [...latest].map(
-    ([keyId, ms]) => sql`(cast(${keyId} as text), cast(${timestamp(ms)} as text))`,
-  );
+  const json = JSON.stringify(Array.from(latest, ([keyId, ms]) => [keyId, timestamp(ms)]));
   await sql`
-    update api_key set last_used_at = used.column2 from (values ${sql.join(values)}) as used
-    where api_key.id = used.column1 and (last_used_at is null or last_used_at < used.column2)`.execute(db);
+    update api_key set last_used_at = used.at from ${rowsOf[driver].lastUses(json)}
+    where api_key.id = used.key_id and (last_used_at is null or last_used_at < used.at)`.execute(db);
 }
+
+/**
+ * Rows as one parameter, whatever their number: the statement is prepared once, and SQLite does not plan to walk
+ * through all keys, as it does when it sees that a VALUES has hundreds of rows.
+ */
+const rowsOf = {
+  sqlite: {
+    counts: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as date,
+        value ->> 2 as allowed, value ->> 3 as limited, value ->> 4 as denied
+      from json_each(${json})) as used`,
+    lastUses: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as at from json_each(${json})) as used`,
+  },
+  postgres: {
+    counts: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as date,
+        (value ->> 2)::bigint as allowed, (value ->> 3)::bigint as limited, (value ->> 4)::bigint as denied
+      from json_array_elements(${json}::json)) as used`,
+    lastUses: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as at from json_array_elements(${json}::json)) as used`,
+  },
+};
 
 /** Days with requests, oldest first; both ends count. */
 export async function readKeyUsage(

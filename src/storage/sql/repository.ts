@@ -94,7 +94,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
         loadEverything(db, codecs, await readConfigVersion(db), onKeys),
       ),
     recordKeyUsage: async (usage) => {
-      if (usage.length > 0) await inWrite((db) => addKeyUsage(db, usage));
+      if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },
     removeKeyUsage: (beforeDate) => inWrite((db) => removeKeyUsage(db, beforeDate)),
     recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordAdminTokenUse(db, id, lastUsedAt)),
