@@ -42,7 +42,7 @@ export type Reply =
 /** Connections that are being made at the same time. */
 const CONNECTING_MAX = 100;
 /** Drips are spread over the time between two bytes, as those of strangers are. */
-const SLICES = 20;
+const SLICES = 1_000;
 /** More than the gateway and all buffers on the way to a deaf client take. */
 const UNREAD = Buffer.alloc(1024 * 1024, 'x');
 const UNREAD_TARGET = '/slow/v1/unread';
