@@ -58,7 +58,7 @@ assertPrograms();
 const cores = coresFor(1);
 const origin = await startOrigin(cores);
 const setup = { originPort: origin.port, cores, workers: 1, accessLog: false };
-const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 3 };
+const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 10 };
 const contestants = [...(values.nginx ? [nginx] : []), ...positionals.map(contestant)];
 const figures = await contest(contestants, setup, pace, () => undefined);
 const [first, ...others] = figures;

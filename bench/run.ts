@@ -5,6 +5,7 @@
  *   <workload …>    ids, or beginnings of ids; all without any
  *   --rounds N      interleaved rounds per workload (default 5)
  *   --seconds S     length of a round for each contestant (default 5)
+ *   --warm-up S     load for each contestant before the rounds (default 10): code that is compiled while it runs needs it
  *   --quick         one short round and small configurations: shows that everything works, measures nothing
  *   --list          the workloads
  */
@@ -19,7 +20,7 @@ import type { Workload } from './workloads/workload.ts';
 
 const DEFAULT_ROUNDS = 5;
 const DEFAULT_SECONDS = 5;
-const WARM_UP_SECONDS = 3;
+const DEFAULT_WARM_UP_SECONDS = 10;
 
 const print = (text: string): void => void process.stdout.write(text);
 /** Where it stands, on a terminal only. */
@@ -33,6 +34,7 @@ async function main(): Promise<void> {
     options: {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
+      'warm-up': { type: 'string' },
       quick: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
     },
@@ -44,7 +46,7 @@ async function main(): Promise<void> {
   const pace: Pace = {
     rounds: positive('--rounds', values.rounds, quick ? 1 : DEFAULT_ROUNDS),
     seconds: positive('--seconds', values.seconds, quick ? 1 : DEFAULT_SECONDS),
-    warmUpSeconds: quick ? 1 : WARM_UP_SECONDS,
+    warmUpSeconds: positive('--warm-up', values['warm-up'], quick ? 1 : DEFAULT_WARM_UP_SECONDS),
   };
   const cores = coresFor(1);
   const origin = await startOrigin(cores);

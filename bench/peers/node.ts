@@ -7,6 +7,7 @@ import { benchToken } from '../service.ts';
 import type { Peer, PeerSetup } from './peer.ts';
 
 const UNDICI = join(import.meta.dirname, 'undici-proxy.ts');
+const RELAY = join(import.meta.dirname, 'node-relay.ts');
 const FASTIFY = join(import.meta.dirname, 'fastify-proxy.ts');
 const FAST_GATEWAY = join(import.meta.dirname, 'fast-gateway.ts');
 const FAST_GATEWAY_PACKAGE = join(import.meta.dirname, '../../node_modules/fast-gateway');
@@ -14,6 +15,11 @@ const FAST_GATEWAY_PACKAGE = join(import.meta.dirname, '../../node_modules/fast-
 export const nodeUndici: Peer = {
   name: 'node:http + undici',
   start: (setup) => startNode('node:http + undici', UNDICI, setup, {}),
+};
+
+export const nodeRelay: Peer = {
+  name: 'node TCP relay',
+  start: (setup) => startNode('node TCP relay', RELAY, setup, {}),
 };
 
 export const fastifyProxy: Peer = {

@@ -4,7 +4,7 @@ import type { Load } from '../load.ts';
 import { haproxyBare, haproxyRelay } from '../peers/haproxy.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { nginxBare } from '../peers/nginx.ts';
-import { caddy, fastGateway, fastifyProxy, nodeUndici } from '../peers/node.ts';
+import { caddy, fastGateway, fastifyProxy, nodeRelay, nodeUndici } from '../peers/node.ts';
 import type { Peer } from '../peers/peer.ts';
 import { ratio } from '../report.ts';
 import { APP, ORDER_PATH, PREFIX } from '../service.ts';
@@ -20,7 +20,7 @@ export const passThrough: Workload = {
   title: 'no policy, 100 B GET, 64 connections',
   run: async (context) => {
     const optional = [caddy(), fastGateway()];
-    const peers = [bareHeadgate(), nginxBare, haproxyBare, haproxyRelay, nodeUndici, fastifyProxy];
+    const peers = [bareHeadgate(), nginxBare, haproxyBare, haproxyRelay, nodeRelay, nodeUndici, fastifyProxy];
     for (const peer of optional) if (peer !== undefined) peers.push(peer);
     const contestants = peers.map((peer): Contestant => ({ peer, load: () => SMALL_LOAD }));
     const figures = await compete(context, contestants);
@@ -31,6 +31,8 @@ export const passThrough: Workload = {
         ratio(figures, 'headgate', nodeUndici.name, 'requestsPerSecond', { atLeast: 2 }),
         ratio(figures, 'headgate', haproxyBare.name, 'cpuUs'),
         ratio(figures, 'headgate', haproxyRelay.name, 'cpuUs'),
+        ratio(figures, 'headgate', nodeRelay.name, 'cpuUs'),
+        ratio(figures, nodeRelay.name, nginxBare.name, 'cpuUs'),
         ratio(figures, 'headgate', fastifyProxy.name, 'requestsPerSecond'),
       ],
       notes: [

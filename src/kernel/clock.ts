@@ -1,6 +1,8 @@
 /**
  * The only place that reads clocks. Everything that depends on time takes a `Clock`, so that tests can move it.
  */
+// The global of that name goes through a getter at every use.
+import { performance } from 'node:perf_hooks';
 
 export interface Clock {
   /** Wall-clock time, milliseconds since the Unix epoch, integer. May step backwards. */
