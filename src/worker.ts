@@ -32,6 +32,7 @@ import {
   type ProxyOptions,
 } from './proxy/options.ts';
 import { UpstreamPool } from './proxy/pool.ts';
+import { RetryBudgets } from './proxy/retry-budget.ts';
 import { createLookup } from './proxy/resolver.ts';
 import { answerExplain } from './runtime/explain-worker.ts';
 import { startHeartbeat } from './runtime/heartbeat.ts';
@@ -113,6 +114,7 @@ const context: ProxyContext = {
   clock,
   deadlines,
   pool,
+  retryBudgets: new RetryBudgets(),
   observer,
   snapshot: () => holder.current,
   breakerOf,

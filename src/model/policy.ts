@@ -100,6 +100,43 @@ export const ConcurrencySchema = Type.Object(
   closed,
 );
 
+const milliseconds = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400_000, description }));
+
+export const TimeoutsSchema = Type.Object(
+  {
+    connect_ms: milliseconds('To connect to the backend, TLS handshake included (502).'),
+    first_byte_ms: milliseconds('From the end of the request to the head of the response (504).'),
+    idle_ms: milliseconds('Longest silence inside a message or an upgraded connection.'),
+    total_ms: milliseconds(
+      'The whole exchange, from the head of the request to the last byte of the response (504, or the end of the ' +
+        'connection once the response has begun). Upgraded connections have no such limit.',
+    ),
+  },
+  closed,
+);
+
+/** What may be tried again; src/proxy/retry.ts says when it really is. */
+export const RETRY_CONDITIONS = ['connect', 'reset', 'timeout', '502', '503', '504'] as const;
+export type RetryCondition = (typeof RETRY_CONDITIONS)[number];
+
+export const RetriesSchema = Type.Object(
+  {
+    max: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 5,
+        default: 1,
+        description: 'Attempts beyond the first; 0 switches retries off.',
+      }),
+    ),
+    on: Type.Optional(
+      Type.Array(oneOf(RETRY_CONDITIONS), { uniqueItems: true, default: ['connect', 'reset'] }),
+    ),
+  },
+  closed,
+);
+
 export const CorsSchema = Type.Object(
   {
     allowed_origins: Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 500 }),
@@ -131,7 +168,7 @@ export const SHADOW_PARTS = [
 export type ShadowPart = (typeof SHADOW_PARTS)[number];
 
 /** The top-level keys of a policy; merging works on these and on nothing smaller. */
-export const POLICY_PARTS = [...SHADOW_PARTS, 'shadow'] as const;
+export const POLICY_PARTS = [...SHADOW_PARTS, 'timeouts', 'retries', 'shadow'] as const;
 export type PolicyPart = (typeof POLICY_PARTS)[number];
 
 export const PolicySchema = Type.Object(
@@ -150,6 +187,8 @@ export const PolicySchema = Type.Object(
     rate_limit: Type.Optional(nullable(RateLimitSchema)),
     cors: Type.Optional(nullable(CorsSchema)),
     max_body_bytes: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+    timeouts: Type.Optional(nullable(TimeoutsSchema)),
+    retries: Type.Optional(nullable(RetriesSchema)),
     shadow: Type.Optional(nullable(Type.Array(oneOf(SHADOW_PARTS), { uniqueItems: true }))),
   },
   closed,
@@ -160,6 +199,8 @@ export type AuthPolicy = Static<typeof AuthSchema>;
 export type JwtSettings = Static<typeof JwtSettingsSchema>;
 export type RateLimitPolicy = Static<typeof RateLimitSchema>;
 export type ConcurrencyPolicy = Static<typeof ConcurrencySchema>;
+export type TimeoutsPolicy = Static<typeof TimeoutsSchema>;
+export type RetriesPolicy = Static<typeof RetriesSchema>;
 export type CorsPolicy = Static<typeof CorsSchema>;
 
 /** Where a part of an effective policy comes from. `global` is the settings, `key` a plan on an API key. */

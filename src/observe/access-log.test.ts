@@ -18,6 +18,7 @@ const record: AccessRecord = {
   protocol: 'HTTP/1.1',
   errorCode: undefined,
   wouldDeny: undefined,
+  retries: 0,
 };
 
 function capture(format: LogFormat = 'json'): { readonly log: AccessLog; readonly writes: string[] } {
@@ -67,6 +68,7 @@ describe('a line', () => {
       keyId: undefined,
       errorCode: 'no_route',
       wouldDeny: ['auth', 'rate_limit'],
+      retries: 2,
     });
     expect(Object.keys(line)).toEqual([
       'level',
@@ -78,12 +80,14 @@ describe('a line', () => {
       'bytes_in',
       'bytes_out',
       'duration_ms',
+      'retries',
       'client_ip',
       'code',
       'would_deny',
       'msg',
     ]);
     expect(line['would_deny']).toEqual(['auth', 'rate_limit']);
+    expect(line['retries']).toBe(2);
   });
 
   it('is one line of JSON with the same values, whatever the texts are', () => {

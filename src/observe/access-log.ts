@@ -48,6 +48,8 @@ export interface AccessRecord {
   readonly errorCode: string | undefined;
   /** Parts of the policy in shadow mode that would have denied. */
   readonly wouldDeny: readonly string[] | undefined;
+  /** Attempts at the backend beyond the first; named only when there were some. */
+  readonly retries: number;
 }
 
 export class AccessLog {
@@ -87,10 +89,11 @@ export class AccessLog {
     const key = r.keyId === undefined ? '' : `,"key_id":${quoted(r.keyId)}`;
     const code = r.errorCode === undefined ? '' : `,"code":${quoted(r.errorCode)}`;
     const would = r.wouldDeny === undefined ? '' : `,"would_deny":${JSON.stringify(r.wouldDeny)}`;
+    const retries = r.retries === 0 ? '' : `,"retries":${r.retries}`;
     return (
       `{"level":"info","time":"${this.#time(r.timeMs)}","request_id":${quoted(r.requestId)}${labels}` +
       `,"method":${quoted(r.method)},"protocol":"${r.protocol}","status":${r.status},"bytes_in":${r.bytesIn},"bytes_out":${r.bytesOut}` +
-      `,"duration_ms":${milliseconds(r.durationMs)}${upstream}${key},"client_ip":${quoted(r.clientIp)}${code}${would}` +
+      `,"duration_ms":${milliseconds(r.durationMs)}${upstream}${retries}${key},"client_ip":${quoted(r.clientIp)}${code}${would}` +
       ',"msg":"access"}\n'
     );
   }

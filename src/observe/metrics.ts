@@ -40,6 +40,8 @@ export interface RouteSample {
 export type CounterName =
   | 'unrouted_requests'
   | 'upstream_errors'
+  | 'upstream_retries'
+  | 'upstream_retries_refused'
   | 'rate_limit_decisions'
   | 'auth_decisions'
   | 'shadow_denials'
@@ -129,6 +131,8 @@ export class WorkerMetrics {
   readonly #otherRoutes = new RouteRecord(OTHER_LABELS);
   readonly #unrouted = new LabelledCounter();
   readonly #upstreamErrors = new LabelledCounter();
+  readonly #retries = new LabelledCounter();
+  readonly #retriesRefused = new LabelledCounter();
   readonly #admitted = new LabelledCounter();
   readonly #refused = new LabelledCounter();
   readonly #auth = new LabelledCounter();
@@ -163,6 +167,16 @@ export class WorkerMetrics {
 
   upstreamError(cause: string): void {
     this.#upstreamErrors.add(cause);
+  }
+
+  /** A failed attempt at a backend was made again. */
+  upstreamRetry(reason: string): void {
+    this.#retries.add(reason);
+  }
+
+  /** It would have been, but for the retry budget. */
+  upstreamRetryRefused(reason: string): void {
+    this.#retriesRefused.add(reason);
   }
 
   /** @param kind which limiter decided */
@@ -222,6 +236,8 @@ export class WorkerMetrics {
         return { code, status };
       }),
       ...this.#upstreamErrors.samples('upstream_errors', (cause) => ({ cause })),
+      ...this.#retries.samples('upstream_retries', (reason) => ({ reason })),
+      ...this.#retriesRefused.samples('upstream_retries_refused', (reason) => ({ reason })),
       ...this.#admitted.samples('rate_limit_decisions', (kind) => ({ kind, decision: 'admitted' })),
       ...this.#refused.samples('rate_limit_decisions', (kind) => ({ kind, decision: 'refused' })),
       ...this.#auth.samples('auth_decisions', (outcome) => ({ outcome })),

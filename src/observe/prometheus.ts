@@ -32,6 +32,8 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   unrouted_requests:
     'Requests for which no route was found or that could not be read, by error code and status',
   upstream_errors: 'Failed attempts to get an answer from a backend, by cause',
+  upstream_retries: 'Attempts at a backend that were made again, by why the one before failed',
+  upstream_retries_refused: 'Attempts that were not made again because the retry budget was used up',
   rate_limit_decisions: 'Decisions of the rate limiters, by kind of limit',
   auth_decisions: 'Outcomes of authentication',
   shadow_denials: 'Requests that a part of a policy in shadow mode would have denied',

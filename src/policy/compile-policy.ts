@@ -17,6 +17,7 @@ import { lookingDependencies, type PolicyLooks } from './explain-dependencies.ts
 import { createJwtVerifiers, type JwtVerifiers } from './jwt-verifier.ts';
 import { compileMethods } from './methods.ts';
 import { compileRateLimits } from './rate-limit.ts';
+import { compileRetries, compileTimeouts } from './resilience.ts';
 import { compileScopes } from './scopes.ts';
 import type { CompiledPolicy, NamedStage } from './stage.ts';
 
@@ -91,6 +92,8 @@ function compilePolicy(
     shadowBodyBytes: bodyInShadow ? maxBodyBytes : 0,
     managedHeaders: auth.managedHeaders,
     forwardsApiKeys: policy.auth?.forward_credentials === true,
+    timeouts: compileTimeouts(policy.timeouts),
+    retries: compileRetries(policy.retries),
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate, newEvaluation } from './evaluate.ts';
+import { DEFAULT_RETRIES } from './resilience.ts';
 import type { CompiledPolicy, Denial, NamedStage, StageResult } from './stage.ts';
 import { testFacts } from './test-fixtures.ts';
 
@@ -31,6 +32,8 @@ function policyOf(
     shadowBodyBytes: 0,
     managedHeaders: undefined,
     forwardsApiKeys: false,
+    timeouts: undefined,
+    retries: DEFAULT_RETRIES,
   };
   return { policy, ran };
 }

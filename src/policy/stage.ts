@@ -4,7 +4,7 @@
  * nothing and know no sockets.
  */
 import type { ErrorCode } from '../model/errors.ts';
-import type { EffectivePolicy, RateLimitPolicy, ShadowPart } from '../model/policy.ts';
+import type { EffectivePolicy, RateLimitPolicy, RetryCondition, ShadowPart } from '../model/policy.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision } from '../limits/store.ts';
 
@@ -87,6 +87,20 @@ export interface CompiledCors {
   preflightLines(origin: string, requestMethod: string, requestHeaders: string | undefined): string;
 }
 
+/** Milliseconds; undefined where the settings apply, and without a total limit. */
+export interface CompiledTimeouts {
+  readonly connectMs: number | undefined;
+  readonly firstByteMs: number | undefined;
+  readonly idleMs: number | undefined;
+  readonly totalMs: number | undefined;
+}
+
+export interface CompiledRetries {
+  /** Attempts beyond the first. */
+  readonly max: number;
+  readonly on: ReadonlySet<RetryCondition>;
+}
+
 export interface CompiledPolicy {
   readonly effective: EffectivePolicy;
   /** In order; a part that the route does not use has no stage. */
@@ -103,4 +117,7 @@ export interface CompiledPolicy {
   readonly managedHeaders: ReadonlySet<string> | undefined;
   /** False: an API key of this gateway does not reach the backend, whether this route asks for one or not. */
   readonly forwardsApiKeys: boolean;
+  /** undefined: the settings apply. */
+  readonly timeouts: CompiledTimeouts | undefined;
+  readonly retries: CompiledRetries;
 }

@@ -2,6 +2,7 @@
  * What every connection of a worker shares. Wired once per worker; nothing in it belongs to one exchange.
  */
 import type { Clock } from '../kernel/clock.ts';
+import type { RetryCondition } from '../model/policy.ts';
 import type { CompiledPolicy, Denial } from '../policy/stage.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
 import type { Breaker } from './breaker.ts';
@@ -10,6 +11,7 @@ import type { Exchange } from './exchange.ts';
 import type { MatchResult } from './match.ts';
 import type { ProxyOptions } from './options.ts';
 import type { UpstreamPool } from './pool.ts';
+import type { RetryBudgets } from './retry-budget.ts';
 import type { UpstreamCause } from './upstream-connection.ts';
 
 export type Route = CompiledRoute<CompiledPolicy>;
@@ -23,6 +25,13 @@ export interface ProxyObserver {
   /** Once per exchange, when its last byte has been written or it was given up. */
   exchangeEnded(exchange: Exchange): void;
   upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void;
+  /**
+   * A failed attempt is made again.
+   * @param reason `unsent`: the pool gave a connection that was dead, and the request is sent on another one
+   */
+  attemptRepeated(reason: RetryCondition | 'unsent', exchange: Exchange): void;
+  /** It would have been, but for the budget. */
+  retryRefused(condition: RetryCondition): void;
   deprecatedVersionUsed(exchange: Exchange, version: Version): void;
   breakerOpened(revision: Revision, detail: string, requestId: string): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
@@ -34,6 +43,7 @@ export interface ProxyContext {
   readonly clock: Clock;
   readonly deadlines: Deadlines;
   readonly pool: UpstreamPool;
+  readonly retryBudgets: RetryBudgets;
   readonly observer: ProxyObserver;
   /** The snapshot that an exchange starts with. */
   snapshot(): Snapshot<CompiledPolicy>;

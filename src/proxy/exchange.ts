@@ -54,6 +54,8 @@ export class Exchange implements RequestFacts {
   /** From handing the request to the backend to the head of its response; -1 without one. */
   upstreamMs = -1;
   durationMs = 0;
+  /** Attempts at the backend beyond the first. */
+  retries = 0;
   #ended = false;
 
   constructor(connection: Connection, readable = true) {

@@ -15,6 +15,7 @@ import { fieldsOf } from './explain-redact.ts';
 import type { Route, Version } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { pathParameters, upstreamPath } from './match.ts';
+import type { ProxyOptions } from './options.ts';
 import { corsOf } from './respond.ts';
 
 export interface ExchangeFacts {
@@ -57,6 +58,8 @@ export interface ExchangeFacts {
   readonly policy: CompiledPolicy | undefined;
   readonly evaluation: Evaluation;
   readonly bodyBytesMax: number;
+  /** Of the settings. */
+  readonly timeoutDefaults: Pick<ProxyOptions, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs'>;
   readonly breakerRules: unknown;
 }
 
@@ -92,6 +95,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     policy: route?.policy,
     evaluation,
     bodyBytesMax: context.options.bodyBytesMax,
+    timeoutDefaults: context.options,
   };
 }
 

@@ -21,7 +21,7 @@ export interface ExplainSettings {
 }
 
 interface Decider {
-  readonly level: Level;
+  readonly level: Level | null;
   readonly sourceId: string | null;
   readonly value: unknown;
 }
@@ -144,9 +144,31 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
       );
     case 'circuit_breaker':
       return { level: 'revision', sourceId: facts.revision?.id ?? null, value: facts.breakerRules };
+    case 'forward':
+      return { level: null, sourceId: null, value: forwardingOf(facts) };
     default:
       return undefined;
   }
+}
+
+/** How the backend is asked: two parts of the policy, each with the level that it comes from. */
+function forwardingOf({ policy, timeoutDefaults }: ExchangeFacts): unknown {
+  const sourceOf = (part: 'timeouts' | 'retries') => {
+    const source = policy?.effective.sources[part];
+    return { level: source?.level ?? 'global', source_id: source?.id ?? null };
+  };
+  const timeouts = policy?.timeouts;
+  const retries = policy?.retries;
+  return {
+    timeouts: {
+      connect_ms: timeouts?.connectMs ?? timeoutDefaults.connectTimeoutMs,
+      first_byte_ms: timeouts?.firstByteMs ?? timeoutDefaults.firstByteTimeoutMs,
+      idle_ms: timeouts?.idleMs ?? timeoutDefaults.idleTimeoutMs,
+      total_ms: timeouts?.totalMs ?? null,
+      ...sourceOf('timeouts'),
+    },
+    retries: { max: retries?.max, on: [...(retries?.on ?? [])], ...sourceOf('retries') },
+  };
 }
 
 function ofSettings(value: unknown): Decider {

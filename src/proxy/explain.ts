@@ -86,6 +86,8 @@ function runDescribed(
         resolve({ facts: factsOf(exchange, false), upstreamHeaders: [], response: undefined });
       },
       upstreamFailed: () => undefined,
+      attemptRepeated: () => undefined,
+      retryRefused: () => undefined,
       deprecatedVersionUsed: () => undefined,
       breakerOpened: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),

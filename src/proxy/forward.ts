@@ -14,6 +14,7 @@ import { latin1Text } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
+import type { CompiledTimeouts } from '../policy/stage.ts';
 import type { Breaker } from './breaker.ts';
 import type { Route } from './context.ts';
 import {
@@ -27,7 +28,8 @@ import { codeOf, type Exchange } from './exchange.ts';
 import { upstreamPath } from './match.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from './options.ts';
 import type { BodySink } from './request-body.ts';
-import { isIdempotent, mayRetry } from './retry.ts';
+import { NextAttempt } from './next-attempt.ts';
+import { isIdempotent } from './retry.ts';
 import type {
   UpstreamCause,
   UpstreamClient,
@@ -50,21 +52,26 @@ const ANSWERS: Readonly<Record<UpstreamCause, ErrorCode>> = {
   bad_response: 'upstream_bad_response',
   first_byte_timeout: 'upstream_timeout',
   idle_timeout: 'upstream_timeout',
+  total_timeout: 'upstream_timeout',
 };
 
 export class Forwarding implements UpstreamClient, BodySink {
   readonly #exchange: Exchange;
-  readonly #route: Route;
-  readonly #breaker: Breaker | undefined;
+  #route: Route;
+  #breaker: Breaker | undefined;
   /** The breaker waits for what comes of this exchange. */
-  readonly #isTrial: boolean;
-  readonly #path: string;
+  #isTrial: boolean;
+  #path: string;
+  readonly #timeouts: CompiledTimeouts | undefined;
+  /** When all of the exchange has to be over; Infinity without such a limit. */
+  readonly #endsAtMs: number;
+  /** Made when an attempt fails. */
+  #next: NextAttempt | undefined;
   /** The protocol that the client asks to switch to; undefined for every plain request. */
   readonly #upgrade: string | undefined;
   #tunnel: Tunnel | undefined;
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
-  #attempt = 0;
   /** Latin1 text; undefined while the body has to be streamed. */
   #wholeBody: string | undefined;
   #requestSent = false;
@@ -83,12 +90,16 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#breaker = breaker;
     this.#isTrial = isTrial;
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
+    this.#timeouts = route.policy.timeouts;
+    this.#endsAtMs = exchange.startedMs + (this.#timeouts?.totalMs ?? Infinity);
     const { head, body } = exchange.connection;
     this.#upgrade = body.complete ? tunnelledProtocol(head.upgrade) : undefined;
   }
 
   start(): void {
-    this.#wholeBody = this.#exchange.connection.takeWholeBody(REPLAYABLE_BYTES_MAX);
+    const { connection, context } = this.#exchange;
+    this.#wholeBody = connection.takeWholeBody(REPLAYABLE_BYTES_MAX);
+    context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
     this.#tryOnce(false);
   }
 
@@ -105,7 +116,8 @@ export class Forwarding implements UpstreamClient, BodySink {
   }
 
   onDeadline(): void {
-    const { connection } = this.#exchange;
+    const { connection, context } = this.#exchange;
+    if (context.deadlines.nowMs >= this.#endsAtMs && this.#phase !== 'tunnel') return this.#runOut();
     switch (this.#phase) {
       case 'connecting':
         return this.#giveUp('connect_timeout', 'the backend did not accept the connection in time');
@@ -207,20 +219,19 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#phase = 'tunnel';
     this.#breaker?.onSuccess();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
-    this.#tunnel = new Tunnel(exchange, upstream);
+    this.#tunnel = new Tunnel(exchange, upstream, this.#idleTimeoutMs);
     this.#tunnel.start();
   }
 
   onResponseHead(head: ResponseHead): void {
     const exchange = this.#exchange;
+    if (head.status >= 502 && this.#repeatsAfter(head.status)) return;
     exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
     exchange.status = head.status;
     exchange.responseStarted = true;
     this.#phase = 'responding';
     this.#extendIdle();
-    if (head.status >= 500 && this.#route.revision.breaker.count_5xx)
-      this.#countFailure(`status ${head.status}`);
-    else this.#breaker?.onSuccess();
+    this.#countStatus(head.status);
     this.#framing = clientFraming(exchange, head);
     exchange.connection.endsByClosing = this.#framing === 'until_close';
     // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
@@ -272,17 +283,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const exchange = this.#exchange;
     // What breaks after the switch says nothing about how the backend answers requests.
     if (this.#phase === 'tunnel') return exchange.abort();
-    const again = mayRetry({
-      cause: failure.cause,
-      attempt: this.#attempt,
-      connected: upstream?.connected ?? false,
-      wasReused: (upstream?.uses ?? 0) > 0,
-      responseBegun: upstream?.responseBegun ?? false,
-      method: exchange.method,
-      replayable: this.#wholeBody !== undefined,
-    });
-    if (again) return this.#tryOnce(true);
-    this.#fail(failure.cause, failure.detail);
+    this.#endAttempt(failure.cause, failure.detail, upstream);
   }
 
   onDefect(error: unknown): void {
@@ -297,7 +298,6 @@ export class Forwarding implements UpstreamClient, BodySink {
     const { context, method } = this.#exchange;
     const { backend } = this.#route.revision;
     const repeatable = this.#wholeBody !== undefined && isIdempotent(method);
-    this.#attempt += 1;
     const pooled =
       fresh || this.#upgrade !== undefined
         ? undefined
@@ -307,7 +307,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     upstream.acquire(this, method, this.#upgrade !== undefined);
     if (pooled !== undefined) return this.#send();
     this.#phase = 'connecting';
-    this.#setDeadline(context.options.connectTimeoutMs);
+    this.#setDeadline(this.#timeouts?.connectMs ?? context.options.connectTimeoutMs);
   }
 
   #send(): void {
@@ -334,7 +334,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#requestSent = true;
     if (this.#phase === 'responding' || this.#phase === 'done') return;
     this.#phase = 'waiting';
-    this.#setDeadline(this.#exchange.context.options.firstByteTimeoutMs);
+    this.#setDeadline(this.#timeouts?.firstByteMs ?? this.#exchange.context.options.firstByteTimeoutMs);
   }
 
   #flush(): void {
@@ -357,9 +357,63 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   /** The gateway's own decision to end the attempt. */
   #giveUp(cause: UpstreamCause, detail: string): void {
+    const upstream = this.#upstream;
+    upstream?.destroy();
+    this.#upstream = undefined;
+    this.#endAttempt(cause, detail, upstream);
+  }
+
+  #endAttempt(cause: UpstreamCause, detail: string, upstream: UpstreamConnection | undefined): void {
+    const next = upstream && this.#nextAttempt().afterFailure(this.#route, cause, upstream);
+    if (next === undefined) return this.#fail(cause, detail);
+    if (next !== this.#route) {
+      this.#countFailure(detail);
+      this.#moveTo(next);
+    }
+    this.#tryOnce(true);
+  }
+
+  /** Whether a status is taken for a failure, so that its response goes no further. */
+  #repeatsAfter(status: number): boolean {
+    const next = this.#nextAttempt().afterStatus(this.#route, status, this.#hasInterim);
+    if (next === undefined) return false;
     this.#upstream?.destroy();
     this.#upstream = undefined;
-    this.#fail(cause, detail);
+    if (next !== this.#route) {
+      this.#countStatus(status);
+      this.#moveTo(next);
+    }
+    this.#tryOnce(true);
+    return true;
+  }
+
+  #nextAttempt(): NextAttempt {
+    return (this.#next ??= new NextAttempt(this.#exchange, this.#wholeBody !== undefined));
+  }
+
+  /** Another revision stands in, one whose breaker is closed. */
+  #moveTo(route: Route): void {
+    const exchange = this.#exchange;
+    this.#route = route;
+    this.#breaker = exchange.context.breakerOf(route.revision.id);
+    this.#isTrial = false;
+    this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
+    exchange.route = route;
+  }
+
+  /** The time for the whole exchange is over. */
+  #runOut(): void {
+    if (this.#phase === 'done') return;
+    const exchange = this.#exchange;
+    const detail = `the exchange was not over after ${this.#timeouts?.totalMs ?? 0} ms`;
+    exchange.context.observer.upstreamFailed('total_timeout', exchange, detail);
+    // A client that is slow, or a response that is long, says nothing against the backend.
+    if (this.#phase === 'connecting' || this.#phase === 'waiting') {
+      this.#countFailure(detail);
+      this.#isTrial = false;
+    }
+    this.cancel();
+    this.#respondFailed('total_timeout', detail);
   }
 
   #fail(cause: UpstreamCause, detail: string): void {
@@ -367,8 +421,17 @@ export class Forwarding implements UpstreamClient, BodySink {
     this.#phase = 'done';
     exchange.context.observer.upstreamFailed(cause, exchange, detail);
     this.#countFailure(detail);
+    this.#respondFailed(cause, detail);
+  }
+
+  #respondFailed(cause: UpstreamCause, detail: string): void {
     const { authority } = this.#route.revision.backend;
-    exchange.respondProblem(ANSWERS[cause], `Cannot get a response from ${authority}: ${detail}`);
+    this.#exchange.respondProblem(ANSWERS[cause], `Cannot get a response from ${authority}: ${detail}`);
+  }
+
+  #countStatus(status: number): void {
+    if (status >= 500 && this.#route.revision.breaker.count_5xx) this.#countFailure(`status ${status}`);
+    else this.#breaker?.onSuccess();
   }
 
   #countFailure(detail: string): void {
@@ -378,12 +441,16 @@ export class Forwarding implements UpstreamClient, BodySink {
     if (opened) context.observer.breakerOpened(revision, detail, this.#exchange.requestId);
   }
 
+  get #idleTimeoutMs(): number {
+    return this.#timeouts?.idleMs ?? this.#exchange.context.options.idleTimeoutMs;
+  }
+
   #extendIdle(): void {
-    this.#setDeadline(this.#exchange.context.options.idleTimeoutMs);
+    this.#setDeadline(this.#idleTimeoutMs);
   }
 
   #setDeadline(timeoutMs: number): void {
     const { connection, context } = this.#exchange;
-    connection.deadlineMs = context.deadlines.nowMs + timeoutMs;
+    connection.deadlineMs = Math.min(context.deadlines.nowMs + timeoutMs, this.#endsAtMs);
   }
 }

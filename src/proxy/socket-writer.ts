@@ -157,12 +157,18 @@ export class SocketWriter {
     const text = this.#text;
     if (text === '') return;
     this.#text = '';
-    this.departures += 1;
     if (!this.#socket.writable) return;
+    this.departures += 1;
     const handle = this.#freeHandle();
     if (handle === undefined) this.#socket.write(text, 'latin1');
     else if (Request === undefined) this.#learnRequest(handle, text);
-    else this.#writeText(handle, Request, text);
+    else {
+      const request = takeRequest(Request);
+      const error = handle.writeLatin1String(request, text);
+      // Refused at once is refused whole: a part that is taken makes a write that ends later, if with an error.
+      if (error !== 0) this.departures -= 1;
+      this.#isPending(handle, request, error);
+    }
   }
 
   /** `flush` that ends the socket when it throws: nobody else's text may be lost for it. */

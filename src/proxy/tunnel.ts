@@ -22,11 +22,13 @@ export class Tunnel {
   readonly #exchange: Exchange;
   readonly #connection: Connection;
   readonly #upstream: UpstreamConnection;
+  readonly #idleTimeoutMs: number;
 
-  constructor(exchange: Exchange, upstream: UpstreamConnection) {
+  constructor(exchange: Exchange, upstream: UpstreamConnection, idleTimeoutMs: number) {
     this.#exchange = exchange;
     this.#connection = exchange.connection;
     this.#upstream = upstream;
+    this.#idleTimeoutMs = idleTimeoutMs;
   }
 
   /** From now on the client's bytes come here; also those that it has sent too early. */
@@ -75,7 +77,6 @@ export class Tunnel {
   }
 
   #extend(): void {
-    const { deadlines, options } = this.#exchange.context;
-    this.#connection.deadlineMs = deadlines.nowMs + options.idleTimeoutMs;
+    this.#connection.deadlineMs = this.#exchange.context.deadlines.nowMs + this.#idleTimeoutMs;
   }
 }

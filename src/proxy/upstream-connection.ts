@@ -25,7 +25,8 @@ export type UpstreamCause =
   | 'reset'
   | 'bad_response'
   | 'first_byte_timeout'
-  | 'idle_timeout';
+  | 'idle_timeout'
+  | 'total_timeout';
 
 export interface UpstreamFailure {
   readonly cause: UpstreamCause;
@@ -124,6 +125,14 @@ export class UpstreamConnection implements Expiring {
   /** A byte of the response to the exchange under way has come, if only of an interim one. */
   get responseBegun(): boolean {
     return this.#responseBegun;
+  }
+
+  /**
+   * Nothing of the exchange under way has been handed to the kernel: the peer cannot have seen it. Never true with
+   * TLS, which hands over what it is given at once.
+   */
+  get isUnsent(): boolean {
+    return this.#writer?.departures === this.#departuresBefore;
   }
 
   /** True once the response is complete and nothing forbids another request on this connection. */
@@ -239,8 +248,7 @@ export class UpstreamConnection implements Expiring {
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
     // On a connection that was idle, what comes before the request has left was said unasked: it answers nobody.
-    if (this.uses > 0 && this.#writer?.departures === this.#departuresBefore)
-      return this.#fail('reset', 'the backend spoke before it was asked');
+    if (this.uses > 0 && this.isUnsent) return this.#fail('reset', 'the backend spoke before it was asked');
     const client = this.#client;
     this.#responseBegun = true;
     let buffer = shared;
@@ -260,7 +268,8 @@ export class UpstreamConnection implements Expiring {
     // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
     // a full one, there may be some that it left behind.
     if (this.#state === 'ended' && (from < to || this.#reader.wasFull)) this.#reusable = false;
-    client?.onReadEnd();
+    // Who has turned away from this response is with another connection by now.
+    if (this.#client === client) client?.onReadEnd();
   }
 
   /** Returns where to go on; `to` when more is needed. */

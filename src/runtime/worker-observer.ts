@@ -86,6 +86,7 @@ export class WorkerObserver implements ProxyObserver {
       protocol: exchange.connection.protocol,
       errorCode: exchange.errorCode,
       wouldDeny,
+      retries: exchange.retries,
     });
   }
 
@@ -104,6 +105,14 @@ export class WorkerObserver implements ProxyObserver {
       },
       'a request to a backend failed',
     );
+  }
+
+  attemptRepeated(reason: string): void {
+    this.#deps.metrics.upstreamRetry(reason);
+  }
+
+  retryRefused(condition: string): void {
+    this.#deps.metrics.upstreamRetryRefused(condition);
   }
 
   deprecatedVersionUsed(exchange: Exchange, version: Version): void {

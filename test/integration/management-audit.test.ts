@@ -25,6 +25,8 @@ describe('spec 2: policy precedence, shown by effective-policy', () => {
     rate_limit: (level) => ({ enabled: true, requests: level, window_seconds: 60 }),
     cors: (level) => ({ allowed_origins: [`https://l${level}.example`] }),
     max_body_bytes: (level) => level,
+    timeouts: (level) => ({ total_ms: level }),
+    retries: (level) => ({ max: level, on: ['connect'] }),
     shadow: (level) => [['auth'], ['rate_limit'], ['required_scopes']][level - 1],
   };
   let ids: Record<string, string> = {};

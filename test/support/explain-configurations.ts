@@ -57,6 +57,8 @@ const policy: fc.Arbitrary<Policy> = fc
       }),
     ),
     max_body_bytes: some(fc.integer({ min: 0, max: 4 })),
+    timeouts: some(fc.constantFrom({ first_byte_ms: 30_000 }, { total_ms: 30_000 })),
+    retries: some(fc.constantFrom({ max: 0 }, { max: 2, on: ['connect', '503'] as ('connect' | '503')[] })),
     shadow: some(
       subset([
         'auth',

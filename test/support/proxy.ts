@@ -24,6 +24,7 @@ import { createMatchResult } from '../../src/proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
 import type { CertificatePair } from '../../src/proxy/tls-certificate.ts';
 import { UpstreamPool } from '../../src/proxy/pool.ts';
+import { RetryBudgets } from '../../src/proxy/retry-budget.ts';
 import { createLookup, type ResolverOptions } from '../../src/proxy/resolver.ts';
 import { SnapshotHolder } from '../../src/snapshot/holder.ts';
 import { KeyTable } from '../../src/snapshot/key-table.ts';
@@ -129,6 +130,9 @@ export interface TestProxy {
   readonly listener: Listener;
   readonly pool: UpstreamPool;
   readonly failures: string[];
+  /** Why attempts were made again, and what the budget did not allow. */
+  readonly repeated: string[];
+  readonly refusedRetries: string[];
   readonly defects: unknown[];
   readonly explain: Explain;
   apply(change: ConfigChange): void;
@@ -199,6 +203,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   holder.apply(change);
   const breakers = new Map<string, Breaker>();
   const failures: string[] = [];
+  const repeated: string[] = [];
+  const refusedRetries: string[] = [];
   const defects: unknown[] = [];
   let draining = false;
   const breakerOf = (id: string): Breaker => {
@@ -211,10 +217,13 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     clock,
     deadlines,
     pool,
+    retryBudgets: new RetryBudgets(),
     observer: {
       policyDecided: () => undefined,
       exchangeEnded: () => undefined,
       upstreamFailed: (cause) => void failures.push(cause),
+      attemptRepeated: (reason) => void repeated.push(reason),
+      retryRefused: (condition) => void refusedRetries.push(condition),
       deprecatedVersionUsed: () => undefined,
       breakerOpened: () => undefined,
       internalError: (error) => void defects.push(error),
@@ -238,6 +247,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     listener,
     pool,
     failures,
+    repeated,
+    refusedRetries,
     defects,
     explain: createExplain({
       context,

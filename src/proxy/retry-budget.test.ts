@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { RETRIES_FREE, RETRY_SHARE, RetryBudget, RetryBudgets, WINDOW_SECS } from './retry-budget.ts';
+
+const START_MS = 1_000_000;
+
+function takeAll(budget: RetryBudget, nowMs: number): number {
+  let taken = 0;
+  while (budget.take(nowMs)) taken += 1;
+  return taken;
+}
+
+describe('RetryBudget', () => {
+  it('lets a quiet service retry a little', () => {
+    expect(takeAll(new RetryBudget(START_MS), START_MS)).toBe(RETRIES_FREE);
+  });
+
+  it('lets a fifth of the first attempts be made again', () => {
+    const budget = new RetryBudget(START_MS);
+    for (let n = 0; n < 1_000; n++) budget.noteFirst(START_MS + n);
+    expect(takeAll(budget, START_MS + 1_000)).toBe(RETRIES_FREE + 200);
+  });
+
+  it('forgets after its window, both what was earned and what was spent', () => {
+    const budget = new RetryBudget(START_MS);
+    for (let n = 0; n < 1_000; n++) budget.noteFirst(START_MS);
+    expect(takeAll(budget, START_MS)).toBe(RETRIES_FREE + 200);
+    const laterMs = START_MS + WINDOW_SECS * 1_000;
+    expect(budget.isForgotten(laterMs - 1)).toBe(false);
+    expect(budget.isForgotten(laterMs)).toBe(true);
+    expect(budget.take(laterMs - 1_000)).toBe(false);
+    expect(takeAll(budget, laterMs)).toBe(RETRIES_FREE);
+  });
+
+  it('agrees with a log of everything, whatever comes when', () => {
+    const steps = fc.array(
+      fc.tuple(fc.integer({ min: 0, max: 30_000 }), fc.integer({ min: 0, max: 60 }), fc.nat(20)),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(steps, (all) => {
+        const budget = new RetryBudget(START_MS);
+        const firsts: number[] = [];
+        const retries: number[] = [];
+        let nowMs = START_MS;
+        for (const [passedMs, firstCount, askCount] of all) {
+          nowMs += passedMs;
+          for (let n = 0; n < firstCount; n++) {
+            budget.noteFirst(nowMs);
+            firsts.push(Math.floor(nowMs / 1000));
+          }
+          const oldest = Math.floor(nowMs / 1000) - WINDOW_SECS + 1;
+          const recent = (seconds: number[]): number => seconds.filter((second) => second >= oldest).length;
+          for (let n = 0; n < askCount; n++) {
+            const expected = recent(retries) + 1 <= RETRIES_FREE + recent(firsts) * RETRY_SHARE;
+            if (expected) retries.push(Math.floor(nowMs / 1000));
+            expect(budget.take(nowMs)).toBe(expected);
+          }
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('RetryBudgets', () => {
+  it('keep backends apart', () => {
+    const budgets = new RetryBudgets();
+    for (let n = 0; n < RETRIES_FREE; n++) expect(budgets.take('a', START_MS)).toBe(true);
+    expect(budgets.take('a', START_MS)).toBe(false);
+    expect(budgets.take('b', START_MS)).toBe(true);
+    expect(budgets.take('a', START_MS)).toBe(false);
+  });
+
+  it('do not grow with backends that come and go', () => {
+    const budgets = new RetryBudgets();
+    for (let n = 0; n < 20_000; n++) budgets.noteFirst(`backend-${n}`, START_MS + n * 100);
+    expect(budgets.size).toBeLessThan(2_000);
+  });
+
+  it('keep the counts of those that are in use', () => {
+    const budgets = new RetryBudgets();
+    for (let n = 0; n < 1_000; n++) budgets.noteFirst('busy', START_MS);
+    for (let n = 0; n < 5_000; n++) budgets.noteFirst(`backend-${n}`, START_MS);
+    let taken = 0;
+    while (budgets.take('busy', START_MS)) taken += 1;
+    expect(taken).toBe(RETRIES_FREE + 200);
+  });
+});
