@@ -10,7 +10,7 @@ import { PROGRAM_VARIABLE } from './program.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 /** What `npm start` runs (program.ts); outside of a test run the sources. */
-const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname, '../../src/main.ts');
+export const MAIN = process.env[PROGRAM_VARIABLE] ?? resolve(import.meta.dirname, '../../src/main.ts');
 const START_TIMEOUT_MS = 60_000;
 const COMPILE_CACHE = join(tmpdir(), 'headgate-compile-cache');
 

@@ -34,6 +34,8 @@ export interface CopyEnd {
 export interface CopyTarget extends CopyEnd {
   /** Whether the table is there; before the first migration there is none. */
   readonly hasTable: (db: Kysely<Tables>, name: string) => Promise<boolean>;
+  /** Writes rows that are not there yet; they come as one parameter, which is many times faster than one for each cell. */
+  readonly insert: (db: Kysely<Tables>, table: string, page: readonly Row[]) => Promise<void>;
   /** Brings the schema up to date; throws `StorageRefused` when it is newer than the program. */
   migrate(): Promise<void>;
 }
@@ -143,7 +145,7 @@ async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd
 
 async function sendTables(
   source: CopyEnd,
-  target: CopyEnd,
+  target: CopyTarget,
   onProgress: (progress: CopyProgress) => void,
 ): Promise<Digest> {
   const digester = new Digester();
@@ -154,25 +156,19 @@ async function sendTables(
     for (;;) {
       const { value: page } = await at(source, () => pages.next());
       if (page === undefined) break;
-      await at(target, () => store(target.db, table, page));
+      await at(target, () => store(target, table, page));
       onProgress({ table: table.name, rows: digester.add(table, page), total });
     }
   }
   return digester.finish();
 }
 
-async function store(db: Kysely<Tables>, { name }: CopiedTable, page: readonly Row[]): Promise<void> {
-  const columns = Object.keys(page[0] ?? {});
-  if (name === STATE_TABLE) {
-    for (const row of page) {
-      const values = columns.map((column) => sql`${sql.ref(column)} = ${row[column]}`);
-      await sql`update ${sql.table(name)} set ${sql.join(values)} where id = ${row['id']}`.execute(db);
-    }
-    return;
+async function store({ db, insert }: CopyTarget, { name }: CopiedTable, page: readonly Row[]): Promise<void> {
+  if (name !== STATE_TABLE) return insert(db, name, page);
+  for (const row of page) {
+    const values = Object.entries(row).map(([column, value]) => sql`${sql.ref(column)} = ${value}`);
+    await sql`update ${sql.table(name)} set ${sql.join(values)} where id = ${row['id']}`.execute(db);
   }
-  const values = page.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`);
-  const names = sql.join(columns.map((column) => sql.ref(column)));
-  await sql`insert into ${sql.table(name)} (${names}) values ${sql.join(values)}`.execute(db);
 }
 
 async function digestOf(db: Kysely<Tables>): Promise<Digest> {

@@ -61,6 +61,12 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
       }>`select to_regclass(${name}) is not null as there`.execute(db);
       return rows[0]?.there === true;
     },
+    async insert(db, table, page) {
+      const columns = sql.join(Object.keys(page[0] ?? {}).map((column) => sql.ref(column)));
+      await sql`
+        insert into ${sql.table(table)} (${columns}) select ${columns}
+        from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(page)}::json)`.execute(db);
+    },
     async migrate() {
       await migratePostgres(options);
     },

@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Kysely } from 'kysely';
+import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../kernel/clock.ts';
 import { migrate, migrationState } from '../migrate.ts';
 import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
@@ -51,6 +51,13 @@ export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
   return {
     ...end,
     hasTable,
+    async insert(db, table, page) {
+      const columns = Object.keys(page[0] ?? {});
+      const cells = columns.map((column) => sql`json_extract(value, ${sql.lit(`$."${column}"`)})`);
+      await sql`
+        insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
+        select ${sql.join(cells)} from json_each(${JSON.stringify(page)})`.execute(db);
+    },
     async migrate() {
       assertKnown(options.path, await migrationState(end.db, (name) => hasTable(end.db, name)));
       await migrate(end.db, options.clock);
