@@ -14,6 +14,7 @@ import { createPolicyCompiler } from '../policy/compile-policy.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import { Breaker } from '../proxy/breaker.ts';
 import type { CertificateWatch } from '../runtime/certificates.ts';
+import { ChangePublisher } from '../runtime/change-publisher.ts';
 import { explainAccess } from '../runtime/explain-access.ts';
 import { shadowReports } from '../runtime/shadow-reports.ts';
 import { standInText } from '../runtime/start-database.ts';
@@ -38,7 +39,7 @@ export function createManagement(
   const compilePolicy = checkingCompiler(settings, limitMemory, clock);
   return createManagementServer({
     repository,
-    publish: (change) => publish(change, parts, supervisor),
+    publish: createPublish(parts, supervisor),
     validateChange: (change) => {
       validateChange(change, compilePolicy);
       state.keys.assertRoomFor(change.keys);
@@ -78,20 +79,22 @@ export async function listenForManagement(
   }
 }
 
-/**
- * Brings a committed change to the workers. One that is not the next for them says that an earlier one did not get
- * there, or that another process writes to the database: everything is read again, so that nothing is missing.
- */
-async function publish(change: ConfigChange, parts: Parts, supervisor: Supervisor): Promise<void> {
-  const { state, repository, log, wouldDeny } = parts;
-  parts.snapshotFile?.changed();
-  for (const appId of change.removedAppIds) wouldDeny.forget(appId);
-  if (change.configVersion === state.configVersion + 1) return supervisor.apply(change);
-  log.warn(
-    { known: state.configVersion, committed: change.configVersion },
-    'config versions were skipped; the whole configuration is read again',
-  );
-  return supervisor.apply(await repository.loadAll());
+/** The way of committed changes to the workers, and to whoever else has to know of them. */
+function createPublish(
+  { state, repository, log, wouldDeny, snapshotFile }: Parts,
+  supervisor: Supervisor,
+): (change: ConfigChange) => Promise<void> {
+  const publisher = new ChangePublisher({
+    configVersion: () => state.configVersion,
+    apply: (change) => supervisor.apply(change),
+    repository,
+    log,
+  });
+  return (change) => {
+    snapshotFile?.changed();
+    for (const appId of change.removedAppIds) wouldDeny.forget(appId);
+    return publisher.publish(change);
+  };
 }
 
 function readiness(

@@ -1,7 +1,7 @@
 /**
  * The one way of a write: a transaction with its audit entry, the check that the result compiles, and publishing
- * to the workers before the answer. A dry run goes the same way up to the commit. Owns the order of publishing: changes reach `publish` in the order of their
- * config versions, whatever the number of parallel requests.
+ * to the workers before the answer. A dry run goes the same way up to the commit. Owns the order of publishing:
+ * changes reach `publish` in the order of their config versions, whatever the number of parallel requests.
  *
  * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
  * responsible for bringing the workers up to date with it.
@@ -10,14 +10,18 @@ import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import type { ConfigChange, TouchedConfig } from '../model/config.ts';
-import { StorageUnavailable, UniqueViolation } from '../storage/repository.ts';
+import { UniqueViolation } from '../storage/repository.ts';
 import type { ConfigReader, ConfigWriter, Repository } from '../storage/repository.ts';
 import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { maskSecrets } from './secrets.ts';
+import { createTurns } from './turns.ts';
 
 export interface WriteDependencies {
   readonly repository: Repository;
-  /** Resolves when every worker has swapped to a snapshot with the change. Called in version order. */
+  /**
+   * Resolves when every worker has swapped to a snapshot with the change. Called in version order, also while earlier
+   * changes are still on their way.
+   */
   readonly publish: (change: ConfigChange) => Promise<void>;
   /** Throws when the change does not compile; the message is shown to the client. */
   readonly validateChange: (change: ConfigChange) => void;
@@ -89,8 +93,7 @@ interface Outcome {
 
 export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, clock } = dependencies;
-  const lock = createLock(clock);
-  let queue: Promise<unknown> = Promise.resolve();
+  const inTurn = createTurns(clock, () => repository.writesAtOnce);
 
   async function commit(actor: string, work: WriteWork): Promise<Outcome> {
     const { value, change } = await repository.write(
@@ -103,16 +106,17 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
       (change) => assertCompiles(change, validateChange),
     );
     if (change === undefined) return { result: value, live: undefined };
-    // Queued while the lock is held, so in the order of the commits; a failure does not stop those behind it.
-    const live = queue.catch(() => undefined).then(() => publish(change));
-    queue = live;
+    // Writes settle in the order of their commits, so that this is called in the order of the config versions.
+    const live = publish(change);
+    // Somebody waits for it, but only when the turn is over.
+    live.catch(() => undefined);
     return { result: value, live: { promise: live } };
   }
 
   return async (actor, work, rehearsal) => {
     try {
-      if (rehearsal !== undefined) return await lock(() => rehearse(dependencies, actor, work, rehearsal));
-      const { result, live } = await lock(() => commit(actor, work));
+      if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, actor, work, rehearsal));
+      const { result, live } = await inTurn(() => commit(actor, work));
       if (isFailure(result)) return result;
       if ('unchanged' in result) return result.unchanged;
       await live?.promise;
@@ -184,35 +188,6 @@ function auditEntry(
 
 function isNothing({ appIds, versionIds, keyIds }: TouchedConfig): boolean {
   return appIds.length + versionIds.length + keyIds.length === 0;
-}
-
-/** A failure of the database that took this long was a wait for something: a lock, a disk. */
-const SLOW_FAILURE_MS = 1_000;
-
-/**
- * Mutual exclusion in order of arrival. While the database is locked every attempt waits for seconds before it
- * fails; whoever waited in line through all of such an attempt has waited as long, and shares its failure instead of
- * waiting anew. Otherwise the wait would grow with the length of the line.
- */
-function createLock(clock: Clock): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  let failed: { readonly startedMs: number; readonly error: StorageUnavailable } | undefined;
-  return (work) => {
-    const arrivedMs = clock.monotonicMs();
-    const result = last.then(async () => {
-      if (failed !== undefined && arrivedMs <= failed.startedMs) throw failed.error;
-      const startedMs = clock.monotonicMs();
-      try {
-        return await work();
-      } catch (error) {
-        const isSlow = clock.monotonicMs() - startedMs >= SLOW_FAILURE_MS;
-        if (error instanceof StorageUnavailable && isSlow) failed = { startedMs, error };
-        throw error;
-      }
-    });
-    last = result.catch(() => undefined);
-    return result;
-  };
 }
 
 /** The time of an update: now, but always later than the last one, so that every change has its own ETag. */

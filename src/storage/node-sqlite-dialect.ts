@@ -119,7 +119,7 @@ class NodeSqliteDriver implements Driver {
     // SQLite's own busy timeout would block the thread, and with it whoever is to let go of the lock.
     for (let attempt = 1; ; attempt += 1) {
       try {
-        connection.exec(this.#config.begin);
+        connection.begin(this.#config.begin);
         return;
       } catch (error) {
         if (attempt === LOCK_ATTEMPTS_MAX || !this.#config.isBusy(error)) throw this.#config.mapError(error);
@@ -130,7 +130,7 @@ class NodeSqliteDriver implements Driver {
 
   async commitTransaction(connection: NodeSqliteConnection): Promise<void> {
     try {
-      connection.exec('commit');
+      connection.commit();
     } catch (error) {
       throw this.#config.mapError(error);
     }
@@ -188,12 +188,20 @@ class NodeSqliteDriver implements Driver {
 interface CachedStatement {
   readonly statement: StatementSync;
   readonly returnsRows: boolean;
+  /** Of its columns, as they were in this version of the schema. */
+  names: readonly string[];
+  schemaVersion: number;
 }
+
+/** Of a schema that may change at any moment: columns are asked for each time. */
+const UNKNOWN_SCHEMA = -1;
 
 class NodeSqliteConnection implements DatabaseConnection {
   readonly #db: DatabaseSync;
   readonly #mapError: (error: unknown) => unknown;
   readonly #statements = new Map<string, CachedStatement>();
+  /** Known from the beginning of a transaction to its end, or to the next statement that may change the schema. */
+  #schemaVersion = UNKNOWN_SCHEMA;
   /** True when a rollback failed: nobody knows what state the connection is in. */
   broken = false;
 
@@ -206,9 +214,11 @@ class NodeSqliteConnection implements DatabaseConnection {
     // Spread, never passed as they are: node:sqlite reads a leading object as named parameters.
     const parameters = query.parameters as readonly SQLInputValue[];
     try {
-      const { statement, returnsRows } = this.#prepare(query.sql);
-      if (returnsRows) return { rows: toObjects<R>(statement, statement.all(...parameters)) };
-      const { changes, lastInsertRowid } = statement.run(...parameters);
+      const cached = this.#prepare(query.sql);
+      if (cached.returnsRows)
+        return { rows: this.#toObjects<R>(cached, cached.statement.all(...parameters)) };
+      if (!CHANGES_ROWS.test(query.sql)) this.#schemaVersion = UNKNOWN_SCHEMA;
+      const { changes, lastInsertRowid } = cached.statement.run(...parameters);
       return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
     } catch (error) {
       throw this.#mapError(error);
@@ -221,11 +231,19 @@ class NodeSqliteConnection implements DatabaseConnection {
   }
 
   /** Throws the driver's own error. */
-  exec(sql: string): void {
+  begin(sql: string): void {
     this.#db.exec(sql);
+    this.#schemaVersion = Number(this.#prepare('pragma schema_version').statement.all().flat()[0]);
+  }
+
+  /** Throws the driver's own error. */
+  commit(): void {
+    this.#schemaVersion = UNKNOWN_SCHEMA;
+    this.#db.exec('commit');
   }
 
   rollbackIfOpen(): void {
+    this.#schemaVersion = UNKNOWN_SCHEMA;
     try {
       // On a full disk or an I/O error SQLite has rolled back by itself.
       if (this.#db.isTransaction) this.#db.exec('rollback');
@@ -251,7 +269,8 @@ class NodeSqliteConnection implements DatabaseConnection {
       return cached;
     }
     const statement = this.#db.prepare(sql);
-    const entry = { statement, returnsRows: statement.columns().length > 0 };
+    const returnsRows = statement.columns().length > 0;
+    const entry = { statement, returnsRows, names: [], schemaVersion: UNKNOWN_SCHEMA };
     statement.setReturnArrays(true);
     if (this.#statements.size >= STATEMENTS_MAX) {
       const oldest = this.#statements.keys().next().value;
@@ -260,20 +279,27 @@ class NodeSqliteConnection implements DatabaseConnection {
     this.#statements.set(sql, entry);
     return entry;
   }
+
+  /**
+   * Rows as objects. The driver's own have no prototype and are slow to copy and to read: with these, a record is read
+   * in a third of the time. A statement is prepared anew, and may have other columns, when another process has changed
+   * the schema; asking for them costs more than most statements, and is done once per version of the schema.
+   * @param rows one array per row: the statement is set to return arrays, which the driver's types do not tell
+   */
+  #toObjects<R>(cached: CachedStatement, rows: readonly unknown[]): R[] {
+    if (rows.length === 0) return [];
+    if (this.#schemaVersion === UNKNOWN_SCHEMA || cached.schemaVersion !== this.#schemaVersion) {
+      cached.names = cached.statement.columns().map(({ name }) => name);
+      cached.schemaVersion = this.#schemaVersion;
+    }
+    const { names } = cached;
+    return (rows as readonly (readonly unknown[])[]).map((values) => {
+      const row: Record<string, unknown> = {};
+      for (let index = 0; index < names.length; index++) row[names[index] as string] = values[index];
+      return row as R;
+    });
+  }
 }
 
-/**
- * Rows as objects. The driver's own have no prototype and are slow to copy and to read: with these, a record is read
- * in a third of the time. The columns are asked for each time, as a statement is prepared anew, and may have others,
- * when another process has changed the schema.
- * @param rows one array per row: the statement is set to return arrays, which the driver's types do not tell
- */
-function toObjects<R>(statement: StatementSync, rows: readonly unknown[]): R[] {
-  if (rows.length === 0) return [];
-  const names = statement.columns().map(({ name }) => name);
-  return (rows as readonly (readonly unknown[])[]).map((values) => {
-    const row: Record<string, unknown> = {};
-    for (let index = 0; index < names.length; index++) row[names[index] as string] = values[index];
-    return row as R;
-  });
-}
+/** Statements without rows of their own that leave the schema as it is. */
+const CHANGES_ROWS = /^\s*(?:insert|update|delete|savepoint|release|rollback to)\b/i;

@@ -155,6 +155,8 @@ export interface Committed<T> {
 
 export interface Repository {
   readonly driver: 'sqlite' | 'postgres';
+  /** As many writes as may usefully be called at the same time, since they share one wait for the disk. */
+  readonly writesAtOnce: number;
   /** Throws `StorageUnavailable` when the database does not answer. */
   ping(): Promise<void>;
   /**
@@ -163,7 +165,7 @@ export interface Repository {
    */
   read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction; writes are serialised. When it returns `touched` with anything in it, the
+   * Runs `work` in one transaction; writes are serialised, and settle in the order of their config versions. When it returns `touched` with anything in it, the
    * config version grows by one, the change is loaded inside the same transaction and handed to `beforeCommit`
    * (which may throw to refuse: then nothing has happened). Returning `abort` rolls back and gives the value.
    * The promise resolves only when the transaction is durable. Throws `StorageUnavailable` when the database

@@ -28,7 +28,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
   const connections = await connect(options.path);
   try {
     const { secrets } = await prepareSqlite(connections.write, options);
-    return createSqlRepository({ driver: 'sqlite', ...connections, secrets });
+    return createSqlRepository({ driver: 'sqlite', ...connections, secrets, groupsWrites: true });
   } catch (error) {
     await destroy(connections);
     throw asStartError(options.path, error);

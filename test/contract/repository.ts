@@ -248,16 +248,20 @@ function closeContract(current: () => Repository): void {
   });
 
   test('close lets the running write end and refuses those that wait', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: closing, resolve: close } = Promise.withResolvers<void>();
     const first = change(current(), async (writer) => {
+      begin();
+      await closing;
       await writer.insertApp(makeApp());
-      await new Promise((resolve) => setImmediate(resolve));
     });
+    await begun;
     const second = change(current(), (writer) => writer.insertApp(makeApp())).catch(
       (error: unknown) => error,
     );
-    // The first holds the connection by now.
-    await new Promise((resolve) => setImmediate(resolve));
-    await current().close();
+    const closed = current().close();
+    close();
+    await closed;
     await expect(first).resolves.toMatchObject({ configVersion: 0 });
     expect(await second).toBeInstanceOf(StorageUnavailable);
   });

@@ -19,6 +19,7 @@ import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
 import { createCodecs, type Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
+import { WRITES_AT_ONCE, WriteGroups } from './write-groups.ts';
 import { createWriter } from './writer.ts';
 
 export interface SqlBackend {
@@ -35,6 +36,8 @@ export interface SqlBackend {
   readonly assertPresent: () => void;
   /** Seals what must not lie in a column as it is. */
   readonly secrets: SecretBox;
+  /** Whether writes that are there at the same time share a transaction, see write-groups.ts. */
+  readonly groupsWrites?: boolean;
 }
 
 /** Carries the value of an aborted write out of its transaction, which Kysely rolls back on a throw. */
@@ -82,13 +85,17 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       return result;
     });
 
+  const groups = backend.groupsWrites === true ? new WriteGroups(inWrite) : undefined;
+  const inSharedWrite: InWrite = (work) => groups?.add(work) ?? inWrite(work);
+
   return {
     driver: backend.driver,
+    writesAtOnce: groups === undefined ? 1 : WRITES_AT_ONCE,
     ping: async () => {
       await inRead(readConfigVersion);
     },
     read: (work) => inRead((db) => work(createReader(db, codecs))),
-    write: (work, beforeCommit) => write(inWrite, codecs, work, beforeCommit),
+    write: (work, beforeCommit) => write(inSharedWrite, codecs, work, beforeCommit),
     loadAll: (onKeys) =>
       inTransaction(backend.load ?? backend.read, async (db) =>
         loadEverything(db, codecs, await readConfigVersion(db), onKeys),
