@@ -5,6 +5,7 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SETTINGS } from '../src/settings-table.ts';
+import { breakerPage } from './docs-breaker.ts';
 import { checkMentions, type Project } from './docs-mentions.ts';
 import { errorsPage, settingsPage } from './docs-pages.ts';
 
@@ -12,6 +13,7 @@ const root = join(import.meta.dirname, '..');
 const pages: readonly (readonly [path: string, text: string])[] = [
   ['docs/settings.md', settingsPage()],
   ['docs/errors.md', errorsPage()],
+  ['docs/breaker.md', breakerPage(readFileSync(join(root, 'docs/breaker.md'), 'utf8'))],
 ];
 
 const project: Project = {

@@ -24,6 +24,7 @@ import { standardOutput, type LogOutput } from './observe/output.ts';
 import { MetricsMerger } from './observe/prometheus.ts';
 import { WouldDenyReport } from './observe/would-deny-report.ts';
 import { DeprecationLog } from './runtime/deprecation-log.ts';
+import { HealthBook } from './runtime/health-book.ts';
 import { ExplainControl } from './runtime/explain-control.ts';
 import { HandOver } from './runtime/hand-over.ts';
 import { instanceFile } from './runtime/instance-file.ts';
@@ -127,6 +128,7 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       recovering,
       explain: new ExplainControl(clock),
       deprecations: new DeprecationLog(log, clock),
+      health: new HealthBook(state, clock, log),
       shadowLog: new ShadowLog(log, clock),
       wouldDeny: new WouldDenyReport(clock.nowMs()),
     };

@@ -17,7 +17,7 @@ import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import { Breaker } from './proxy/breaker.ts';
-import { availability, type ProxyContext } from './proxy/context.ts';
+import { shares, type ProxyContext } from './proxy/context.ts';
 import { Deadlines } from './proxy/deadlines.ts';
 import { createExplain } from './proxy/explain.ts';
 import { DebugTokens } from './proxy/explain-debug.ts';
@@ -68,7 +68,16 @@ const accessLog = settings.log.access ? new AccessLog(output, settings.log.forma
 const metrics = new WorkerMetrics();
 const recorder = new ExchangeRecorder();
 const debugTokens = new DebugTokens();
-const observer = new WorkerObserver({ metrics, accessLog, log, send, recorder });
+const breakers = new Map<string, Breaker>();
+const observer = new WorkerObserver({
+  metrics,
+  accessLog,
+  log,
+  send,
+  recorder,
+  clock,
+  breakerOf: (revisionId) => breakers.get(revisionId),
+});
 const deadlines = new Deadlines(clock);
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
@@ -81,7 +90,6 @@ const pool = new UpstreamPool(deadlines, {
       log.warn({ host, err: error }, 'a backend could not be resolved; its last known address is used on'),
   }),
 });
-const breakers = new Map<string, Breaker>();
 // A worker that dies takes what it has not written yet along; this is the last moment to hand it over.
 process.prependOnceListener('exit', () => accessLog?.flush());
 startHeartbeat(heartbeat);
@@ -118,7 +126,7 @@ const context: ProxyContext = {
   observer,
   snapshot: () => holder.current,
   breakerOf,
-  isAvailable: availability(breakerOf, clock),
+  shareOf: shares(breakerOf, clock),
   isTrustedProxy: trustedProxies(settings.trustedProxies),
   nextRequestId: requestIds(),
   isDraining: () => draining,

@@ -57,6 +57,7 @@ export function createManagement(
         const memory = state.breakerOf(revisionId);
         return memory === undefined ? undefined : new Breaker(memory).view(clock.nowMs());
       },
+      revisionHealth: (revision) => parts.health.healthOf(revision),
     },
     shadow: shadowReports(parts.wouldDeny, supervisor, clock),
     explain: explainAccess(parts.explain, supervisor),

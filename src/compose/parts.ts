@@ -9,6 +9,7 @@ import type { WouldDenyReport } from '../observe/would-deny-report.ts';
 import type { ConfigState } from '../runtime/config-state.ts';
 import type { DeprecationLog } from '../runtime/deprecation-log.ts';
 import type { ExplainControl } from '../runtime/explain-control.ts';
+import type { HealthBook } from '../runtime/health-book.ts';
 import type { KeyUsageWriter } from '../runtime/key-usage.ts';
 import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
 import type { ShadowLog } from '../runtime/shadow-log.ts';
@@ -36,4 +37,5 @@ export interface Parts {
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly wouldDeny: WouldDenyReport;
+  readonly health: HealthBook;
 }

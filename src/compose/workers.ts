@@ -2,6 +2,10 @@
  * The workers and what they need from the main thread: their supervisor, the certificates, and the jobs that run
  * beside the traffic.
  */
+import { lookup } from 'node:dns/promises';
+import { Deadlines } from '../proxy/deadlines.ts';
+import { UpstreamPool } from '../proxy/pool.ts';
+import { createLookup } from '../proxy/resolver.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
 import { HealthProbe } from '../runtime/health-probe.ts';
 import type { WorkerStart } from '../runtime/protocol.ts';
@@ -34,6 +38,7 @@ export function createSupervisor(
       wouldDeny.add(rows, clock.nowMs());
       shadowLog.report(rows);
     },
+    onHealth: (message) => parts.health.report(message),
     explainSetup: () => parts.explain.setup,
     onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
   });
@@ -49,8 +54,8 @@ export async function listenForTraffic(supervisor: Supervisor, settings: Setting
 
 /** What runs beside the traffic; returns how to end it. */
 export function startHousekeeping(parts: Parts): () => Promise<void> {
-  const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
-  const probe = new HealthProbe(state, clock, log);
+  const { state, clock, keyUsage, deprecations, shadowLog } = parts;
+  const probe = new HealthProbe({ state, clock, book: parts.health, pool: probePool(parts) });
   const ticking = setInterval(() => {
     deprecations.tick();
     shadowLog.tick();
@@ -61,6 +66,21 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     probe.stop();
     await keyUsage.stop();
   };
+}
+
+/** Connections of health checks: names are found as the workers find them, and no connection is kept. */
+function probePool({ clock, log }: Parts): UpstreamPool {
+  return new UpstreamPool(new Deadlines(clock), {
+    idleMax: 0,
+    idleTimeoutMs: 0,
+    ageMsMax: 0,
+    lookup: createLookup({
+      resolve: (host) => lookup(host, { all: true }),
+      monotonicMs: () => clock.monotonicMs(),
+      onFailure: (host, error) =>
+        log.debug({ host, err: error }, 'a backend could not be resolved for its health check'),
+    }),
+  });
 }
 
 /** What a worker has counted since it was last asked dies with it; so it is asked now and then. */

@@ -24,6 +24,11 @@ export function secretBytes(count: number): Buffer {
   return randomBytes(count);
 }
 
+/** From 0 to just below 1, for jitter. */
+export function randomFraction(): number {
+  return parseInt(randomHex(4), 16) / 2 ** 32;
+}
+
 let lastUuidMs = 0;
 let uuidCounter = 0;
 const COUNTER_VALUES = 0x1000;

@@ -1,6 +1,8 @@
 /** What the operations are given to work with; made once by server.ts. */
 import type { Clock } from '../kernel/clock.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { Revision } from '../model/resources.ts';
+import type { RevisionHealth } from '../model/schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
 import type { ConfigReader, Repository } from '../storage/repository.ts';
 import type { ChangePath } from './dry-run.ts';
@@ -16,6 +18,8 @@ export interface ManagementStatus {
   ready(): { readonly ready: boolean; readonly reason: string | undefined };
   /** State of a revision's circuit breaker over all workers, as JSON; undefined when nothing is known of it. */
   breakerState(revisionId: string): unknown;
+  /** The same with its history, the last error and the last health check. */
+  revisionHealth(revision: Revision): RevisionHealth;
 }
 
 /** The shadow report, with everything that happened before the call in it. */

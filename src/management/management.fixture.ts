@@ -5,6 +5,8 @@
 import pino from 'pino';
 import { timestamp, type Clock } from '../kernel/clock.ts';
 import type { ConfigChange } from '../model/config.ts';
+import type { Revision } from '../model/resources.ts';
+import type { RevisionHealth } from '../model/schemas/revision-health.ts';
 import { openSqlite } from '../storage/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
 import { createManagementServer, type ManagementDependencies } from './server.ts';
@@ -67,6 +69,24 @@ export interface Fixture {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Of a backend that refuses connections. */
+export function sampleHealth({ id }: Revision): RevisionHealth {
+  const at = timestamp(0);
+  const detail = 'cannot connect (ECONNREFUSED)';
+  return {
+    revision_id: id,
+    state: 'open',
+    since: at,
+    consecutive_failures: 5,
+    openings: 1,
+    traffic_share: 0,
+    probing: 'while_open',
+    last_error: { at, kind: 'connect', detail, request_id: 'r-1' },
+    last_probe: { at, ok: false, status: null, duration_ms: 3, error: detail },
+    history: [{ at, from: 'closed', to: 'open', event: 'failure', detail, request_id: 'r-1' }],
+  };
+}
+
 export async function startManagement(overrides: Partial<ManagementDependencies> = {}): Promise<Fixture> {
   const clock = manualClock();
   const repository =
@@ -86,6 +106,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,
+      revisionHealth: sampleHealth,
     },
     shadow: {
       read: async () => ({ sinceMs: 0, fromMs: 0, total: 0, byPart: {}, rows: [] }),

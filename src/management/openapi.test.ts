@@ -196,6 +196,7 @@ describe('the OpenAPI document', () => {
       ['listRevisions', '200', await api.get(`${VERSION}/revisions`)],
       ['activateRevision', '200', await api.post(`${REVISION}/activate`)],
       ['getRevisionBreaker', '200', await api.get(`${REVISION}/breaker`)],
+      ['getRevisionHealth', '200', await api.get(`${REVISION}/health`)],
       ['getRevisionEffectivePolicy', '200', await api.get(`${REVISION}/effective-policy`)],
       ['listEndpoints', '200', await api.get(`${REVISION}/endpoints`)],
       ['listTokens', '200', await api.get('/apps/billing/tokens')],

@@ -10,7 +10,7 @@ import { endpoints } from './routes/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
 import { debugTokenOperations, samplingOperations } from './routes/explain-setup.ts';
 import { introspectOperation } from './routes/introspect.ts';
-import { activationOperations, breakerOperation, revisions } from './routes/revisions.ts';
+import { activationOperations, breakerOperation, healthOperation, revisions } from './routes/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { tokenUsageOperation } from './routes/token-usage.ts';
@@ -24,6 +24,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...crud(revisions, context),
     ...activationOperations(context),
     breakerOperation(context),
+    healthOperation(context),
     ...crud(endpoints, context),
     ...effectivePolicyOperations(context),
     ...shadowOperations(context),

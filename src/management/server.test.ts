@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  sampleHealth,
   ADMIN_TOKEN,
   BILLING,
   createBilling,
@@ -282,6 +283,7 @@ describe('service', () => {
         standIn: () => undefined,
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
+        revisionHealth: sampleHealth,
       },
     });
     const reply = await fetch(`${other.url}/readyz`);

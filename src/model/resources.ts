@@ -51,6 +51,19 @@ export interface CircuitBreakerSettings {
   readonly failures?: number;
   readonly open_secs?: number;
   readonly count_5xx?: boolean;
+  /** For how long traffic comes back after it has closed; 0: at once. */
+  readonly recovery_secs?: number;
+  readonly probe?: ProbeSettings;
+}
+
+/** How `health_check_path` is asked for. */
+export interface ProbeSettings {
+  /** Also while the breaker is closed; without it only while it is not. */
+  readonly interval_ms?: number;
+  readonly timeout_ms?: number;
+  readonly healthy_threshold?: number;
+  readonly unhealthy_threshold?: number;
+  readonly expected_statuses?: readonly (number | string)[];
 }
 
 export interface Revision extends RecordBase {

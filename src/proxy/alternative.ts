@@ -31,7 +31,7 @@ export function alternativeTo(
     const { index } = revision;
     eligible[index] = 0;
     if (revision.weight === 0 || tried.includes(revision)) continue;
-    if (context.breakerOf(revision.id)?.isClosed === false || !context.isAvailable(revision)) continue;
+    if (context.breakerOf(revision.id)?.isClosed === false) continue;
     const found = findRoute(revision.endpoints, path, gatewayPath.length, method) ?? revision.fallback;
     if (found === undefined || !found.active || found.policy !== route.policy) continue;
     // Whether such a value may be put there was looked at for the first route only (match.ts).

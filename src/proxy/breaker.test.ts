@@ -1,72 +1,46 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Breaker, createBreakerMemory, transition, type BreakerEvent, type BreakerState } from './breaker.ts';
+import { Breaker, createBreakerMemory, type Admission, type Trial } from './breaker.ts';
+import { BREAKER_EVENTS, INITIAL_STATUS, transition, type BreakerStatus } from './breaker-table.ts';
 
-const RULES = { failures: 3, open_secs: 10, count_5xx: false };
+const RULES = { failures: 3, open_secs: 10, count_5xx: false, recovery_secs: 10 };
 const NOW = 1_790_000_000_000;
 
-describe('transition', () => {
-  const table: Record<BreakerState, Record<BreakerEvent, BreakerState>> = {
-    closed: {
-      success: 'closed',
-      failure: 'open',
-      probe_ok: 'closed',
-      trial_due: 'closed',
-      trial_lost: 'closed',
-    },
-    open: {
-      success: 'open',
-      failure: 'open',
-      probe_ok: 'closed',
-      trial_due: 'half_open',
-      trial_lost: 'open',
-    },
-    half_open: {
-      success: 'closed',
-      failure: 'open',
-      probe_ok: 'closed',
-      trial_due: 'half_open',
-      trial_lost: 'open',
-    },
-  };
-  it.each(
-    Object.entries(table).flatMap(([state, row]) =>
-      Object.entries(row).map(([event, next]) => [state, event, next] as const),
-    ),
-  )('%s + %s → %s at the last failure allowed', (state, event, next) => {
-    expect(transition(state as BreakerState, event as BreakerEvent, RULES.failures, RULES.failures)).toBe(
-      next,
-    );
-  });
+function trialOf(admission: Admission): Trial {
+  if (admission.refused || admission.trial === undefined)
+    throw new Error(`expected a trial, not ${admission.refused ? 'a refusal' : 'a usual request'}`);
+  return admission.trial;
+}
 
-  it('stays closed below the number of failures', () => {
-    expect(transition('closed', 'failure', RULES.failures - 1, RULES.failures)).toBe('closed');
-  });
-});
+function opened(rules = RULES): { memory: SharedArrayBuffer; breaker: Breaker } {
+  const memory = createBreakerMemory();
+  const breaker = new Breaker(memory);
+  for (let n = 1; n <= rules.failures; n++) {
+    const move = breaker.onOutcome('failure', undefined, rules, NOW);
+    expect(move).toEqual(
+      n < rules.failures ? undefined : { from: 'closed', to: 'open', event: 'failure', atMs: NOW },
+    );
+  }
+  return { memory, breaker };
+}
 
 describe('Breaker', () => {
-  const opened = (): { memory: SharedArrayBuffer; breaker: Breaker } => {
-    const memory = createBreakerMemory();
-    const breaker = new Breaker(memory);
-    for (let n = 1; n <= RULES.failures; n++)
-      expect(breaker.onFailure(RULES, NOW)).toBe(n === RULES.failures);
-    return { memory, breaker };
-  };
-
   it('opens only after failures in a row', () => {
     const breaker = new Breaker(createBreakerMemory());
     for (let n = 0; n < 20; n++) {
-      breaker.onFailure(RULES, NOW);
-      breaker.onFailure(RULES, NOW);
-      breaker.onSuccess();
+      breaker.onOutcome('failure', undefined, RULES, NOW);
+      breaker.onOutcome('failure', undefined, RULES, NOW);
+      expect(breaker.isCalm).toBe(false);
+      breaker.onOutcome('success', undefined, RULES, NOW);
     }
-    expect(breaker.isClosed).toBe(true);
+    expect(breaker.isCalm).toBe(true);
   });
 
   it('is seen open by every worker and tells when to come back', () => {
     const { memory } = opened();
     const other = new Breaker(memory);
-    expect(other.isAvailable(RULES, false, NOW + 9_999)).toBe(false);
-    expect(other.admit(RULES, false, NOW + 9_999)).toBe('refused');
+    expect(other.share(RULES, false, NOW + 9_999)).toBe(0);
+    expect(other.admit(RULES, false, NOW + 9_999)).toEqual({ refused: true });
     expect(other.retryAfterSecs(RULES, NOW + 4_000)).toBe(6);
     expect(other.retryAfterSecs(RULES, NOW + 60_000)).toBe(1);
     expect(other.view(NOW + 1_000)).toEqual({
@@ -80,55 +54,109 @@ describe('Breaker', () => {
   it('lets exactly one trial through, of however many ask in the same millisecond', () => {
     const { memory } = opened();
     const workers = Array.from({ length: 8 }, () => new Breaker(memory));
-    const admitted = workers.filter((worker) => worker.admit(RULES, false, NOW + 10_000) !== 'refused');
-    expect(admitted).toHaveLength(1);
+    const admitted = workers.map((worker) => worker.admit(RULES, false, NOW + 10_000));
+    expect(admitted.filter(({ refused }) => !refused)).toHaveLength(1);
     expect(workers[0]?.view(NOW + 10_000).state).toBe('half_open');
   });
 
   it('closes when the trial succeeds and opens again when it fails', () => {
     const first = opened().breaker;
-    first.admit(RULES, false, NOW + 10_000);
-    first.onSuccess();
+    const trial = trialOf(first.admit(RULES, false, NOW + 10_000));
+    expect(first.onOutcome('success', trial, RULES, NOW + 10_100)).toMatchObject({ to: 'closed' });
     expect(first.view(NOW).state).toBe('closed');
     const second = opened().breaker;
-    second.admit(RULES, false, NOW + 10_000);
-    expect(second.onFailure(RULES, NOW + 10_500)).toBe(true);
-    expect(second.admit(RULES, false, NOW + 20_000)).toBe('refused');
-    expect(second.admit(RULES, false, NOW + 20_500)).toBe('trial');
+    const failing = trialOf(second.admit(RULES, false, NOW + 10_000));
+    expect(second.onOutcome('failure', failing, RULES, NOW + 10_500)).toMatchObject({ to: 'open' });
+    expect(second.admit(RULES, false, NOW + 20_000)).toEqual({ refused: true });
+    expect(second.admit(RULES, false, NOW + 20_500).refused).toBe(false);
+    expect(second.openings).toBe(2);
   });
 
-  it('gives another trial when the first one never came back', () => {
+  it('is not moved by what was under way when it opened', () => {
     const { breaker } = opened();
-    expect(breaker.admit(RULES, false, NOW + 10_000)).toBe('trial');
-    expect(breaker.admit(RULES, false, NOW + 60_000)).toBe('refused');
-    expect(breaker.admit(RULES, false, NOW + 100_000)).toBe('trial');
+    breaker.admit(RULES, false, NOW + 10_000);
+    expect(breaker.onOutcome('success', undefined, RULES, NOW + 10_001)).toBeUndefined();
+    expect(breaker.onOutcome('failure', undefined, RULES, NOW + 10_001)).toBeUndefined();
+    expect(breaker.view(NOW).state).toBe('half_open');
+  });
+
+  it('gives another trial when the first one never came back, which then is a usual exchange', () => {
+    const { breaker } = opened();
+    const first = trialOf(breaker.admit(RULES, false, NOW + 10_000));
+    expect(breaker.admit(RULES, false, NOW + 60_000).refused).toBe(true);
+    const second = trialOf(breaker.admit(RULES, false, NOW + 100_000));
+    expect(breaker.onOutcome('failure', first, RULES, NOW + 100_001)).toBeUndefined();
+    expect(breaker.onOutcome('lost', first, RULES, NOW + 100_001)).toBeUndefined();
+    expect(breaker.onOutcome('success', second, RULES, NOW + 100_002)).toMatchObject({ to: 'closed' });
   });
 
   it('gives another trial at once when the first one ended without a word on the backend', () => {
     const { breaker } = opened();
-    expect(breaker.admit(RULES, false, NOW + 10_000)).toBe('trial');
-    breaker.onTrialLost(RULES, NOW + 10_100);
-    expect(breaker.admit(RULES, false, NOW + 10_100)).toBe('trial');
+    const trial = trialOf(breaker.admit(RULES, false, NOW + 10_000));
+    expect(breaker.onOutcome('lost', trial, RULES, NOW + 10_100)).toMatchObject({ to: 'open' });
+    expect(breaker.retryAfterSecs(RULES, NOW + 10_100)).toBe(1);
+    expect(breaker.admit(RULES, false, NOW + 10_100).refused).toBe(false);
+    expect(breaker.openings).toBe(1);
   });
 
-  it('sends no trials while a health check is there to close it', () => {
+  it('sends no trials while health checks are there to close it, and opens by them', () => {
     const { breaker } = opened();
-    expect(breaker.admit(RULES, true, NOW + 1_000_000)).toBe('refused');
-    breaker.onProbeSuccess();
-    expect(breaker.admit(RULES, true, NOW + 1_000_000)).toBe('admitted');
+    expect(breaker.admit(RULES, true, NOW + 1_000_000)).toEqual({ refused: true });
+    expect(breaker.onProbe(true, RULES, NOW + 1_000_000)).toMatchObject({ event: 'probe_healthy' });
+    expect(breaker.admit(RULES, true, NOW + 1_000_000).refused).toBe(false);
     expect(breaker.view(NOW).consecutive_failures).toBe(0);
+    expect(breaker.onProbe(false, RULES, NOW + 1_000_001)).toMatchObject({ from: 'closed', to: 'open' });
   });
 
-  it('does not stay open because the clock was set back', () => {
+  it('gets its traffic back over recovery_secs', () => {
     const { breaker } = opened();
-    expect(breaker.isAvailable(RULES, false, NOW - 3_600_000)).toBe(true);
+    breaker.onProbe(true, RULES, NOW);
+    expect([0, 500, 2_500, 5_000, 9_999, 10_000].map((ms) => breaker.share(RULES, true, NOW + ms))).toEqual([
+      0.1, 0.1, 0.25, 0.5, 0.9999, 1,
+    ]);
+    expect(breaker.isCalm).toBe(false);
+    expect(breaker.admit(RULES, true, NOW + 10_000)).toMatchObject({ refused: false, trial: undefined });
+    expect(breaker.isCalm).toBe(true);
   });
 
-  it('counts right over the end of 32 bits of milliseconds', () => {
-    const edge = Math.ceil(NOW / 2 ** 31) * 2 ** 31;
-    const breaker = new Breaker(createBreakerMemory());
-    for (let n = 0; n < RULES.failures; n++) breaker.onFailure(RULES, edge - 5_000);
-    expect(breaker.admit(RULES, false, edge + 4_999)).toBe('refused');
-    expect(breaker.admit(RULES, false, edge + 5_000)).toBe('trial');
+  it('keeps what a copy does apart', () => {
+    const { breaker } = opened();
+    const copy = breaker.copy();
+    expect(copy.view(NOW)).toEqual(breaker.view(NOW));
+    copy.onProbe(true, RULES, NOW);
+    expect(breaker.view(NOW).state).toBe('open');
+  });
+
+  it('holds every status of the table in its word', () => {
+    const events = fc.array(
+      fc.record({
+        event: fc.constantFrom(...BREAKER_EVENTS.filter((event) => !event.startsWith('trial'))),
+        afterMs: fc.nat(20_000),
+        hasProbe: fc.boolean(),
+      }),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(events, (steps) => {
+        const breaker = new Breaker(createBreakerMemory());
+        let twin: BreakerStatus = INITIAL_STATUS;
+        let nowMs = NOW;
+        for (const { event, afterMs, hasProbe } of steps) {
+          nowMs += afterMs;
+          if (event === 'request') {
+            // What `admit` does when the recovery is over.
+            if (twin.recovering && nowMs - twin.sinceMs >= RULES.recovery_secs * 1000)
+              twin = transition(twin, 'recovery_over', RULES, hasProbe, nowMs).status;
+            breaker.admit(RULES, hasProbe, nowMs);
+          } else if (event === 'probe_healthy' || event === 'probe_unhealthy')
+            breaker.onProbe(event === 'probe_healthy', RULES, nowMs);
+          else if (event === 'success' || event === 'failure')
+            breaker.onOutcome(event, undefined, RULES, nowMs);
+          else continue;
+          twin = transition(twin, event, RULES, hasProbe, nowMs).status;
+          expect(breaker.status).toEqual(twin);
+        }
+      }),
+    );
   });
 });

@@ -5,7 +5,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { RetryCondition } from '../model/policy.ts';
 import type { CompiledPolicy, Denial } from '../policy/stage.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
-import type { Breaker } from './breaker.ts';
+import type { Breaker, BreakerMove } from './breaker.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Exchange } from './exchange.ts';
 import type { MatchResult } from './match.ts';
@@ -33,10 +33,16 @@ export interface ProxyObserver {
   /** It would have been, but for the budget. */
   retryRefused(condition: RetryCondition): void;
   deprecatedVersionUsed(exchange: Exchange, version: Version): void;
-  breakerOpened(revision: Revision, detail: string, requestId: string): void;
+  /** A failure that the revision's breaker counts. */
+  backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void;
+  /** The breaker of the revision has changed its state, by the doing of this exchange. */
+  breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;
 }
+
+/** Why a backend failed: what upstream connections say, or an answer of 5xx. */
+export type FailureKind = UpstreamCause | 'status_5xx';
 
 export interface ProxyContext {
   readonly options: ProxyOptions;
@@ -48,8 +54,8 @@ export interface ProxyContext {
   /** The snapshot that an exchange starts with. */
   snapshot(): Snapshot<CompiledPolicy>;
   breakerOf(revisionId: string): Breaker | undefined;
-  /** Whether the revision's breaker would let a request through; takes nothing. */
-  readonly isAvailable: (revision: Revision) => boolean;
+  /** Which part of its usual traffic the revision's breaker would let through, 0 for none; takes nothing. */
+  readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
   /** Takes a request in place of its backend, once everything has let it pass; for explain. */
   readonly divert?: (exchange: Exchange, route: Route) => void;
@@ -63,14 +69,14 @@ export interface ProxyContext {
   readonly match: MatchResult<CompiledPolicy>;
 }
 
-/** `isAvailable` of a context: one function per worker, which reads the clock only for breakers that are not closed. */
-export function availability(
+/** `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not calm. */
+export function shares(
   breakerOf: (revisionId: string) => Breaker | undefined,
   clock: Clock,
-): (revision: Revision) => boolean {
+): (revision: Revision) => number {
   return (revision) => {
     const breaker = breakerOf(revision.id);
-    if (breaker === undefined || breaker.isClosed) return true;
-    return breaker.isAvailable(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
+    if (breaker === undefined || breaker.isCalm) return 1;
+    return breaker.share(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
   };
 }

@@ -27,7 +27,8 @@ export class Exchange implements RequestFacts {
   readonly nowMs: number;
   readonly requestId: string;
   readonly clientIp: string;
-  readonly evaluation: Evaluation = newEvaluation();
+  /** Begun anew when another policy comes to decide. */
+  evaluation: Evaluation = newEvaluation();
 
   method = '';
   /** Canonical, without the query. */

@@ -26,8 +26,8 @@ export function candidatesOf(
     const reason = reasonAgainst(revision, path, restFrom, method, context);
     return { revision, reason };
   });
-  const total = shown.reduce((sum, { revision, reason }) => sum + (reason === '' ? revision.weight : 0), 0);
-  return shown.map(({ revision, reason }) => {
+  const shares = sharesOf(shown, context);
+  return shown.map(({ revision, reason }, index) => {
     const breaker = context.breakerOf(revision.id);
     const candidate = reason === '';
     const chosen = revision.id === chosenId;
@@ -36,13 +36,30 @@ export function candidatesOf(
       revision: revision.label,
       is_current: true,
       traffic_weight: revision.weight,
-      share: candidate && total > 0 ? revision.weight / total : 0,
+      share: shares[index] ?? 0,
       breaker: breaker?.view(context.clock.nowMs()).state ?? 'none',
       candidate,
       chosen,
       reason: candidate ? (chosen ? 'it was its turn' : 'it was the turn of another revision') : reason,
     };
   });
+}
+
+/** As weights.ts has it: by weight, but that recovering ones leave a part of theirs to those that are not. */
+function sharesOf(
+  shown: readonly { readonly revision: Revision; readonly reason: string }[],
+  context: ProxyContext,
+): number[] {
+  const weights = shown.map(({ revision, reason }) => (reason === '' ? revision.weight : 0));
+  const parts = shown.map(({ revision, reason }) => (reason === '' ? context.shareOf(revision) : 1));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const whole = weights.reduce((sum, weight, index) => sum + (parts[index] === 1 ? weight : 0), 0);
+  if (total === 0 || whole === 0) return weights.map((weight) => (total === 0 ? 0 : weight / total));
+  const own = weights.map((weight, index) => (weight * (parts[index] ?? 1)) / total);
+  const spared = 1 - own.reduce((sum, share) => sum + share, 0);
+  return own.map((share, index) =>
+    parts[index] === 1 ? share + (spared * (weights[index] ?? 0)) / whole : share,
+  );
 }
 
 /** '' for a candidate. */
@@ -57,5 +74,5 @@ function reasonAgainst(
   const route = findRoute(revision.endpoints, path, restFrom, method) ?? revision.fallback;
   if (route === undefined) return `it has no endpoint for ${method} and this path`;
   if (!route.active) return `its endpoint ${route.method} ${route.template} is disabled`;
-  return context.isAvailable(revision) ? '' : 'its circuit breaker is open';
+  return context.shareOf(revision) > 0 ? '' : 'its circuit breaker is open';
 }

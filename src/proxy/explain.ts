@@ -89,7 +89,8 @@ function runDescribed(
       attemptRepeated: () => undefined,
       retryRefused: () => undefined,
       deprecatedVersionUsed: () => undefined,
-      breakerOpened: () => undefined,
+      backendFailed: () => undefined,
+      breakerMoved: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
     const divert = (exchange: Exchange, route: Route): void => {

@@ -15,8 +15,8 @@ import type { ResponseHead } from '../http/response-head.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
 import type { CompiledTimeouts } from '../policy/stage.ts';
-import type { Breaker } from './breaker.ts';
-import type { Route } from './context.ts';
+import type { Breaker, Outcome, Trial } from './breaker.ts';
+import type { FailureKind, Route } from './context.ts';
 import {
   clientFraming,
   downstreamResponseHead,
@@ -59,8 +59,8 @@ export class Forwarding implements UpstreamClient, BodySink {
   readonly #exchange: Exchange;
   #route: Route;
   #breaker: Breaker | undefined;
-  /** The breaker waits for what comes of this exchange. */
-  #isTrial: boolean;
+  /** Set while the breaker waits for what comes of this exchange. */
+  #trial: Trial | undefined;
   #path: string;
   readonly #timeouts: CompiledTimeouts | undefined;
   /** When all of the exchange has to be over; Infinity without such a limit. */
@@ -84,11 +84,11 @@ export class Forwarding implements UpstreamClient, BodySink {
   /** Response text that waits for the end of the current read, so that head and small body leave as one write. */
   #text = '';
 
-  constructor(exchange: Exchange, route: Route, breaker: Breaker | undefined, isTrial: boolean) {
+  constructor(exchange: Exchange, route: Route, trial: Trial | undefined) {
     this.#exchange = exchange;
     this.#route = route;
-    this.#breaker = breaker;
-    this.#isTrial = isTrial;
+    this.#breaker = exchange.context.breakerOf(route.revision.id);
+    this.#trial = trial;
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
     this.#timeouts = route.policy.timeouts;
     this.#endsAtMs = exchange.startedMs + (this.#timeouts?.totalMs ?? Infinity);
@@ -105,11 +105,8 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   /** Lets go of the upstream without a word to the client. */
   cancel(): void {
-    if (
-      this.#isTrial &&
-      (this.#phase === 'connecting' || this.#phase === 'sending' || this.#phase === 'waiting')
-    )
-      this.#breaker?.onTrialLost(this.#route.revision.breaker, this.#exchange.context.clock.nowMs());
+    // Whoever has seen the backend answer or fail has told the breaker, and waits no longer.
+    if (this.#trial !== undefined) this.#tellBreaker('lost', 'the client of the trial went away');
     this.#phase = 'done';
     this.#upstream?.destroy();
     this.#upstream = undefined;
@@ -217,7 +214,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     exchange.status = head.status;
     exchange.responseStarted = true;
     this.#phase = 'tunnel';
-    this.#breaker?.onSuccess();
+    this.#noteSuccess();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
     this.#tunnel = new Tunnel(exchange, upstream, this.#idleTimeoutMs);
     this.#tunnel.start();
@@ -367,7 +364,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const next = upstream && this.#nextAttempt().afterFailure(this.#route, cause, upstream);
     if (next === undefined) return this.#fail(cause, detail);
     if (next !== this.#route) {
-      this.#countFailure(detail);
+      this.#countFailure(cause, detail);
       this.#moveTo(next);
     }
     this.#tryOnce(true);
@@ -396,7 +393,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const exchange = this.#exchange;
     this.#route = route;
     this.#breaker = exchange.context.breakerOf(route.revision.id);
-    this.#isTrial = false;
+    this.#trial = undefined;
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
     exchange.route = route;
   }
@@ -408,10 +405,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const detail = `the exchange was not over after ${this.#timeouts?.totalMs ?? 0} ms`;
     exchange.context.observer.upstreamFailed('total_timeout', exchange, detail);
     // A client that is slow, or a response that is long, says nothing against the backend.
-    if (this.#phase === 'connecting' || this.#phase === 'waiting') {
-      this.#countFailure(detail);
-      this.#isTrial = false;
-    }
+    if (this.#phase === 'connecting' || this.#phase === 'waiting') this.#countFailure('total_timeout', detail);
     this.cancel();
     this.#respondFailed('total_timeout', detail);
   }
@@ -420,7 +414,7 @@ export class Forwarding implements UpstreamClient, BodySink {
     const exchange = this.#exchange;
     this.#phase = 'done';
     exchange.context.observer.upstreamFailed(cause, exchange, detail);
-    this.#countFailure(detail);
+    this.#countFailure(cause, detail);
     this.#respondFailed(cause, detail);
   }
 
@@ -430,15 +424,28 @@ export class Forwarding implements UpstreamClient, BodySink {
   }
 
   #countStatus(status: number): void {
-    if (status >= 500 && this.#route.revision.breaker.count_5xx) this.#countFailure(`status ${status}`);
-    else this.#breaker?.onSuccess();
+    if (status >= 500 && this.#route.revision.breaker.count_5xx)
+      this.#countFailure('status_5xx', `status ${status}`);
+    else this.#noteSuccess();
   }
 
-  #countFailure(detail: string): void {
+  #countFailure(kind: FailureKind, detail: string): void {
+    const { context, requestId } = this.#exchange;
+    context.observer.backendFailed(this.#route.revision, kind, detail, requestId);
+    this.#tellBreaker('failure', detail);
+  }
+
+  #noteSuccess(): void {
+    if (this.#breaker?.isCalm === false) this.#tellBreaker('success', 'the backend answered');
+  }
+
+  #tellBreaker(outcome: Outcome, detail: string): void {
     const { revision } = this.#route;
-    const { context } = this.#exchange;
-    const opened = this.#breaker?.onFailure(revision.breaker, context.clock.nowMs()) ?? false;
-    if (opened) context.observer.breakerOpened(revision, detail, this.#exchange.requestId);
+    const { context, requestId } = this.#exchange;
+    const trial = this.#trial;
+    this.#trial = undefined;
+    const move = this.#breaker?.onOutcome(outcome, trial, revision.breaker, context.clock.nowMs());
+    if (move !== undefined) context.observer.breakerMoved(revision, move, detail, requestId);
   }
 
   get #idleTimeoutMs(): number {

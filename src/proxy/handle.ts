@@ -10,9 +10,11 @@
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
-import { evaluate } from '../policy/evaluate.ts';
+import { evaluate, newEvaluation } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
 import { TURNS, type Turns } from '../snapshot/weights.ts';
+import { ADMITTED, type Admission } from './breaker.ts';
+import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
 import { matchRequest, restInPath } from './match.ts';
@@ -79,7 +81,7 @@ function find(exchange: Exchange, method: string, turns: Turns): boolean {
   const result = context.match;
   const comparable = comparablePath(exchange.path);
   const { hasEncodedSlash: encoded } = exchange;
-  matchRequest(context.snapshot(), comparable, encoded, method, context.isAvailable, result, turns);
+  matchRequest(context.snapshot(), comparable, encoded, method, context.shareOf, result, turns);
   exchange.version = result.version;
   exchange.route = result.route;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
@@ -111,10 +113,14 @@ function answerPreflight(exchange: Exchange): boolean {
   return true;
 }
 
-async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefined>): Promise<void> {
+async function proceedLater(
+  exchange: Exchange,
+  verdict: Promise<Denial | undefined>,
+  matches = 1,
+): Promise<void> {
   try {
     const denial = await verdict;
-    if (!exchange.ended) proceed(exchange, denial);
+    if (!exchange.ended) proceed(exchange, denial, matches);
   } catch (error) {
     fail(exchange, error);
   } finally {
@@ -123,31 +129,79 @@ async function proceedLater(exchange: Exchange, verdict: Promise<Denial | undefi
   }
 }
 
-function proceed(exchange: Exchange, denial: Denial | undefined): void {
-  exchange.context.observer.policyDecided(exchange, denial);
-  if (denial !== undefined) return exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
+/** @param matches how often the request was matched */
+function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): void {
   const { connection, context, route } = exchange;
-  if (route === undefined) return;
+  if (denial !== undefined || route === undefined) {
+    context.observer.policyDecided(exchange, denial);
+    if (denial !== undefined) exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
+    return;
+  }
   const bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
-  if (bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax) {
+  const isTooLarge = bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax;
+  const admission = isTooLarge ? ADMITTED : admit(exchange, route);
+  if (admission.refused && takeAnother(exchange, route, matches)) return;
+  context.observer.policyDecided(exchange, undefined);
+  if (isTooLarge)
     return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
-  }
+  if (admission.refused) return refuse(exchange, route);
   connection.body.bytesMax = bytesMax;
-  const { revision } = route;
-  const breaker = context.breakerOf(revision.id);
-  const hasProbe = revision.healthCheckPath !== undefined;
-  const admission = breaker?.admit(revision.breaker, hasProbe, exchange.nowMs);
-  if (breaker !== undefined && admission === 'refused') {
-    const seconds = breaker.retryAfterSecs(revision.breaker, exchange.nowMs);
-    return exchange.respondProblem(
-      'circuit_open',
-      `Revision ${revision.label} is failing`,
-      `Retry-After: ${seconds}\r\n`,
-    );
-  }
   if (context.divert !== undefined) return context.divert(exchange, route);
-  exchange.forwarding = new Forwarding(exchange, route, breaker, admission === 'trial');
+  exchange.forwarding = new Forwarding(exchange, route, admission.trial);
   exchange.forwarding.start();
+}
+
+function admit(exchange: Exchange, { revision }: Route): Admission {
+  const { context } = exchange;
+  const breaker = context.breakerOf(revision.id);
+  if (breaker === undefined || breaker.isCalm) return ADMITTED;
+  const hasProbe = revision.healthCheckPath !== undefined;
+  const admission = breaker.admit(revision.breaker, hasProbe, context.clock.nowMs());
+  if (!admission.refused && admission.move !== undefined) {
+    context.observer.breakerMoved(revision, admission.move, 'one request is let through', exchange.requestId);
+  }
+  return admission;
+}
+
+/** How often a request is matched: breakers move while requests are on their way to them. */
+const MATCHES_MAX = 3;
+
+/**
+ * The breaker of the chosen revision has opened since it was chosen, or another request was faster to be its trial:
+ * the request goes to another revision that is available. Where another policy holds there, that one decides anew.
+ * False when there is none.
+ */
+function takeAnother(exchange: Exchange, refused: Route, matches: number): boolean {
+  if (matches >= MATCHES_MAX) return false;
+  const { restFrom } = exchange;
+  const found = find(exchange, exchange.method, turnsOf(exchange));
+  const { route, context } = exchange;
+  if (!found || context.match.code !== undefined || route === undefined || route === refused) {
+    exchange.route = refused;
+    exchange.version = refused.version;
+    exchange.restFrom = restFrom;
+    return false;
+  }
+  if (route.policy === refused.policy) proceed(exchange, undefined, matches + 1);
+  else {
+    releaseHeld(exchange.evaluation);
+    exchange.evaluation = newEvaluation();
+    const verdict = evaluate(route.policy, exchange, exchange.evaluation);
+    if (verdict instanceof Promise) void proceedLater(exchange, verdict, matches + 1);
+    else proceed(exchange, verdict, matches + 1);
+  }
+  return true;
+}
+
+function refuse(exchange: Exchange, { revision }: Route): void {
+  const { context } = exchange;
+  const seconds =
+    context.breakerOf(revision.id)?.retryAfterSecs(revision.breaker, context.clock.nowMs()) ?? 1;
+  exchange.respondProblem(
+    'circuit_open',
+    `Revision ${revision.label} is failing`,
+    `Retry-After: ${seconds}\r\n`,
+  );
 }
 
 function fail(exchange: Exchange, error: unknown): void {

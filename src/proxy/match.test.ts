@@ -15,7 +15,7 @@ import type { App, Endpoint, Revision, Version } from '../model/resources.ts';
 import { SnapshotHolder } from '../snapshot/holder.ts';
 import { backendPathError, parseEndpointPath } from '../snapshot/path-patterns.ts';
 import type { CompiledRevision, CompiledRoute, Snapshot } from '../snapshot/types.ts';
-import { alwaysAvailable, createMatchResult, matchRequest, pathParameters, upstreamPath } from './match.ts';
+import { fullShare, createMatchResult, matchRequest, pathParameters, upstreamPath } from './match.ts';
 import type { MatchResult } from './match.ts';
 
 type Pattern = Exclude<ReturnType<typeof parseEndpointPath>, { readonly error: string }>;
@@ -42,10 +42,10 @@ function match(
   snapshot: Snapshot<null>,
   path: string,
   method = 'GET',
-  isAvailable: (each: CompiledRevision<null>) => boolean = alwaysAvailable,
+  isAvailable: (each: CompiledRevision<null>) => boolean = () => true,
 ): MatchResult<null> {
   const out = createMatchResult<null>();
-  matchRequest(snapshot, path, hasEncodedSlash(path), method, isAvailable, out);
+  matchRequest(snapshot, path, hasEncodedSlash(path), method, (each) => Number(isAvailable(each)), out);
   return out;
 }
 
@@ -256,10 +256,10 @@ describe('matchRequest', () => {
   it('forgets the match before', () => {
     const out = createMatchResult<null>();
     const snapshot = snapshotOf({ revisions: [revision({}, endpointRecord({ path: '/a', ...disabled }))] });
-    matchRequest(snapshot, '/app/v1/a', false, 'GET', alwaysAvailable, out);
-    matchRequest(snapshot, '/app/v1/b', false, 'GET', alwaysAvailable, out);
+    matchRequest(snapshot, '/app/v1/a', false, 'GET', fullShare, out);
+    matchRequest(snapshot, '/app/v1/b', false, 'GET', fullShare, out);
     expect(out).toMatchObject({ code: undefined, detail: '', restFrom: 7 });
-    matchRequest(snapshot, '/none', false, 'GET', alwaysAvailable, out);
+    matchRequest(snapshot, '/none', false, 'GET', fullShare, out);
     expect(out).toMatchObject({ code: 'no_route', route: undefined, version: undefined, restFrom: 0 });
   });
 

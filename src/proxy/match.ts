@@ -3,8 +3,8 @@
  * the upstream sees (contract part 4 "Traffic path"; design section 2 "Routing"). Runs once per request and
  * allocates nothing on the way to a route.
  *
- * Owns no state: weighted choice is kept by the version (snapshot/weights.ts), breakers are asked through
- * `isAvailable`. Does not look at policy.
+ * Owns no state: weighted choice is kept by the version (snapshot/weights.ts), breakers are asked through `shareOf`.
+ * Does not look at policy.
  */
 import { canonicalPath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
@@ -44,8 +44,8 @@ export function createMatchResult<P>(): MatchResult<P> {
   return { code: undefined, detail: '', version: undefined, route: undefined, restFrom: 0 };
 }
 
-/** Where `isAvailable` is of no interest: explain, tests. */
-export const alwaysAvailable = (): boolean => true;
+/** Where breakers are of no interest: tests. */
+export const fullShare = (): number => 1;
 
 /**
  * Finds the route of a request.
@@ -56,10 +56,10 @@ export const alwaysAvailable = (): boolean => true;
  *   a revision whose best match is disabled does not serve the request, and the answer is 404 only when no other
  *   candidate does: clients must not see a 404 by turns.
  * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates
- *   but none of them is available, the code is `circuit_open`.
+ *   but none of them is available, the code is `circuit_open`. One that is recovering gets a part of its share.
  *
  * @param path canonical, without the query, in its comparable spelling (http/canonical-path.ts)
- * @param isAvailable must only look: it is asked for revisions that are then not chosen
+ * @param shareOf from 0 (not available) to 1; must only look: it is asked for revisions that are then not chosen
  * @param out overwritten
  * @param turns kind of the request, by which revisions are taken in turn
  */
@@ -68,7 +68,7 @@ export function matchRequest<P>(
   path: string,
   hasEncodedSlash: boolean,
   method: string,
-  isAvailable: (revision: CompiledRevision<P>) => boolean,
+  shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
   turns: Turns = TURNS.bare,
 ): void {
@@ -92,8 +92,8 @@ export function matchRequest<P>(
       `The path must not contain %2F, since ${version.app.slug} does not allow it`,
     );
   }
-  if (version.revisions.length === 1) matchSingle(version, path, method, isAvailable, out);
-  else matchWeighted(version, path, method, isAvailable, out, turns);
+  if (version.revisions.length === 1) matchSingle(version, path, method, shareOf, out);
+  else matchWeighted(version, path, method, shareOf, out, turns);
   if (hasEncodedSlash && out.route !== undefined) refuseBadFilling(out, out.route, path);
 }
 
@@ -102,7 +102,7 @@ function matchSingle<P>(
   version: CompiledVersion<P>,
   path: string,
   method: string,
-  isAvailable: (revision: CompiledRevision<P>) => boolean,
+  shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
 ): void {
   const revision = version.revisions[0] as CompiledRevision<P>;
@@ -110,18 +110,19 @@ function matchSingle<P>(
   const route = findRoute(revision.endpoints, path, out.restFrom, method) ?? revision.fallback;
   if (route === undefined || !route.active) return failWithoutEndpoint(out, route, path, method);
   out.route = route;
-  if (!isAvailable(revision)) failUnavailable(out, version);
+  if (shareOf(revision) === 0) failUnavailable(out, version);
 }
 
 const routes: (CompiledRoute<unknown> | undefined)[] = [];
 const eligible = new Uint8Array(REVISIONS_MAX);
+const shares = new Float64Array(REVISIONS_MAX);
 
 /** Several current revisions, or none. */
 function matchWeighted<P>(
   version: CompiledVersion<P>,
   path: string,
   method: string,
-  isAvailable: (revision: CompiledRevision<P>) => boolean,
+  shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
   turns: Turns,
 ): void {
@@ -129,6 +130,7 @@ function matchWeighted<P>(
   let weighted = 0;
   let candidates = 0;
   let available = 0;
+  let isPartly = false;
   let disabled: CompiledRoute<P> | undefined;
   let first: CompiledRoute<P> | undefined;
   for (let index = 0; index < revisions.length; index++) {
@@ -145,7 +147,10 @@ function matchWeighted<P>(
     }
     candidates++;
     first ??= route;
-    if (!isAvailable(revision)) continue;
+    const share = shareOf(revision);
+    if (share === 0) continue;
+    if (share < 1) isPartly = true;
+    shares[index] = share;
     available++;
     eligible[index] = 1;
     routes[index] = route;
@@ -154,8 +159,13 @@ function matchWeighted<P>(
   if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
   out.route = first;
   if (available === 0) return failUnavailable(out, version);
-  const chosen = version.choice === undefined ? eligible.indexOf(1) : version.choice.pick(eligible, turns);
-  out.route = routes[chosen] as CompiledRoute<P>;
+  out.route = routes[choose(version, isPartly, turns)] as CompiledRoute<P>;
+}
+
+/** The place among those in `eligible`, with their `shares` when not all of these are whole. */
+function choose({ choice }: CompiledVersion<unknown>, isPartly: boolean, turns: Turns): number {
+  if (choice === undefined) return eligible.indexOf(1);
+  return isPartly ? choice.pickPartly(eligible, shares, turns) : choice.pick(eligible, turns);
 }
 
 /**

@@ -23,7 +23,7 @@ export class ConfigState {
   readonly #appOfVersion = new Map<string, AppEntry>();
   readonly #breakers = new Map<string, SharedArrayBuffer>();
   #removed: string[] = [];
-  readonly #revisions = new Map<string, Revision>();
+  readonly #probed = new Map<string, Revision>();
 
   constructor(keys: KeyTable = new KeyTable()) {
     this.keys = keys;
@@ -90,10 +90,8 @@ export class ConfigState {
   }
 
   /** Every revision that has a health check and may receive traffic. */
-  *probedRevisions(): IterableIterator<Revision> {
-    for (const revision of this.#revisions.values()) {
-      if (revision.is_current && revision.health_check_path !== null) yield revision;
-    }
+  probedRevisions(): Iterable<Revision> {
+    return this.#probed.values();
   }
 
   #applyKeys({ reset, keys, removedKeyIds }: ConfigChange): void {
@@ -112,7 +110,7 @@ export class ConfigState {
     this.#apps.clear();
     this.#appOfVersion.clear();
     this.#breakers.clear();
-    this.#revisions.clear();
+    this.#probed.clear();
   }
 
   #putApp(tree: AppTree): void {
@@ -135,7 +133,12 @@ export class ConfigState {
     }
     entry.versions.set(tree.version.id, tree);
     this.#appOfVersion.set(tree.version.id, entry);
-    for (const { revision } of tree.revisions) this.#revisions.set(revision.id, revision);
+    for (const { revision } of tree.revisions) this.#noteProbed(revision);
+  }
+
+  #noteProbed(revision: Revision): void {
+    if (revision.is_current && revision.health_check_path !== null) this.#probed.set(revision.id, revision);
+    else this.#probed.delete(revision.id);
   }
 
   #removeApp(id: string): void {
@@ -154,7 +157,7 @@ export class ConfigState {
 
   #removeRevision(id: string): void {
     this.#removed.push(id);
-    this.#revisions.delete(id);
+    this.#probed.delete(id);
     this.#breakers.delete(id);
   }
 }

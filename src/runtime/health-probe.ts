@@ -1,95 +1,196 @@
 /**
- * Closes open breakers by asking the backend (design section 2 "Breaker"): while the breaker of a current
- * revision with a `health_check_path` is open, the path is fetched once a second, and any answer below 400
- * closes it. Runs in the main thread, once per node; the breaker's words are shared with the workers.
+ * The health checks of the node (design section 2 "Breaker"): one prober on the main thread for all workers. A
+ * revision with a `health_check_path` that may receive traffic is asked every second while its breaker is not closed,
+ * and with `circuit_breaker.probe.interval_ms` at that interval, always. As many answers in a row as its thresholds
+ * say open or close the breaker, whose words are shared with the workers.
+ *
+ * Owns when each revision is asked next, and the counts of answers in a row. Checks of one revision never overlap, are
+ * spread over their interval (jitter), and are bounded in number at one time: who is due beyond that waits in line.
  */
-import { Agent, request } from 'undici';
-import type { Clock } from '../kernel/clock.ts';
+import { randomFraction } from '../kernel/ids.ts';
+import { timestamp, type Clock } from '../kernel/clock.ts';
 import type { Revision } from '../model/resources.ts';
-import type { Logger } from '../observe/log.ts';
 import { Breaker } from '../proxy/breaker.ts';
+import type { UpstreamPool } from '../proxy/pool.ts';
+import { compileBackend } from '../snapshot/backend.ts';
+import { compileBreaker } from '../snapshot/compile.ts';
 import type { ConfigState } from './config-state.ts';
+import type { HealthBook } from './health-book.ts';
+import { probe, PROBE_DEFAULTS, type ProbeResult } from './probe.ts';
 
-const INTERVAL_MS = 1_000;
-const TIMEOUT_MS = 2_000;
-/** Probes under way at once; with more open breakers than this the rest wait their turn. */
-const PROBES_MAX = 64;
+const TICK_MS = 100;
+/** Between checks while the breaker is not closed, where no interval is given. */
+const OPEN_INTERVAL_MS = 1_000;
+/** Checks under way at once, over all revisions. */
+export const PROBES_MAX = 256;
+/** Intervals differ by up to this part, so that checks that began together do not stay together. */
+const JITTER = 0.1;
+
+/** What is known of one revision's checks; goes with its breaker, and so with its backend. */
+interface Target {
+  readonly memory: SharedArrayBuffer;
+  readonly breaker: Breaker;
+  revision: Revision;
+  /** Monotonic; Infinity while there is nothing to ask. */
+  nextMs: number;
+  phase: 'resting' | 'waiting' | 'running';
+  /** Answers of one kind in a row: good ones above 0, bad ones below. */
+  inARow: number;
+}
+
+export interface HealthProbeDeps {
+  readonly state: ConfigState;
+  readonly clock: Clock;
+  readonly book: HealthBook;
+  /** Opens the connections; nothing is kept in it. */
+  readonly pool: UpstreamPool;
+}
 
 export class HealthProbe {
-  readonly #state: ConfigState;
-  readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #running = new Set<string>();
+  readonly #deps: HealthProbeDeps;
+  readonly #targets = new Map<string, Target>();
+  readonly #line: Target[] = [];
+  #running = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(state: ConfigState, clock: Clock, log: Logger) {
-    this.#state = state;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(deps: HealthProbeDeps) {
+    this.#deps = deps;
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.#tick(), INTERVAL_MS);
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
   }
 
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+    this.#targets.clear();
+    this.#line.length = 0;
   }
 
   #tick(): void {
-    for (const revision of this.#state.probedRevisions()) {
-      if (this.#running.size >= PROBES_MAX) return;
-      if (this.#running.has(revision.id)) continue;
-      const memory = this.#state.breakerOf(revision.id);
-      if (memory === undefined) continue;
-      const breaker = new Breaker(memory);
-      if (breaker.view(this.#clock.nowMs()).state !== 'closed') void this.#probe(revision, breaker);
+    const { state, clock } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    let known = 0;
+    for (const revision of state.probedRevisions()) {
+      const target = this.#targetOf(revision);
+      if (target === undefined) continue;
+      known += 1;
+      this.#schedule(target, nowMs);
+    }
+    if (known < this.#targets.size) this.#forget();
+    this.#startNext();
+  }
+
+  #targetOf(revision: Revision): Target | undefined {
+    const memory = this.#deps.state.breakerOf(revision.id);
+    if (memory === undefined) return undefined;
+    const known = this.#targets.get(revision.id);
+    if (known?.memory === memory) {
+      known.revision = revision;
+      return known;
+    }
+    const target: Target = {
+      memory,
+      breaker: new Breaker(memory),
+      revision,
+      nextMs: Infinity,
+      phase: 'resting',
+      inARow: 0,
+    };
+    this.#targets.set(revision.id, target);
+    return target;
+  }
+
+  #schedule(target: Target, nowMs: number): void {
+    if (target.phase !== 'resting') return;
+    const intervalMs = intervalOf(target);
+    if (intervalMs === undefined) target.nextMs = Infinity;
+    // Somewhere within the first interval; also when it has become shorter.
+    else if (target.nextMs > nowMs + intervalMs * (1 + JITTER))
+      target.nextMs = nowMs + intervalMs * randomFraction();
+    if (target.nextMs > nowMs) return;
+    target.phase = 'waiting';
+    this.#line.push(target);
+  }
+
+  /** Revisions that are gone, or not current any more, or have no health check. */
+  #forget(): void {
+    const current = new Set<string>();
+    for (const { id } of this.#deps.state.probedRevisions()) current.add(id);
+    for (const id of this.#targets.keys()) if (!current.has(id)) this.#targets.delete(id);
+  }
+
+  #startNext(): void {
+    while (this.#running < PROBES_MAX) {
+      const target = this.#line.shift();
+      if (target === undefined) return;
+      if (this.#targets.get(target.revision.id) === target) void this.#run(target);
     }
   }
 
-  async #probe(revision: Revision, breaker: Breaker): Promise<void> {
-    this.#running.add(revision.id);
-    try {
-      if (!(await answers(revision))) return;
-      breaker.onProbeSuccess();
-      this.#log.info(
-        { revision: revision.revision, revision_id: revision.id },
-        'the health check of a revision succeeded and its circuit breaker closed',
-      );
-    } finally {
-      this.#running.delete(revision.id);
+  async #run(target: Target): Promise<void> {
+    const { clock, pool, book } = this.#deps;
+    const { revision, memory, breaker } = target;
+    const before = breaker.status;
+    target.phase = 'running';
+    this.#running += 1;
+    const rules = { ...PROBE_DEFAULTS, ...revision.circuit_breaker?.probe };
+    const path = revision.health_check_path ?? '/';
+    const result = await probe(compileBackend(revision), path, rules, pool, clock);
+    this.#running -= 1;
+    const intervalMs = intervalOf(target) ?? OPEN_INTERVAL_MS;
+    target.phase = 'resting';
+    target.nextMs = clock.monotonicMs() + intervalMs * (1 - JITTER + 2 * JITTER * randomFraction());
+    if (this.#targets.get(revision.id) === target) {
+      const at = timestamp(clock.nowMs());
+      book.noteProbe(memory, {
+        at,
+        ok: result.ok,
+        status: result.status ?? null,
+        duration_ms: Math.round(result.durationMs),
+        error: result.error ?? null,
+      });
+      const { state, sinceMs } = breaker.status;
+      // What began before the breaker moved says nothing of what has come after.
+      if (state === before.state && sinceMs === before.sinceMs) this.#count(target, result);
+      else target.inARow = 0;
     }
+    this.#startNext();
+  }
+
+  #count(target: Target, result: ProbeResult): void {
+    const { ok } = result;
+    const { healthy_threshold, unhealthy_threshold } = {
+      ...PROBE_DEFAULTS,
+      ...target.revision.circuit_breaker?.probe,
+    };
+    target.inARow = ok ? Math.max(0, target.inARow) + 1 : Math.min(0, target.inARow) - 1;
+    const isClosed = target.breaker.status.state === 'closed';
+    if (isClosed ? -target.inARow < unhealthy_threshold : target.inARow < healthy_threshold) return;
+    this.#move(target, result);
+    target.inARow = 0;
+  }
+
+  #move({ revision, breaker }: Target, { ok, error, status }: ProbeResult): void {
+    const { clock, book } = this.#deps;
+    const move = breaker.onProbe(ok, compileBreaker(revision), clock.nowMs());
+    if (move === undefined) return;
+    book.noteMove({
+      revisionId: revision.id,
+      breakerNumber: breaker.number,
+      revision: revision.revision,
+      backend: compileBackend(revision).authority,
+      move,
+      detail: ok ? `the health check was answered with ${status}` : `the health check failed: ${error}`,
+      requestId: null,
+    });
   }
 }
 
-/** Whether the health check gets an answer below 400 in time; every failure is a plain no. */
-async function answers(revision: Revision): Promise<boolean> {
-  const { backend_scheme: scheme, backend_host: host, backend_port: port, backend_tls: tls } = revision;
-  const agent = new Agent({
-    connect: {
-      timeout: TIMEOUT_MS,
-      rejectUnauthorized: tls?.verify ?? true,
-      ...(tls?.server_name === undefined ? {} : { servername: tls.server_name }),
-      ...(tls?.ca === undefined ? {} : { ca: tls.ca }),
-    },
-  });
-  try {
-    const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
-    const { statusCode, body } = await request(
-      `${scheme}://${bracketed}:${port}${revision.health_check_path ?? '/'}`,
-      {
-        dispatcher: agent,
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-        headers: { 'user-agent': 'headgate-health-check' },
-      },
-    );
-    body.on('error', () => undefined);
-    body.destroy();
-    return statusCode < 400;
-  } catch {
-    return false;
-  } finally {
-    await agent.destroy();
-  }
+/** Milliseconds between checks now; undefined for none. */
+function intervalOf({ revision, breaker }: Target): number | undefined {
+  const intervalMs = revision.circuit_breaker?.probe?.interval_ms;
+  if (intervalMs !== undefined) return intervalMs;
+  return breaker.isCalm || breaker.status.state === 'closed' ? undefined : OPEN_INTERVAL_MS;
 }

@@ -13,6 +13,7 @@ import type { CertificatePair } from '../proxy/tls-certificate.ts';
 import type { Settings } from '../settings.ts';
 import type { KeyMemory } from '../snapshot/key-memory.ts';
 import type { HeartbeatMemory } from './heartbeat.ts';
+import type { HealthMessage } from './health-notes.ts';
 import type { KeyUsageBatch } from './key-notes.ts';
 
 /** What a worker is started with. */
@@ -70,6 +71,7 @@ export type FromWorker =
   | { readonly type: 'listen_failed'; readonly message: string }
   | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
+  | HealthMessage
   | { readonly type: 'would_deny'; readonly rows: readonly WouldDenyRow[] }
   | { readonly type: 'keys_used'; readonly used: KeyUsageBatch }
   | {

@@ -68,6 +68,7 @@ function supervise(
     workerUrl: program(rules),
     onKeysUsed: (used) => told.push(...used.keyIds),
     onDeprecatedUsed: () => undefined,
+    onHealth: () => undefined,
     onWouldDeny: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [] }),
     onWorkerLost: (worker) => lost.push(worker),

@@ -16,6 +16,7 @@ import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
 import type { ConfigState } from './config-state.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
+import type { HealthMessage } from './health-notes.ts';
 import type { KeyUsageBatch } from './key-notes.ts';
 import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 
@@ -32,6 +33,7 @@ export interface SupervisorDeps {
   onKeysUsed(used: KeyUsageBatch): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onWouldDeny(rows: readonly WouldDenyRow[]): void;
+  onHealth(message: HealthMessage): void;
   /** What workers are to know of explain, now. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
@@ -319,6 +321,8 @@ export class Supervisor {
         return this.#deps.onKeysUsed(message.used);
       case 'would_deny':
         return this.#deps.onWouldDeny(message.rows);
+      case 'health':
+        return this.#deps.onHealth(message);
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
       case 'drained':

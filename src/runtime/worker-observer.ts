@@ -3,15 +3,18 @@
  * the main thread: keys that were used, deprecated versions that were called, and what policies in shadow mode
  * would have denied. Notes are collected and sent once a second, so that a request never waits for another thread.
  */
+import type { Clock } from '../kernel/clock.ts';
 import type { UsageOutcome } from '../model/key-usage.ts';
 import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RouteRecord, WorkerMetrics } from '../observe/metrics.ts';
 import type { Denial } from '../policy/stage.ts';
-import type { ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
+import type { Breaker, BreakerMove } from '../proxy/breaker.ts';
+import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 import type { ExchangeRecorder } from '../proxy/explain-recorder.ts';
 import type { UpstreamCause } from '../proxy/upstream-connection.ts';
+import { HealthNotes } from './health-notes.ts';
 import { KeyNotes } from './key-notes.ts';
 import type { FromWorker } from './protocol.ts';
 import { ShadowNotes } from './shadow-notes.ts';
@@ -23,6 +26,8 @@ export interface WorkerObserverDeps {
   readonly log: Logger;
   readonly send: (message: FromWorker) => void;
   readonly recorder: ExchangeRecorder;
+  readonly clock: Clock;
+  breakerOf(revisionId: string): Breaker | undefined;
 }
 
 interface RouteReport {
@@ -37,6 +42,7 @@ const DEPRECATION_MS = 10_000;
 export class WorkerObserver implements ProxyObserver {
   readonly #deps: WorkerObserverDeps;
   readonly #keys: KeyNotes;
+  readonly #health: HealthNotes;
   readonly #deprecated = new Map<
     string,
     { readonly name: string; count: number; requestId: string; quiet: number }
@@ -47,6 +53,7 @@ export class WorkerObserver implements ProxyObserver {
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
+    this.#health = new HealthNotes(deps.send, (revisionId) => deps.breakerOf(revisionId));
     this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
@@ -133,17 +140,12 @@ export class WorkerObserver implements ProxyObserver {
     });
   }
 
-  breakerOpened(revision: Revision, detail: string, requestId: string): void {
-    this.#deps.log.warn(
-      {
-        request_id: requestId,
-        revision: revision.label,
-        revision_id: revision.id,
-        backend: revision.backend.authority,
-        detail,
-      },
-      'the circuit breaker of a revision opened',
-    );
+  backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void {
+    this.#health.failed(revision, kind, detail, requestId, this.#deps.clock.nowMs());
+  }
+
+  breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void {
+    this.#health.moved(revision, move, detail, requestId);
   }
 
   internalError(error: unknown, requestId: string): void {
@@ -160,6 +162,7 @@ export class WorkerObserver implements ProxyObserver {
   #tick(): void {
     const { send } = this.#deps;
     this.#keys.tick();
+    this.#health.send();
     this.#shadow.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {

@@ -233,11 +233,17 @@ describe('backend', () => {
 
 describe('breaker', () => {
   it('has defaults, and keeps what is given', () => {
-    expect(compileOne({}).breaker).toEqual({ failures: 5, open_secs: 10, count_5xx: false });
+    expect(compileOne({}).breaker).toEqual({
+      failures: 5,
+      open_secs: 10,
+      count_5xx: false,
+      recovery_secs: 10,
+    });
     expect(compileOne({ circuit_breaker: { open_secs: 3 } }).breaker).toEqual({
       failures: 5,
       open_secs: 3,
       count_5xx: false,
+      recovery_secs: 10,
     });
   });
 });

@@ -28,7 +28,12 @@ import type {
 import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
 
 /** The defaults of `circuit_breaker` (docs/policies.md). */
-export const BREAKER_DEFAULTS = Object.freeze({ failures: 5, open_secs: 10, count_5xx: false });
+export const BREAKER_DEFAULTS = Object.freeze({
+  failures: 5,
+  open_secs: 10,
+  count_5xx: false,
+  recovery_secs: 10,
+});
 
 interface PolicyPair<P> {
   readonly effective: EffectivePolicy;
@@ -132,8 +137,7 @@ export function compileRevision<P>(
     preserveHost: record.preserve_host,
     weight: record.traffic_weight,
     healthCheckPath: record.health_check_path ?? undefined,
-    breaker:
-      record.circuit_breaker === null ? BREAKER_DEFAULTS : { ...BREAKER_DEFAULTS, ...record.circuit_breaker },
+    breaker: compileBreaker(record),
     index,
     endpoints: NO_ENDPOINTS,
     fallback: undefined,
@@ -144,6 +148,15 @@ export function compileRevision<P>(
     revision.endpoints = buildTrie(entries, record);
   }
   return revision;
+}
+
+/** The rules of a revision's breaker, defaults filled in; its health checks are not the proxy's. */
+export function compileBreaker({
+  circuit_breaker: settings,
+}: Revision): CompiledRevision<unknown>['breaker'] {
+  if (settings === null) return BREAKER_DEFAULTS;
+  const { probe: _probe, ...rules } = settings;
+  return { ...BREAKER_DEFAULTS, ...rules };
 }
 
 /** Frozen and shared: most revisions of pass-through apps have no endpoints. */

@@ -62,7 +62,7 @@ export interface CompiledRevision<P> {
   readonly preserveHost: boolean;
   readonly weight: number;
   readonly healthCheckPath: string | undefined;
-  readonly breaker: Required<CircuitBreakerSettings>;
+  readonly breaker: Required<Omit<CircuitBreakerSettings, 'probe'>>;
   /** Index of the revision among `CompiledVersion.revisions`. */
   readonly index: number;
   /** Endpoints, active and disabled ones. */

@@ -26,6 +26,9 @@ export class WeightedChoice {
   /** By kind and candidate set: how far each place is ahead (positive) or behind (negative) of its share. */
   readonly #states: readonly Map<number | string, Float64Array>[] = [new Map(), new Map(), new Map()];
 
+  /** By kind: the parts of turns that a place with less than its share has had. */
+  readonly #credits: (Float64Array | undefined)[] = [undefined, undefined, undefined];
+
   /** @param weights by place: whole numbers from 0; one of 0 is never picked */
   constructor(weights: readonly number[]) {
     assert(weights.length <= REVISIONS_MAX, `at most ${REVISIONS_MAX} weights, not ${weights.length}`);
@@ -53,12 +56,34 @@ export class WeightedChoice {
     return best;
   }
 
+  /**
+   * As `pick`, where some places are to get a part of their share only: each of their turns counts that part, and the
+   * ones that do not make up a whole go to the places with a full share, by weight. Without such a place there is
+   * nobody to spare them, and they get their turns.
+   * @param eligible changed
+   * @param shares by place: above 0, and at most 1
+   */
+  pickPartly(eligible: Uint8Array, shares: Float64Array, turns: Turns = TURNS.bare): number {
+    const first = this.pick(eligible, turns);
+    if (first < 0 || (shares[first] as number) >= 1) return first;
+    const credits = (this.#credits[turns] ??= new Float64Array(this.weights.length));
+    const credit = (credits[first] as number) + (shares[first] as number);
+    credits[first] = credit >= 1 ? credit - 1 : credit;
+    if (credit >= 1) return first;
+    for (let place = 0; place < this.weights.length; place++) {
+      if ((shares[place] as number) < 1) eligible[place] = 0;
+    }
+    const second = this.pick(eligible, turns);
+    return second < 0 ? first : second;
+  }
+
   /** The same choice at the same point, whose turns do not move this one's. */
   copy(): WeightedChoice {
     const copy = new WeightedChoice(this.weights);
     this.#states.forEach((states, turns) => {
       for (const [key, state] of states) copy.#states[turns]?.set(key, state.slice());
     });
+    this.#credits.forEach((credits, turns) => (copy.#credits[turns] = credits?.slice()));
     return copy;
   }
 

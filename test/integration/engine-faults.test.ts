@@ -220,7 +220,11 @@ describe('backends', () => {
     const opened: string[] = [];
     const proxy = await proxyTo(
       { backendPort: origin.port, revision: { circuit_breaker: { failures: 3, open_secs: 1 } } },
-      { observer: { breakerOpened: (revision) => void opened.push(revision.label) } },
+      {
+        observer: {
+          breakerMoved: ({ label }, { to }) => void (to === 'open' && opened.push(label)),
+        },
+      },
     );
     for (let n = 0; n < 3; n++) expect((await sendRaw(proxy.port, GET)).status).toBe(502);
     const before = origin.connections();

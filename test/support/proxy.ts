@@ -16,7 +16,7 @@ import { createPolicyCompilers } from '../../src/policy/compile-policy.ts';
 import type { PolicyDependencies } from '../../src/policy/dependencies.ts';
 import type { CompiledPolicy } from '../../src/policy/stage.ts';
 import { Breaker, createBreakerMemory } from '../../src/proxy/breaker.ts';
-import { availability, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
+import { shares, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
 import { createExplain, type Explain } from '../../src/proxy/explain.ts';
 import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
@@ -225,13 +225,14 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       attemptRepeated: (reason) => void repeated.push(reason),
       retryRefused: (condition) => void refusedRetries.push(condition),
       deprecatedVersionUsed: () => undefined,
-      breakerOpened: () => undefined,
+      backendFailed: () => undefined,
+      breakerMoved: () => undefined,
       internalError: (error) => void defects.push(error),
       ...setup.observer,
     },
     snapshot: () => holder.current,
     breakerOf,
-    isAvailable: availability(breakerOf, clock),
+    shareOf: shares(breakerOf, clock),
     isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
     nextRequestId: requestIds(),
     isDraining: () => draining,

@@ -13,6 +13,8 @@ import {
   type RevisionInput,
 } from '../../model/schemas/revision.ts';
 import { parseBasePath } from '../../snapshot/path-patterns.ts';
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { RevisionHealthSchema } from '../../model/schemas/revision-health.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
 import { itemPath, locate, recordEnvelope } from '../locate.ts';
@@ -100,6 +102,7 @@ async function buildRevision(
     ...labelErrors(input.revision, '/revision'),
     ...('error' in parsedBase ? [{ pointer: '/backend_base_path', detail: parsedBase.error }] : []),
     ...tlsErrors(input.backend_tls),
+    ...probeErrors(input),
     ...policyErrors(input.default_policy, '/default_policy', rules),
   ];
   if ('error' in host) return invalid([{ pointer: '/backend_host', detail: host.error }, ...errors]);
@@ -130,6 +133,11 @@ async function buildRevision(
       circuit_breaker: input.circuit_breaker ?? null,
     },
   };
+}
+
+function probeErrors({ circuit_breaker: breaker, health_check_path: path }: RevisionInput): FieldError[] {
+  if (breaker?.probe === undefined || (path !== undefined && path !== null)) return [];
+  return [{ pointer: '/circuit_breaker/probe', detail: 'needs a health_check_path' }];
 }
 
 function tlsErrors(tls: RevisionInput['backend_tls']): FieldError[] {
@@ -225,6 +233,33 @@ export function breakerOperation(context: ManagementContext): Operation {
       const located = await context.repository.read((reader) => locate(revisions, reader, call.params));
       if (isFailure(located)) return located;
       return answer(200, 'Breaker state', context.status.breakerState(located.record.id) ?? null);
+    },
+  };
+}
+
+/** `GET …/health`: the breaker with its history, as the node that answers sees it. */
+export function healthOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${itemPath(revisions)}/health`,
+    operationId: 'getRevisionHealth',
+    tag: revisions.tag,
+    summary: 'Health of a revision’s backend',
+    description:
+      'As the node that answers sees it, over all of its workers. `last_error` follows within a second. Nothing of it outlives a restart, or a change of the backend.',
+    access: 'viewer',
+    query: NO_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'State of the breaker, last error, last health check and history',
+      schema: jsonSchema(envelopeSchema('RevisionHealthEnvelope', RevisionHealthSchema)),
+    },
+    failures: [],
+    handle: async (call) => {
+      const located = await context.repository.read((reader) => locate(revisions, reader, call.params));
+      if (isFailure(located)) return located;
+      return answer(200, 'Revision health', context.status.revisionHealth(located.record));
     },
   };
 }

@@ -23,11 +23,83 @@ export const BackendTlsSchema = Type.Object(
   { ...closed, title: 'BackendTls' },
 );
 
+const thresholdOf = (count: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: count, description }));
+
+export const ProbeSchema = Type.Object(
+  {
+    interval_ms: Type.Optional(
+      Type.Integer({
+        minimum: 100,
+        maximum: 3_600_000,
+        description:
+          'Time between checks, also while the breaker is closed. Without it checks are made only while it is not, every second.',
+      }),
+    ),
+    timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 10,
+        maximum: 60_000,
+        default: 2_000,
+        description: 'Time in which the head of the answer must come, connecting included.',
+      }),
+    ),
+    healthy_threshold: thresholdOf(1, 'Good answers in a row that close the breaker.'),
+    unhealthy_threshold: thresholdOf(3, 'Bad answers in a row that open the breaker.'),
+    expected_statuses: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.Integer({ minimum: 200, maximum: 599 }),
+          Type.String({ pattern: '^[2-5]xx$', description: 'A class, for example `2xx`.' }),
+        ]),
+        {
+          minItems: 1,
+          maxItems: 32,
+          uniqueItems: true,
+          default: ['2xx', '3xx'],
+          description: 'Statuses of a good answer.',
+        },
+      ),
+    ),
+  },
+  {
+    ...closed,
+    title: 'Probe',
+    description: 'How `health_check_path` is asked for: GET, from the root of the backend.',
+  },
+);
+
 export const CircuitBreakerSchema = Type.Object(
   {
-    failures: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, default: 5 })),
-    open_secs: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 10 })),
-    count_5xx: Type.Optional(Type.Boolean({ default: false })),
+    failures: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_000,
+        default: 5,
+        description: 'Failures in a row that open it.',
+      }),
+    ),
+    open_secs: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 86_400,
+        default: 10,
+        description: 'Time until a trial request, where there is no `health_check_path`.',
+      }),
+    ),
+    count_5xx: Type.Optional(
+      Type.Boolean({ default: false, description: 'Whether an answer of 5xx is a failure.' }),
+    ),
+    recovery_secs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 3_600,
+        default: 10,
+        description:
+          'Time over which the revision’s part of the traffic grows back after closing, where other revisions can take it; 0 is at once.',
+      }),
+    ),
+    probe: Type.Optional(ProbeSchema),
   },
   { ...closed, title: 'CircuitBreaker' },
 );
@@ -56,7 +128,7 @@ const healthCheckPath = nullable(
   Type.String({
     maxLength: 1024,
     pattern: '^/[!-"$-~]*$',
-    description: 'Path that is probed while the circuit breaker is open.',
+    description: 'Path of the health check that opens and closes the circuit breaker.',
   }),
 );
 const isCurrent = Type.Boolean({ default: false, description: 'Eligible to receive traffic.' });
