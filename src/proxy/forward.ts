@@ -405,7 +405,8 @@ export class Forwarding implements UpstreamClient, BodySink {
     const detail = `the exchange was not over after ${this.#timeouts?.totalMs ?? 0} ms`;
     exchange.context.observer.upstreamFailed('total_timeout', exchange, detail);
     // A client that is slow, or a response that is long, says nothing against the backend.
-    if (this.#phase === 'connecting' || this.#phase === 'waiting') this.#countFailure('total_timeout', detail);
+    if (this.#phase === 'connecting' || this.#phase === 'waiting')
+      this.#countFailure('total_timeout', detail);
     this.cancel();
     this.#respondFailed('total_timeout', detail);
   }

@@ -128,6 +128,7 @@ describe('a client made from the document', () => {
     await ok('activateRevision', { params: revision });
     await ok('activateRevision', { params: revision, body: { exclusive: true } });
     await ok('getRevisionBreaker', { params: revision });
+    await ok('getRevisionHealth', { params: revision });
     await ok('getRevisionEffectivePolicy', { params: revision });
 
     const { id: endpoint_id } = await ok('createEndpoint', {
