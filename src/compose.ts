@@ -119,8 +119,8 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       log,
       repository,
       state,
-      // Besides the workers the main thread, and some to spare while one takes the place of another.
-      limitMemory: createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: settings.workers + 3 }),
+      // Besides the workers the main thread, a spare one, and every worker once more that is lost and not gone yet.
+      limitMemory: createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: 2 * settings.workers + 3 }),
       metrics: new MetricsMerger(),
       keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
       snapshotFile: snapshotFileWriter(database, repository, clock, log),

@@ -142,11 +142,16 @@ export const SETTINGS = {
   GATEWAY_WORKER_STALL_TIMEOUT_MS: integer(
     { min: 0, max: DAY_MS },
     {
-      default: 10_000,
+      default: 1_000,
       description:
-        'A proxy thread whose event loop stands still for this long is ended and replaced. 0: never.',
+        'A proxy thread that computes for this long, in its own processor time, without a turn of its event loop is ended and replaced; one whose event loop stands still for another reason after ten times as long. 0: never.',
     },
   ),
+  GATEWAY_WORKER_SPARE: boolean({
+    default: true,
+    description:
+      'Keep one more proxy thread ready, with the configuration, which listens as soon as another one is lost.',
+  }),
   GATEWAY_KEY_USAGE_DAYS: integer(
     { min: 1, max: 3_660 },
     {

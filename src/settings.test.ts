@@ -87,6 +87,7 @@ describe('good values', () => {
     ['GATEWAY_WORKERS', '3', (s) => s.workers, 3],
     ['GATEWAY_PROXY__DRAIN_GRACE_MS', '2000', (s) => s.proxy.drainGraceMs, 2000],
     ['GATEWAY_WORKER_STALL_TIMEOUT_MS', '0', (s) => s.workerStallTimeoutMs, 0],
+    ['GATEWAY_WORKER_SPARE', 'false', (s) => s.workerSpare, false],
     ['GATEWAY_KEY_USAGE_DAYS', '31', (s) => s.keyUsageDays, 31],
     ['GATEWAY_ADMIN_TOKEN', 'a-token_0123456789', (s) => s.adminToken, 'a-token_0123456789'],
     [

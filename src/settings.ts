@@ -67,6 +67,8 @@ export interface Settings {
   readonly workers: number;
   /** 0: workers are not watched. */
   readonly workerStallTimeoutMs: number;
+  /** Whether one more is kept ready. */
+  readonly workerSpare: boolean;
   readonly keyUsageDays: number;
   /** Global default per app; undefined: none. */
   readonly rateLimit: RateLimitDefault | undefined;
@@ -281,6 +283,7 @@ function nest(v: SettingValues): Settings {
     snapshotFile: v.GATEWAY_SNAPSHOT_FILE,
     workers: v.GATEWAY_WORKERS,
     workerStallTimeoutMs: v.GATEWAY_WORKER_STALL_TIMEOUT_MS,
+    workerSpare: v.GATEWAY_WORKER_SPARE,
     keyUsageDays: v.GATEWAY_KEY_USAGE_DAYS,
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED

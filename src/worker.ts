@@ -48,6 +48,9 @@ import { SnapshotHolder } from './snapshot/holder.ts';
 import { KeyReader } from './snapshot/key-table.ts';
 import type { ProxySettings } from './settings.ts';
 
+/** A worker that failed ends by itself when the main thread has not ended it by then. */
+const FAILED_EXIT_MS = 2_000;
+
 const port = parentPort;
 if (port === null) throw new Error('worker.ts runs as a worker thread only');
 const {
@@ -57,6 +60,7 @@ const {
   keyMemory,
   heartbeat,
   certificates,
+  isSpare,
   port: trafficPort,
 } = workerData as WorkerStart;
 
@@ -93,8 +97,10 @@ const pool = new UpstreamPool(deadlines, {
 // A worker that dies takes what it has not written yet along; this is the last moment to hand it over.
 process.prependOnceListener('exit', () => accessLog?.flush());
 startHeartbeat(heartbeat);
+process.on('uncaughtException', fail);
 let draining = false;
-let listening = false;
+let isConfigured = false;
+let mayListen = !isSpare;
 
 const keys = new KeyReader(keyMemory);
 const policyDependencies: PolicyDependencies = {
@@ -170,17 +176,22 @@ port.on('message', (message: ToWorker) => {
     case 'explain_recorded':
     case 'explain_setup':
       return void answerExplain(message, explainParts).then(send);
+    case 'listen':
+      mayListen = true;
+      return void listenIfReady();
     case 'drain':
       return void drain();
   }
 });
 
-async function apply(message: ApplyMessage): Promise<void> {
+function apply(message: ApplyMessage): void {
   const error = tryApply(message);
   // A worker without its first configuration would answer 404 to everything: it must not listen at all.
-  if (!listening && error !== undefined) return send({ type: 'listen_failed', message: error });
+  if (!isConfigured && error !== undefined) return send({ type: 'listen_failed', message: error });
   send({ type: 'applied', id: message.id, error });
-  if (!listening) await listen();
+  if (isConfigured) return;
+  isConfigured = true;
+  void listenIfReady();
 }
 
 function tryApply({ change, breakers: entries, removedRevisionIds }: ApplyMessage): string | undefined {
@@ -206,14 +217,29 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
 }
 
 /** Only with a configuration in place: nobody gets a 404 from a worker that does not know the routes yet. */
-async function listen(): Promise<void> {
-  listening = true;
+async function listenIfReady(): Promise<void> {
+  if (!isConfigured || !mayListen) return;
   deadlines.start();
   try {
     send({ type: 'listening', port: await listener.listen() });
   } catch (error) {
     send({ type: 'listen_failed', message: error instanceof Error ? error.message : String(error) });
   }
+}
+
+/**
+ * After an unknown failure a fresh worker is safer than one in an unknown state. This one goes on for the
+ * milliseconds that another needs to listen, so that the port is not closed in between; then the main thread ends it.
+ */
+function fail(thrown: unknown): void {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  try {
+    send({ type: 'failed', error });
+  } catch {
+    // It carries what cannot be sent.
+    send({ type: 'failed', error: new Error(error.stack ?? error.message) });
+  }
+  setTimeout(() => process.exit(1), FAILED_EXIT_MS);
 }
 
 async function drain(): Promise<void> {

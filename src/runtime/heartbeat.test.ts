@@ -1,40 +1,107 @@
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
+import { createHeartbeatMemory, HeartbeatWatch, type Stall } from './heartbeat.ts';
+import { ownThreadId, timesOfThread, type ThreadTimes } from './thread-times.ts';
 
 const EVERY_MS = 250;
 const STALL_MS = 1_000;
+/** Ten times as long, in looks. */
+const WAITING_LOOKS = (10 * STALL_MS) / EVERY_MS;
 
-/** Looks once per step; a step is whether the worker has counted, and how long it took until the look. */
-function looks(steps: readonly { beat?: boolean; afterMs?: number; excused?: boolean }[]): boolean[] {
+interface Step {
+  readonly beat?: boolean;
+  readonly excused?: boolean;
+  /** What passes until the look. */
+  readonly afterMs?: number;
+  /** What the thread did meanwhile; for the rest it waited for something else. */
+  readonly computedMs?: number;
+  readonly waitedMs?: number;
+}
+
+/** Looks once per step. */
+function looks(steps: readonly Step[], isKnown = true): (Stall | undefined)[] {
   const memory = createHeartbeatMemory();
-  const count = new Int32Array(memory);
-  const watch = new HeartbeatWatch(memory, STALL_MS, 0);
+  const words = new Int32Array(memory);
+  let times: ThreadTimes = { computedMs: 1, waitedMs: 1 };
+  const watch = new HeartbeatWatch(memory, STALL_MS, 0, () => (isKnown ? times : undefined));
   let nowMs = 0;
-  return steps.map(({ beat = false, afterMs = EVERY_MS, excused = false }) => {
+  return steps.map(({ beat = false, excused = false, afterMs = EVERY_MS, computedMs = 0, waitedMs = 0 }) => {
     nowMs += afterMs;
-    if (beat) count[0] = (count[0] ?? 0) + 1;
-    return watch.isStalled(nowMs, EVERY_MS, excused);
+    times = { computedMs: times.computedMs + computedMs, waitedMs: times.waitedMs + waitedMs };
+    if (beat) words[0] = (words[0] ?? 0) + 1;
+    return watch.look(nowMs, EVERY_MS, excused);
   });
 }
 
+const many = (count: number, step: Step): Step[] => Array.from({ length: count }, () => step);
+const busy: Step = { computedMs: EVERY_MS };
+
 describe('a heartbeat', () => {
-  it('is missed after the time-out, and not before', () => {
-    expect(looks([{}, {}, {}, {}])).toEqual([false, false, false, true]);
+  it('is missed when the thread has computed for the time-out, and not before', () => {
+    // The first look only learns what the thread had computed until then.
+    expect(looks(many(5, busy))).toEqual([undefined, undefined, undefined, undefined, 'computing']);
   });
 
   it('that comes at last starts the time anew', () => {
-    expect(looks([{}, {}, {}, { beat: true }, {}, {}, {}, {}])).toEqual([
-      ...Array.from({ length: 7 }, () => false),
-      true,
-    ]);
+    const stalls = looks([...many(4, busy), { beat: true }, ...many(5, busy)]);
+    expect(stalls.indexOf('computing')).toBe(9);
+  });
+
+  it('is not missed while the thread waits for a processor, however long', () => {
+    expect(looks(many(400, { waitedMs: EVERY_MS }))).not.toContain('waiting');
+    // With a tenth of a processor it takes ten times as long to compute for the time-out.
+    const starved = looks(many(80, { computedMs: 25, waitedMs: 225 }));
+    expect(starved.indexOf('computing')).toBe(40);
+  });
+
+  it('is missed after ten times the time-out when the thread waits for anything else', () => {
+    const stalls = looks(many(WAITING_LOOKS + 1, {}));
+    expect(stalls.indexOf('waiting')).toBe(WAITING_LOOKS - 1);
+  });
+
+  it('counts every silence as waiting where nothing is known of the thread', () => {
+    const stalls = looks(many(WAITING_LOOKS + 1, busy), false);
+    expect(stalls.indexOf('waiting')).toBe(WAITING_LOOKS - 1);
+    expect(stalls).not.toContain('computing');
   });
 
   it('is not missed while the main thread did not look either', () => {
-    expect(looks(Array.from({ length: 8 }, () => ({ afterMs: 60_000 })))).not.toContain(true);
+    expect(looks(many(80, { afterMs: 60_000 }))).not.toContain('waiting');
   });
 
   it('is not asked for during a step that is timed by itself', () => {
-    const busy = Array.from({ length: 8 }, () => ({ excused: true }));
-    expect(looks([...busy, {}, {}, {}, {}])).toEqual([...Array.from({ length: 11 }, () => false), true]);
+    const stalls = looks([...many(100, { ...busy, excused: true }), ...many(5, busy)]);
+    expect(stalls.indexOf('computing')).toBe(104);
+  });
+});
+
+describe('the times of a thread', () => {
+  it('tell a thread that computes from one that rests', async () => {
+    expect(ownThreadId()).toBeGreaterThan(0);
+    const source = `
+      import { parentPort, workerData } from 'node:worker_threads';
+      import { readlinkSync } from 'node:fs';
+      parentPort.postMessage(Number(readlinkSync('/proc/thread-self').split('/').at(-1)));
+      parentPort.once('message', () => { for (;;); });`;
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+    try {
+      const id = await new Promise<number>((resolve) => worker.once('message', resolve));
+      const computedIn = async (ms: number): Promise<number> => {
+        const before = timesOfThread(id)?.computedMs ?? NaN;
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        return (timesOfThread(id)?.computedMs ?? NaN) - before;
+      };
+      await computedIn(200);
+      expect(await computedIn(300)).toBeLessThan(50);
+      worker.postMessage('begin');
+      await expect.poll(() => computedIn(300), { timeout: 10_000 }).toBeGreaterThan(60);
+    } finally {
+      await worker.terminate();
+    }
+  });
+
+  it('are unknown of a thread that is not there', () => {
+    expect(timesOfThread(0)).toBeUndefined();
+    expect(timesOfThread(2 ** 22 + 1)).toBeUndefined();
   });
 });

@@ -3,56 +3,92 @@
  * message; the main thread looks at the count now and then. A loop that never ends, in a worker that is neither
  * dead nor alive, shows in a count that stands still.
  *
- * Time in which the main thread itself did not come to run in time says nothing about anybody, and is left out: on a
- * machine that has too little of it for all threads, a worker that waits for its turn is no stuck one.
+ * Silence alone says little on a machine that has too little time for all threads. So while a count stands still the
+ * system is asked what the thread does: one that computes is given the time-out itself, measured in its own time on
+ * a processor; one that waits for something other than a processor (a page from the disk, a lock) is given ten times
+ * that. Time in which it waited for a processor does not count, nor does time in which the main thread itself did not
+ * come to run. Where the system cannot be asked, every silence counts as waiting.
  */
+import { ownThreadId, timesOfThread, type ThreadTimes } from './thread-times.ts';
 
-/** One 32-bit count; who made it shares it by reference. */
+/** Two words: the count, and the system's number of the thread; who made it shares it by reference. */
 export type HeartbeatMemory = SharedArrayBuffer;
 
+/** What a worker does that does not react. */
+export type Stall = 'computing' | 'waiting';
+
 export const HEARTBEAT_MS = 100;
+const COUNT = 0;
+const THREAD_ID = 1;
+/** How much longer a thread may stand still that computes nothing. */
+const WAITING_FACTOR = 10;
 
 export function createHeartbeatMemory(): HeartbeatMemory {
-  return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
 }
 
 /** The worker's side: counts for as long as the event loop turns; does not keep the thread alive. */
 export function startHeartbeat(memory: HeartbeatMemory): void {
-  const count = new Int32Array(memory);
-  setInterval(() => Atomics.add(count, 0, 1), HEARTBEAT_MS).unref();
+  const words = new Int32Array(memory);
+  Atomics.store(words, THREAD_ID, ownThreadId());
+  setInterval(() => Atomics.add(words, COUNT, 1), HEARTBEAT_MS).unref();
 }
 
 export class HeartbeatWatch {
-  readonly #count: Int32Array;
+  readonly #words: Int32Array;
   readonly #stallTimeoutMs: number;
+  readonly #timesOf: (threadId: number) => ThreadTimes | undefined;
   #known: number;
-  #silentMs = 0;
   #lookedAtMs: number;
+  /** While it stands still: time that was neither computed nor waited for a processor, and the times at the last look. */
+  #waitingMs = 0;
+  #computingMs = 0;
+  #times: ThreadTimes | undefined;
 
   /**
-   * @param stallTimeoutMs how long the count may stand still
+   * @param stallTimeoutMs how long the worker may compute without counting
    * @param nowMs monotonic
+   * @param timesOf for tests
    */
-  constructor(memory: HeartbeatMemory, stallTimeoutMs: number, nowMs: number) {
-    this.#count = new Int32Array(memory);
+  constructor(
+    memory: HeartbeatMemory,
+    stallTimeoutMs: number,
+    nowMs: number,
+    timesOf: (threadId: number) => ThreadTimes | undefined = timesOfThread,
+  ) {
+    this.#words = new Int32Array(memory);
     this.#stallTimeoutMs = stallTimeoutMs;
-    this.#known = Atomics.load(this.#count, 0);
+    this.#timesOf = timesOf;
+    this.#known = Atomics.load(this.#words, COUNT);
     this.#lookedAtMs = nowMs;
   }
 
   /**
-   * Looks at the count; true once it has stood still for too long.
+   * Looks at the count; tells what the worker does once it has stood still for too long.
    * @param excused the worker is known to be busy with one long step, which is timed by itself
    * @param everyMs what lies between two looks when the main thread is not late
    */
-  isStalled(nowMs: number, everyMs: number, excused: boolean): boolean {
+  look(nowMs: number, everyMs: number, excused: boolean): Stall | undefined {
     const passedMs = nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
+    const count = Atomics.load(this.#words, COUNT);
+    if (excused || count !== this.#known) {
+      this.#known = count;
+      this.#waitingMs = 0;
+      this.#computingMs = 0;
+      this.#times = undefined;
+      return undefined;
+    }
+    const before = this.#times;
+    this.#times = this.#timesOf(Atomics.load(this.#words, THREAD_ID));
     const isLate = passedMs > 2 * everyMs;
-    const count = Atomics.load(this.#count, 0);
-    if (excused || count !== this.#known) this.#silentMs = 0;
-    else if (!isLate) this.#silentMs += passedMs;
-    this.#known = count;
-    return this.#silentMs >= this.#stallTimeoutMs;
+    if (this.#times !== undefined && before !== undefined) {
+      const computedMs = this.#times.computedMs - before.computedMs;
+      const waitedMs = this.#times.waitedMs - before.waitedMs;
+      this.#computingMs += computedMs;
+      if (!isLate) this.#waitingMs += Math.max(0, passedMs - computedMs - waitedMs);
+    } else if (!isLate) this.#waitingMs += passedMs;
+    if (this.#computingMs >= this.#stallTimeoutMs) return 'computing';
+    return this.#waitingMs >= WAITING_FACTOR * this.#stallTimeoutMs ? 'waiting' : undefined;
   }
 }

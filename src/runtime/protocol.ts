@@ -29,6 +29,8 @@ export interface WorkerStart {
   readonly heartbeat: HeartbeatMemory;
   /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
   readonly certificates: readonly CertificatePair[] | undefined;
+  /** Listens only when it is told to. */
+  readonly isSpare: boolean;
 }
 
 /** A change with the breakers of the revisions that it brings. */
@@ -64,11 +66,15 @@ export type ToWorker =
   | CertificatesMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
+  /** To a spare worker: another one is lost. */
+  | { readonly type: 'listen' }
   | { readonly type: 'drain' };
 
 export type FromWorker =
   | { readonly type: 'listening'; readonly port: number }
   | { readonly type: 'listen_failed'; readonly message: string }
+  /** Something was thrown that nobody caught: the worker is to be ended, as soon as another listens. */
+  | { readonly type: 'failed'; readonly error: Error }
   | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
   | HealthMessage

@@ -8,7 +8,7 @@ import { ConfigState } from './config-state.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** What a worker of these tests does with a change. */
-type Behaviour = 'apply' | 'fail' | 'be silent' | 'not listen';
+type Behaviour = 'apply' | 'fail' | 'be silent' | 'not listen' | 'die' | 'say that it failed';
 
 interface Rule {
   readonly worker: number;
@@ -23,8 +23,14 @@ function program(rules: readonly Rule[]): URL {
     const rules = ${JSON.stringify(rules)};
     const worker = workerData.workerNumber;
     let listening = false;
+    const listen = () => {
+      if (!listening) parentPort.postMessage({ type: 'listening', port: 1 });
+      listening = true;
+      parentPort.postMessage({ type: 'keys_used', used: { keyIds: [worker + ' listens'] } });
+    };
     parentPort.on('message', (message) => {
       if (message.type === 'drain') process.exit(0);
+      if (message.type === 'listen') return listen();
       if (message.type !== 'apply') return;
       const { configVersion, reset } = message.change;
       const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
@@ -33,8 +39,9 @@ function program(rules: readonly Rule[]): URL {
       if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
       const error = does === 'fail' ? 'refused by a test' : undefined;
       parentPort.postMessage({ type: 'applied', id: message.id, error });
-      if (!listening) parentPort.postMessage({ type: 'listening', port: 1 });
-      listening = true;
+      if (does === 'say that it failed') return parentPort.postMessage({ type: 'failed', error: new Error('thrown') });
+      if (does === 'die') throw new Error('died');
+      if (!listening && !workerData.isSpare) listen();
     });`;
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 }
@@ -46,9 +53,14 @@ afterEach(async () => {
 
 function supervise(
   rules: readonly Rule[],
-  timeouts: { applyTimeoutMs?: number; startTimeoutMs?: number } = {},
+  timeouts: { applyTimeoutMs?: number; startTimeoutMs?: number; spareDelayMs?: number } = {},
+  workers = 2,
 ) {
-  const settings = readSettings({ GATEWAY_WORKERS: '2', GATEWAY_PROXY__PORT: '8080' });
+  const settings = readSettings({
+    GATEWAY_WORKERS: String(workers),
+    GATEWAY_PROXY__PORT: '8080',
+    GATEWAY_WORKER_SPARE: String(timeouts.spareDelayMs !== undefined),
+  });
   if (!('settings' in settings)) throw new Error(settings.errors.join());
   const told: string[] = [];
   const lost: number[] = [];
@@ -71,7 +83,10 @@ function supervise(
     onHealth: () => undefined,
     onWouldDeny: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [] }),
-    onWorkerLost: (worker) => lost.push(worker),
+    onWorkerLost: (worker) => {
+      lost.push(worker);
+      told.push(`${worker} lost`);
+    },
     ...timeouts,
   });
   stops.push(() => supervisor.stop(5_000));
@@ -85,7 +100,12 @@ describe('a change', () => {
     const { supervisor, told } = supervise([]);
     await supervisor.start();
     await supervisor.apply(change(1));
-    expect(told.sort()).toEqual(['1 given 1', '1 seeded 0', '2 given 1', '2 seeded 0']);
+    expect(told.filter((line) => !line.includes('listens')).sort()).toEqual([
+      '1 given 1',
+      '1 seeded 0',
+      '2 given 1',
+      '2 seeded 0',
+    ]);
   });
 
   it.each(['fail', 'be silent'] as const)(
@@ -111,11 +131,8 @@ describe('a change', () => {
     const started = supervisor.start();
     await Promise.all([supervisor.apply(change(1)), supervisor.apply(change(2))]);
     for (const worker of [1, 2]) {
-      expect(told.filter((line) => line.startsWith(`${worker} `))).toEqual([
-        `${worker} seeded 0`,
-        `${worker} given 1`,
-        `${worker} given 2`,
-      ]);
+      const given = told.filter((line) => line.startsWith(`${worker} `) && !line.includes('listens'));
+      expect(given).toEqual([`${worker} seeded 0`, `${worker} given 1`, `${worker} given 2`]);
     }
     await started;
     expect(lost).toEqual([]);
@@ -146,5 +163,70 @@ describe('a worker that cannot listen', () => {
       startTimeoutMs: 3_000,
     });
     await expect(supervisor.start()).rejects.toThrow('Worker 2 did not listen within 3000 ms');
+  });
+});
+
+describe('a spare worker', () => {
+  const ready = { spareDelayMs: 0 };
+
+  it('is given the configuration and every change, and listens only when another is lost', async () => {
+    const { supervisor, told, lost } = supervise([{ worker: 1, configVersion: 2, does: 'die' }], ready, 1);
+    await supervisor.start();
+    await expect.poll(() => told).toContain('2 seeded 0');
+    await supervisor.apply(change(1));
+    await expect.poll(() => told).toContain('2 given 1');
+    expect(supervisor.listeningCount).toBe(1);
+    expect(told).not.toContain('2 listens');
+
+    await supervisor.apply(change(2));
+    await expect.poll(() => told).toContain('2 listens');
+    expect(told.indexOf('2 given 2')).toBeLessThan(told.indexOf('2 listens'));
+    expect(supervisor.listeningCount).toBe(1);
+    expect(lost).toEqual([1]);
+    // And the next one is there for the next time.
+    await expect.poll(() => told).toContain('3 seeded 2');
+    expect(told).not.toContain('3 listens');
+  });
+
+  it('listens before a worker ends that says that it failed', async () => {
+    const { supervisor, told, lost, lines } = supervise(
+      [{ worker: 1, configVersion: 1, does: 'say that it failed' }],
+      ready,
+      1,
+    );
+    await supervisor.start();
+    await expect.poll(() => told).toContain('2 seeded 0');
+    await supervisor.apply(change(1));
+    await expect.poll(() => lost).toEqual([1]);
+    expect(told).toContain('2 listens');
+    expect(told.indexOf('2 listens')).toBeLessThan(told.indexOf('1 lost'));
+    expect(lines.join()).toMatch(/"thrown".*a proxy worker died and is replaced/);
+    expect(supervisor.listeningCount).toBe(1);
+  });
+
+  it('that dies is made anew, and nobody else notices', async () => {
+    const { supervisor, told, lost } = supervise(
+      [{ worker: 2, configVersion: 0, does: 'not listen' }],
+      ready,
+      1,
+    );
+    await supervisor.start();
+    await expect.poll(() => told).toContain('3 seeded 0');
+    expect(lost).toEqual([2]);
+    expect(supervisor.listeningCount).toBe(1);
+    await supervisor.apply(change(1));
+    expect(lost).toEqual([2]);
+  });
+
+  it('is not waited for by a change', async () => {
+    const { supervisor, told } = supervise(
+      [{ worker: 2, configVersion: 1, does: 'be silent' }],
+      { ...ready, applyTimeoutMs: 60_000, startTimeoutMs: 60_000 },
+      1,
+    );
+    await supervisor.start();
+    await expect.poll(() => told).toContain('2 seeded 0');
+    await supervisor.apply(change(1));
+    await expect.poll(() => told).toContain('2 given 1');
   });
 });

@@ -1,10 +1,12 @@
 /**
  * Starts the proxy workers, keeps their number, hands every configuration change to all of them and waits until
- * each has swapped. A worker that dies, or whose event loop stands still for too long, is replaced with the
- * configuration as it is then; its number is never used again, and the locks that it held in the limit memory are
- * released.
+ * each has swapped. A worker that dies, says that it failed, or stands still is replaced with the configuration as it
+ * is then; its number is never used again, and the locks that it held in the limit memory are released.
+ *
+ * Besides those that serve there is, unless switched off, a spare one: it has the configuration and follows every
+ * change, and only has to listen when another is lost. A worker whose end is foreseen is ended after the spare
+ * listens, so that a port with one worker is not closed in between.
  */
-import { Worker } from 'node:worker_threads';
 import type { Clock } from '../kernel/clock.ts';
 import { releaseThread } from '../limits/shared-memory.ts';
 import type { LimitMemory } from '../limits/memory.ts';
@@ -15,10 +17,11 @@ import type { WorkerSample } from '../observe/metrics.ts';
 import type { WouldDenyRow } from '../observe/would-deny.ts';
 import type { Settings } from '../settings.ts';
 import type { ConfigState } from './config-state.ts';
-import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { HealthMessage } from './health-notes.ts';
 import type { KeyUsageBatch } from './key-notes.ts';
 import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import { RestartPace } from './restart-pace.ts';
+import { WorkerThread } from './worker-thread.ts';
 
 export interface SupervisorDeps {
   readonly settings: Settings;
@@ -40,77 +43,62 @@ export interface SupervisorDeps {
   /** For tests; milliseconds. */
   readonly applyTimeoutMs?: number;
   readonly startTimeoutMs?: number;
+  readonly spareDelayMs?: number;
 }
 
-interface Member {
-  readonly number: number;
-  readonly worker: Worker;
-  readonly heartbeat: HeartbeatWatch;
-  listening: boolean;
-  drained: boolean;
-  /** Changes that it has been given and not answered. */
-  applying: number;
-  /** It was found stuck, and its end is under way. */
-  ending: boolean;
-  /** Called with an error when the worker dies before it answers. */
-  readonly waiting: Map<number, (message: FromWorker | undefined) => void>;
-}
-
-/**
- * Of a worker's heap, for objects that are new; without it V8 takes above 100 MiB under many connections. What one
- * collection of them has to move, for which all of the worker's clients wait, is at most a third of it.
- */
-const YOUNG_GENERATION_MIB_MAX = 24;
-/** A worker that dies again at once is not started again faster than this. */
-const RESTART_DELAY_MS = 100;
-const RESTART_DELAY_MS_MAX = 5_000;
-/** A worker that lived this long died of something new. */
-const STABLE_MS = 30_000;
 const SAMPLE_TIMEOUT_MS = 2_000;
 /** A key set that has to be fetched first may take most of it. */
 const EXPLAIN_TIMEOUT_MS = 12_000;
 const APPLY_TIMEOUT_MS = 10_000;
 /** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
 const START_TIMEOUT_MS = 60_000;
-const WATCH_MS = 250;
+const WATCH_MS = 100;
+/** After a start and after a loss others need the processors more than the next spare does. */
+const SPARE_DELAY_MS = 1_000;
+/** How long a worker whose end is foreseen goes on for the spare to listen, which takes a few milliseconds. */
+const PROMOTION_PATIENCE_MS = 500;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
-  readonly #members = new Map<number, Member>();
+  readonly #members = new Map<number, WorkerThread>();
+  readonly #pace: RestartPace;
   #nextNumber = 1;
-  #nextId = 1;
   #port: number;
   #certificates: WorkerStart['certificates'];
+  #started = false;
   #stopping = false;
-  #deathsInARow = 0;
   #watching: NodeJS.Timeout | undefined;
+  #filling: NodeJS.Timeout | undefined;
+  #spareTimer: NodeJS.Timeout | undefined;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
     this.#port = deps.settings.proxy.port;
     this.#certificates = deps.certificates;
+    this.#pace = new RestartPace(deps.clock);
   }
 
   /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
   async start(): Promise<number> {
     const { workers } = this.#deps.settings;
     // With port 0 the first worker finds the port that the others share.
-    if (this.#port === 0) this.#port = await this.#spawn();
+    if (this.#port === 0) this.#port = await this.#spawn(false).listening;
     const missing = workers - this.#members.size;
-    await Promise.all(Array.from({ length: missing }, () => this.#spawn()));
+    await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
+    this.#started = true;
     this.#watching = setInterval(() => this.#endStalled(), WATCH_MS);
+    this.#fill();
     return this.#port;
   }
 
   get listeningCount(): number {
-    let count = 0;
-    for (const member of this.#members.values()) if (member.listening) count += 1;
-    return count;
+    return this.#all(({ isListening }) => isListening).length;
   }
 
   /**
    * Hands a change to every worker; resolves when each has swapped to a snapshot that contains it, or has died
-   * (whoever replaces it starts with it). Changes must come in the order of their config versions.
+   * (whoever replaces it starts with it). A spare one is not waited for: what it is told it does in order, so it
+   * has swapped before it listens. Changes must come in the order of their config versions.
    */
   async apply(change: ConfigChange): Promise<void> {
     const { state } = this.#deps;
@@ -118,23 +106,10 @@ export class Supervisor {
     const retiredKeys = state.keys.takeRetired();
     const forWorkers: ConfigChange = { ...change, keys: [], removedKeyIds: [] };
     const breakers = state.breakersOf(change);
-    const answers = [...this.#members.values()].map(async (member) => {
-      const id = this.#nextId++;
-      member.applying += 1;
-      const answer = await this.#ask(
-        member,
-        { type: 'apply', id, change: forWorkers, breakers, removedRevisionIds },
-        id,
-        this.#applyTimeoutMs(member),
-      );
-      member.applying -= 1;
-      const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
-      if (error === undefined || !this.#members.has(member.number)) return;
-      // Whoever cannot follow must not serve what was valid before: it is ended, and replaced with the new state.
-      this.#deps.log.error({ worker: member.number, error }, 'a proxy worker could not apply a change');
-      await member.worker.terminate();
-    });
-    await Promise.all(answers);
+    await this.#follow(
+      (id) => ({ type: 'apply', id, change: forWorkers, breakers, removedRevisionIds }),
+      'a proxy worker could not apply a change',
+    );
     // Each worker has answered or is dead: none is in the middle of a look-up that began before the change.
     state.keys.release(retiredKeys);
   }
@@ -145,33 +120,43 @@ export class Supervisor {
    */
   async setCertificates(certificates: NonNullable<WorkerStart['certificates']>): Promise<void> {
     this.#certificates = certificates;
-    const answers = [...this.#members.values()].map(async (member) => {
-      const id = this.#nextId++;
-      const message: ToWorker = { type: 'certificates', id, certificates };
-      const answer = await this.#ask(member, message, id, this.#applyTimeoutMs(member));
+    await this.#follow(
+      (id) => ({ type: 'certificates', id, certificates }),
+      'a proxy worker could not take new certificates',
+    );
+  }
+
+  /** Whoever cannot follow must not serve what was valid before: it is ended, and replaced with the new state. */
+  async #follow(message: (id: number) => ToWorker, complaint: string): Promise<void> {
+    const follow = async (member: WorkerThread): Promise<void> => {
+      member.applying += 1;
+      const answer = await member.ask(message, this.#applyTimeoutMs(member));
+      member.applying -= 1;
       const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
       if (error === undefined || !this.#members.has(member.number)) return;
-      this.#deps.log.error(
-        { worker: member.number, error },
-        'a proxy worker could not take new certificates',
-      );
-      await member.worker.terminate();
-    });
-    await Promise.all(answers);
+      if (!member.isLost) this.#deps.log.error({ worker: member.number, error }, complaint);
+      this.#lose(member);
+      await member.terminate();
+    };
+    // Also those that are lost and not gone: they may be in the middle of a request.
+    const members = [...this.#members.values()];
+    const spare = members.filter(({ isSpare }) => isSpare);
+    const serving = members.filter(({ isSpare }) => !isSpare);
+    for (const member of spare) void follow(member);
+    await Promise.all(serving.map(follow));
   }
 
   /** A worker that starts has the whole configuration to go through before the change. */
-  #applyTimeoutMs({ listening }: Member): number {
+  #applyTimeoutMs({ isListening }: WorkerThread): number {
     const { applyTimeoutMs = APPLY_TIMEOUT_MS, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
-    return listening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
+    return isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
   }
 
-  /** One sample from each worker that answers in time. */
+  /** One sample from each worker that serves and answers in time. */
   async samples(): Promise<WorkerSample[]> {
-    const answers = [...this.#members.values()].map((member) => {
-      const id = this.#nextId++;
-      return this.#ask(member, { type: 'sample', id }, id, SAMPLE_TIMEOUT_MS);
-    });
+    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
+      member.ask((id) => ({ type: 'sample', id }), SAMPLE_TIMEOUT_MS),
+    );
     const samples: WorkerSample[] = [];
     for (const answer of await Promise.all(answers))
       if (answer?.type === 'sample') samples.push(answer.sample);
@@ -180,10 +165,8 @@ export class Supervisor {
 
   /** Has one worker run a described request; undefined when it does not answer in time. */
   async explain(input: ExplainInput): Promise<Explanation | undefined> {
-    const member = [...this.#members.values()].find(({ listening }) => listening);
-    if (member === undefined) return undefined;
-    const id = this.#nextId++;
-    const answer = await this.#ask(member, { type: 'explain', id, input }, id, EXPLAIN_TIMEOUT_MS);
+    const [member] = this.#all(({ isListening }) => isListening);
+    const answer = await member?.ask((id) => ({ type: 'explain', id, input }), EXPLAIN_TIMEOUT_MS);
     if (answer?.type !== 'explained') return undefined;
     if (answer.error !== undefined) throw new Error(`A worker could not explain a request: ${answer.error}`);
     return answer.explanation;
@@ -191,10 +174,9 @@ export class Supervisor {
 
   /** Asks all workers for an exchange that one of them may have recorded. */
   async explainRecorded(requestId: string): Promise<Explanation | undefined> {
-    const answers = [...this.#members.values()].map((member) => {
-      const id = this.#nextId++;
-      return this.#ask(member, { type: 'explain_recorded', id, requestId }, id, SAMPLE_TIMEOUT_MS);
-    });
+    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
+      member.ask((id) => ({ type: 'explain_recorded', id, requestId }), SAMPLE_TIMEOUT_MS),
+    );
     for (const answer of await Promise.all(answers))
       if (answer?.type === 'explained' && answer.explanation !== undefined) return answer.explanation;
     return undefined;
@@ -203,10 +185,9 @@ export class Supervisor {
   /** Resolves when every worker goes by the setup for explain, or has died. */
   async publishExplainSetup(): Promise<void> {
     const setup = this.#deps.explainSetup();
-    const answers = [...this.#members.values()].map((member) => {
-      const id = this.#nextId++;
-      return this.#ask(member, { type: 'explain_setup', id, setup }, id, this.#applyTimeoutMs(member));
-    });
+    const answers = this.#all().map((member) =>
+      member.ask((id) => ({ type: 'explain_setup', id, setup }), this.#applyTimeoutMs(member)),
+    );
     await Promise.all(answers);
   }
 
@@ -214,109 +195,56 @@ export class Supervisor {
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#watching);
+    clearTimeout(this.#filling);
+    clearTimeout(this.#spareTimer);
     const members = [...this.#members.values()];
-    const ends = members.map(
-      (member) =>
-        new Promise<void>((resolve) => {
-          const timer = setTimeout(() => resolve(), timeoutMs);
-          member.worker.once('exit', () => {
-            clearTimeout(timer);
-            resolve();
-          });
-        }),
-    );
-    for (const member of members) this.#post(member, { type: 'drain' });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)));
+    const ends = members.map(async (member) => {
+      if (member.isSpare) return;
+      member.post({ type: 'drain' });
+      await Promise.race([member.exited, late]);
+    });
     await Promise.all(ends);
-    await Promise.all(members.map((member) => member.worker.terminate()));
+    clearTimeout(timer);
+    await Promise.all(members.map((member) => member.terminate()));
   }
 
-  /** Starts one worker and gives it the configuration; resolves with its port. */
-  async #spawn(): Promise<number> {
-    const { settings, clock, limitMemory, state, workerUrl } = this.#deps;
-    const number = this.#nextNumber++;
-    const heartbeat = createHeartbeatMemory();
-    const port = this.#port;
-    const keyMemory = state.keys.memory;
-    const start: WorkerStart = {
-      workerNumber: number,
-      settings,
-      port,
-      limitMemory,
-      keyMemory,
-      heartbeat,
-      certificates: this.#certificates,
-    };
-    const worker = new Worker(workerUrl, {
-      workerData: start,
-      name: `proxy-${number}`,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB_MAX },
+  /** Those that are not lost. */
+  #all(fits: (member: WorkerThread) => boolean = () => true): WorkerThread[] {
+    return [...this.#members.values()].filter((member) => !member.isLost && fits(member));
+  }
+
+  /** Starts one worker and gives it the configuration. */
+  #spawn(isSpare: boolean): WorkerThread {
+    const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    const workerNumber = this.#nextNumber++;
+    const member: WorkerThread = new WorkerThread({
+      url: workerUrl,
+      start: {
+        workerNumber,
+        settings,
+        port: this.#port,
+        limitMemory,
+        keyMemory: state.keys.memory,
+        certificates: this.#certificates,
+        isSpare,
+      },
+      clock,
+      startTimeoutMs,
+      onMessage: (message) => this.#onMessage(member, message),
+      onExit: (code) => this.#onExit(member, code),
     });
-    const bornMs = clock.monotonicMs();
-    const member: Member = {
-      number,
-      worker,
-      heartbeat: new HeartbeatWatch(heartbeat, settings.workerStallTimeoutMs || Infinity, bornMs),
-      listening: false,
-      drained: false,
-      applying: 0,
-      ending: false,
-      waiting: new Map(),
-    };
-    this.#members.set(number, member);
-    let cause: Error | undefined;
-    worker.on('error', (error: Error) => (cause = error));
-    worker.on('exit', (code) => this.#onExit(member, code, cause, clock.monotonicMs() - bornMs));
-    const listening = this.#untilListening(member, () => cause);
+    this.#members.set(workerNumber, member);
     const change = state.asWorkerChange();
-    this.#post(member, {
-      type: 'apply',
-      id: 0,
-      change,
-      breakers: state.breakersOf(change),
-      removedRevisionIds: [],
-    });
-    this.#post(member, { type: 'explain_setup', id: 0, setup: this.#deps.explainSetup() });
-    return listening;
+    const breakers = state.breakersOf(change);
+    member.post({ type: 'apply', id: 0, change, breakers, removedRevisionIds: [] });
+    member.post({ type: 'explain_setup', id: 0, setup: this.#deps.explainSetup() });
+    return member;
   }
 
-  /** Resolves with the port. A worker that fails to listen is ended before this rejects: nobody else knows of it. */
-  #untilListening(member: Member, cause: () => Error | undefined): Promise<number> {
-    const { number, worker } = member;
-    const { startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
-    return new Promise((resolve, reject) => {
-      let reason = `Worker ${number} ended before it listened`;
-      const giveUp = (why: string): void => {
-        reason = why;
-        void worker.terminate();
-      };
-      const timer = setTimeout(
-        () => giveUp(`Worker ${number} did not listen within ${startTimeoutMs} ms`),
-        startTimeoutMs,
-      );
-      worker.on('message', (message: FromWorker) => {
-        if (message.type === 'listening') {
-          clearTimeout(timer);
-          resolve(message.port);
-        } else if (message.type === 'listen_failed') giveUp(message.message);
-        this.#onMessage(member, message);
-      });
-      worker.once('exit', () => {
-        clearTimeout(timer);
-        reject(cause() ?? new Error(reason));
-      });
-    });
-  }
-
-  #onMessage(member: Member, message: FromWorker): void {
+  #onMessage(member: WorkerThread, message: FromWorker): void {
     switch (message.type) {
-      case 'listening':
-        member.listening = true;
-        return;
-      case 'applied':
-        return void member.waiting.get(message.id)?.(message);
-      case 'sample':
-      case 'explained':
-        return void member.waiting.get(message.id)?.(message);
       case 'keys_used':
         return this.#deps.onKeysUsed(message.used);
       case 'would_deny':
@@ -325,10 +253,9 @@ export class Supervisor {
         return this.#deps.onHealth(message);
       case 'deprecated_used':
         return this.#deps.onDeprecatedUsed(message);
-      case 'drained':
-        member.drained = true;
-        return;
-      case 'listen_failed':
+      case 'failed':
+        return member.isLost ? undefined : void this.#end(member);
+      default:
     }
   }
 
@@ -336,61 +263,85 @@ export class Supervisor {
   #endStalled(): void {
     const { clock, log, settings } = this.#deps;
     const nowMs = clock.monotonicMs();
-    for (const member of this.#members.values()) {
-      const excused = !member.listening || member.applying > 0;
-      if (member.ending || !member.heartbeat.isStalled(nowMs, WATCH_MS, excused)) continue;
-      member.ending = true;
+    for (const member of this.#all()) {
+      const excused = !member.isConfigured || member.applying > 0;
+      const stall = member.heartbeat.look(nowMs, WATCH_MS, excused);
+      if (stall === undefined) continue;
       log.error(
-        { worker: member.number, stall_timeout_ms: settings.workerStallTimeoutMs },
+        { worker: member.number, stall, stall_timeout_ms: settings.workerStallTimeoutMs },
         'a proxy worker does not react any more and is ended',
       );
-      void member.worker.terminate();
+      void this.#end(member);
     }
   }
 
-  #onExit(member: Member, code: number, cause: Error | undefined, ageMs: number): void {
+  /** Ends a worker that runs still, if it can be helped not before another listens in its place. */
+  async #end(member: WorkerThread): Promise<void> {
+    const successor = this.#lose(member);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROMOTION_PATIENCE_MS)));
+    await Promise.race([successor?.listening.catch(() => undefined), late]);
+    clearTimeout(timer);
+    await member.terminate();
+  }
+
+  /** From now on it does not count. Returns the spare that takes its place, if there is one. */
+  #lose(member: WorkerThread): WorkerThread | undefined {
+    if (member.isLost) return undefined;
+    member.isLost = true;
+    if (!this.#started || this.#stopping || member.isDrained) return undefined;
+    this.#pace.lost(member.listeningSinceMs);
+    return this.#fill();
+  }
+
+  #onExit(member: WorkerThread, code: number): void {
     this.#members.delete(member.number);
     releaseThread(this.#deps.limitMemory, member.number);
-    for (const answer of member.waiting.values()) answer(undefined);
     this.#deps.onWorkerLost(member.number);
-    if (this.#stopping || member.drained || !member.listening) return;
-    this.#deathsInARow = ageMs > STABLE_MS ? 1 : this.#deathsInARow + 1;
-    this.#deps.log.error({ worker: member.number, code, err: cause }, 'a proxy worker died and is replaced');
-    this.#replace();
+    if (!this.#stopping && !member.isDrained && this.#started) {
+      const { number: worker, cause, isListening } = member;
+      const text = isListening
+        ? 'a proxy worker died and is replaced'
+        : 'a replacement worker could not be started';
+      this.#deps.log.error({ worker, code, err: cause }, text);
+    }
+    this.#lose(member);
   }
 
-  #replace(): void {
-    // The first death costs no delay at all; only a series of them slows down.
-    const delayMs =
-      this.#deathsInARow <= 1
-        ? 0
-        : Math.min(RESTART_DELAY_MS * 2 ** (this.#deathsInARow - 2), RESTART_DELAY_MS_MAX);
-    setTimeout(() => {
-      if (this.#stopping) return;
-      this.#spawn().catch((error: unknown) => {
-        if (this.#stopping) return;
-        this.#deps.log.error({ err: error }, 'a replacement worker could not be started');
-        this.#deathsInARow += 1;
-        this.#replace();
-      });
-    }, delayMs);
+  /** Restores the number of workers. Returns the spare that was called in, if there was one. */
+  #fill(): WorkerThread | undefined {
+    const { settings } = this.#deps;
+    let missing = settings.workers - this.#all(({ isSpare }) => !isSpare).length;
+    const [spare] = this.#all(({ isSpare }) => isSpare);
+    const isCalled = missing > 0 && spare !== undefined;
+    if (isCalled) {
+      spare.promote();
+      missing -= 1;
+    }
+    if (missing > 0) {
+      this.#filling ??= setTimeout(() => {
+        this.#filling = undefined;
+        this.#spawnMissing();
+      }, this.#pace.delayMs);
+    }
+    if (settings.workerSpare && (isCalled || spare === undefined)) this.#prepareSpare();
+    return isCalled ? spare : undefined;
   }
 
-  #ask(member: Member, message: ToWorker, id: number, timeoutMs?: number): Promise<FromWorker | undefined> {
-    return new Promise((resolve) => {
-      let timer: NodeJS.Timeout | undefined;
-      const settle = (answer: FromWorker | undefined): void => {
-        clearTimeout(timer);
-        member.waiting.delete(id);
-        resolve(answer);
-      };
-      if (timeoutMs !== undefined) timer = setTimeout(() => settle(undefined), timeoutMs);
-      member.waiting.set(id, settle);
-      this.#post(member, message);
-    });
+  #spawnMissing(): void {
+    if (this.#stopping) return;
+    const serving = this.#all(({ isSpare }) => !isSpare).length;
+    for (let count = serving; count < this.#deps.settings.workers; count++) this.#spawn(false);
   }
 
-  #post(member: Member, message: ToWorker): void {
-    member.worker.postMessage(message);
+  #prepareSpare(): void {
+    const { spareDelayMs = SPARE_DELAY_MS } = this.#deps;
+    this.#spareTimer ??= setTimeout(
+      () => {
+        this.#spareTimer = undefined;
+        if (!this.#stopping && this.#all(({ isSpare }) => isSpare).length === 0) this.#spawn(true);
+      },
+      Math.max(spareDelayMs, this.#pace.delayMs),
+    );
   }
 }

@@ -34,21 +34,28 @@ export async function crashWorkers(
   let nextId = 1;
   const send = (method: string, params: object): void =>
     socket.send(JSON.stringify({ id: nextId++, method, params }));
-  const victims: string[] = [];
-  let dead = 0;
+  const victims = new Set<string>();
+  let areNamed = false;
   const named = Promise.withResolvers<void>();
   const died = Promise.withResolvers<void>();
   socket.addEventListener('message', ({ data }) => {
     const { id, method, params } = JSON.parse(String(data)) as InspectorMessage;
     // The answer to `enable` comes after all workers have been named.
-    if (id === 1) named.resolve();
-    if (method === 'NodeWorker.attachedToWorker' && params !== undefined) {
-      if (isVictim(params.workerInfo.title)) victims.push(params.sessionId);
+    if (id === 1) {
+      areNamed = true;
+      named.resolve();
     }
-    if (method === 'NodeWorker.detachedFromWorker' && ++dead === victims.length) died.resolve();
+    // Those that are started later are named as well.
+    if (method === 'NodeWorker.attachedToWorker' && params !== undefined && !areNamed) {
+      if (isVictim(params.workerInfo.title)) victims.add(params.sessionId);
+    }
+    if (method === 'NodeWorker.detachedFromWorker' && params !== undefined) {
+      if (victims.delete(params.sessionId) && victims.size === 0) died.resolve();
+    }
   });
   send('NodeWorker.enable', { waitForDebuggerOnStart: false });
   await named.promise;
+  if (victims.size === 0) throw new Error('There is no such worker');
   for (const sessionId of victims) {
     const message = JSON.stringify({
       id: 1,
