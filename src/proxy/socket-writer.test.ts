@@ -59,6 +59,24 @@ it('does not let text pile up within a turn', async () => {
   expect(writer.departures).toBe(1);
 });
 
+it('does not count a text as gone that the system has refused', async () => {
+  const { near, far, writer, listen } = await writing();
+  listen();
+  await once(writer, 'warm');
+  const errors: Error[] = [];
+  near.on('error', (error) => errors.push(error));
+  const before = writer.departures;
+  // The system knows at once that the peer is gone, the stream not before the next turn.
+  far.resetAndDestroy();
+  writer.writeText('lost');
+  writer.flush();
+  expect(writer.departures).toBe(before);
+  await until(() => near.destroyed && errors.length === 1, 'the error');
+  writer.writeText('later');
+  writer.flush();
+  expect(writer.departures).toBe(before);
+});
+
 it('keeps the order of text and bytes, whatever is under way, for a peer that reads slowly', async () => {
   const { writer, far } = await writing();
   const sent = createHash('sha256');
