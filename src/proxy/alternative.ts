@@ -1,6 +1,6 @@
 /**
  * Where a request may go when the revision that it was meant for has failed it. Another revision of the version is
- * fit to stand in when it has a weight, a closed breaker and an active route for the method and path, and when that
+ * fit to stand in when it has a weight, a closed breaker from which it is not just recovering, and an active route for the method and path, and when that
  * route is under the very same policy: what let the request pass here must be what would have let it pass there.
  * That is so for revisions and endpoints without a policy of their own. Owns no state but scratch memory.
  */
@@ -31,7 +31,8 @@ export function alternativeTo(
     const { index } = revision;
     eligible[index] = 0;
     if (revision.weight === 0 || tried.includes(revision)) continue;
-    if (context.breakerOf(revision.id)?.isClosed === false) continue;
+    // One that recovers is spared, too.
+    if (context.breakerOf(revision.id)?.isClosed === false || context.shareOf(revision) < 1) continue;
     const found = findRoute(revision.endpoints, path, gatewayPath.length, method) ?? revision.fallback;
     if (found === undefined || !found.active || found.policy !== route.policy) continue;
     // Whether such a value may be put there was looked at for the first route only (match.ts).

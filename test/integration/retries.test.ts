@@ -8,6 +8,7 @@ import type { ConfigChange } from '../../src/model/config.ts';
 import type { Policy } from '../../src/model/policy.ts';
 import type { Endpoint, Revision } from '../../src/model/resources.ts';
 import { RETRIES_FREE, RETRY_SHARE } from '../../src/proxy/retry-budget.ts';
+import { BREAKER_DEFAULTS } from '../../src/snapshot/compile.ts';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import {
   oneRoute,
@@ -399,9 +400,8 @@ describe('another revision', () => {
 
   it('does not stand in while its breaker is open', async () => {
     const { proxy, statuses } = await twoRevisions({ circuit_breaker: { failures: 1, open_secs: 3_600 } });
-    proxy.context
-      .breakerOf('rev-2')
-      ?.onFailure({ failures: 1, open_secs: 3_600, count_5xx: false }, Date.now());
+    const rules = { ...BREAKER_DEFAULTS, failures: 1, open_secs: 3_600 };
+    proxy.context.breakerOf('rev-2')?.onOutcome('failure', undefined, rules, Date.now());
     expect(await statuses(GET, 3)).toEqual([502, 502, 502]);
   });
 
