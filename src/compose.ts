@@ -14,11 +14,11 @@ import {
   listenForTraffic,
   readCertificates,
   startHousekeeping,
+  startLimits,
   startMetricsKeeping,
   watchCertificates,
 } from './compose/workers.ts';
 import { systemClock } from './kernel/clock.ts';
-import { createLimitMemory, LIMIT_SLOTS_DEFAULT } from './limits/memory.ts';
 import { createLogger, gapLine, type Logger } from './observe/log.ts';
 import { standardOutput, type LogOutput } from './observe/output.ts';
 import { MetricsMerger } from './observe/prometheus.ts';
@@ -112,6 +112,8 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     };
     if (recovering === undefined) await announceToken(repository);
     const state = await initialState(opened);
+    const limits = await startLimits(settings, clock);
+    undo.unshift(async () => limits.limitNode?.stop());
     const parts: Parts = {
       settings,
       version,
@@ -119,8 +121,7 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       log,
       repository,
       state,
-      // Besides the workers the main thread, a spare one, and every worker once more that is lost and not gone yet.
-      limitMemory: createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: 2 * settings.workers + 3 }),
+      ...limits,
       metrics: new MetricsMerger(),
       keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
       snapshotFile: snapshotFileWriter(database, repository, clock, log),

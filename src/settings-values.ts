@@ -84,10 +84,15 @@ export function list<V extends string>(
   });
 }
 
+/** A regular expression, or a function in its place. */
+interface Pattern {
+  test(value: string): boolean;
+}
+
 /** Any text; `pattern` and `expected` narrow it. */
 export function text<D extends string | undefined>(
   type: string,
-  about: About<D> & { readonly pattern?: RegExp; readonly expected?: string },
+  about: About<D> & { readonly pattern?: Pattern; readonly expected?: string },
 ): Setting<string | D> {
   return setting<string, D>(type, about, (value) =>
     about.pattern === undefined || about.pattern.test(value)

@@ -5,7 +5,7 @@
  */
 import { SYMMETRIC_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { SETTINGS } from './settings-table.ts';
-import type { LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
+import type { LIMIT_MODES, LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
 import type { Setting } from './settings-values.ts';
 
 export interface RateLimitDefault {
@@ -46,6 +46,17 @@ export interface ProxySettings {
   readonly authFailuresPerMinute: number;
 }
 
+export interface LimitSettings {
+  /** Valkey or Redis, in a form of model/redis-url.ts; undefined: each node counts for itself. */
+  readonly redisUrl: string | undefined;
+  readonly mode: (typeof LIMIT_MODES)[number];
+  readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly keyPrefix: string;
+  /** Assumed until the store has told how many live. */
+  readonly nodes: number;
+}
+
 export interface DatabaseSettings {
   readonly url: string;
   /** undefined: as the kind of database has it. */
@@ -77,6 +88,7 @@ export interface Settings {
   /** IP addresses and CIDR blocks. */
   readonly trustedProxies: readonly string[];
   readonly jwt: JwtDefaults;
+  readonly limits: LimitSettings;
   readonly proxy: ProxySettings;
   readonly log: {
     readonly level: (typeof LOG_LEVELS)[number];
@@ -146,11 +158,6 @@ function crossChecks(v: SettingValues): string[] {
       if (v[name] === undefined)
         errors.push(`Cannot use GATEWAY_PER_IP_RATE_LIMIT_ENABLED=true: expected ${name} to be set too.`);
     }
-  }
-  if (v.GATEWAY_REDIS_URL !== undefined) {
-    errors.push(
-      'Cannot use GATEWAY_REDIS_URL: limits shared between nodes are not available yet, expected it to be unset.',
-    );
   }
   if (v.GATEWAY_PROXY__MAX_TARGET_BYTES > v.GATEWAY_PROXY__MAX_HEAD_BYTES) {
     errors.push(
@@ -297,6 +304,14 @@ function nest(v: SettingValues): Settings {
       secret: v.GATEWAY_JWT__SECRET,
       algorithms: v.GATEWAY_JWT__ALGORITHMS,
       leewaySecs: v.GATEWAY_JWT__LEEWAY_SECS,
+    },
+    limits: {
+      redisUrl: v.GATEWAY_REDIS_URL,
+      mode: v.GATEWAY_LIMITS__MODE,
+      timeoutMs: v.GATEWAY_LIMITS__TIMEOUT_MS,
+      connectTimeoutMs: v.GATEWAY_LIMITS__CONNECT_TIMEOUT_MS,
+      keyPrefix: v.GATEWAY_LIMITS__KEY_PREFIX,
+      nodes: v.GATEWAY_LIMITS__NODES,
     },
     proxy: proxySettings(v),
     log: { level: v.GATEWAY_LOG__LEVEL, format: v.GATEWAY_LOG__FORMAT, access: v.GATEWAY_LOG__ACCESS },

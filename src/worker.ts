@@ -8,7 +8,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { httpDate, systemClock } from './kernel/clock.ts';
 import { requestIds } from './kernel/ids.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
-import { SharedMemoryLimitStore } from './limits/shared-memory.ts';
 import { AccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
 import { WorkerMetrics } from './observe/metrics.ts';
@@ -36,6 +35,7 @@ import { RetryBudgets } from './proxy/retry-budget.ts';
 import { createLookup } from './proxy/resolver.ts';
 import { answerExplain } from './runtime/explain-worker.ts';
 import { startHeartbeat } from './runtime/heartbeat.ts';
+import { createWorkerLimits } from './runtime/limit-store.ts';
 import type {
   ApplyMessage,
   CertificatesMessage,
@@ -103,9 +103,11 @@ let isConfigured = false;
 let mayListen = !isSpare;
 
 const keys = new KeyReader(keyMemory);
+// Messages wait meanwhile: nobody listens for them yet.
+const limits = await createWorkerLimits({ settings, limitMemory, workerNumber, log });
 const policyDependencies: PolicyDependencies = {
   clock,
-  limits: new SharedMemoryLimitStore(limitMemory, workerNumber),
+  limits: limits.store,
   concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
   keys,
   jwtDefaults: settings.jwt,
@@ -171,6 +173,7 @@ port.on('message', (message: ToWorker) => {
       metrics.setConnections({ downstream: listener.connectionCount, upstreamIdle: pool.idleCount });
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
+      metrics.setLimitStore(limits.shared?.());
       return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
     case 'explain':
     case 'explain_recorded':
@@ -249,6 +252,7 @@ async function drain(): Promise<void> {
   deadlines.stop();
   pool.close();
   observer.stop();
+  await limits.close();
   accessLog?.flush();
   output.flushSync();
   send({ type: 'drained' });

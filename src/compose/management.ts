@@ -52,6 +52,7 @@ export function createManagement(
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
       standIn: () => standInText(parts),
+      limits: () => parts.limitNode?.problem,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => {
         const memory = state.breakerOf(revisionId);
@@ -62,7 +63,12 @@ export function createManagement(
     shadow: shadowReports(parts.wouldDeny, supervisor, clock),
     explain: explainAccess(parts.explain, supervisor),
     metricsText: async () =>
-      renderMetrics(metrics.merge(await supervisor.samples()), state.keys, watch?.facts),
+      renderMetrics(
+        metrics.merge(await supervisor.samples()),
+        state.keys,
+        watch?.facts,
+        parts.limitNode?.nodes.count,
+      ),
     logger: log,
     version,
   });

@@ -11,6 +11,7 @@ import type { DeprecationLog } from '../runtime/deprecation-log.ts';
 import type { ExplainControl } from '../runtime/explain-control.ts';
 import type { HealthBook } from '../runtime/health-book.ts';
 import type { KeyUsageWriter } from '../runtime/key-usage.ts';
+import type { LimitNode } from '../runtime/limit-node.ts';
 import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
 import type { ShadowLog } from '../runtime/shadow-log.ts';
 import type { SavedConfig } from '../runtime/snapshot-file.ts';
@@ -26,6 +27,8 @@ export interface Parts {
   readonly repository: Repository;
   readonly state: ConfigState;
   readonly limitMemory: LimitMemory;
+  /** undefined where limits are not shared with other nodes. */
+  readonly limitNode: LimitNode | undefined;
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
   /** undefined: switched off. */

@@ -6,8 +6,11 @@ import { lookup } from 'node:dns/promises';
 import { Deadlines } from '../proxy/deadlines.ts';
 import { UpstreamPool } from '../proxy/pool.ts';
 import { createLookup } from '../proxy/resolver.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { createLimitMemory, LIMIT_SLOTS_DEFAULT } from '../limits/memory.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
 import { HealthProbe } from '../runtime/health-probe.ts';
+import { startLimitNode } from '../runtime/limit-node.ts';
 import type { WorkerStart } from '../runtime/protocol.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import type { Settings } from '../settings.ts';
@@ -42,6 +45,16 @@ export function createSupervisor(
     explainSetup: () => parts.explain.setup,
     onWorkerLost: (workerNumber) => metrics.retire(workerNumber),
   });
+}
+
+/** The counters of this node, and its place among the nodes that it shares limits with. */
+export async function startLimits(
+  settings: Settings,
+  clock: Clock,
+): Promise<Pick<Parts, 'limitMemory' | 'limitNode'>> {
+  // Besides the workers the main thread, a spare one, and every worker once more that is lost and not gone yet.
+  const limitMemory = createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: 2 * settings.workers + 3 });
+  return { limitMemory, limitNode: await startLimitNode(settings, limitMemory.nodes, clock) };
 }
 
 export async function listenForTraffic(supervisor: Supervisor, settings: Settings): Promise<number> {

@@ -34,6 +34,13 @@ function take(
   };
 }
 
+function charge(state: Float64Array, at: number, rule: LimitRule, nowMs: number, count: number): void {
+  const window = Math.floor(nowMs / rule.windowMs);
+  const known = state[at + WINDOW] === window ? state[at + COUNT]! : 0;
+  state[at + WINDOW] = window;
+  state[at + COUNT] = known + count;
+}
+
 function usedFraction(state: Float64Array, at: number, nowMs: number): number {
   if (state[at + WINDOW] !== Math.floor(nowMs / state[at + WINDOW_MS]!)) return 0;
   return state[at + COUNT]! / Math.max(1, state[at + REQUESTS]!);
@@ -68,6 +75,7 @@ function repair(): void {
 
 export const fixedWindow: SlotAlgorithm = Object.freeze({
   take,
+  charge,
   usedFraction,
   busyUntilMs,
   inherit,

@@ -10,6 +10,7 @@ import { secretBytes } from '../kernel/ids.ts';
 import { assert } from '../kernel/assert.ts';
 import { type ConcurrencyMemory, createConcurrencyMemory } from './concurrency-memory.ts';
 import type { HashKey } from './hash.ts';
+import { createLiveNodesMemory, type LiveNodesMemory } from './live-nodes.ts';
 import { SLIDING_CELLS, SLIDING_CELLS_FRESH } from './sliding-window.ts';
 
 /** Slots of a set. */
@@ -51,6 +52,8 @@ export interface LimitMemory {
   readonly logs: TableMemory;
   /** Requests under way (concurrency.ts). */
   readonly concurrency: ConcurrencyMemory;
+  /** How many nodes share the limits (live-nodes.ts). */
+  readonly nodes: LiveNodesMemory;
 }
 
 export interface LimitMemoryOptions {
@@ -81,6 +84,7 @@ export function createLimitMemory(options: LimitMemoryOptions = { slots: LIMIT_S
     counters: createTable(slots, COUNTER_CELLS, COUNTER_CELLS),
     logs: createTable(slidingSlots, SLIDING_CELLS, SLIDING_CELLS_FRESH),
     concurrency: createConcurrencyMemory({ slots: callers, threads }),
+    nodes: createLiveNodesMemory(),
   };
 }
 

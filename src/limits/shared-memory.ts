@@ -118,6 +118,31 @@ export class SharedMemoryLimitStore implements LimitStore {
     }
   }
 
+  /** Counts `count` requests, at least 1, that were admitted elsewhere, whether the rule admits them or not. */
+  charge(rule: LimitRule, subject: string, nowMs: number, count: number): void {
+    const prepared = this.#prepare(rule);
+    const { table, key, algorithm } = prepared;
+    hashText(subject, this.#hashKey, this.#hash);
+    key.tag = this.#hash[0]! | 1;
+    key.subject = this.#hash[1]!;
+    const set = setOf(table, key);
+    const lock = lockOf(table, set);
+    if (!acquire(table.words, lock, this.#owner)) return;
+    try {
+      const countedMs = this.#advance(table, set, Math.floor(nowMs), true);
+      const way = findWay(table, set, key, prepared.likelyWay);
+      if (way >= 0) {
+        algorithm.charge(table.cells, slotAt(table, set, way), rule, countedMs, count);
+        return;
+      }
+      beginCounter(table, set, algorithm, rule, prepared.evicted, countedMs);
+      algorithm.charge(table.scratch, 0, rule, countedMs, count);
+      fillWay(table, set, freeWay(table, set, countedMs), key);
+    } finally {
+      release(table.words, lock);
+    }
+  }
+
   /** The time that counts in this set. */
   #advance(table: Table, set: number, askedMs: number, consume: boolean): number {
     const latest = set * table.setCells + LATEST_MS;

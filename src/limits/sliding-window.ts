@@ -61,7 +61,7 @@ function expire(state: Float64Array, at: number, windowMs: number, nowMs: number
   return total;
 }
 
-function append(state: Float64Array, at: number, rule: LimitRule, nowMs: number): void {
+function append(state: Float64Array, at: number, rule: LimitRule, nowMs: number, count: number): void {
   const head = state[at + HEAD]! | 0;
   const tail = state[at + TAIL]! | 0;
   const length = head >= tail ? head - tail : head - tail + 2 * RING;
@@ -69,15 +69,15 @@ function append(state: Float64Array, at: number, rule: LimitRule, nowMs: number)
   if (length > 0 && (length === RING || nowMs - state[at + NEWEST_FIRST_MS]! < mergeMs)) {
     const newest = cell(at, before(head));
     state[newest] = nowMs;
-    state[newest + 1] = state[newest + 1]! + 1;
+    state[newest + 1] = state[newest + 1]! + count;
   } else {
     const entry = cell(at, head);
     state[entry] = nowMs;
-    state[entry + 1] = 1;
+    state[entry + 1] = count;
     state[at + NEWEST_FIRST_MS] = nowMs;
     state[at + HEAD] = after(head);
   }
-  state[at + TOTAL] = state[at + TOTAL]! + 1;
+  state[at + TOTAL] = state[at + TOTAL]! + count;
 }
 
 /** The time at which `excess` of the requests in the window, which holds at least as many, will have left it. */
@@ -105,9 +105,14 @@ function take(
     const wait = requests > 0 ? leavesAtMs(state, at, windowMs, total - requests + 1) - askedMs : windowMs;
     return refusal(requests, wait, total > 0 ? busyUntilMs(state, at) - askedMs : windowMs);
   }
-  append(state, at, rule, nowMs);
+  append(state, at, rule, nowMs, 1);
   const resetMs = windowMs + nowMs - askedMs;
   return { admitted: true, limit: requests, remaining: requests - total - 1, resetMs, retryAfterSecs: 0 };
+}
+
+function charge(state: Float64Array, at: number, rule: LimitRule, nowMs: number, count: number): void {
+  expire(state, at, rule.windowMs, nowMs);
+  append(state, at, rule, nowMs, count);
 }
 
 function usedFraction(state: Float64Array, at: number, nowMs: number): number {
@@ -158,6 +163,7 @@ function repair(state: Float64Array, at: number): void {
 
 export const slidingWindow: SlotAlgorithm = Object.freeze({
   take,
+  charge,
   usedFraction,
   busyUntilMs,
   inherit,

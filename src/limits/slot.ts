@@ -25,6 +25,9 @@ export interface SlotAlgorithm {
    */
   take(state: Float64Array, at: number, rule: LimitRule, nowMs: number, askedMs: number): LimitDecision;
 
+  /** Counts `count` requests that were admitted elsewhere, whether the rule admits them or not. */
+  charge(state: Float64Array, at: number, rule: LimitRule, nowMs: number, count: number): void;
+
   /** How much of the limit is in use: 0 means that forgetting the slot changes no later decision; may exceed 1. */
   usedFraction(state: Float64Array, at: number, nowMs: number): number;
 

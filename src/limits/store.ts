@@ -1,8 +1,8 @@
 /**
  * The one interface of rate limiting: a rule, a subject, a time; in return a decision.
  *
- * Implementations keep the counts: in the shared memory of this process (shared-memory.ts), later on a server that
- * several nodes share. Callers decide which rule applies and what the subject is. Nothing here knows HTTP; the
+ * Implementations keep the counts: in the shared memory of this process (shared-memory.ts), or on a server that several
+ * nodes share (leased-store.ts). Callers decide which rule applies and what the subject is. Nothing here knows HTTP; the
  * fields of a decision map onto `Retry-After` (RFC 9110 section 10.2.3) and the IETF `RateLimit` fields.
  */
 
@@ -22,6 +22,18 @@ export interface LimitRule {
   readonly windowMs: number;
   /** Capacity of a token bucket, an integer; the other algorithms do not read it. */
   readonly burst: number;
+  /** How nodes that have a store in common share the limit; without it each node counts for itself. */
+  readonly shared?: SharedLimit;
+}
+
+export type LimitMode = 'leased' | 'exact';
+export type OnStoreFailure = 'share' | 'allow' | 'deny';
+
+export interface SharedLimit {
+  /** `leased`: permits are fetched in portions; `exact`: one by one. undefined: as the store is set up. */
+  readonly mode: LimitMode | undefined;
+  /** What applies while the store is out of reach: the node's fair share of the limit, no limit, or no requests. */
+  readonly onFailure: OnStoreFailure;
 }
 
 export interface LimitDecision {
@@ -50,6 +62,12 @@ export interface LimitStore {
 
   /** What `take` would answer, consuming nothing and leaving no trace. */
   peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
+
+  /**
+   * What `take` will answer, for a request that takes at once if it is admitted. A store for which looking costs as much
+   * as fetching fetches here what `take` then finds at hand; without this function, `peek` does.
+   */
+  expect?(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
 }
 
 /** A refusal, given the milliseconds after which one request will be admitted. */

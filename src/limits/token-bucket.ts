@@ -75,6 +75,12 @@ function take(
   };
 }
 
+function charge(state: Float64Array, at: number, rule: LimitRule, nowMs: number, count: number): void {
+  refill(state, at, rule.requests, rule.windowMs, nowMs);
+  // More than a whole bucket is never owed, as with a lowered `burst`.
+  state[at + OWED_TOKENS] = Math.min(rule.burst, state[at + OWED_TOKENS]! + count);
+}
+
 function timeToFullMs(tokens: number, units: number, requests: number, windowMs: number): number {
   return Math.ceil((tokens * windowMs + units) / Math.max(1, requests));
 }
@@ -119,6 +125,7 @@ function repair(): void {
 
 export const tokenBucket: SlotAlgorithm = Object.freeze({
   take,
+  charge,
   usedFraction,
   busyUntilMs,
   inherit,

@@ -84,6 +84,19 @@ export const RateLimitSchema = Type.Object(
     algorithm: Type.Optional(RateLimitAlgorithmSchema),
     burst: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
     per: Type.Optional(PerSchema),
+    mode: Type.Optional(
+      Type.Union([Type.Literal('leased'), Type.Literal('exact')], {
+        description:
+          'How gateways that have a store of limits in common share this one: permits in portions, or one by one. Default: the setting.',
+      }),
+    ),
+    on_store_failure: Type.Optional(
+      Type.Union([Type.Literal('share'), Type.Literal('allow'), Type.Literal('deny')], {
+        default: 'share',
+        description:
+          "What applies while that store is out of reach: this gateway's fair share of the limit, no limit, or no requests.",
+      }),
+    ),
   },
   closed,
 );

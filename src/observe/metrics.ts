@@ -46,6 +46,9 @@ export type CounterName =
   | 'auth_decisions'
   | 'shadow_denials'
   | 'internal_errors'
+  | 'limit_store_calls'
+  | 'limit_store_waits'
+  | 'limit_store_fallbacks'
   | 'log_lines_dropped';
 
 export interface CounterSample {
@@ -68,8 +71,24 @@ export interface WorkerSample {
     readonly idleSecs: number;
   };
   readonly heapUsedBytes: number;
+  /** Whether the store of limits that nodes share answers; undefined without one. */
+  readonly limitStoreConnected?: boolean | undefined;
   readonly routes: readonly RouteSample[];
   readonly counters: readonly CounterSample[];
+}
+
+/** What a worker tells of the store of limits that nodes share. */
+export interface LimitStoreReport {
+  readonly connected: boolean;
+  readonly counts: {
+    readonly answered: number;
+    readonly timedOut: number;
+    readonly failed: number;
+    readonly waited: number;
+    readonly share: number;
+    readonly allow: number;
+    readonly deny: number;
+  };
 }
 
 /** The numbers of one route: a histogram per status, made when the status first occurs. */
@@ -141,6 +160,7 @@ export class WorkerMetrics {
   #internalErrors = 0;
   #logLinesDropped = 0;
   #configVersion = 0;
+  #limitStore: LimitStoreReport | undefined;
   #connections = { downstream: 0, upstreamIdle: 0 };
 
   constructor(options: { readonly routesMax?: number } = {}) {
@@ -205,6 +225,11 @@ export class WorkerMetrics {
     this.#configVersion = configVersion;
   }
 
+  /** @param report undefined where nodes share no store of limits */
+  setLimitStore(report: LimitStoreReport | undefined): void {
+    this.#limitStore = report;
+  }
+
   /** @param lines what the thread's LogOutput says it has dropped since the start */
   setLogLinesDropped(lines: number): void {
     this.#logLinesDropped = lines;
@@ -219,6 +244,7 @@ export class WorkerMetrics {
       connections: { ...this.#connections },
       eventLoop: this.#eventLoop(),
       heapUsedBytes: getHeapStatistics().used_heap_size,
+      limitStoreConnected: this.#limitStore?.connected,
       routes: records.map((record) => record.sample()).filter(({ statuses }) => statuses.length > 0),
       counters: this.#counters(),
     };
@@ -244,6 +270,7 @@ export class WorkerMetrics {
       ...this.#shadow.samples('shadow_denials', (part) => ({ part })),
       { name: 'internal_errors', labels: {}, value: this.#internalErrors },
       { name: 'log_lines_dropped', labels: {}, value: this.#logLinesDropped },
+      ...limitStoreSamples(this.#limitStore),
     ];
   }
 
@@ -259,6 +286,18 @@ export class WorkerMetrics {
     this.#delay.reset();
     return sample;
   }
+}
+
+function limitStoreSamples(report: LimitStoreReport | undefined): CounterSample[] {
+  if (report === undefined) return [];
+  const { answered, timedOut, failed, waited, share, allow, deny } = report.counts;
+  const calls = Object.entries({ answered, timed_out: timedOut, failed });
+  const fallbacks = Object.entries({ share, allow, deny });
+  return [
+    ...calls.map(([outcome, value]) => ({ name: 'limit_store_calls' as const, labels: { outcome }, value })),
+    ...fallbacks.map(([by, value]) => ({ name: 'limit_store_fallbacks' as const, labels: { by }, value })),
+    { name: 'limit_store_waits', labels: {}, value: waited },
+  ];
 }
 
 /** The histogram holds the time between ticks of a timer; what is beyond its period is the delay. */

@@ -37,6 +37,10 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   rate_limit_decisions: 'Decisions of the rate limiters, by kind of limit',
   auth_decisions: 'Outcomes of authentication',
   shadow_denials: 'Requests that a part of a policy in shadow mode would have denied',
+  limit_store_calls: 'Calls to the store of limits that nodes share, by outcome',
+  limit_store_waits: 'Requests that waited for the store of limits',
+  limit_store_fallbacks:
+    'Decisions of rate limiters while the store of limits was out of reach, by on_store_failure',
   internal_errors: 'Errors inside the gateway itself',
   log_lines_dropped: 'Log lines that were dropped because standard output was not read in time',
 };
@@ -62,6 +66,7 @@ export async function renderMetrics(
   merged: MergedMetrics,
   keys?: KeyTableSize,
   certificates: readonly CertificateExpiry[] = [],
+  limitNodes?: number,
 ): Promise<string> {
   const registry = new Registry();
   registerRoutes(registry, merged.routes);
@@ -72,6 +77,7 @@ export async function renderMetrics(
   registerWorkers(registry, merged.workers);
   if (keys !== undefined) registerKeys(registry, keys);
   registerCertificates(registry, certificates);
+  if (limitNodes !== undefined) registerLimitStore(registry, merged.workers, limitNodes);
   return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
 }
 
@@ -89,6 +95,18 @@ function registerCertificates(registry: Registry, certificates: readonly Certifi
     'Unix time at which a certificate of the traffic listener expires',
     values,
   );
+}
+
+function registerLimitStore(registry: Registry, workers: readonly WorkerSample[], nodes: number): void {
+  const connected = workers.map(({ worker, limitStoreConnected }) => ({
+    labels: { worker },
+    value: limitStoreConnected === true ? 1 : 0,
+  }));
+  const help = 'Whether the store of limits answers';
+  register(registry, 'gauge', 'headgate_limit_store_connected', help, connected);
+  register(registry, 'gauge', 'headgate_limit_nodes', 'Nodes that share the limits, when last counted', [
+    { labels: {}, value: nodes },
+  ]);
 }
 
 function registerRoutes(registry: Registry, routes: readonly MergedRoute[]): void {

@@ -50,6 +50,7 @@ export function createLimiter(
       requests,
       windowMs: windowSeconds * 1000,
       burst,
+      shared: Object.freeze({ mode: limit.mode, onFailure: limit.on_store_failure ?? 'share' }),
     }),
     windowSecs,
     subjectOf: subjectOf(per),

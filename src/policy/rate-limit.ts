@@ -148,7 +148,11 @@ function limitStage(
       }
       return outcome ?? takeOne(second, facts, evaluation);
     };
-    const expected = limits.peek(second.rule, second.subjectOf(facts, evaluation), facts.nowMs);
+    const subject = second.subjectOf(facts, evaluation);
+    const expected =
+      limits.expect === undefined
+        ? limits.peek(second.rule, subject, facts.nowMs)
+        : limits.expect(second.rule, subject, facts.nowMs);
     return expected instanceof Promise ? expected.then(charge) : charge(expected);
   };
   return (facts: RequestFacts, evaluation: Evaluation): StageOutcome => {

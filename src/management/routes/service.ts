@@ -73,16 +73,19 @@ function readiness(context: ManagementContext): Operation {
     degraded: 'No worker serves, or the gateway is stopping',
     success: {
       status: 200,
-      description: 'Workers serve; `reason` tells when they do so without the database',
+      description:
+        'Workers serve; `reason` tells when they do so without the database or the store of limits',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
       const workers = context.status.ready();
       if (!workers.ready) return notReady(workers.reason ?? 'The workers do not serve yet');
       // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
-      const reason = (await ping(context))
-        ? null
+      const database = (await ping(context))
+        ? undefined
         : (context.status.standIn() ?? 'The database does not answer');
+      const reasons = [database, context.status.limits?.()].filter((reason) => reason !== undefined);
+      const reason = reasons.length > 0 ? reasons.join('. ') : null;
       return answer(200, 'ready', { ready: true, reason });
     },
   };

@@ -1,0 +1,462 @@
+/**
+ * Limits over many nodes: each thread takes permits of a counter from the store that all nodes share, and decides at
+ * once while it has one at hand. Only when it has none does a request wait, for one round trip; requests that wait for
+ * the same counter make one call. What the store granted is counted there, so all nodes together never admit more than
+ * the limit.
+ *
+ * `leased` counters take portions ahead of need (lease-size.ts) and remember a refusal for a while; `exact` ones take
+ * what the waiting requests need and nothing else. When the store is out of reach (store-circuit.ts), permits at hand are
+ * used up, and then the rule says: the node's fair share of the limit, counted in the memory of the node (the default),
+ * everything, or nothing. What is admitted that way is told to the store later.
+ *
+ * Owns the leases of one thread. Rules that are not shared go to the node's own counters directly.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import { holdersOf, portionOf } from './lease-size.ts';
+import { LeaseTable, type PreparedRule } from './lease-table.ts';
+import type { Lease, Report, Waiter } from './lease.ts';
+import type { GrantReply, LimitServer } from './limit-server.ts';
+import type { LiveNodes } from './live-nodes.ts';
+import { StoreCircuit } from './store-circuit.ts';
+import { type LimitDecision, type LimitMode, type LimitRule, type LimitStore, refusal } from './store.ts';
+import type { After } from './timers.ts';
+
+/** The counters of the node itself. */
+export interface NodeLimits extends LimitStore {
+  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision;
+  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision;
+  charge(rule: LimitRule, subject: string, nowMs: number, count: number): void;
+}
+
+export interface LeasedStoreDeps {
+  readonly server: LimitServer;
+  readonly local: NodeLimits;
+  readonly clock: Clock;
+  readonly after: After;
+  readonly nodes: LiveNodes;
+  /** Threads of this node that take permits. */
+  readonly threads: number;
+  /** For rules that do not say. */
+  readonly mode: LimitMode;
+  /** How long a request waits for the store. */
+  readonly timeoutMs: number;
+  readonly onOutage: (reason: string) => void;
+  readonly onRecovery: () => void;
+}
+
+/** Counts since the start. */
+export interface LeasedStoreCounts {
+  answered: number;
+  timedOut: number;
+  failed: number;
+  /** Decisions that had to wait for a round trip. */
+  waited: number;
+  /** Decisions without the store, by what the rule says. */
+  share: number;
+  allow: number;
+  deny: number;
+}
+
+interface Call {
+  readonly lease: Lease;
+  readonly prepared: PreparedRule;
+  readonly waiters: readonly Waiter[];
+  readonly sentMs: number;
+  readonly report: Report;
+  readonly cancel: () => void;
+  settled: boolean;
+}
+
+/** A timer that is late because the thread was busy: the answer may lie in the socket, which is read in between. */
+const SECOND_LOOK_MS = 1;
+/** A counter whose server did not answer is not asked again for so long, while others are. */
+const LEASE_PAUSE_MS = 200;
+/** Of the latest round trip in the average. */
+const ROUND_TRIP_WEIGHT = 1 / 8;
+/** How often permits that nobody uses are looked for. */
+const SWEEP_MS = 100;
+const PROBE: LimitRule = Object.freeze({
+  id: 'probe',
+  algorithm: 'fixed_window',
+  requests: 1_000_000_000,
+  windowMs: 1_000,
+  burst: 0,
+});
+
+export class LeasedLimitStore implements LimitStore {
+  readonly #deps: LeasedStoreDeps;
+  readonly #local: NodeLimits;
+  readonly #clock: Clock;
+  readonly #table = new LeaseTable();
+  readonly #circuit: StoreCircuit;
+  readonly #calls = new Set<Call>();
+  /** Leases with permits at hand, and the rule that they were last asked under. */
+  readonly #holding = new Map<
+    Lease,
+    { readonly prepared: PreparedRule; untouchedMs: number; hand: number }
+  >();
+  readonly #counts: LeasedStoreCounts = {
+    answered: 0,
+    timedOut: 0,
+    failed: 0,
+    waited: 0,
+    share: 0,
+    allow: 0,
+    deny: 0,
+  };
+  #roundTripMs = 0;
+  #stopped = false;
+
+  constructor(deps: LeasedStoreDeps) {
+    this.#deps = deps;
+    this.#local = deps.local;
+    this.#clock = deps.clock;
+    this.#circuit = new StoreCircuit({
+      clock: deps.clock,
+      after: deps.after,
+      timeoutMs: deps.timeoutMs,
+      probe: (done) =>
+        deps.server.grant(probeRequest(), (reply, reason) => done(reply ? '' : reason || 'no reply')),
+      reconnect: () => deps.server.reconnect(),
+      onOpen: (reason) => this.#onOutage(reason),
+      onClose: () => deps.onRecovery(),
+    });
+  }
+
+  get counts(): Readonly<LeasedStoreCounts> {
+    return this.#counts;
+  }
+
+  get isConnected(): boolean {
+    return !this.#circuit.isOpen;
+  }
+
+  /** Asks the store for the first time and begins to look for unused permits; to be called once. */
+  start(): void {
+    this.#circuit.start();
+    this.#sweepLater();
+  }
+
+  /** Gives unused permits back; decides on without the store. */
+  stop(): void {
+    for (const [lease, { prepared }] of this.#holding) this.#return(prepared, lease);
+    this.#stopped = true;
+    this.#circuit.stop();
+  }
+
+  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
+    if (rule.shared === undefined) return this.#local.take(rule, subject, nowMs);
+    const prepared = this.#table.prepare(rule);
+    const monotonicMs = this.#clock.monotonicMs();
+    const lease = this.#table.find(prepared, subject, monotonicMs);
+    if (!lease.ask(rule, monotonicMs)) return this.#takeWithout(prepared, lease, subject, nowMs, monotonicMs);
+    lease.use();
+    if (lease.isLow) this.#refill(prepared, lease, monotonicMs);
+    return lease.admitted(rule, monotonicMs);
+  }
+
+  expect(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
+    if (rule.shared === undefined) return this.#local.peek(rule, subject, nowMs);
+    const prepared = this.#table.prepare(rule);
+    const monotonicMs = this.#clock.monotonicMs();
+    const lease = this.#table.find(prepared, subject, monotonicMs);
+    if (lease.has(rule, monotonicMs)) return lease.admitted(rule, monotonicMs);
+    if (this.#isOut(lease, monotonicMs))
+      return this.#without(prepared, lease, subject, nowMs, monotonicMs, false);
+    if (!this.#isExact(rule) && lease.isRefused(monotonicMs)) return lease.refused(rule, monotonicMs);
+    return this.#wait(prepared, lease, subject, nowMs, true);
+  }
+
+  /** Asks the store itself, since what other nodes have used decides. */
+  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
+    if (rule.shared === undefined) return this.#local.peek(rule, subject, nowMs);
+    const prepared = this.#table.prepare(rule);
+    const monotonicMs = this.#clock.monotonicMs();
+    const lease = this.#table.find(prepared, subject, monotonicMs);
+    const without = (): LimitDecision =>
+      this.#without(prepared, lease, subject, nowMs, this.#clock.monotonicMs(), false);
+    if (this.#isOut(lease, monotonicMs)) return without();
+    return new Promise((resolve) => {
+      const cancel = this.#deps.after(this.#deps.timeoutMs, () => resolve(without()));
+      const request = {
+        ...probeRequest(),
+        rule,
+        key: lease.key,
+        consume: false,
+        leaseMs: lease.leaseMs,
+        need: 0,
+      };
+      this.#deps.server.grant(request, (reply) => {
+        cancel();
+        resolve(reply === undefined ? without() : looked(rule, lease, reply));
+      });
+    });
+  }
+
+  #isExact({ shared }: LimitRule): boolean {
+    return (shared?.mode ?? this.#deps.mode) === 'exact';
+  }
+
+  #isOut(lease: Lease, monotonicMs: number): boolean {
+    return this.#circuit.isOpen || monotonicMs < lease.failedUntilMs || this.#stopped;
+  }
+
+  #takeWithout(
+    prepared: PreparedRule,
+    lease: Lease,
+    subject: string,
+    nowMs: number,
+    monotonicMs: number,
+  ): LimitDecision | Promise<LimitDecision> {
+    const { rule } = prepared;
+    if (this.#isOut(lease, monotonicMs))
+      return this.#without(prepared, lease, subject, nowMs, monotonicMs, true);
+    if (!this.#isExact(rule) && lease.isRefused(monotonicMs)) return lease.refused(rule, monotonicMs);
+    return this.#wait(prepared, lease, subject, nowMs, false);
+  }
+
+  #wait(
+    prepared: PreparedRule,
+    lease: Lease,
+    subject: string,
+    nowMs: number,
+    keeps: boolean,
+  ): Promise<LimitDecision> {
+    this.#counts.waited += 1;
+    return new Promise((resolve) => {
+      lease.waiters.push({ rule: prepared.rule, subject, nowMs, keeps, resolve });
+      if (!lease.inFlight) this.#call(prepared, lease);
+    });
+  }
+
+  /** More than half of a portion is used up: the next one comes before anybody has to wait. */
+  #refill(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
+    if (lease.inFlight || lease.lowWater === 0 || this.#isExact(prepared.rule)) return;
+    if (this.#isOut(lease, monotonicMs) || lease.isRefused(monotonicMs)) return;
+    this.#call(prepared, lease);
+  }
+
+  /** Asks for what the waiting requests need, and in leased mode for a portion beyond it. */
+  #call(prepared: PreparedRule, lease: Lease): void {
+    const { rule } = prepared;
+    const { server, nodes, threads, timeoutMs, after } = this.#deps;
+    const sentMs = this.#clock.monotonicMs();
+    const { waiters } = lease;
+    lease.waiters = [];
+    // A lease that has nearly run out when it arrives is not worth taking.
+    const isTooFar = 2 * this.#roundTripMs > lease.leaseMs;
+    const extra = isTooFar || this.#isExact(rule) ? 0 : portionOf(lease.rate(sentMs), lease.leaseMs);
+    lease.lowWater = extra >> 1;
+    lease.inFlight = true;
+    const report = lease.takeReport(rule, sentMs);
+    const onLate = (): void => void after(SECOND_LOOK_MS, () => this.#onTimeout(call));
+    const call: Call = {
+      lease,
+      prepared,
+      waiters,
+      sentMs,
+      report,
+      cancel: after(timeoutMs, onLate),
+      settled: false,
+    };
+    this.#calls.add(call);
+    server.grant(
+      {
+        rule,
+        key: lease.key,
+        consume: true,
+        need: waiters.length,
+        extra,
+        holders: holdersOf(nodes.count, threads),
+        leaseMs: lease.leaseMs,
+        ...report,
+        birth: lease.birth,
+        used: lease.birth === 0 ? 0 : lease.granted(sentMs),
+      },
+      (reply, reason) => this.#onReply(call, reply, reason),
+    );
+  }
+
+  #onReply(call: Call, reply: GrantReply | undefined, reason: string): void {
+    const { lease, prepared, report, sentMs } = call;
+    call.cancel();
+    if (reply === undefined) {
+      this.#counts.failed += 1;
+      if (call.settled) return;
+      this.#fail(call);
+      return this.#circuit.failed(reason);
+    }
+    this.#counts.answered += 1;
+    this.#circuit.answered();
+    const monotonicMs = this.#clock.monotonicMs();
+    // Too late for those who waited; but the permits are there, and what was owed is told.
+    if (call.settled) lease.dropReport(report);
+    this.#roundTripMs += (monotonicMs - sentMs - this.#roundTripMs) * ROUND_TRIP_WEIGHT;
+    const { rule } = prepared;
+    const used = call.settled
+      ? 0
+      : Math.min(reply.granted, call.waiters.filter(({ keeps }) => !keeps).length);
+    lease.learn({ rule, sentMs, report }, reply, reply.granted - used, monotonicMs);
+    if (!call.settled) {
+      this.#settle(call);
+      this.#serve(call.waiters, reply.granted, lease, monotonicMs);
+      this.#serveLater(prepared, lease, monotonicMs);
+    }
+    if (lease.hand > 0 && !this.#holding.has(lease)) {
+      this.#holding.set(lease, { prepared, untouchedMs: monotonicMs, hand: lease.hand });
+    }
+  }
+
+  /** Those that were in the call: as many as permits came; the store has refused the others. */
+  #serve(waiters: readonly Waiter[], granted: number, lease: Lease, monotonicMs: number): void {
+    for (const [index, { rule, resolve }] of waiters.entries()) {
+      resolve(index < granted ? lease.admitted(rule, monotonicMs) : lease.refused(rule, monotonicMs));
+    }
+  }
+
+  /** Those that came meanwhile. */
+  #serveLater(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
+    const { rule } = prepared;
+    const { waiters } = lease;
+    if (waiters.length === 0) return;
+    while (waiters.length > 0 && lease.has(rule, monotonicMs)) {
+      const waiter = waiters.shift();
+      if (waiter?.keeps === false) lease.use();
+      waiter?.resolve(lease.admitted(rule, monotonicMs));
+    }
+    const isRefused = !this.#isExact(rule) && lease.isRefused(monotonicMs);
+    if (isRefused)
+      for (const waiter of waiters.splice(0)) waiter.resolve(lease.refused(waiter.rule, monotonicMs));
+    if (waiters.length > 0) this.#call(prepared, lease);
+  }
+
+  #onTimeout(call: Call): void {
+    if (call.settled) return;
+    this.#counts.timedOut += 1;
+    call.lease.failedUntilMs = this.#clock.monotonicMs() + LEASE_PAUSE_MS;
+    this.#fail(call);
+    this.#circuit.timedOut(call.sentMs);
+  }
+
+  #onOutage(reason: string): void {
+    for (const call of this.#calls) this.#fail(call);
+    this.#deps.onOutage(reason);
+  }
+
+  /** Decides without the store for all who wait for this counter. */
+  #fail(call: Call): void {
+    const { lease, prepared, report } = call;
+    this.#settle(call);
+    lease.keepReport(report);
+    const later = lease.waiters;
+    lease.waiters = [];
+    const monotonicMs = this.#clock.monotonicMs();
+    for (const { rule, subject, nowMs, keeps, resolve } of [...call.waiters, ...later]) {
+      const own = rule === prepared.rule ? prepared : this.#table.prepare(rule);
+      resolve(this.#without(own, lease, subject, nowMs, monotonicMs, !keeps));
+    }
+  }
+
+  #settle(call: Call): void {
+    call.cancel();
+    call.settled = true;
+    call.lease.inFlight = false;
+    this.#calls.delete(call);
+  }
+
+  #without(
+    prepared: PreparedRule,
+    lease: Lease,
+    subject: string,
+    nowMs: number,
+    monotonicMs: number,
+    consume: boolean,
+  ): LimitDecision {
+    const { rule } = prepared;
+    const onFailure = rule.shared?.onFailure ?? 'share';
+    if (consume) this.#counts[onFailure] += 1;
+    if (onFailure === 'deny') return refusal(rule.requests, 1000, 1000);
+    if (onFailure === 'allow') {
+      if (consume) lease.owe(rule, monotonicMs);
+      return {
+        admitted: true,
+        limit: rule.requests,
+        remaining: rule.requests,
+        resetMs: 0,
+        retryAfterSecs: 0,
+      };
+    }
+    const share = this.#table.shareOf(prepared, this.#deps.nodes);
+    const granted = lease.takeUnmirrored(monotonicMs);
+    // Of its share the node has used what the store had granted it.
+    if (granted > 0) this.#local.charge(share, subject, nowMs, granted);
+    if (!consume) return this.#local.peek(share, subject, nowMs);
+    const decision = this.#local.take(share, subject, nowMs);
+    if (decision.admitted) lease.owe(rule, monotonicMs);
+    return decision;
+  }
+
+  #sweepLater(): void {
+    this.#deps.after(SWEEP_MS, () => {
+      if (this.#stopped) return;
+      this.#sweep();
+      this.#sweepLater();
+    });
+  }
+
+  /** Permits of which none was used for the time of a lease go back, so that other nodes can have them. */
+  #sweep(): void {
+    const monotonicMs = this.#clock.monotonicMs();
+    for (const [lease, seen] of this.#holding) {
+      const { hand } = lease;
+      if (hand === 0) this.#holding.delete(lease);
+      else if (hand !== seen.hand) {
+        seen.hand = hand;
+        seen.untouchedMs = monotonicMs;
+      } else if (monotonicMs - seen.untouchedMs >= lease.leaseMs && !lease.inFlight) {
+        this.#holding.delete(lease);
+        this.#return(seen.prepared, lease);
+      }
+    }
+  }
+
+  #return(prepared: PreparedRule, lease: Lease): void {
+    lease.dropHand(prepared.rule);
+    if (lease.unused > 0 && !lease.inFlight && !this.#circuit.isOpen) this.#giveBack(prepared, lease);
+  }
+
+  /** A call that only gives back. */
+  #giveBack({ rule }: PreparedRule, lease: Lease): void {
+    const sentMs = this.#clock.monotonicMs();
+    const report = lease.takeReport(rule, sentMs);
+    const request = { ...probeRequest(), rule, key: lease.key, need: 0, leaseMs: lease.leaseMs };
+    this.#deps.server.grant({ ...request, ...report, birth: lease.birth }, (reply) => {
+      if (reply !== undefined) this.#circuit.answered();
+      else lease.keepReport(report);
+    });
+  }
+}
+
+function looked(rule: LimitRule, lease: Lease, reply: GrantReply): LimitDecision {
+  const limit = rule.algorithm === 'token_bucket' ? rule.burst : rule.requests;
+  const remaining = reply.left + lease.hand;
+  if (remaining === 0) return refusal(limit, reply.waitMs, reply.resetMs);
+  return { admitted: true, limit, remaining: remaining - 1, resetMs: reply.resetMs, retryAfterSecs: 0 };
+}
+
+function probeRequest() {
+  return {
+    rule: PROBE,
+    key: 'probe',
+    consume: true,
+    need: 1,
+    extra: 0,
+    holders: 1,
+    leaseMs: 1_000,
+    owed: 0,
+    unused: 0,
+    birth: 0,
+    window: -1,
+    used: 0,
+  };
+}

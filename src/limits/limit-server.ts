@@ -1,0 +1,54 @@
+/**
+ * What a node asks of the store that all nodes share: permits of one counter, in one round trip. redis-server.ts is the
+ * implementation; a simulation has another one. Answers come by callback: there is one for each call, also after the
+ * caller has given up waiting for it.
+ */
+import type { LimitRule } from './store.ts';
+
+export interface GrantRequest {
+  readonly rule: LimitRule;
+  /** Name of the counter: rule and subject, the same on all nodes. */
+  readonly key: string;
+  /** False: changes nothing, tells only what there is. */
+  readonly consume: boolean;
+  /** Permits for requests that wait; a part of them may be granted. */
+  readonly need: number;
+  /** Permits to keep for `leaseMs`; granted from the part `1/holders` of what is left beyond `need`. */
+  readonly extra: number;
+  readonly holders: number;
+  readonly leaseMs: number;
+  /** Admitted while the store could not be asked: counted without condition. */
+  readonly owed: number;
+  /** Permits granted under `birth` and in `window` that nobody has used: given back. */
+  readonly unused: number;
+  /** Of the last reply; 0 when there was none. */
+  readonly birth: number;
+  /** Of the reply that granted the unused permits, the least where there were several; -1 when there was none. */
+  readonly window: number;
+  /** What the node was granted of late: counted again when the store has lost the counter of that birth. */
+  readonly used: number;
+}
+
+export interface GrantReply {
+  readonly granted: number;
+  /** Permits that are left in the store. */
+  readonly left: number;
+  /** 0 while any are left; else the milliseconds until there will be one. */
+  readonly waitMs: number;
+  /** Until the window has passed or the bucket is full, if nothing more is granted. */
+  readonly resetMs: number;
+  /** How long granted permits may be kept, from before the request was sent. */
+  readonly validMs: number;
+  readonly birth: number;
+  /** Number of a fixed window; the end of the lease by the store's clock for a sliding one; 0 for a token bucket. */
+  readonly window: number;
+}
+
+export type GrantDone = (reply: GrantReply | undefined, reason: string) => void;
+
+export interface LimitServer {
+  /** `done` is called once, later: with undefined and the reason when the store could not do it. */
+  grant(request: GrantRequest, done: GrantDone): void;
+  /** Gives the connection up and makes a new one. */
+  reconnect(): void;
+}

@@ -1,0 +1,241 @@
+/**
+ * What runs inside Valkey or Redis: one script for each algorithm, which takes permits from one counter in one round
+ * trip, and one for the heartbeats of nodes. A script touches one key, so that it runs on any server of a cluster; it
+ * goes by the server's clock, and time never runs backwards for a counter. Everything comes in as arguments; no text
+ * is ever put together.
+ *
+ * A counter is a hash with a time to live: it is gone as soon as forgetting it changes nothing. `b` is its birth, by
+ * which nodes notice that it has been lost (a restart without persistence, a failover): they then tell what they had
+ * admitted under the old one, and that is counted again.
+ *
+ * Permits are of two sorts. The *needed* ones go to requests that wait for them. The *extra* ones are a lease, used at
+ * some time in the next `leaseMs`: at most the part `1/holders` of what is left. Numbers are IEEE doubles; where a
+ * token bucket needs more than 2^53 units, it rounds against the caller.
+ */
+import { createHash } from 'node:crypto';
+
+export interface RedisScript {
+  readonly text: string;
+  /** Its name for EVALSHA. */
+  readonly sha1: string;
+}
+
+function script(text: string): RedisScript {
+  return Object.freeze({ text, sha1: createHash('sha1').update(text).digest('hex') });
+}
+
+/** The arguments in their order, as `grantArguments` of redis-server.ts gives them. */
+const BEGIN = `
+local requests, windowMs, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local consume, need, extra = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6])
+local holders, leaseMs = tonumber(ARGV[7]), tonumber(ARGV[8])
+local owed, unused = tonumber(ARGV[9]), tonumber(ARGV[10])
+local knownBirth, knownWindow, used = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local key = KEYS[1]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + floor(clock[2] / 1000)
+local newBirth = clock[1] * 1000000 + clock[2]
+
+-- What is granted of left permits: to requests that wait, and as a lease.
+local function share(left)
+  if left <= 0 then return 0, 0 end
+  local needed = min(need, left)
+  return needed, min(extra, floor((left - needed) / holders))
+end
+`;
+
+/** `w` number of the window, `c` requests in it, `b` birth. */
+const FIXED_WINDOW = script(`${BEGIN}
+local state = redis.call('HMGET', key, 'w', 'c', 'b')
+local storedWindow = tonumber(state[1])
+local birth = tonumber(state[3])
+local window, count = floor(now / windowMs), 0
+if storedWindow and storedWindow >= window then
+  window, count = storedWindow, tonumber(state[2])
+end
+local isNew = not birth or storedWindow ~= window
+if not birth then birth = newBirth end
+if knownWindow == window then
+  if knownBirth == birth then count = max(0, count - unused)
+  elseif knownBirth ~= 0 then count = count + used end
+end
+count = count + owed
+local needed, leased = share(requests - count)
+local endMs = (window + 1) * windowMs - now
+local left = requests - count - needed - leased
+if consume then
+  local after = count + needed + leased
+  if isNew and after > 0 then
+    redis.call('HSET', key, 'w', window, 'c', after, 'b', birth)
+    redis.call('PEXPIRE', key, endMs + 1000)
+  elseif not isNew and after ~= tonumber(state[2]) then
+    redis.call('HSET', key, 'c', after)
+  end
+end
+local wait = 0
+if left <= 0 then wait = requests > 0 and endMs or windowMs end
+return { needed + leased, max(0, left), wait, endMs, endMs, birth, window }
+`);
+
+/**
+ * `t` time at which `o` units were owed (a unit is 1/windowMs token), `k` number of the last slot of time in which
+ * permits were leased, `l` how many, `p` the same of the slot before; `b` birth. While leased permits may be unused, the
+ * bucket fills up only as far as leaves room for them: so bucket and leases together never hold more than `burst`, and
+ * what is admitted never exceeds what a bucket at one place would admit.
+ */
+const TOKEN_BUCKET = script(`${BEGIN}
+local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p')
+local at, debt = tonumber(state[1]) or now, tonumber(state[2]) or 0
+local birth = tonumber(state[3])
+if at > now then now = at end
+local slot, lease, previous = floor(now / leaseMs), 0, 0
+local storedSlot = tonumber(state[4]) or -1
+if storedSlot >= slot then
+  slot, lease, previous = storedSlot, tonumber(state[5]), tonumber(state[6])
+elseif storedSlot == slot - 1 then
+  previous = tonumber(state[5])
+end
+local full = burst * windowMs
+local paid = (now - at) * requests
+if full > 2^53 then paid = paid * (1 - 2^-50) end
+debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
+if not birth then birth = newBirth end
+if knownBirth == birth then debt = max(0, debt - unused * windowMs)
+elseif knownBirth ~= 0 then debt = debt + used * windowMs end
+debt = min(full, debt + owed * windowMs)
+local left = requests > 0 and floor((full - debt) / windowMs) or 0
+local needed, leased = share(left)
+left = left - needed - leased
+debt = debt + (needed + leased) * windowMs
+if full > 2^53 then debt = min(full, debt * (1 + 2^-51)) end
+local reset = requests > 0 and ceil(debt / requests) or windowMs
+local wait = 0
+if left < 1 then
+  wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests)) or windowMs
+end
+if consume and debt > 0 then
+  redis.call('HSET', key, 't', now, 'o', debt, 'b', birth, 'k', slot, 'l', lease + leased, 'p', previous)
+  redis.call('PEXPIRE', key, ceil(reset * 1.25) + 2 * leaseMs + 1000)
+end
+return { needed + leased, left, wait, reset, leaseMs, birth, 0 }
+`);
+
+/** Entries of the ring of a sliding window; as many requests in a window are counted to the millisecond. */
+export const SLIDING_RING = 200;
+
+/**
+ * `a` and `h` number of the first entry and of the one after the last, `n` requests in all of them, `f` time of the
+ * first request in the newest, `m` latest time seen, `b` birth; `e<number>` an entry, `time:requests`, which counts
+ * until a window after that time. As in memory (sliding-window.ts) requests share an entry that are closer together than
+ * the ring is fine, under the time of the last; times of entries never decrease.
+ *
+ * Leased permits count as used at the end of the lease, and that time comes back with those that were not used. They are
+ * taken from the oldest entry that is not older: what is then left counts for at least as long as what was used.
+ */
+const SLIDING_WINDOW = script(`${BEGIN}
+local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm', 'b')
+local tail, head = tonumber(state[1]) or 0, tonumber(state[2]) or 0
+local total, first = tonumber(state[3]) or 0, tonumber(state[4]) or 0
+local latest, birth = tonumber(state[5]), tonumber(state[6])
+if latest and latest > now then now = latest end
+local function entry(number)
+  local time, count = string.match(redis.call('HGET', key, 'e' .. number), '^(%d+):(%d+)$')
+  return tonumber(time), tonumber(count)
+end
+local function write(number, time, count)
+  redis.call('HSET', key, 'e' .. number, string.format('%d:%d', time, count))
+end
+local gone, returned = {}, false
+while tail < head do
+  local time, count = entry(tail)
+  if time > now - windowMs then break end
+  gone[#gone + 1] = 'e' .. tail
+  total = total - count
+  tail = tail + 1
+end
+if consume and unused > 0 and birth and knownBirth == birth then
+  local number = head
+  while number > tail and entry(number - 1) >= knownWindow do number = number - 1 end
+  while number < head and unused > 0 do
+    local time, count = entry(number)
+    local back = min(unused, count)
+    write(number, time, count - back)
+    unused, total, returned = unused - back, total - back, true
+    number = number + 1
+  end
+end
+local function append(time, count)
+  if count <= 0 then return end
+  local merge = requests <= ${SLIDING_RING} and 1 or windowMs / (${SLIDING_RING} - 2)
+  local length = head - tail
+  local newestTime, newestCount = 0, 0
+  if length > 0 then newestTime, newestCount = entry(head - 1) end
+  if length > 0 and (length >= ${SLIDING_RING} or time - first < merge) then
+    write(head - 1, max(newestTime, time), newestCount + count)
+  else
+    write(head, max(newestTime, time), count)
+    first = time
+    head = head + 1
+  end
+  total = total + count
+end
+if not birth then birth = newBirth end
+if knownBirth ~= birth then owed = owed + used end
+local needed, leased = share(requests - total - owed)
+local left = requests - total - owed - needed - leased
+local changed = consume and owed + needed + leased > 0
+if changed then
+  append(now, owed + needed)
+  append(now + leaseMs, leased)
+end
+if consume and #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
+if changed or returned or consume and #gone > 0 then
+  redis.call('HSET', key, 'a', tail, 'h', head, 'n', total, 'f', first, 'm', now, 'b', birth)
+end
+if changed then redis.call('PEXPIRE', key, ceil((windowMs + leaseMs) * 1.25) + 1000) end
+local wait, reset = 0, windowMs
+if left <= 0 then
+  wait = windowMs
+  local excess = total - requests + 1
+  if not consume then excess = excess + owed end
+  local number = tail
+  while requests > 0 and number < head and excess > 0 do
+    local time, count = entry(number)
+    excess = excess - count
+    if excess <= 0 then wait = max(1, time + windowMs - now) end
+    number = number + 1
+  end
+  if total > 0 and needed + leased == 0 then
+    local time = entry(head - 1)
+    reset = max(1, time + windowMs - now)
+  end
+end
+return { needed + leased, max(0, left), wait, reset, leaseMs, birth, now + leaseMs }
+`);
+
+/**
+ * Notes that a node lives, or that it has gone, and returns how many live and how many of those sort before it.
+ * Arguments: the node's id, for how many milliseconds a heartbeat holds, 1 to leave.
+ */
+export const HEARTBEAT: RedisScript = script(`
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local ttlMs = tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ttlMs)
+-- A server whose clock was set back must not keep the dead of its future.
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. string.format('%d', now + ttlMs), '+inf')
+if ARGV[3] == '1' then redis.call('ZREM', KEYS[1], ARGV[1])
+else redis.call('ZADD', KEYS[1], now, ARGV[1]) end
+redis.call('PEXPIRE', KEYS[1], ttlMs * 4)
+local before = 0
+local nodes = redis.call('ZRANGE', KEYS[1], 0, -1)
+for _, node in ipairs(nodes) do if node < ARGV[1] then before = before + 1 end end
+return { #nodes, before }
+`);
+
+export const SCRIPT_OF = Object.freeze({
+  fixed_window: FIXED_WINDOW,
+  sliding_window: SLIDING_WINDOW,
+  token_bucket: TOKEN_BUCKET,
+});

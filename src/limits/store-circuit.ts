@@ -1,0 +1,120 @@
+/**
+ * Whether the shared store can be asked. Closed: calls are made. Open: nobody waits for the store; it is probed in the
+ * background until it answers in time again.
+ *
+ *   state    event                                        next
+ *   closed   a call failed, or was not answered in time
+ *            and nothing else was answered meanwhile      open
+ *   closed   anything else                                closed
+ *   open     a probe was answered in time                 closed
+ *   open     anything else                                open
+ *
+ * A connection on which nothing has been answered for a second is replaced: after a partition TCP may take minutes to
+ * find its way again.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import type { After } from './timers.ts';
+
+export interface CircuitDeps {
+  readonly clock: Clock;
+  readonly after: After;
+  /** How long an answer may take. */
+  readonly timeoutMs: number;
+  /** Asks the store for something that needs all that decisions need; `done` once, with '' or the reason. */
+  readonly probe: (done: (reason: string) => void) => void;
+  readonly reconnect: () => void;
+  readonly onOpen: (reason: string) => void;
+  readonly onClose: () => void;
+}
+
+const PROBE_MS = 200;
+const SILENCE_MS_MAX = 1_000;
+
+export class StoreCircuit {
+  readonly #deps: CircuitDeps;
+  #isOpen: boolean;
+  #answeredMs: number;
+  #reconnectedMs: number;
+  #stopped = false;
+  /** An outage is told once, one at the start included. */
+  #told = false;
+
+  /** Begins open, and probes at once: nothing is known of the store yet. */
+  constructor(deps: CircuitDeps) {
+    this.#deps = deps;
+    this.#isOpen = true;
+    this.#answeredMs = this.#reconnectedMs = deps.clock.monotonicMs();
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** To be called once. */
+  start(): void {
+    this.#probe();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  answered(): void {
+    this.#answeredMs = this.#deps.clock.monotonicMs();
+  }
+
+  /** A call that was sent at `sentMs` has had no answer in time. */
+  timedOut(sentMs: number): void {
+    if (this.#answeredMs < sentMs) this.failed(`no answer within ${this.#deps.timeoutMs} ms`);
+  }
+
+  failed(reason: string): void {
+    if (this.#isOpen || this.#stopped) return;
+    this.#isOpen = true;
+    this.#tell(reason);
+    this.#probeLater();
+  }
+
+  #probeLater(): void {
+    this.#deps.after(PROBE_MS, () => this.#probe());
+  }
+
+  #probe(): void {
+    if (this.#stopped) return;
+    const { clock, after, timeoutMs, probe } = this.#deps;
+    let settled = false;
+    const fail = (reason = `no answer within ${timeoutMs} ms`): void => {
+      if (settled) return;
+      settled = true;
+      this.#tell(reason);
+      this.#replaceSilentConnection();
+      this.#probeLater();
+    };
+    const cancel = after(timeoutMs, () => fail());
+    const sentMs = clock.monotonicMs();
+    probe((reason) => {
+      cancel();
+      if (reason !== '') return fail(reason);
+      this.answered();
+      if (settled || clock.monotonicMs() - sentMs > timeoutMs || this.#stopped) return fail();
+      settled = true;
+      this.#isOpen = false;
+      this.#told = false;
+      this.#deps.onClose();
+    });
+  }
+
+  #tell(reason: string): void {
+    if (this.#told || this.#stopped) return;
+    this.#told = true;
+    this.#deps.onOpen(reason);
+  }
+
+  #replaceSilentConnection(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const silentMs = nowMs - Math.max(this.#answeredMs, this.#reconnectedMs);
+    if (silentMs < SILENCE_MS_MAX) return;
+    this.#reconnectedMs = nowMs;
+    this.#deps.reconnect();
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * This node among those that share the limits: tells the shared store once a second that it lives, and the threads of
+ * the node how many do. Runs on the main thread with a connection of its own; owns the node's id, which is drawn at
+ * every start.
+ *
+ * While the store is out of reach the last count holds. After an outage nobody's heartbeat is fresh, so a count that
+ * has become smaller is believed only once all nodes have had the time to come back.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import { randomHex } from '../kernel/ids.ts';
+import { type LiveNodes, type LiveNodesMemory, writeLiveNodes } from '../limits/live-nodes.ts';
+import type { Settings } from '../settings.ts';
+
+const BEAT_MS = 1_000;
+/** A node that has not been heard of for so long does not count any more. */
+const NODE_TTL_MS = 5_000;
+/** A connection that has not answered for so long is replaced. */
+const SILENCE_MS_MAX = 2_000;
+const START_WAIT_MS = 1_000;
+const NODE_ID_BYTES = 8;
+
+/** The part of redis-server.ts that is needed here. */
+export interface HeartbeatServer {
+  connect(timeoutMs: number): Promise<boolean>;
+  heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<LiveNodes>;
+  reconnect(): void;
+  close(): void;
+}
+
+export class LimitNode {
+  readonly #server: HeartbeatServer;
+  readonly #memory: LiveNodesMemory;
+  readonly #clock: Clock;
+  readonly #id = randomHex(NODE_ID_BYTES);
+  #nodes: LiveNodes;
+  #answeredMs = -Infinity;
+  /** Since when the store has answered without a break. */
+  #steadySinceMs = 0;
+  #reconnectedMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #beating = false;
+
+  /** @param assumed number of nodes until the store has told one */
+  constructor(server: HeartbeatServer, memory: LiveNodesMemory, clock: Clock, assumed: number) {
+    this.#server = server;
+    this.#memory = memory;
+    this.#clock = clock;
+    this.#nodes = { count: assumed, rank: 0 };
+    this.#reconnectedMs = clock.monotonicMs();
+    writeLiveNodes(memory, this.#nodes);
+  }
+
+  /** Resolves after the first heartbeat, or when the store has not answered for a while. */
+  async start(): Promise<void> {
+    if (await this.#server.connect(START_WAIT_MS)) await this.#beat();
+    this.#timer = setInterval(() => void this.#beat(), BEAT_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    if (this.isConnected) await within(BEAT_MS, this.#server.heartbeat(this.#id, NODE_TTL_MS, true));
+    this.#server.close();
+  }
+
+  get isConnected(): boolean {
+    return this.#clock.monotonicMs() - this.#answeredMs < 2 * BEAT_MS;
+  }
+
+  get nodes(): LiveNodes {
+    return this.#nodes;
+  }
+
+  /** For people; undefined while the store is in reach. */
+  get problem(): string | undefined {
+    if (this.isConnected) return undefined;
+    return `The store of limits is out of reach: limits go by on_store_failure, for this node as one of ${this.#nodes.count}`;
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#beating) return;
+    this.#beating = true;
+    const nodes = await within(SILENCE_MS_MAX, this.#server.heartbeat(this.#id, NODE_TTL_MS, false));
+    this.#beating = false;
+    const nowMs = this.#clock.monotonicMs();
+    if (nodes === 'late' && nowMs - this.#reconnectedMs > SILENCE_MS_MAX) {
+      this.#reconnectedMs = nowMs;
+      this.#server.reconnect();
+    }
+    if (typeof nodes === 'string') return;
+    if (!this.isConnected) this.#steadySinceMs = nowMs;
+    this.#answeredMs = nowMs;
+    if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
+    this.#nodes = nodes;
+    writeLiveNodes(this.#memory, nodes);
+  }
+}
+
+/** The live nodes by the store; undefined without one that is shared. */
+export async function startLimitNode(
+  { limits }: Pick<Settings, 'limits'>,
+  memory: LiveNodesMemory,
+  clock: Clock,
+): Promise<LimitNode | undefined> {
+  const { redisUrl, keyPrefix, connectTimeoutMs } = limits;
+  if (redisUrl === undefined) return undefined;
+  const { RedisLimitServer } = await import('../limits/redis-server.ts');
+  const server = new RedisLimitServer({ url: redisUrl, keyPrefix, connectTimeoutMs });
+  const node = new LimitNode(server, memory, clock, limits.nodes);
+  await node.start();
+  return node;
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T | 'late' | 'failed'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((done) => (timer = setTimeout(() => done('late'), ms)));
+  const result = await Promise.race([work.catch((): 'failed' => 'failed'), late]);
+  clearTimeout(timer);
+  return result;
+}

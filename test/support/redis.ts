@@ -1,0 +1,105 @@
+/**
+ * A real Valkey or Redis server for tests, without persistence and on a loopback port of its own: installed through apt
+ * where it is missing and that is possible, else the test fails with the command to run.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import * as net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { installedProgram } from './install-program.ts';
+import { findProgram, plainEnvironment } from './programs.ts';
+
+export interface TestRedis {
+  readonly port: number;
+  readonly url: string;
+  readonly pid: number;
+  /** One command in RESP; the reply as text lines. */
+  command(...args: readonly string[]): Promise<string>;
+  /** Ends the server and waits for it. */
+  stop(): Promise<void>;
+  /** Starts it again on the same port, empty. */
+  start(): Promise<void>;
+  /** SIGSTOP and SIGCONT. */
+  freeze(): void;
+  thaw(): void;
+  close(): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 10_000;
+
+export function redisProgram(): string {
+  return findProgram('valkey-server') ?? installedProgram('redis-server', 'redis-server');
+}
+
+export async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** @param options on top of the defaults, as on the command line */
+export async function startRedis(options: readonly string[] = []): Promise<TestRedis> {
+  const program = redisProgram();
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-redis-'));
+  let child: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    child = spawn(
+      program,
+      ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...options],
+      { cwd: folder, env: plainEnvironment(folder), stdio: 'ignore' },
+    );
+    await untilAccepting(port);
+  };
+  const stop = async (): Promise<void> => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined || ending.exitCode !== null) return;
+    const exited = new Promise((done) => ending.once('exit', done));
+    ending.kill('SIGCONT');
+    ending.kill('SIGTERM');
+    await exited;
+  };
+  await start();
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    command: (...args) => redisCommand(port, args),
+    stop,
+    start,
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
+    close: async () => {
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Sends one command on a connection of its own; resolves with what came until the server had nothing more to say. */
+export async function redisCommand(port: number, args: readonly string[]): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1');
+  const parts = args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`);
+  socket.write(`*${args.length}\r\n${parts.join('')}*1\r\n$4\r\nQUIT\r\n`);
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  await new Promise((done, fail) => socket.once('close', done).once('error', fail));
+  return text.slice(0, text.lastIndexOf('+OK'));
+}
+
+async function untilAccepting(port: number): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    const text = await redisCommand(port, ['PING']).catch(() => '');
+    if (text.includes('PONG')) return;
+    await pause(10);
+  }
+  throw new Error('redis-server did not start');
+}
