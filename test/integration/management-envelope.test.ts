@@ -9,6 +9,7 @@ import { ADMIN_TOKEN, startGateway, type Answer, type TestGateway } from '../sup
 import { callPlain, expectData, expectPage, expectProblem, expectRecord } from '../support/management.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { sendRaw } from '../support/raw-client.ts';
+import { SUITE_DATABASE } from '../support/suite-database.ts';
 import { createService, request } from '../support/traffic.ts';
 
 const APP = { name: 'Envelope', slug: 'envelope', gateway_path: '/envelope' };
@@ -52,7 +53,7 @@ describe('health', () => {
     expect(typeof answer.body.message).toBe('string');
     expect(Object.keys(answer.body.data).sort()).toEqual(['db', 'db_driver', 'uptime_secs']);
     expect(answer.body.data.db).toBe('ok');
-    expect(answer.body.data.db_driver).toBe('sqlite');
+    expect(answer.body.data.db_driver).toBe(SUITE_DATABASE);
     expect(Number.isInteger(answer.body.data.uptime_secs)).toBe(true);
     expect(answer.body.data.uptime_secs).toBeGreaterThanOrEqual(0);
   });

@@ -2,14 +2,13 @@
  * Design section 6 "Nothing secret is logged or stored in the clear": one gateway at its most talkative meets every
  * kind of secret, in good requests and in bad ones; then its whole output, its metrics and its files are searched.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../support/origin.ts';
 import { forgedToken, signed } from '../support/jwts.ts';
 import { bearer, createKey, createPolicies } from '../support/policies.ts';
 import { sendRaw } from '../support/raw-client.ts';
+import { storedText } from '../support/suite-database.ts';
 import { createService, request, until, type RequestParts } from '../support/traffic.ts';
 
 const SETTINGS_SECRET = 'settings-secret-0123456789-0123456789-0123456789';
@@ -197,12 +196,8 @@ describe('secrets', () => {
     expect(found).toEqual([]);
   });
 
-  it('none is in the files beside the database: hashes are, and encrypted secrets of policies', () => {
-    const files = readdirSync(gateway.folder);
-    expect(files).toContain('headgate.db');
-    const stored = files
-      .map((name) => readFileSync(join(gateway.folder, name)).toString('latin1'))
-      .join('\n');
+  it('none is in the database or the files beside it: hashes are, and encrypted secrets of policies', async () => {
+    const stored = await storedText(gateway.folder);
     expect(stored).toContain('path');
     expect(stored).toContain('"secret":"enc:v1:');
     expect(secrets.size).toBeGreaterThan(20);

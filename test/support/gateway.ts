@@ -1,12 +1,13 @@
 /**
- * Starts the real program as an operator would, on free loopback ports and a database of its own, and talks to it
- * through its two ports only. Used by every black-box test.
+ * Starts the real program as an operator would, on free loopback ports and a database of its own (suite-database.ts),
+ * and talks to it through its two ports only. Used by every black-box test.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PROGRAM_VARIABLE } from './program.ts';
+import { suiteDatabase } from './suite-database.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 /** What `npm start` runs (program.ts); outside of a test run the sources. */
@@ -58,6 +59,8 @@ export interface TestGateway {
 
 export async function startGateway(options: GatewayOptions = {}): Promise<TestGateway> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
+  const named = options.env?.['GATEWAY_DATABASE_URL'] !== undefined;
+  const database = named ? undefined : await suiteDatabase(folder);
   const child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
     cwd: options.cwd ?? folder,
     ...(options.uid !== undefined && process.getuid?.() === 0 && { uid: options.uid, gid: options.uid }),
@@ -65,7 +68,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       PATH: process.env['PATH'] ?? '',
       // Spares every start but the first one the compiling of its modules.
       NODE_COMPILE_CACHE: COMPILE_CACHE,
-      GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+      ...database?.env,
       GATEWAY_SERVER__PORT: '0',
       GATEWAY_PROXY__HOST: '127.0.0.1',
       GATEWAY_PROXY__PORT: '0',
@@ -86,7 +89,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const finish = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
     const code = await exited;
-    if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    if (options.folder === undefined) {
+      rmSync(folder, { recursive: true, force: true });
+      await database?.drop();
+    }
     return code;
   };
   const api: TestGateway['api'] = (method, path, body, headers) => call(base, method, path, body, headers);

@@ -1,0 +1,92 @@
+/**
+ * The database that a test's gateway gets when it does not name one: an SQLite file in its folder, or, in the run of
+ * vitest.postgres.config.ts, a database of its own on the one server of that run. So the same black-box tests speak
+ * for both.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+
+/** Set by postgres-suite.ts: the URL of a server's database in which others can be made. */
+export const SERVER_VARIABLE = 'HEADGATE_TEST_POSTGRES';
+/** A database that is migrated and nothing more. */
+export const TEMPLATE = 'headgate_template';
+/** A gateway with it opens the secrets of policies, as none lies beside a database on a server. */
+const SECRET_KEY = '5ec2e7'.repeat(10) + 'abcd';
+
+const SERVER = process.env[SERVER_VARIABLE];
+export const SUITE_DATABASE = SERVER === undefined ? 'sqlite' : 'postgres';
+
+export interface SuiteDatabase {
+  /** Settings that lead a gateway to it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Removes it, where removing the folder does not. */
+  drop(): Promise<void>;
+}
+
+/** By folder: a gateway that starts again in its folder finds what it had. */
+const madeFor = new Map<string, string>();
+let made = 0;
+
+export async function suiteDatabase(folder: string): Promise<SuiteDatabase> {
+  if (SERVER === undefined) {
+    const url = `sqlite://${join(folder, 'headgate.db')}`;
+    return { env: { GATEWAY_DATABASE_URL: url }, drop: async () => undefined };
+  }
+  const server = SERVER;
+  const known = madeFor.get(folder);
+  const name = known ?? `suite_${process.pid}_${(made += 1)}`;
+  if (known === undefined) {
+    await query(server, `create database ${name} template ${TEMPLATE}`);
+    madeFor.set(folder, name);
+  }
+  return {
+    env: {
+      GATEWAY_DATABASE_URL: urlOf(server, name),
+      GATEWAY_SECRET_KEY: SECRET_KEY,
+      // What lies beside an SQLite database lies in the same folder then.
+      GATEWAY_SNAPSHOT_FILE: join(folder, 'headgate.db.snapshot'),
+    },
+    drop: async () => {
+      madeFor.delete(folder);
+      await query(server, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+/**
+ * All that is stored for the gateway of a folder, as it is on the disk: its files, and the rows on the server.
+ * @param prefix of the names of files that count
+ */
+export async function storedText(folder: string, prefix = ''): Promise<string> {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.startsWith(prefix));
+  const parts = files.map(({ name }) => readFileSync(join(folder, name), 'latin1'));
+  const name = madeFor.get(folder);
+  if (SERVER !== undefined && name !== undefined) {
+    const url = urlOf(SERVER, name);
+    const tables = await query(url, "select tablename from pg_tables where schemaname = 'public'");
+    for (const { tablename } of tables) {
+      const rows = await query(url, `select t::text as text from ${String(tablename)} as t`);
+      parts.push(...rows.map(({ text }) => String(text)));
+    }
+  }
+  return parts.join('\n');
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
