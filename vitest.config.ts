@@ -1,12 +1,33 @@
 import { defineConfig } from 'vitest/config';
+import { POSTGRES_TESTS } from './vitest.postgres.config.ts';
 
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/program.ts'],
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
     maxWorkers: 2,
+    projects: [
+      {
+        test: {
+          name: 'all',
+          globalSetup: ['test/support/program.ts'],
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+          testTimeout: 20_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        // Once more on PostgreSQL, where most depends on what is stored; `npm run test:postgres` runs the others too.
+        test: {
+          ...POSTGRES_TESTS,
+          name: 'postgres',
+          include: [
+            'test/integration/keys-introspect.test.ts',
+            'test/integration/management-{audit,concurrency,keys,lists,resources,states}.test.ts',
+            'test/integration/policy-{key-lifecycle,live,merge,secrets}.test.ts',
+            'test/integration/traffic-versions.test.ts',
+          ],
+        },
+      },
+    ],
   },
 });

@@ -1,20 +1,22 @@
 /**
- * The database that a test's gateway gets when it does not name one: an SQLite file in its folder, or, in the run of
- * vitest.postgres.config.ts, a database of its own on the one server of that run. So the same black-box tests speak
- * for both.
+ * The database that a test's gateway gets when it does not name one: an SQLite file in its folder, or, in runs on
+ * PostgreSQL (vitest.postgres.config.ts), a database of its own on the one server of that run. So the same black-box
+ * tests speak for both.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 
-/** Set by postgres-suite.ts: the URL of a server's database in which others can be made. */
+/** Set for the tests that are to run on PostgreSQL. */
+const KIND_VARIABLE = 'HEADGATE_TEST_DATABASE';
+/** Set by postgres-suite.ts, for all: the URL of a server's database in which others can be made. */
 export const SERVER_VARIABLE = 'HEADGATE_TEST_POSTGRES';
 /** A database that is migrated and nothing more. */
 export const TEMPLATE = 'headgate_template';
 /** A gateway with it opens the secrets of policies, as none lies beside a database on a server. */
 const SECRET_KEY = '5ec2e7'.repeat(10) + 'abcd';
 
-const SERVER = process.env[SERVER_VARIABLE];
+const SERVER = process.env[KIND_VARIABLE] === 'postgres' ? process.env[SERVER_VARIABLE] : undefined;
 export const SUITE_DATABASE = SERVER === undefined ? 'sqlite' : 'postgres';
 
 export interface SuiteDatabase {
@@ -44,6 +46,8 @@ export async function suiteDatabase(folder: string): Promise<SuiteDatabase> {
     env: {
       GATEWAY_DATABASE_URL: urlOf(server, name),
       GATEWAY_SECRET_KEY: SECRET_KEY,
+      // Machines that run tests may stand still for a moment; what a slow database leads to has tests of its own.
+      GATEWAY_DATABASE__TIMEOUT_MS: '10000',
       // What lies beside an SQLite database lies in the same folder then.
       GATEWAY_SNAPSHOT_FILE: join(folder, 'headgate.db.snapshot'),
     },
