@@ -1,6 +1,7 @@
 /**
- * What deploy/compose.yaml starts, started by hand: two gateways with its settings, on one real PostgreSQL database,
- * behind a real HAProxy with the very deploy/haproxy.cfg. One gateway after the other is restarted under traffic.
+ * What deploy/compose.yaml starts, started by hand: two gateways with its settings, on one real PostgreSQL database and
+ * one real Valkey or Redis, behind a real HAProxy with the very deploy/haproxy.cfg. They count limits together, and one
+ * after the other is restarted under traffic.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,10 +14,12 @@ import { runToEnd, startGateway, type TestGateway } from '../support/gateway.ts'
 import { installedProgram } from '../support/install-program.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const DEPLOY = resolve(import.meta.dirname, '../../deploy');
 const CLIENTS = 4;
 const REQUESTS_MAX = 200_000;
+const LIMIT = 60;
 
 interface Node {
   readonly name: string;
@@ -26,6 +29,7 @@ interface Node {
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-deploy-'));
 let server: PostgresServer;
+let redis: TestRedis;
 let origin: Origin;
 let settings: Readonly<Record<string, string>>;
 let nodes: readonly Node[] = [];
@@ -33,7 +37,7 @@ let balancer: { readonly process: ChildProcess; readonly traffic: string; readon
 const running = new Map<string, TestGateway>();
 
 beforeAll(async () => {
-  [server, origin] = await Promise.all([startPostgres(), startOrigin()]);
+  [server, redis, origin] = await Promise.all([startPostgres(), startRedis(), startOrigin()]);
   settings = composeSettings(await server.createDatabase());
   const migrated = await runToEnd(settings, ['migrate'], { cwd: folder });
   if (migrated.code !== 0) throw new Error(migrated.output);
@@ -48,6 +52,7 @@ afterAll(async () => {
   await Promise.all([...running.values()].map((gateway) => gateway.kill()));
   balancer?.process.kill('SIGKILL');
   await server?.stop();
+  await redis?.close();
   await origin?.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -64,6 +69,7 @@ function composeSettings(databaseUrl: string): Record<string, string> {
   return {
     ...compose.services['gateway-1'].environment,
     GATEWAY_DATABASE_URL: databaseUrl,
+    GATEWAY_REDIS_URL: redis.url,
     GATEWAY_SECRET_KEY: 'ab'.repeat(32),
     GATEWAY_ADMIN_TOKEN: 'test-admin-token-0123456789abcdef0123456789',
     GATEWAY_SERVER__HOST: '127.0.0.1',
@@ -171,25 +177,38 @@ function startClients(): { stop(): Promise<{ readonly sent: number; readonly fai
   };
 }
 
-test('traffic goes through both gateways, and no request fails while one after the other is restarted', async () => {
-  for (const node of nodes.slice(0, 1)) await startNode(node);
+/** The first gateway alone is enough to configure; the second reads it at its start. */
+async function configure(): Promise<void> {
   await expect
     .poll(() => manage('GET', '/apps').catch(() => 0), { timeout: 20_000, interval: 200 })
     .toBe(200);
-  expect(await manage('POST', '/apps', { name: 'Demo', slug: 'demo', gateway_path: '/demo' })).toBe(201);
-  expect(await manage('POST', '/apps/demo/versions', { version: 'v1' })).toBe(201);
-  const revision = {
-    revision: 'r1',
-    backend_scheme: 'http',
-    backend_host: '127.0.0.1',
-    backend_port: origin.port,
-    is_current: true,
-  };
-  expect(await manage('POST', '/apps/demo/versions/v1/revisions', revision)).toBe(201);
-  for (const node of nodes.slice(1)) await startNode(node);
+  const limited = { rate_limit: { enabled: true, requests: LIMIT, window_seconds: 3_600 } };
+  for (const [slug, default_policy] of [
+    ['demo', {}],
+    ['limited', limited],
+  ] as const) {
+    const app = { name: slug, slug, gateway_path: `/${slug}`, default_policy };
+    expect(await manage('POST', '/apps', app)).toBe(201);
+    expect(await manage('POST', `/apps/${slug}/versions`, { version: 'v1' })).toBe(201);
+    const revision = {
+      revision: 'r1',
+      backend_scheme: 'http',
+      backend_host: '127.0.0.1',
+      backend_port: origin.port,
+      is_current: true,
+    };
+    expect(await manage('POST', `/apps/${slug}/versions/v1/revisions`, revision)).toBe(201);
+  }
+}
+
+test('traffic goes through both gateways, and no request fails while one after the other is restarted', async () => {
+  const [one, two] = nodes as [Node, Node];
+  await startNode(one);
+  await configure();
+  await startNode(two);
 
   const clients = startClients();
-  await expect.poll(() => accessLines(running.get('gateway-2')), { timeout: 20_000 }).toBeGreaterThan(10);
+  await expect.poll(() => accessLines(running.get(two.name)), { timeout: 20_000 }).toBeGreaterThan(10);
   for (const node of nodes) {
     expect(await running.get(node.name)?.stop()).toBe(0);
     await startNode(node);
@@ -203,3 +222,17 @@ test('traffic goes through both gateways, and no request fails while one after t
   expect(seen['x-forwarded-for'], 'the client, as the balancer saw it').toMatch(/^127\.0\.0\.1\b/);
   expect(JSON.stringify(seen)).not.toMatch(/203\.0\.113\.9|elsewhere/);
 }, 120_000);
+
+test('a limit is one limit for both', async () => {
+  const statuses: number[] = [];
+  for (let index = 0; index < 3 * LIMIT; index++) {
+    const response = await fetch(`http://127.0.0.1:${balancer.traffic}/limited/v1/x`);
+    await response.arrayBuffer();
+    statuses.push(response.status);
+  }
+  const admitted = statuses.filter((status) => status === 200).length;
+  expect(statuses.filter((status) => status === 429)).toHaveLength(statuses.length - admitted);
+  // Each for itself they would admit twice as many.
+  expect(admitted).toBeLessThanOrEqual(LIMIT);
+  expect(admitted).toBeGreaterThan(LIMIT * 0.8);
+});
