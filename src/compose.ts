@@ -5,6 +5,7 @@
  * step fails.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { createChanges } from './compose/changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './compose/database.ts';
 import { createManagement, listenForManagement } from './compose/management.ts';
 import type { Parts } from './compose/parts.ts';
@@ -102,7 +103,11 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   const clock = systemClock;
   const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
-  const opened = await startDatabase(database, () => openDatabase(database, settings, clock), log);
+  const opened = await startDatabase(
+    database,
+    (mustExist) => openDatabase(database, settings, clock, mustExist),
+    log,
+  );
   const { repository, recovering } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
@@ -139,17 +144,21 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     const watch = watchCertificates(parts, certificates, supervisor);
     undo.unshift(startMetricsKeeping(parts, supervisor));
     let stopping = false;
-    const management = await createManagement(parts, supervisor, watch, () => stopping);
+    const changes = createChanges(parts, supervisor);
+    undo.unshift(() => changes.cluster.stop());
+    const management = await createManagement(parts, supervisor, changes, watch, () => stopping);
     undo.unshift(() => management.close());
     // The management port first: a second gateway started by mistake must not take part of the traffic.
     const managementPort = await listenForManagement(management, settings);
+    // Before there is traffic: from here on the other nodes wait for this one.
+    if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const proxyPort = await listenForTraffic(supervisor, settings);
     watch?.start();
     undo.unshift(async () => watch?.stop());
     logReady(parts, managementPort, proxyPort);
     if (recovering === undefined) parts.snapshotFile?.changed();
-    else recoverDatabase(parts, recovering, supervisor, announceToken);
+    else recoverDatabase(parts, recovering, changes, announceToken);
     const handOver = new HandOver(management, log);
     const stop = async (): Promise<void> => {
       stopping = true;

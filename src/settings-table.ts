@@ -67,10 +67,54 @@ export const SETTINGS = {
     description:
       'PostgreSQL: how long a management call waits for the database in all before it is answered 503; also for a lock of another transaction, and for a connection.',
   }),
+  GATEWAY_DATABASE__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
+    default: undefined,
+    defaultText: '`GATEWAY_DATABASE__TIMEOUT_MS`',
+    description: 'PostgreSQL: for one connection to be made, TLS and login included.',
+  }),
+  GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS: integer(timeoutMs, {
+    default: undefined,
+    defaultText: '`GATEWAY_DATABASE__TIMEOUT_MS`',
+    description: 'PostgreSQL: for one statement of a management call, here and on the server.',
+  }),
+  GATEWAY_DATABASE__CA_FILE: text('path', {
+    default: undefined,
+    description:
+      'PostgreSQL: PEM file of the authority that the certificate of the server must come from. With it connections use TLS and the certificate is checked (`sslmode=verify-full`) unless the URL asks for another `sslmode`.',
+  }),
   GATEWAY_DATABASE__IDLE_TIMEOUT_MS: integer(timeoutMs, {
     default: 60_000,
     description: 'PostgreSQL: a connection that nobody has used for so long is closed.',
   }),
+  GATEWAY_CLUSTER__NODE_NAME: text('text', {
+    default: undefined,
+    defaultText: 'name of the host',
+    description: 'PostgreSQL: how this gateway is called in `GET /api/v1/nodes`.',
+  }),
+  GATEWAY_CLUSTER__HEARTBEAT_MS: integer(
+    { min: 50, max: 60_000 },
+    {
+      default: 1_000,
+      description:
+        'PostgreSQL: how often a gateway tells the others that it lives, and looks for changes that it was not told of.',
+    },
+  ),
+  GATEWAY_CLUSTER__NODE_TIMEOUT_MS: integer(
+    { min: 100, max: 600_000 },
+    {
+      default: 5_000,
+      description:
+        'PostgreSQL: a gateway that has not told so for this long is not one of those that live; at least twice `GATEWAY_CLUSTER__HEARTBEAT_MS`.',
+    },
+  ),
+  GATEWAY_CLUSTER__WRITE_WAIT_MS: integer(
+    { min: 0, max: 60_000 },
+    {
+      default: 2_000,
+      description:
+        'PostgreSQL: how long the answer to a write waits for the other gateways to obey it; `Headgate-Nodes-Applied` says how many do.',
+    },
+  ),
   GATEWAY_SERVER__SWAGGER_ENABLED: boolean({
     default: false,
     description: 'Serve the interactive API explorer at `/swagger-ui/` of the management listener.',

@@ -64,11 +64,25 @@ export interface DatabaseSettings {
   /** The rest is of Postgres only. */
   readonly poolMax: number;
   readonly timeoutMs: number;
+  /** undefined: as `timeoutMs`; the next one too. */
+  readonly connectTimeoutMs: number | undefined;
+  readonly statementTimeoutMs: number | undefined;
   readonly idleTimeoutMs: number;
+  readonly caFile: string | undefined;
+}
+
+/** Of PostgreSQL only: gateways that share a database. */
+export interface ClusterSettings {
+  /** undefined: the name of the host. */
+  readonly nodeName: string | undefined;
+  readonly heartbeatMs: number;
+  readonly nodeTimeoutMs: number;
+  readonly writeWaitMs: number;
 }
 
 export interface Settings {
   readonly database: DatabaseSettings;
+  readonly cluster: ClusterSettings;
   readonly server: { readonly host: string; readonly port: number; readonly swaggerEnabled: boolean };
   readonly adminToken: string | undefined;
   /** As text; kernel/key-text.ts has its form. */
@@ -159,6 +173,11 @@ function crossChecks(v: SettingValues): string[] {
         errors.push(`Cannot use GATEWAY_PER_IP_RATE_LIMIT_ENABLED=true: expected ${name} to be set too.`);
     }
   }
+  if (v.GATEWAY_CLUSTER__NODE_TIMEOUT_MS < 2 * v.GATEWAY_CLUSTER__HEARTBEAT_MS) {
+    errors.push(
+      `Cannot use ${given(v, 'GATEWAY_CLUSTER__NODE_TIMEOUT_MS')}: expected at least twice GATEWAY_CLUSTER__HEARTBEAT_MS, which is ${v.GATEWAY_CLUSTER__HEARTBEAT_MS}.`,
+    );
+  }
   if (v.GATEWAY_PROXY__MAX_TARGET_BYTES > v.GATEWAY_PROXY__MAX_HEAD_BYTES) {
     errors.push(
       `Cannot use GATEWAY_PROXY__MAX_TARGET_BYTES="${v.GATEWAY_PROXY__MAX_TARGET_BYTES}": expected at most GATEWAY_PROXY__MAX_HEAD_BYTES, which is ${v.GATEWAY_PROXY__MAX_HEAD_BYTES}.`,
@@ -227,6 +246,11 @@ function doubtful(v: SettingValues): string[] {
   if (v.GATEWAY_ADMIN_TOKEN !== undefined && v.GATEWAY_ADMIN_TOKEN.length < 16) {
     warnings.push('GATEWAY_ADMIN_TOKEN is shorter than 16 characters and easily guessed.');
   }
+  if (/^postgres(ql)?:/i.test(v.GATEWAY_DATABASE_URL) && v.GATEWAY_SECRET_KEY === undefined) {
+    warnings.push(
+      'GATEWAY_SECRET_KEY is not set: policies with a secret are refused, as PostgreSQL has no file beside it for the key.',
+    );
+  }
   const perIpSet =
     v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS !== undefined ||
     v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS !== undefined;
@@ -278,7 +302,16 @@ function nest(v: SettingValues): Settings {
       autoMigrate: v.GATEWAY_AUTO_MIGRATE,
       poolMax: v.GATEWAY_DATABASE__POOL_MAX,
       timeoutMs: v.GATEWAY_DATABASE__TIMEOUT_MS,
+      connectTimeoutMs: v.GATEWAY_DATABASE__CONNECT_TIMEOUT_MS,
+      statementTimeoutMs: v.GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS,
       idleTimeoutMs: v.GATEWAY_DATABASE__IDLE_TIMEOUT_MS,
+      caFile: v.GATEWAY_DATABASE__CA_FILE,
+    },
+    cluster: {
+      nodeName: v.GATEWAY_CLUSTER__NODE_NAME,
+      heartbeatMs: v.GATEWAY_CLUSTER__HEARTBEAT_MS,
+      nodeTimeoutMs: v.GATEWAY_CLUSTER__NODE_TIMEOUT_MS,
+      writeWaitMs: v.GATEWAY_CLUSTER__WRITE_WAIT_MS,
     },
     server: {
       host: v.GATEWAY_SERVER__HOST,

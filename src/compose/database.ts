@@ -9,10 +9,9 @@ import { locateDatabase, secretBoxOf, type DatabaseLocation } from '../runtime/d
 import { migrateDatabase as migrate } from '../runtime/open-database.ts';
 import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
 import { SnapshotFileWriter } from '../runtime/snapshot-file-writer.ts';
-import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Settings } from '../settings.ts';
 import type { Repository } from '../storage/repository.ts';
-import type { Parts } from './parts.ts';
+import type { Changes, Parts } from './parts.ts';
 import { StartError } from './start-error.ts';
 
 export function databaseOf(settings: Settings): DatabaseLocation {
@@ -42,12 +41,13 @@ export function snapshotFileWriter(
 export function recoverDatabase(
   { log, snapshotFile }: Parts,
   recovering: RecoveringRepository,
-  supervisor: Supervisor,
+  { follower, cluster }: Changes,
   announceToken: (repository: Repository) => Promise<void>,
 ): void {
   recovering.recover({
-    publish: (change) => supervisor.apply(change),
+    publish: (change) => follower.replace(change),
     onRecovered: async (repository) => {
+      await cluster.join(repository.cluster);
       await announceToken(repository);
       // Through the recovering repository, which is usable when the writer's time has come.
       snapshotFile?.changed();

@@ -1,20 +1,16 @@
-/**
- * The management API: what it is told of the running gateway, and the way of its committed changes to the workers.
- */
+/** The management API: what it is told of the running gateway. */
 import type { Clock } from '../kernel/clock.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitMemory } from '../limits/memory.ts';
 import { SharedMemoryLimitStore } from '../limits/shared-memory.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
-import type { ConfigChange } from '../model/config.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
 import { createPolicyCompiler } from '../policy/compile-policy.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import { Breaker } from '../proxy/breaker.ts';
 import type { CertificateWatch } from '../runtime/certificates.ts';
-import { ChangePublisher } from '../runtime/change-publisher.ts';
 import { explainAccess } from '../runtime/explain-access.ts';
 import { shadowReports } from '../runtime/shadow-reports.ts';
 import { standInText } from '../runtime/start-database.ts';
@@ -22,7 +18,8 @@ import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Settings } from '../settings.ts';
 import type { PolicyCompiler } from '../snapshot/types.ts';
 import { validateChange } from '../snapshot/validate-change.ts';
-import type { Parts } from './parts.ts';
+import { assertAcceptable } from './changes.ts';
+import type { Changes, Parts } from './parts.ts';
 import { startError } from './start-error.ts';
 
 /** Workers count from 1; the main thread takes locks of the limit memory under a number of its own. */
@@ -31,6 +28,7 @@ const MAIN_THREAD_OWNER = 0x7fff;
 export function createManagement(
   parts: Parts,
   supervisor: Supervisor,
+  { follower, cluster }: Changes,
   watch: CertificateWatch | undefined,
   isStopping: () => boolean,
 ): Promise<ManagementListening> {
@@ -39,11 +37,15 @@ export function createManagement(
   const compilePolicy = checkingCompiler(settings, limitMemory, clock);
   return createManagementServer({
     repository,
-    publish: createPublish(parts, supervisor),
-    validateChange: (change) => {
+    publish: (change) => follower.publish(change),
+    // Where nobody else writes, nothing can be missed.
+    ...(repository.driver === 'postgres' && { known: () => state.position }),
+    settle: (configVersion) => cluster.settle(configVersion),
+    validateChange: (change, missed) => {
       validateChange(change, compilePolicy);
-      state.keys.assertRoomFor(change.keys);
+      assertAcceptable(state, change, missed);
     },
+    nodes: { selfId: cluster.selfId, list: () => cluster.nodes() },
     clock,
     adminToken: settings.adminToken,
     swaggerEnabled: settings.server.swaggerEnabled,
@@ -84,24 +86,6 @@ export async function listenForManagement(
   } catch (error) {
     throw startError(`Cannot listen for management on ${host}:${port}`, error);
   }
-}
-
-/** The way of committed changes to the workers, and to whoever else has to know of them. */
-function createPublish(
-  { state, repository, log, wouldDeny, snapshotFile }: Parts,
-  supervisor: Supervisor,
-): (change: ConfigChange) => Promise<void> {
-  const publisher = new ChangePublisher({
-    configVersion: () => state.configVersion,
-    apply: (change) => supervisor.apply(change),
-    repository,
-    log,
-  });
-  return (change) => {
-    snapshotFile?.changed();
-    for (const appId of change.removedAppIds) wouldDeny.forget(appId);
-    return publisher.publish(change);
-  };
 }
 
 function readiness(

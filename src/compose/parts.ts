@@ -6,6 +6,8 @@ import type { LimitMemory } from '../limits/memory.ts';
 import type { Logger } from '../observe/log.ts';
 import type { MetricsMerger } from '../observe/prometheus.ts';
 import type { WouldDenyReport } from '../observe/would-deny-report.ts';
+import type { Cluster } from '../runtime/cluster.ts';
+import type { ConfigFollower } from '../runtime/config-follower.ts';
 import type { ConfigState } from '../runtime/config-state.ts';
 import type { DeprecationLog } from '../runtime/deprecation-log.ts';
 import type { ExplainControl } from '../runtime/explain-control.ts';
@@ -41,4 +43,10 @@ export interface Parts {
   readonly shadowLog: ShadowLog;
   readonly wouldDeny: WouldDenyReport;
   readonly health: HealthBook;
+}
+
+/** The way of configuration changes, of this node and of others, to the workers. */
+export interface Changes {
+  readonly follower: ConfigFollower;
+  readonly cluster: Cluster;
 }

@@ -4,7 +4,7 @@ import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from '../model/schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
-import type { ConfigReader, Repository } from '../storage/repository.ts';
+import type { ConfigReader, NodeRecord, Repository } from '../storage/repository.ts';
 import type { ChangePath } from './dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
 import type { WritePath } from './write.ts';
@@ -30,8 +30,17 @@ export interface ShadowReports {
   reset(appId: string): Promise<void>;
 }
 
+/** The gateways with the same database. */
+export interface NodesAccess {
+  /** Of this one. */
+  readonly selfId: string;
+  /** Those that live; throws StorageUnavailable. */
+  list(): Promise<readonly NodeRecord[]>;
+}
+
 export interface ManagementContext {
   readonly repository: Repository;
+  readonly nodes: NodesAccess;
   readonly write: WritePath;
   /** The way of writes that take `dry_run`. */
   readonly change: ChangePath;

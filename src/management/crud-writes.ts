@@ -38,6 +38,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
       example: resource.example.input,
     },
     entityTag: false,
+    isWrite: true,
     success: {
       status: 201,
       description: `The created ${name.toLowerCase()}`,
@@ -98,6 +99,7 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
     query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
     body: { schema, required: true, mergePatch: true, example: resource.example.patch },
     entityTag: true,
+    isWrite: true,
     success: {
       status: 200,
       description: `The changed ${name.toLowerCase()}`,
@@ -165,6 +167,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
     access: resource.access.write,
     query: deletionQuery(resource.dryRun, children !== undefined),
     entityTag: true,
+    isWrite: true,
     success: { status: 204, description: 'Deleted' },
     failures: [
       ...(children ? (['has_children'] as const) : []),

@@ -96,6 +96,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     repository,
     publish: async (change) => void published.push(change),
     validateChange: () => undefined,
+    settle: async () => ({ applied: 1, nodes: 1 }),
     clock,
     adminToken: ADMIN_TOKEN,
     swaggerEnabled: false,
@@ -108,6 +109,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       breakerState: () => undefined,
       revisionHealth: sampleHealth,
     },
+    nodes: { selfId: 'self', list: async () => [] },
     shadow: {
       read: async () => ({ sinceMs: 0, fromMs: 0, total: 0, byPart: {}, rows: [] }),
       reset: async () => undefined,

@@ -7,6 +7,7 @@ import { DryRunSchema } from '../model/schemas/dry-run.ts';
 import { envelopeSchema, ProblemSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
+import { NODES_APPLIED_HEADER } from './write.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -162,14 +163,16 @@ function eitherOr(schema: JsonSchema | undefined): JsonSchema {
 }
 
 function successHeaders(operation: Operation): JsonObject {
-  const created = operation.success.status === 201;
-  if (operation.success.status === 204 || !(operation.entityTag || created)) return {};
-  return {
-    headers: {
-      ETag: textHeader('For If-Match.'),
-      ...(created && { Location: textHeader('Path of the new resource.') }),
-    },
+  const { isWrite } = operation;
+  const { status } = operation.success;
+  const headers = {
+    ...((operation.entityTag || status === 201) && status !== 204 && { ETag: textHeader('For If-Match.') }),
+    ...(status === 201 && { Location: textHeader('Path of the new resource.') }),
+    ...(isWrite && {
+      [NODES_APPLIED_HEADER]: textHeader('How many of the gateways that live obey the write, such as `2/2`.'),
+    }),
   };
+  return Object.keys(headers).length === 0 ? {} : { headers };
 }
 
 const textHeader = (description: string) => ({ description, schema: { type: 'string' } });

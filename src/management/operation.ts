@@ -44,6 +44,8 @@ export interface Operation {
   readonly body?: OperationBody;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
+  /** A write of what is stored: the answer says how many gateways obey it. */
+  readonly isWrite?: true;
   readonly success: {
     readonly status: 200 | 201 | 204;
     readonly description: string;

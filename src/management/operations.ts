@@ -10,6 +10,7 @@ import { endpoints } from './routes/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
 import { debugTokenOperations, samplingOperations } from './routes/explain-setup.ts';
 import { introspectOperation } from './routes/introspect.ts';
+import { nodesOperation } from './routes/nodes.ts';
 import { activationOperations, breakerOperation, healthOperation, revisions } from './routes/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
@@ -39,5 +40,6 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...debugTokenOperations(context),
     ...explainOperations(context),
     ...serviceOperations(context),
+    nodesOperation(context),
   ];
 }

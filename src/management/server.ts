@@ -21,7 +21,7 @@ import {
 } from './admin-auth.ts';
 import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
-import type { ManagementContext, ManagementStatus, ShadowReports } from './context.ts';
+import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
 import { createChangePath } from './dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
@@ -51,6 +51,7 @@ export interface ManagementDependencies extends WriteDependencies {
   /** Global rate limit of the settings, which fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly status: ManagementStatus;
+  readonly nodes: NodesAccess;
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   /** Prometheus text format. */
@@ -69,6 +70,7 @@ export async function createManagementServer(
   const write = createWritePath(dependencies);
   const context: ManagementContext = {
     repository,
+    nodes: dependencies.nodes,
     write,
     change: createChangePath(write, () => clock.nowMs()),
     clock,

@@ -9,8 +9,8 @@
 import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
-import type { ConfigChange, TouchedConfig } from '../model/config.ts';
-import { UniqueViolation } from '../storage/repository.ts';
+import type { ConfigChange, ConfigPosition, TouchedConfig } from '../model/config.ts';
+import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../storage/repository.ts';
 import type { ConfigReader, ConfigWriter, Repository } from '../storage/repository.ts';
 import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { maskSecrets } from './secrets.ts';
@@ -23,8 +23,15 @@ export interface WriteDependencies {
    * changes are still on their way.
    */
   readonly publish: (change: ConfigChange) => Promise<void>;
-  /** Throws when the change does not compile; the message is shown to the client. */
-  readonly validateChange: (change: ConfigChange) => void;
+  /**
+   * Throws when the change must not be made; the message is shown to the client, but for StorageUnavailable.
+   * @param missed what other gateways have written that this one has not seen yet
+   */
+  readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
+  /** The state that `publish` has brought to the workers; absent: nobody else writes. */
+  readonly known?: () => ConfigPosition;
+  /** Waits, for a bounded time, until the gateways with this database obey a config version. Never rejects. */
+  readonly settle: (configVersion: number) => Promise<{ readonly applied: number; readonly nodes: number }>;
   readonly clock: Clock;
 }
 
@@ -85,43 +92,55 @@ class Rehearsed extends Error {
 
 type Result = Written | Unchanged | Failure;
 
+/** In the answer to each write: how many of the gateways that live obey it. */
+export const NODES_APPLIED_HEADER = 'Headgate-Nodes-Applied';
+
 interface Outcome {
   readonly result: Result;
+  readonly configVersion: number;
   /** Settles with the publishing of this write; wrapped, so that returning it does not wait for it. */
   readonly live: { readonly promise: Promise<void> } | undefined;
 }
 
 export function createWritePath(dependencies: WriteDependencies): WritePath {
-  const { repository, publish, validateChange, clock } = dependencies;
+  const { repository, publish, validateChange, known, settle, clock } = dependencies;
   const inTurn = createTurns(clock, () => repository.writesAtOnce);
 
   async function commit(actor: string, work: WriteWork): Promise<Outcome> {
-    const { value, change } = await repository.write(
+    const { value, change, configVersion } = await repository.write(
       async (writer) => {
         const result = await work(writer);
         if (!('touched' in result)) return { abort: result as Result };
         await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
         return { value: result as Result, touched: result.touched };
       },
-      (change) => assertCompiles(change, validateChange),
+      (change, missed) => assertCompiles(change, missed, validateChange),
+      known,
     );
-    if (change === undefined) return { result: value, live: undefined };
+    if (change === undefined) return { result: value, configVersion, live: undefined };
     // Writes settle in the order of their commits, so that this is called in the order of the config versions.
     const live = publish(change);
     // Somebody waits for it, but only when the turn is over.
     live.catch(() => undefined);
-    return { result: value, live: { promise: live } };
+    return { result: value, configVersion, live: { promise: live } };
+  }
+
+  /** The answer, when the others obey what it says. */
+  async function settled(answer: Answer, configVersion: number): Promise<Answer> {
+    const { applied, nodes } = await settle(configVersion);
+    return { ...answer, headers: { ...answer.headers, [NODES_APPLIED_HEADER]: `${applied}/${nodes}` } };
   }
 
   return async (actor, work, rehearsal) => {
     try {
       if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, actor, work, rehearsal));
-      const { result, live } = await inTurn(() => commit(actor, work));
+      const { result, configVersion, live } = await inTurn(() => commit(actor, work));
       if (isFailure(result)) return result;
-      if ('unchanged' in result) return result.unchanged;
+      if ('unchanged' in result) return await settled(result.unchanged, configVersion);
       await live?.promise;
-      return result.answer;
+      return await settled(result.answer, configVersion);
     } catch (error) {
+      if (error instanceof SecretKeyMissing) return fail('validation_failed', error.message);
       if (error instanceof UniqueViolation) return conflict(`/${error.field}`, 'is already taken');
       if (error instanceof ChangeRefused) return fail('validation_failed', error.message);
       throw error;
@@ -131,7 +150,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 
 /** Never commits: what touches something is given up before its commit, anything else is aborted. */
 async function rehearse(
-  { repository, validateChange, clock }: WriteDependencies,
+  { repository, validateChange, known, clock }: WriteDependencies,
   actor: string,
   work: WriteWork,
   rehearsal: Rehearsal,
@@ -147,10 +166,11 @@ async function rehearse(
         await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
         return { value: result as Result, touched: result.touched };
       },
-      (change) => {
-        assertCompiles(change, validateChange);
+      (change, missed) => {
+        assertCompiles(change, missed, validateChange);
         throw new Rehearsed(change);
       },
+      known,
     );
     if (isFailure(value)) return value;
     const real = 'unchanged' in value ? value.unchanged : value.answer;
@@ -161,11 +181,16 @@ async function rehearse(
   }
 }
 
-/** Throws `ChangeRefused`. */
-function assertCompiles(change: ConfigChange, validateChange: WriteDependencies['validateChange']): void {
+/** Throws `ChangeRefused`, or `StorageUnavailable`. */
+function assertCompiles(
+  change: ConfigChange,
+  missed: ConfigChange | undefined,
+  validateChange: WriteDependencies['validateChange'],
+): void {
   try {
-    validateChange(change);
+    validateChange(change, missed);
   } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
     throw new ChangeRefused(error instanceof Error ? error.message : String(error));
   }
 }

@@ -20,9 +20,23 @@ export interface AppTree {
   readonly versions: readonly VersionTree[];
 }
 
+/**
+ * A state of the configuration. Its version alone does not say which: a database that was put back to an earlier
+ * state, such as by a failover that lost the last writes, comes to the same versions again by other changes.
+ */
+export interface ConfigPosition {
+  readonly configVersion: number;
+  /** Of the change that led to it; undefined when that is not known any more. */
+  readonly changeId: string | undefined;
+}
+
 /** Steps from config version `configVersion - 1` (or from nothing, when `reset`) to `configVersion`. */
 export interface ConfigChange {
   readonly configVersion: number;
+  /** See `ConfigPosition`. */
+  readonly changeId?: string | undefined;
+  /** Where it leads on from, when it is of several writes; absent: `configVersion - 1`. Without a meaning for `reset`. */
+  readonly after?: ConfigPosition;
   /** True for the first message to a worker: forget everything before applying. */
   readonly reset: boolean;
   /** Apps to put in place of what is there under the same id, with all that is below them. */

@@ -3,7 +3,7 @@
  * place of a dead one, is given, also while the database is away. Also owns the breakers' shared memory, one
  * per revision, which lives as long as the revision is current and its backend the same.
  */
-import type { AppTree, ConfigChange, VersionTree } from '../model/config.ts';
+import type { AppTree, ConfigChange, ConfigPosition, VersionTree } from '../model/config.ts';
 import type { App, Revision } from '../model/resources.ts';
 import { createBreakerMemory } from '../proxy/breaker.ts';
 import { KeyTable } from '../snapshot/key-table.ts';
@@ -19,6 +19,7 @@ export class ConfigState {
   /** The keys of the node, shared with the workers; written by `apply` alone once there are workers. */
   readonly keys: KeyTable;
   #configVersion = 0;
+  #changeId: string | undefined;
   readonly #apps = new Map<string, AppEntry>();
   readonly #appOfVersion = new Map<string, AppEntry>();
   readonly #breakers = new Map<string, SharedArrayBuffer>();
@@ -33,6 +34,10 @@ export class ConfigState {
     return this.#configVersion;
   }
 
+  get position(): ConfigPosition {
+    return { configVersion: this.#configVersion, changeId: this.#changeId };
+  }
+
   /**
    * Returns the ids of the revisions whose breakers are gone with this change: their backend is, or is another.
    * Workers see the change of keys at once. Throws KeyMemoryFull when there is no room for them; nothing has
@@ -44,6 +49,7 @@ export class ConfigState {
     this.#removed = [];
     if (change.reset) this.#clear();
     this.#configVersion = change.configVersion;
+    this.#changeId = change.changeId;
     for (const id of change.removedAppIds) this.#removeApp(id);
     for (const tree of change.apps) this.#putApp(tree);
     for (const id of change.removedVersionIds) this.#removeVersion(id);

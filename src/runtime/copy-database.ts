@@ -48,9 +48,10 @@ export async function copyDatabases({
     throw new StorageRefused('Cannot copy: --from and --to are the same database; expected two');
   }
   const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
-  const source = await openSource(from, { clock, secretKey });
+  const common = { clock, secretKey, caFile: settings.database.caFile };
+  const source = await openSource(from, common);
   try {
-    const target = openTarget(to, { clock, secretKey });
+    const target = openTarget(to, common);
     try {
       const report = await copyDatabase(source, target, progressTeller(clock, tell));
       return linesOf(report, source, target);
@@ -78,6 +79,7 @@ const idOf = (location: Location): string =>
 interface Common {
   readonly clock: Clock;
   readonly secretKey: Buffer | undefined;
+  readonly caFile: string | undefined;
 }
 
 function openSource(location: Location, common: Common): Promise<CopyEnd> {

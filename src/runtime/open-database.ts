@@ -7,11 +7,15 @@ import { StorageRefused, type Repository } from '../storage/repository.ts';
 import { migrateSqlite, openSqlite } from '../storage/sqlite.ts';
 import type { DatabaseLocation } from './database-location.ts';
 
-/** @throws StorageUnavailable with a message for the operator */
+/**
+ * @param mustExist a database on a server without tables is not made a new one, but throws `DatabaseEmpty`
+ * @throws StorageUnavailable with a message for the operator
+ */
 export async function openDatabase(
   { kind, path, secretKey }: DatabaseLocation,
   settings: Settings,
   clock: Clock,
+  mustExist: boolean,
 ): Promise<Repository> {
   const { autoMigrate } = settings.database;
   if (kind === 'sqlite') return openSqlite({ path, secretKey, clock, autoMigrate: autoMigrate ?? true });
@@ -21,6 +25,7 @@ export async function openDatabase(
     secretKey,
     clock,
     autoMigrate: autoMigrate ?? false,
+    mustExist,
     settings: postgresSettings(settings),
   });
 }
@@ -58,6 +63,7 @@ export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
 }
 
 function postgresSettings({ database }: Settings): PostgresSettings {
-  const { poolMax: readConnectionsMax, timeoutMs, idleTimeoutMs } = database;
-  return { readConnectionsMax, timeoutMs, idleTimeoutMs };
+  const { poolMax: readConnectionsMax, timeoutMs, connectTimeoutMs, statementTimeoutMs } = database;
+  const { idleTimeoutMs, caFile } = database;
+  return { readConnectionsMax, timeoutMs, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, caFile };
 }

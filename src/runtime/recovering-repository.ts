@@ -3,16 +3,19 @@
  * from then on that one. Owns the way back: the database is tried now and then, its configuration is given to the
  * workers, and only then do management calls reach it.
  */
-import type { ConfigChange } from '../model/config.ts';
+import type { ConfigChange, ConfigPosition } from '../model/config.ts';
 import type { Logger } from '../observe/log.ts';
 import type { KeyUsage } from '../model/key-usage.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import {
+  StorageRefused,
   StorageUnavailable,
+  type ClusterStore,
   type Committed,
   type ConfigReader,
   type ConfigWriter,
   type Repository,
+  type WriteCheck,
   type WriteResult,
 } from '../storage/repository.ts';
 
@@ -72,14 +75,15 @@ export class RecoveringRepository implements Repository {
       repository = await this.#lost.open();
       const change = await repository.loadAll();
       await publish(change);
-      await onRecovered(repository);
       this.#inner = repository;
+      await onRecovered(repository);
       log.info(
         { config_version: change.configVersion },
         'the database is back; its configuration is in force',
       );
     } catch (error) {
-      const isExpected = error instanceof StorageUnavailable;
+      this.#inner = undefined;
+      const isExpected = error instanceof StorageUnavailable && !(error instanceof StorageRefused);
       if (isExpected) log.debug({ err: error }, 'the database is not back yet');
       else log.error({ err: error }, 'the database is back, and its configuration could not be used');
       await repository?.close().catch(() => undefined);
@@ -106,9 +110,22 @@ export class RecoveringRepository implements Repository {
 
   async write<T>(
     work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,
-    beforeCommit?: (change: ConfigChange) => void,
+    check?: WriteCheck,
+    known?: () => ConfigPosition,
   ): Promise<Committed<T>> {
-    return this.#required().write(work, beforeCommit);
+    return this.#required().write(work, check, known);
+  }
+
+  get cluster(): ClusterStore | undefined {
+    return this.#inner?.cluster;
+  }
+
+  async position(): Promise<ConfigPosition> {
+    return this.#required().position();
+  }
+
+  async loadSince(known: ConfigPosition): Promise<ConfigChange | undefined> {
+    return this.#required().loadSince(known);
   }
 
   async loadAll(onKeys?: (keys: readonly StoredApiKey[]) => void): Promise<ConfigChange> {

@@ -3,12 +3,13 @@
  * snapshot file, the gateway starts with the configuration of that file and waits for the database to come back.
  *
  * A missing database file is made only where there is no snapshot file, that is, at a first start: otherwise it was
- * lost, and an empty one in its place would take every route away. What the operator has to decide (a wrong key, a
+ * lost, and an empty one in its place would take every route away. The same goes for a database on a server that is
+ * empty, while the snapshot file holds a configuration. What the operator has to decide (a wrong key, a
  * database of another program or of a newer one) stops the start as ever.
  */
 import { statSync } from 'node:fs';
 import type { Logger } from '../observe/log.ts';
-import { StorageRefused, StorageUnavailable, type Repository } from '../storage/repository.ts';
+import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../storage/repository.ts';
 import { ConfigState } from './config-state.ts';
 import { secretBoxOf, type DatabaseLocation } from './database-location.ts';
 import { RecoveringRepository } from './recovering-repository.ts';
@@ -22,22 +23,28 @@ export interface StartDatabase {
 }
 
 /**
- * @param open opens the database, and makes it when it is missing
+ * @param open opens the database, and makes it when it is missing, or on a server unless it must exist
  * @throws what `open` throws, when nothing can stand in; the message then says why
  */
 export async function startDatabase(
   location: DatabaseLocation,
-  open: () => Promise<Repository>,
+  open: (mustExist: boolean) => Promise<Repository>,
   log: Logger,
 ): Promise<StartDatabase> {
   const { file, snapshotFile } = location;
   const mayBeNew = snapshotFile === undefined || !hasSnapshotFile(snapshotFile);
+  let savedVersion: number | undefined;
+  const isServed = (): boolean => {
+    savedVersion ??= savedVersionOf(snapshotFile);
+    return savedVersion > 0;
+  };
   const openExisting = async (): Promise<Repository> => {
+    if (location.kind === 'postgres') return openFilled(open, isServed, snapshotFile);
     if (file !== undefined) assertNotLost(file, snapshotFile);
-    return open();
+    return open(true);
   };
   try {
-    const repository = await (mayBeNew ? open() : openExisting());
+    const repository = await (mayBeNew ? open(false) : openExisting());
     return { repository, recovering: undefined, saved: undefined };
   } catch (error) {
     if (mayBeNew || error instanceof StorageRefused || !(error instanceof StorageUnavailable)) throw error;
@@ -92,6 +99,43 @@ function savedConfig(
     );
   }
   return saved;
+}
+
+/**
+ * Opens a database on a server, unless it is empty and there is something to serve.
+ * @param isServed asked only for an empty one: whether the snapshot file holds a configuration
+ */
+async function openFilled(
+  open: (mustExist: boolean) => Promise<Repository>,
+  isServed: () => boolean,
+  snapshotFile: string | undefined,
+): Promise<Repository> {
+  const lost = (problem: string): StorageUnavailable =>
+    new StorageUnavailable(
+      `Cannot use the database: ${problem}; expected the one that the snapshot file "${snapshotFile}" was made of, or, to begin with an empty one, no such file`,
+    );
+  let repository: Repository;
+  try {
+    repository = await open(true);
+  } catch (error) {
+    if (!(error instanceof DatabaseEmpty)) throw error;
+    if (isServed()) throw lost('there is nothing of Headgate in it');
+    return open(false);
+  }
+  try {
+    if ((await repository.position()).configVersion > 0 || !isServed()) return repository;
+    throw lost('it is empty');
+  } catch (error) {
+    await repository.close();
+    throw error;
+  }
+}
+
+/** Of a file that cannot be read, too, nobody may say that there is nothing to lose. */
+function savedVersionOf(snapshotFile: string | undefined): number {
+  if (snapshotFile === undefined) return 0;
+  const saved = readSnapshotFile(snapshotFile, undefined);
+  return 'error' in saved ? Infinity : saved.change.configVersion;
 }
 
 function assertNotLost(databaseFile: string, snapshotFile: string | undefined): void {

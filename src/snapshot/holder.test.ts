@@ -186,7 +186,7 @@ describe('SnapshotHolder', () => {
     const holder = holderWith({ apps: [app('a', tree('v1', 'a'))] });
     for (const wrong of [0, 1, 3]) {
       expect(() => holder.apply(configChange(wrong, { removedAppIds: ['a'] }))).toThrow(
-        /must be the next one/,
+        /must lead on from it/,
       );
     }
     expect(found(holder, '/a/v1')).toBe('v1');

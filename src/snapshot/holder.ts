@@ -64,9 +64,10 @@ export class SnapshotHolder<P> {
    */
   apply(change: ConfigChange): void {
     const { configVersion } = this.#current;
-    if (!change.reset && change.configVersion !== configVersion + 1) {
+    const after = change.after?.configVersion ?? change.configVersion - 1;
+    if (!change.reset && after !== configVersion) {
       throw new Error(
-        `Cannot apply config version ${change.configVersion} to ${configVersion}: must be the next one`,
+        `Cannot apply config version ${change.configVersion} to ${configVersion}: must lead on from it`,
       );
     }
     const plan = this.#prepare(change);

@@ -1,28 +1,23 @@
 /**
  * One place of a pool for a connection to Postgres: it connects when it is first used, and again when the connection
- * was lost. Every wait has an end: when it comes, the socket is destroyed, so that a server that is frozen or out of
- * reach costs its caller the time-out and nothing more. The only file that knows the driver `pg`.
+ * was lost. Owns the time that an operation has for all of its waits; what one wait is, is in postgres-client.ts.
  */
-import { Socket } from 'node:net';
-import pg from 'pg';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { assert } from '../kernel/assert.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
 import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
-import { StorageRefused, StorageUnavailable } from './repository.ts';
+import type { PostgresAddress } from './postgres-tls.ts';
+import { StorageUnavailable } from './repository.ts';
 
-/** Object identifier of the type bigint, which the driver returns as text when nobody says otherwise. */
-const INT8 = 20;
 /**
  * An answer that comes this fast, and the work in between, do not count against the operation's time: a long write on
  * a database in good health is not a slow one.
  */
 const PROMPT_ANSWER_MS = 50;
-const APPLICATION_NAME = 'headgate';
 
 export interface PostgresConnectionConfig {
-  /** A connection URI; its query carries the TLS parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`). */
-  readonly url: string;
+  readonly address: PostgresAddress;
   /** Statements, separated by semicolons, that begin a transaction. */
   readonly begin: string;
   readonly connectTimeoutMs: number;
@@ -33,16 +28,9 @@ export interface PostgresConnectionConfig {
   readonly clock: Clock;
 }
 
-interface Live {
-  readonly client: pg.Client;
-  readonly socket: Socket;
-  /** Set when it cannot be used any more. */
-  lost: boolean;
-}
-
 export class PostgresConnection implements DatabaseConnection {
   readonly #config: PostgresConnectionConfig;
-  #live: Live | undefined;
+  #live: PostgresClient | undefined;
   /** What is left of the operation's time. */
   #leftMs = Infinity;
   #inTransaction = false;
@@ -97,7 +85,7 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   /** False when the connection had been lost, and only that. */
-  async #beginOn(idle: Live): Promise<boolean> {
+  async #beginOn(idle: PostgresClient): Promise<boolean> {
     try {
       await this.#send(idle, this.#config.begin);
       return true;
@@ -148,71 +136,38 @@ export class PostgresConnection implements DatabaseConnection {
     if (this.#inTransaction) this.discard();
   }
 
-  /** Without a word to the server, which rolls back what was open. */
   discard(): void {
     const live = this.#live;
     this.#live = undefined;
     this.#inTransaction = false;
-    if (live === undefined) return;
-    live.lost = true;
-    live.socket.destroy();
+    live?.drop();
   }
 
   async close(): Promise<void> {
     const live = this.#usable();
     this.#live = undefined;
-    if (live === undefined) return;
-    live.lost = true;
-    const timer = setTimeout(() => live.socket.destroy(), this.#config.connectTimeoutMs);
-    await live.client.end().catch(() => undefined);
-    clearTimeout(timer);
-    live.socket.destroy();
+    await live?.end(this.#config.connectTimeoutMs);
   }
 
-  #usable(): Live | undefined {
-    return this.#live === undefined || this.#live.lost ? undefined : this.#live;
+  #usable(): PostgresClient | undefined {
+    return this.#live === undefined || this.#live.isLost ? undefined : this.#live;
   }
 
-  async #reconnect(): Promise<Live> {
+  async #reconnect(): Promise<PostgresClient> {
     this.discard();
-    const socket = new Socket();
-    let client: pg.Client;
-    try {
-      client = new pg.Client({
-        connectionString: this.#config.url,
-        application_name: APPLICATION_NAME,
-        keepAlive: true,
-        stream: () => socket,
-        types: { getTypeParser: typeParser },
-      });
-    } catch (error) {
-      // Without its text, which may repeat the URL and with it the password.
-      const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-      throw new StorageRefused(
-        `Cannot use GATEWAY_DATABASE_URL: its parameters cannot be used${code}; expected postgres://user:password@host:port/database and TLS files that exist`,
-      );
-    }
-    const live: Live = { client, socket, lost: false };
-    const onLost = (): void => {
-      live.lost = true;
-    };
-    client.on('error', onLost);
-    client.on('end', onLost);
-    await this.#bounded(live, client.connect(), this.#config.connectTimeoutMs, 'be reached');
+    const live = new PostgresClient(this.#config.address);
+    await this.#bounded(this.#config.connectTimeoutMs, (waitMs) => live.connect(waitMs));
     this.#live = live;
     return live;
   }
 
-  async #send<R>(live: Live, text: string, values?: unknown[]): Promise<Answer<R>> {
+  async #send<R>(live: PostgresClient, text: string, values?: unknown[]): Promise<PostgresAnswer<R>> {
     this.#assertTimeLeft('answer');
-    const sent = values === undefined ? live.client.query(text) : live.client.query(text, values);
+    const { statementTimeoutMs } = this.#config;
     try {
-      const result = await this.#bounded(live, sent, this.#config.statementTimeoutMs, 'answer');
-      // Several statements in one text have several results.
-      const last = Array.isArray(result) ? (result as (typeof result)[]).at(-1) : result;
-      return last as Answer<R>;
+      return await this.#bounded(statementTimeoutMs, (waitMs) => live.query<R>(text, values, waitMs));
     } catch (error) {
-      if (endsConnection(error)) live.lost = true;
+      if (endsConnection(error)) live.markLost();
       throw error;
     }
   }
@@ -221,45 +176,21 @@ export class PostgresConnection implements DatabaseConnection {
     if (this.#leftMs <= 0) throw tooLate(action);
   }
 
-  /** What `work` gives, or the end of the connection when it takes too long. */
-  async #bounded<T>(live: Live, work: Promise<T>, timeoutMs: number, action: string): Promise<T> {
+  /** One wait, of at most `timeoutMs` and of what is left of the operation's time. */
+  async #bounded<T>(timeoutMs: number, work: (waitMs: number) => Promise<T>): Promise<T> {
     const startedMs = this.#config.clock.monotonicMs();
-    const waitMs = Math.max(0, Math.min(timeoutMs, this.#leftMs));
-    const { promise: tooLong, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      live.lost = true;
-      live.socket.destroy();
-      reject(tooLate(action));
-    }, waitMs);
-    // Whichever loses the race may fail later, with nobody to hear of it.
-    work.catch(() => undefined);
     try {
-      return await Promise.race([work, tooLong]);
+      return await work(Math.max(0, Math.min(timeoutMs, this.#leftMs)));
     } finally {
-      clearTimeout(timer);
       const tookMs = this.#config.clock.monotonicMs() - startedMs;
       if (tookMs > PROMPT_ANSWER_MS) this.#leftMs -= tookMs;
     }
   }
 }
 
-function tooLate(action: string): StorageUnavailable {
-  return new StorageUnavailable(`Cannot use the database: it did not ${action} in time`);
-}
-
 function lostConnection(): StorageUnavailable {
   return new StorageUnavailable('Cannot use the database: the connection to it was lost');
 }
-
-interface Answer<R> {
-  readonly command: string;
-  readonly rowCount: number | null;
-  readonly rows: R[];
-}
-
-/** As the driver has it, but for bigint: counts and config versions are far below 2^53. */
-const typeParser: typeof pg.types.getTypeParser = ((oid: number, format?: 'text') =>
-  oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser;
 
 /**
  * Postgres cannot hold NUL in a text, and refuses to compare with one. Schemas keep it out of what is stored, so it

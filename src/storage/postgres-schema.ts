@@ -7,7 +7,7 @@ import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../kernel/clock.ts';
 import { migrate, migrationState, type MigrationDialect, type MigrationState } from './migrate.ts';
 import { sqlState } from './postgres-errors.ts';
-import { StorageRefused } from './repository.ts';
+import { DatabaseEmpty, StorageRefused } from './repository.ts';
 import type { SecretBox } from './secret-box.ts';
 import { SECRET_KEY_SETTING, serverSecretBox } from './secret-key.ts';
 import { inspectSealedValues } from './sql/policy-secrets.ts';
@@ -29,6 +29,8 @@ const MIGRATION_DIALECT: MigrationDialect = {
 
 export interface PrepareOptions {
   readonly autoMigrate: boolean;
+  /** True: a database without tables is to be left without, and throws `DatabaseEmpty`. */
+  readonly mustExist?: boolean;
   readonly clock: Clock;
   readonly secretKey?: Buffer | undefined;
 }
@@ -36,10 +38,13 @@ export interface PrepareOptions {
 /** In this order: a database that cannot be used is left as it is. Throws `StorageRefused` for one of those. */
 export async function preparePostgres(
   db: Kysely<Tables>,
-  { autoMigrate, clock, secretKey }: PrepareOptions,
+  { autoMigrate, mustExist = false, clock, secretKey }: PrepareOptions,
 ): Promise<{ readonly secrets: SecretBox; readonly applied: readonly string[] }> {
   try {
     await assertEncoding(db);
+    if (mustExist && !(await hasTable(db, 'config_state'))) {
+      throw new DatabaseEmpty('Cannot use the database: there is nothing of Headgate in it');
+    }
     const state = await migrationState(db, (name) => hasTable(db, name));
     assertKnown(state);
     if (!autoMigrate) assertCurrent(state);

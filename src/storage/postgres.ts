@@ -3,14 +3,17 @@
  * writes, in transactions that take the lock on the config version when they begin, so that the writes of all
  * gateways are serialised; a few read, each transaction from one state of the database; a further one loads
  * everything. What happens on the connections is in sql/, how they wait and fail in postgres-connection.ts, the
- * schema's part in postgres-schema.ts.
+ * schema's part in postgres-schema.ts, what several gateways tell each other in postgres-membership.ts.
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../kernel/clock.ts';
-import { MIGRATION_TIMEOUT_MS, preparePostgres } from './postgres-schema.ts';
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
-import { StorageRefused, StorageUnavailable, type Repository } from './repository.ts';
+import { PostgresMembership } from './postgres-membership.ts';
+import { announceChange, readLiveNodes } from './postgres-nodes.ts';
+import { MIGRATION_TIMEOUT_MS, preparePostgres } from './postgres-schema.ts';
+import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
+import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from './repository.ts';
 import { createSqlRepository } from './sql/repository.ts';
 import type { Tables } from './sql/schema.ts';
 
@@ -26,8 +29,14 @@ export interface PostgresSettings {
   readonly readConnectionsMax: number;
   /** A read or a write that takes longer ends as unavailable; counted from the call. */
   readonly timeoutMs: number;
+  /** For one connection to be made; absent: `timeoutMs`. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** For one statement, also on the server; absent: `timeoutMs`. */
+  readonly statementTimeoutMs?: number | undefined;
   /** A connection that nobody has used for so long is closed. */
   readonly idleTimeoutMs: number;
+  /** PEM file of the authority that the server's certificate must come from. */
+  readonly caFile?: string | undefined;
 }
 
 export const POSTGRES_DEFAULTS: PostgresSettings = Object.freeze({
@@ -41,6 +50,8 @@ export interface OpenPostgresOptions {
   readonly url: string;
   /** False: a schema that is behind is an error that names the command to run. */
   readonly autoMigrate: boolean;
+  /** True: a database without tables is not made one of Headgate's, but throws `DatabaseEmpty`. */
+  readonly mustExist?: boolean;
   readonly clock: Clock;
   /** 32 bytes for the secrets in it; needed as soon as there are some. */
   readonly secretKey?: Buffer | undefined;
@@ -49,17 +60,48 @@ export interface OpenPostgresOptions {
 
 /**
  * Connects, checks the schema, or brings it up to date, and that the secrets can be read.
- * @throws StorageUnavailable with a message for the operator: action, value without password, what was expected
+ * @throws StorageUnavailable with a message for the operator: action, value without password, what was expected;
+ * `DatabaseEmpty` among them
  */
 export async function openPostgres(options: OpenPostgresOptions): Promise<Repository> {
   const { secrets } = await prepare(options);
-  return createSqlRepository({
+  const { connectTimeoutMs, statementTimeoutMs } = waits(options);
+  const parts = connections(options);
+  const repository = createSqlRepository({
     driver: 'postgres',
-    ...connections(options),
+    ...parts,
     secrets,
     mayTryAgain,
+    announce: announceChange,
     assertPresent: () => undefined,
   });
+  const common = {
+    address: addressOf(options),
+    secretKeyId: secrets.keyId,
+    connectTimeoutMs,
+    statementTimeoutMs,
+  };
+  return {
+    ...repository,
+    cluster: {
+      async join(node, configVersion, events) {
+        const membership = new PostgresMembership({ ...common, node, events }, configVersion);
+        await membership.join();
+        return membership;
+      },
+      liveNodes: () => parts.read.transaction().execute(readLiveNodes),
+    },
+  };
+}
+
+/** @throws StorageRefused when the URL cannot be used */
+function addressOf({ url, settings = POSTGRES_DEFAULTS }: OpenPostgresOptions): PostgresAddress {
+  return postgresAddress(url, settings.caFile);
+}
+
+function waits({ settings = POSTGRES_DEFAULTS }: OpenPostgresOptions) {
+  const { timeoutMs, connectTimeoutMs = timeoutMs, statementTimeoutMs = timeoutMs } = settings;
+  return { timeoutMs, connectTimeoutMs, statementTimeoutMs };
 }
 
 /**
@@ -96,11 +138,13 @@ type Part = Pick<
 >;
 
 function connections(options: OpenPostgresOptions) {
-  const { timeoutMs, readConnectionsMax } = options.settings ?? POSTGRES_DEFAULTS;
-  const usual = { statementTimeoutMs: timeoutMs, operationTimeoutMs: timeoutMs };
+  const { readConnectionsMax } = options.settings ?? POSTGRES_DEFAULTS;
+  const { timeoutMs, statementTimeoutMs } = waits(options);
+  const usual = { statementTimeoutMs, operationTimeoutMs: timeoutMs };
+  const [begin, beginning] = [beginWrite(statementTimeoutMs), beginRead(statementTimeoutMs)];
   return {
-    write: kyselyOf(options, { ...usual, connectionsMax: 1, begin: beginWrite(timeoutMs) }),
-    read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginRead(timeoutMs) }),
+    write: kyselyOf(options, { ...usual, connectionsMax: 1, begin }),
+    read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginning }),
     load: kyselyOf(options, {
       connectionsMax: 1,
       begin: beginRead(LOAD_STATEMENT_TIMEOUT_MS),
@@ -110,10 +154,17 @@ function connections(options: OpenPostgresOptions) {
   };
 }
 
-function kyselyOf({ url, clock, settings = POSTGRES_DEFAULTS }: OpenPostgresOptions, part: Part) {
-  const { timeoutMs: connectTimeoutMs, idleTimeoutMs } = settings;
+function kyselyOf(options: OpenPostgresOptions, part: Part) {
+  const { clock, settings: { idleTimeoutMs } = POSTGRES_DEFAULTS } = options;
+  const { connectTimeoutMs } = waits(options);
   return new Kysely<Tables>({
-    dialect: postgresDialect({ url, clock, connectTimeoutMs, idleTimeoutMs, ...part }),
+    dialect: postgresDialect({
+      address: addressOf(options),
+      clock,
+      connectTimeoutMs,
+      idleTimeoutMs,
+      ...part,
+    }),
   });
 }
 
@@ -147,7 +198,12 @@ function timeouts(timeoutMs: number): readonly string[] {
 
 function startError(url: string, error: unknown): unknown {
   const mapped = mapPostgresError(error);
-  if (mapped instanceof StorageRefused || !(mapped instanceof StorageUnavailable)) return mapped;
+  if (
+    mapped instanceof StorageRefused ||
+    mapped instanceof DatabaseEmpty ||
+    !(mapped instanceof StorageUnavailable)
+  )
+    return mapped;
   const reason = mapped.message.replace(/^Cannot use the database: /, '');
   return new StorageUnavailable(
     `Cannot open the database ${withoutPassword(url)}: ${reason}; expected a PostgreSQL server that answers and a database that the user may write`,

@@ -3,7 +3,7 @@
  * the audit entry and the next config version. SQLite implements it; test/contract/repository.ts is the suite
  * that every implementation must pass. Nothing here knows SQL, HTTP or the proxy.
  */
-import type { AppTree, ConfigChange, TouchedConfig } from '../model/config.ts';
+import type { AppTree, ConfigChange, ConfigPosition, TouchedConfig } from '../model/config.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type {
   AdminToken,
@@ -140,6 +140,12 @@ export class StorageUnavailable extends Error {
 /** The database is there and must not be used as things are: the operator has to decide. Nothing stands in for it. */
 export class StorageRefused extends StorageUnavailable {}
 
+/** The server has the database, and nothing of Headgate is in it, where something was expected. */
+export class DatabaseEmpty extends StorageUnavailable {}
+
+/** A secret was to be stored, and there is no key for it. The message may be shown to the caller. */
+export class SecretKeyMissing extends StorageRefused {}
+
 /** What a write's work returns: the answer for the caller and what was touched. */
 export interface WriteResult<T> {
   readonly value: T;
@@ -151,6 +157,76 @@ export interface Committed<T> {
   /** What the workers must apply; undefined when nothing that they know of was touched. */
   readonly change: ConfigChange | undefined;
   readonly configVersion: number;
+}
+
+/**
+ * Refuses a write by a throw, before it is committed.
+ * @param change what the workers would have to apply
+ * @param missed what other gateways have written that the caller has not seen yet
+ */
+export type WriteCheck = (change: ConfigChange, missed: ConfigChange | undefined) => void;
+
+/** A gateway process, as it makes itself known to the others. */
+export interface NodeDescription {
+  /** A new one for each start. */
+  readonly id: string;
+  readonly name: string;
+  readonly programVersion: string;
+  /** RFC 3339. */
+  readonly startedAt: string;
+  /** How often it tells that it lives, and looks for changes that it was not told of. */
+  readonly heartbeatMs: number;
+  /** After so long without a word it counts as gone. */
+  readonly timeoutMs: number;
+}
+
+/** A gateway that lives, as the database has it. */
+export interface NodeRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly programVersion: string;
+  /** RFC 3339. */
+  readonly startedAt: string;
+  /** RFC 3339, by the database's clock. */
+  readonly lastSeenAt: string;
+  /** What all of its workers obey. */
+  readonly configVersion: number;
+}
+
+/** What a member hears; none may throw. */
+export interface MembershipEvents {
+  /** A gateway has written something. */
+  onChanged(): void;
+  /** The database is in this state; with each heartbeat. */
+  onPosition(position: ConfigPosition): void;
+  /** Another gateway's workers obey this version. */
+  onApplied(nodeId: string, configVersion: number): void;
+  /** The number of gateways that live, this one included; with each heartbeat. */
+  onNodes(count: number): void;
+  /** The connection was lost and is tried again, or is back. */
+  onLost(error: unknown): void;
+  onBack(): void;
+}
+
+/** One gateway among others; it reconnects by itself until it leaves. */
+export interface Membership {
+  /** All workers obey this version now; the others are told. */
+  applied(configVersion: number): void;
+  /** Takes the row away. Never rejects. */
+  leave(): Promise<void>;
+}
+
+/** The gateways that share a database. */
+export interface ClusterStore {
+  /**
+   * Makes a gateway known. From then on the others wait for it, so it has to look for changes before it serves.
+   * @param configVersion what it would serve now
+   * @throws StorageUnavailable when the database does not answer; StorageRefused when other gateways seal secrets with
+   * another key
+   */
+  join(node: NodeDescription, configVersion: number, events: MembershipEvents): Promise<Membership>;
+  /** Those that live, ordered by their start. */
+  liveNodes(): Promise<readonly NodeRecord[]>;
 }
 
 export interface Repository {
@@ -165,15 +241,17 @@ export interface Repository {
    */
   read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction; writes are serialised, and settle in the order of their config versions. When it returns `touched` with anything in it, the
-   * config version grows by one, the change is loaded inside the same transaction and handed to `beforeCommit`
-   * (which may throw to refuse: then nothing has happened). Returning `abort` rolls back and gives the value.
-   * The promise resolves only when the transaction is durable. Throws `StorageUnavailable` when the database
-   * cannot take the write, and whatever `work` or `beforeCommit` throw; nothing has happened then.
+   * Runs `work` in one transaction; writes are serialised, and settle in the order of their config versions. When it
+   * returns `touched` with anything in it, the config version grows by one, the change is loaded inside the same
+   * transaction and handed to `check` (which may throw to refuse: then nothing has happened). Returning `abort` rolls
+   * back and gives the value. The promise resolves only when the transaction is durable. Throws `StorageUnavailable`
+   * when the database cannot take the write, and whatever `work` or `check` throw; nothing has happened then.
+   * @param known asked for the state that the caller has, when `check` is to be told what it misses
    */
   write<T>(
     work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,
-    beforeCommit?: (change: ConfigChange) => void,
+    check?: WriteCheck,
+    known?: () => ConfigPosition,
   ): Promise<Committed<T>>;
   /**
    * The whole configuration as one change with `reset: true`.
@@ -181,6 +259,13 @@ export interface Repository {
    * once; the change has none then
    */
   loadAll(onKeys?: (keys: readonly StoredApiKey[]) => void): Promise<ConfigChange>;
+  /** The state that the database is in. */
+  position(): Promise<ConfigPosition>;
+  /**
+   * From `known` to the database's state as one change, of only what is different, or with `reset` where that cannot
+   * be told; undefined when it is the same state.
+   */
+  loadSince(known: ConfigPosition): Promise<ConfigChange | undefined>;
   /**
    * Adds to the counts of keys and moves their `last_used_at` forward, in one transaction outside of config
    * versions. Keys that are gone are passed over.
@@ -192,5 +277,7 @@ export interface Repository {
   /** Moves `last_used_at` forward, never back. */
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;
+  /** undefined where a database has one gateway, and while it is away since the start. */
+  readonly cluster: ClusterStore | undefined;
   close(): Promise<void>;
 }

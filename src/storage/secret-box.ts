@@ -25,6 +25,8 @@ export type OpenedSecret =
 export interface SecretBox {
   /** Where the key was taken from, for messages: the name of a setting or of a file. */
   readonly keyName: string;
+  /** Tells keys apart and nothing about them; undefined: there is no key. */
+  readonly keyId: string | undefined;
   /** @param place what the value belongs to, such as the id of its record; needed again to open it */
   seal(text: string, place: string): string;
   open(sealed: string, place: string): OpenedSecret;
@@ -41,6 +43,7 @@ export function createSecretBox(key: Buffer, keyName: string): SecretBox {
   const keyId = createHmac('sha256', key).update('headgate secret key id').digest('base64url').slice(0, 8);
   return {
     keyName,
+    keyId,
     seal(text, place) {
       const nonce = secretBytes(NONCE_BYTES);
       const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });

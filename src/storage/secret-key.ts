@@ -7,7 +7,7 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFi
 import { dirname, join } from 'node:path';
 import { randomHex, secretBytes } from '../kernel/ids.ts';
 import { formatKeyText, KEY_BYTES, parseKeyText } from '../kernel/key-text.ts';
-import { StorageRefused, StorageUnavailable } from './repository.ts';
+import { SecretKeyMissing, StorageRefused, StorageUnavailable } from './repository.ts';
 import { createSecretBox, type SecretBox } from './secret-box.ts';
 import { attempt, syncFolder } from './sqlite-file.ts';
 
@@ -50,12 +50,18 @@ export async function serverSecretBox(
 
 /** For a database on a server that holds no secrets: it refuses them. */
 export function keylessSecretBox(): SecretBox {
-  const refuse = (action: string): never => {
-    throw new StorageRefused(
-      `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`,
-    );
+  const problem = (action: string): string =>
+    `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`;
+  return {
+    keyName: SECRET_KEY_SETTING,
+    keyId: undefined,
+    seal: () => {
+      throw new SecretKeyMissing(problem('store'));
+    },
+    open: () => {
+      throw new StorageRefused(problem('read'));
+    },
   };
-  return { keyName: SECRET_KEY_SETTING, seal: () => refuse('store'), open: () => refuse('read') };
 }
 
 /**

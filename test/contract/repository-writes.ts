@@ -49,6 +49,16 @@ const nothing: Omit<ConfigChange, 'configVersion'> = {
   removedKeyIds: [],
 };
 
+const anyId = expect.any(String) as string;
+
+/** Nothing, as the change that leads to a version. */
+const step = (configVersion: number): ConfigChange => ({
+  ...nothing,
+  configVersion,
+  changeId: anyId,
+  after: { configVersion: configVersion - 1, changeId: anyId },
+});
+
 const noop = async (): Promise<void> => {};
 
 function changesContract(current: () => Repository): void {
@@ -59,22 +69,22 @@ function changesContract(current: () => Repository): void {
     expect(appChange).toEqual({
       value: undefined,
       configVersion: 2,
-      change: { ...nothing, configVersion: 2, apps: [{ app, versions: [tree] }] },
+      change: { ...step(2), apps: [{ app, versions: [tree] }] },
     });
     const versionChange = await change(current(), noop, { versionIds: [version.id] });
-    expect(versionChange.change).toEqual({ ...nothing, configVersion: 3, versions: [tree] });
+    expect(versionChange.change).toEqual({ ...step(3), versions: [tree] });
     const keyChange = await change(current(), noop, { keyIds: [key.id] });
-    expect(keyChange.change).toEqual({ ...nothing, configVersion: 4, keys: [key] });
+    expect(keyChange.change).toEqual({ ...step(4), keys: [key] });
     const both = await change(current(), noop, { appIds: [app.id], versionIds: [version.id] });
     expect(both.change, 'an app covers its versions').toEqual({
-      ...nothing,
-      configVersion: 5,
+      ...step(5),
       apps: [{ app, versions: [tree] }],
     });
     expect(await current().read((reader) => reader.configVersion())).toBe(5);
     expect(await current().loadAll()).toEqual({
       ...nothing,
       configVersion: 5,
+      changeId: anyId,
       reset: true,
       apps: [{ app, versions: [tree] }],
       keys: [key],
@@ -86,14 +96,13 @@ function changesContract(current: () => Repository): void {
     const afterVersion = await change(current(), (writer) => writer.deleteVersion(version.id), {
       versionIds: [version.id],
     });
-    expect(afterVersion.change).toEqual({ ...nothing, configVersion: 2, removedVersionIds: [version.id] });
+    expect(afterVersion.change).toEqual({ ...step(2), removedVersionIds: [version.id] });
     const afterApp = await change(current(), (writer) => writer.deleteApp(app.id), {
       appIds: [app.id],
       keyIds: [key.id],
     });
     expect(afterApp.change).toEqual({
-      ...nothing,
-      configVersion: 3,
+      ...step(3),
       removedAppIds: [app.id],
       removedKeyIds: [key.id],
     });

@@ -176,6 +176,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
       },
     }),
     entityTag: true,
+    isWrite: true,
     success: { status: 200, description: 'The revision', schema: recordEnvelope(revisions) },
     failures: [],
     handle: (call) =>

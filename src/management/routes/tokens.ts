@@ -147,6 +147,7 @@ export function rotateOperation(context: ManagementContext): Operation {
       example: { overlap_secs: 3600 },
     },
     entityTag: true,
+    isWrite: true,
     success: {
       status: 200,
       description: 'The token with its new value',

@@ -3,6 +3,7 @@ import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../kernel/clock.ts';
 import { postgresDialect } from '../postgres-dialect.ts';
 import { preparePostgres } from '../postgres-schema.ts';
+import { postgresAddress } from '../postgres-tls.ts';
 import { migratePostgres, POSTGRES_DEFAULTS, withoutPassword } from '../postgres.ts';
 import { createSecretBox } from '../secret-box.ts';
 import { SECRET_KEY_SETTING } from '../secret-key.ts';
@@ -37,6 +38,8 @@ export interface PostgresEndOptions {
   readonly clock: Clock;
   /** Of the setting; undefined: there is none. */
   readonly secretKey: Buffer | undefined;
+  /** Of the setting; PEM file of the server's authority. */
+  readonly caFile?: string | undefined;
 }
 
 /** @throws StorageUnavailable when it does not answer, and `StorageRefused` when its schema is not up to date */
@@ -68,18 +71,19 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
         from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(page)}::json)`.execute(db);
     },
     async migrate() {
-      await migratePostgres(options);
+      const { caFile } = options;
+      await migratePostgres({ ...options, settings: { ...POSTGRES_DEFAULTS, caFile } });
     },
   };
 }
 
-function endOf({ url, clock, secretKey }: PostgresEndOptions, begin: readonly string[]): CopyEnd {
+function endOf({ url, clock, secretKey, caFile }: PostgresEndOptions, begin: readonly string[]): CopyEnd {
   return {
     name: withoutPassword(url),
     secrets: secretKey === undefined ? undefined : createSecretBox(secretKey, SECRET_KEY_SETTING),
     db: new Kysely<Tables>({
       dialect: postgresDialect({
-        url,
+        address: postgresAddress(url, caFile),
         clock,
         begin: begin.join('; '),
         connectionsMax: 1,

@@ -28,13 +28,16 @@ const TABLES = {
   key_usage: ['key_id', 'date'],
   admin_token: ['id'],
   audit_entry: ['id'],
+  config_change:
+    'whoever runs on the target reads everything first, and needs no way there from another state',
+  node: 'those that run, which is with another database',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 
 /** In the order in which they are written. */
-export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).map(([name, key]) => ({
-  name: name as keyof Tables,
-  key,
-}));
+export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).flatMap(
+  ([name, key]: [string, readonly string[] | string]) =>
+    typeof key === 'string' ? [] : [{ name: name as keyof Tables, key }],
+);
 
 /** The table whose one row is there from the first migration on. */
 export const STATE_TABLE = 'config_state';

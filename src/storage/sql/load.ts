@@ -4,7 +4,13 @@
  * the thread can serve others meanwhile.
  */
 import type { Kysely } from 'kysely';
-import type { AppTree, ConfigChange, TouchedConfig, VersionTree } from '../../model/config.ts';
+import type {
+  AppTree,
+  ConfigChange,
+  ConfigPosition,
+  TouchedConfig,
+  VersionTree,
+} from '../../model/config.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
@@ -136,7 +142,7 @@ export async function loadChange(
 export async function loadEverything(
   db: Kysely<Tables>,
   codecs: Codecs,
-  configVersion: number,
+  position: ConfigPosition,
   onKeys?: (keys: readonly StoredApiKey[]) => void,
 ): Promise<ConfigChange> {
   const apps = await inBatches(
@@ -166,7 +172,7 @@ export async function loadEverything(
     onKeys,
   );
   return {
-    configVersion,
+    ...position,
     reset: true,
     apps: toAppTrees(apps, toVersionTrees(versions, revisions, endpoints)),
     removedAppIds: [],

@@ -5,15 +5,17 @@
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../kernel/assert.ts';
-import type { ConfigChange, TouchedConfig } from '../../model/config.ts';
+import type { ConfigChange, ConfigPosition, TouchedConfig } from '../../model/config.ts';
 import {
   StorageUnavailable,
   type Committed,
   type ConfigWriter,
   type Repository,
+  type WriteCheck,
   type WriteResult,
 } from '../repository.ts';
 import type { SecretBox } from '../secret-box.ts';
+import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { addKeyUsage, removeKeyUsage } from './key-usage.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
@@ -32,6 +34,8 @@ export interface SqlBackend {
   readonly load?: Kysely<Tables>;
   /** True for an error after which the database has rolled back only because of other transactions. */
   readonly mayTryAgain?: (error: unknown) => boolean;
+  /** Tells other processes of a config version, inside of the transaction: they hear of it when it is committed. */
+  readonly announce?: (db: Kysely<Tables>, configVersion: number) => Promise<void>;
   /** Throws `StorageUnavailable` when the database has gone since it was opened. */
   readonly assertPresent: () => void;
   /** Seals what must not lie in a column as it is. */
@@ -75,6 +79,10 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       }
     }
   };
+  const loadAll: Repository['loadAll'] = (onKeys) =>
+    inTransaction(backend.load ?? backend.read, async (db) =>
+      loadEverything(db, codecs, await readPosition(db), onKeys),
+    );
   const inRead = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
     inTransaction(backend.read, work);
   const inWrite = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
@@ -95,11 +103,15 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       await inRead(readConfigVersion);
     },
     read: (work) => inRead((db) => work(createReader(db, codecs))),
-    write: (work, beforeCommit) => write(inSharedWrite, codecs, work, beforeCommit),
-    loadAll: (onKeys) =>
-      inTransaction(backend.load ?? backend.read, async (db) =>
-        loadEverything(db, codecs, await readConfigVersion(db), onKeys),
-      ),
+    write: (work, check, known) =>
+      write({ inWrite: inSharedWrite, codecs, announce: backend.announce }, work, check, known),
+    loadAll,
+    position: () => inRead(readPosition),
+    async loadSince(known) {
+      const change = await inRead((db) => loadSince(db, codecs, known));
+      return change === 'everything' ? loadAll() : change;
+    },
+    cluster: undefined,
     recordKeyUsage: async (usage) => {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },
@@ -113,11 +125,17 @@ export function createSqlRepository(backend: SqlBackend): Repository {
 type InWrite = <R>(work: (db: Kysely<Tables>) => Promise<R>) => Promise<R>;
 type WriteWork<T> = (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>;
 
+interface WriteSetup {
+  readonly inWrite: InWrite;
+  readonly codecs: Codecs;
+  readonly announce: SqlBackend['announce'];
+}
+
 async function write<T>(
-  inWrite: InWrite,
-  codecs: Codecs,
+  { inWrite, codecs, announce }: WriteSetup,
   work: WriteWork<T>,
-  beforeCommit?: (change: ConfigChange) => void,
+  check?: WriteCheck,
+  known?: () => ConfigPosition,
 ): Promise<Committed<T>> {
   try {
     return await inWrite(async (db) => {
@@ -130,16 +148,45 @@ async function write<T>(
         await flushAudit(configVersion);
         return { value, change: undefined, configVersion };
       }
+      const after = await readPosition(db);
       const configVersion = await nextConfigVersion(db);
+      const changeId = await logChange(db, configVersion, touched);
       await flushAudit(configVersion);
-      const change = await loadChange(db, codecs, touched, configVersion);
-      beforeCommit?.(change);
+      const change = { ...(await loadChange(db, codecs, touched, configVersion)), changeId, after };
+      const missed = known && (await loadMissed(db, codecs, known(), after));
+      check?.(change, missed);
+      await announce?.(db, configVersion);
       return { value, change, configVersion };
     });
   } catch (error) {
     if (!(error instanceof WriteAborted)) throw error;
     return { value: error.value as T, change: undefined, configVersion: error.configVersion };
   }
+}
+
+/** What others have written after `known`, when the log tells; in the state that the transaction has made of it. */
+async function loadMissed(
+  db: Kysely<Tables>,
+  codecs: Codecs,
+  known: ConfigPosition,
+  after: ConfigPosition,
+): Promise<ConfigChange | undefined> {
+  if (known.configVersion === after.configVersion) return undefined;
+  const touched = await touchedSince(db, known, after.configVersion);
+  return touched && loadChange(db, codecs, touched, after.configVersion);
+}
+
+async function loadSince(
+  db: Kysely<Tables>,
+  codecs: Codecs,
+  known: ConfigPosition,
+): Promise<ConfigChange | 'everything' | undefined> {
+  const position = await readPosition(db);
+  const { configVersion, changeId } = position;
+  if (configVersion === known.configVersion && changeId === known.changeId) return undefined;
+  const touched = await touchedSince(db, known, configVersion);
+  if (touched === undefined) return 'everything';
+  return { ...(await loadChange(db, codecs, touched, configVersion)), changeId, after: known };
 }
 
 function isEmpty({ appIds, versionIds, keyIds }: TouchedConfig): boolean {

@@ -31,6 +31,31 @@ export interface Tables {
   key_usage: { key_id: string } & RowOf<UsageDay>;
   /** One row, with id 1. */
   config_state: { id: number; config_version: number };
+  config_change: ChangeRow;
+  node: NodeRow;
+}
+
+/** What one config version touched; see change-log.ts. */
+export interface ChangeRow {
+  config_version: number;
+  change_id: string;
+  /** `TouchedConfig` as JSON; null: more than is written down. */
+  touched: string | null;
+}
+
+/** A gateway that runs on this database. */
+export interface NodeRow {
+  id: string;
+  name: string;
+  program_version: string;
+  /** Of the key that seals secrets; null: it has none. */
+  secret_key_id: string | null;
+  started_at: string;
+  /** What all of its workers obey. */
+  config_version: number;
+  /** How long after `last_seen_ms` it counts as alive. */
+  timeout_ms: number;
+  last_seen_ms: number;
 }
 
 export interface UniqueConstraint {

@@ -1,0 +1,41 @@
+/**
+ * The way of configuration changes to the workers, whichever node has made them, and what is refused before it is
+ * committed.
+ */
+import type { ConfigChange } from '../model/config.ts';
+import { Cluster } from '../runtime/cluster.ts';
+import { ConfigFollower } from '../runtime/config-follower.ts';
+import type { ConfigState } from '../runtime/config-state.ts';
+import type { Supervisor } from '../runtime/supervisor.ts';
+import { StorageUnavailable } from '../storage/repository.ts';
+import type { Changes, Parts } from './parts.ts';
+
+export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
+  const { settings, version, clock, log, repository, state, wouldDeny, snapshotFile } = parts;
+  const follower: ConfigFollower = new ConfigFollower({
+    repository,
+    state,
+    apply: (change) => supervisor.apply(change),
+    onChange(change) {
+      snapshotFile?.changed();
+      for (const appId of change.removedAppIds) wouldDeny.forget(appId);
+    },
+    onApplied: (configVersion) => cluster.applied(configVersion),
+    log,
+  });
+  const cluster = new Cluster({ settings: settings.cluster, programVersion: version, follower, clock, log });
+  return { follower, cluster };
+}
+
+/** Throws when a change must not be committed although it compiles. */
+export function assertAcceptable(state: ConfigState, change: ConfigChange, missed?: ConfigChange): void {
+  if (change.configVersion === 1 && state.configVersion > 0) {
+    // What is served was made by writes that this database knows nothing of.
+    throw new StorageUnavailable(
+      `Cannot write to the database: it is empty, while config version ${state.configVersion} is served; expected the database that it came from`,
+    );
+  }
+  const own = new Set(change.keys.map(({ id }) => id));
+  const others = (missed?.keys ?? []).filter(({ id }) => !own.has(id));
+  state.keys.assertRoomFor([...others, ...change.keys]);
+}

@@ -1,0 +1,47 @@
+/** `GET /api/v1/nodes`: the gateways that share the database, and which of them obey its latest config version. */
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { NodesSchema } from '../../model/schemas/nodes.ts';
+import type { ManagementContext } from '../context.ts';
+import { answer } from '../failure.ts';
+import { API_PREFIX, type Operation } from '../operation.ts';
+import { NO_QUERY } from '../query.ts';
+
+export function nodesOperation({ nodes, repository }: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/nodes`,
+    operationId: 'listNodes',
+    tag: 'Service',
+    summary: 'The gateways with this database',
+    description:
+      'A gateway that stops leaves the list; one that died drops out when its last heartbeat is older than `GATEWAY_CLUSTER__NODE_TIMEOUT_MS`.',
+    access: 'viewer',
+    query: NO_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'Those that live',
+      schema: jsonSchema(envelopeSchema('NodesEnvelope', NodesSchema)),
+    },
+    failures: [],
+    handle: async () => {
+      // The nodes after the version: what they obey may be newer than it, and is never mistaken for a lag.
+      const configVersion = await repository.read((reader) => reader.configVersion());
+      const listed = await nodes.list();
+      return answer(200, 'Nodes listed', {
+        config_version: configVersion,
+        nodes: listed.map((node) => ({
+          id: node.id,
+          name: node.name,
+          version: node.programVersion,
+          started_at: node.startedAt,
+          last_seen_at: node.lastSeenAt,
+          config_version: node.configVersion,
+          state: node.configVersion < configVersion ? 'lagging' : 'live',
+          is_self: node.id === nodes.selfId,
+        })),
+      });
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/**
+ * What several gateways with one database need: a log of what each config version touched, so that a gateway that
+ * missed some reads only that, and a row for each gateway that runs. A SQLite file has one gateway and no such rows.
+ */
+import type { Migration } from './migration.ts';
+
+export const nodes: Migration = {
+  name: '0003-nodes',
+  statements: [
+    // `change_id` tells apart two histories that have come to the same version; `touched` is null when it was too much.
+    `create table config_change (
+      config_version bigint not null primary key,
+      change_id text not null,
+      touched text
+    )`,
+    // Times are of the database, in milliseconds since the epoch: the clocks of gateways may differ.
+    `create table node (
+      id text not null primary key,
+      name text not null,
+      program_version text not null,
+      secret_key_id text,
+      started_at text not null,
+      config_version bigint not null,
+      timeout_ms bigint not null,
+      last_seen_ms bigint not null
+    )`,
+  ],
+};

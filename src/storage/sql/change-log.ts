@@ -1,0 +1,82 @@
+/**
+ * The log of what each config version touched, over any SQL database: written in the transaction of the write, read
+ * by whoever missed some versions and wants to load only what is different. Bounded; whoever is further behind, or
+ * comes from another history, reads everything.
+ */
+import type { Kysely } from 'kysely';
+import { randomHex } from '../../kernel/ids.ts';
+import type { ConfigPosition, TouchedConfig } from '../../model/config.ts';
+import type { Tables } from './schema.ts';
+
+/** Config versions whose changes are kept: some megabytes. */
+export const CHANGES_KEPT = 10_000;
+/** A change that touches more is not written down: reading everything costs hardly more then. */
+const TOUCHED_IDS_MAX = 5_000;
+const CHANGE_ID_BYTES = 8;
+
+/** The state that the database is in. */
+export async function readPosition(db: Kysely<Tables>): Promise<ConfigPosition> {
+  const row = await db
+    .selectFrom('config_state')
+    .leftJoin('config_change', 'config_change.config_version', 'config_state.config_version')
+    .select(['config_state.config_version', 'config_change.change_id'])
+    .where('config_state.id', '=', 1)
+    .executeTakeFirst();
+  return { configVersion: row?.config_version ?? 0, changeId: row?.change_id ?? undefined };
+}
+
+/**
+ * Writes down what the version touched, and forgets what is too old.
+ * @returns the change's id
+ */
+export async function logChange(
+  db: Kysely<Tables>,
+  configVersion: number,
+  touched: TouchedConfig,
+): Promise<string> {
+  const { appIds, versionIds, keyIds } = touched;
+  const changeId = randomHex(CHANGE_ID_BYTES);
+  const isMuch = appIds.length + versionIds.length + keyIds.length > TOUCHED_IDS_MAX;
+  const text = isMuch ? null : JSON.stringify({ appIds, versionIds, keyIds });
+  await db
+    .insertInto('config_change')
+    .values({ config_version: configVersion, change_id: changeId, touched: text })
+    .execute();
+  await db
+    .deleteFrom('config_change')
+    .where('config_version', '<=', configVersion - CHANGES_KEPT)
+    .execute();
+  return changeId;
+}
+
+/**
+ * Everything that was touched after `known` up to `configVersion`.
+ * @returns undefined when the log does not tell, or `known` is of another history
+ */
+export async function touchedSince(
+  db: Kysely<Tables>,
+  known: ConfigPosition,
+  configVersion: number,
+): Promise<TouchedConfig | undefined> {
+  const missed = configVersion - known.configVersion;
+  if (missed < 0 || missed > CHANGES_KEPT) return undefined;
+  const rows = await db
+    .selectFrom('config_change')
+    .selectAll()
+    .where('config_version', '>=', known.configVersion)
+    .where('config_version', '<=', configVersion)
+    .orderBy('config_version')
+    .execute();
+  const first = rows[0]?.config_version === known.configVersion ? rows.shift() : undefined;
+  if (first?.change_id !== known.changeId || rows.length !== missed) return undefined;
+  const ids = { appIds: new Set<string>(), versionIds: new Set<string>(), keyIds: new Set<string>() };
+  for (const { touched } of rows) {
+    if (touched === null) return undefined;
+    const { appIds, versionIds, keyIds } = JSON.parse(touched) as TouchedConfig;
+    for (const id of appIds) ids.appIds.add(id);
+    for (const id of versionIds) ids.versionIds.add(id);
+    for (const id of keyIds) ids.keyIds.add(id);
+    if (ids.appIds.size + ids.versionIds.size + ids.keyIds.size > TOUCHED_IDS_MAX) return undefined;
+  }
+  return { appIds: [...ids.appIds], versionIds: [...ids.versionIds], keyIds: [...ids.keyIds] };
+}

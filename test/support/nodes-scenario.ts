@@ -1,0 +1,55 @@
+/** Writes through alternating gateways while there is traffic through all of them: does every answer hold everywhere? */
+import type { TestGateway } from './gateway.ts';
+import { readNumber, traffic, writeNumber } from './nodes.ts';
+
+export interface Alternation {
+  readonly writes: number;
+  /** Answers of any gateway, after a write was answered, that did not obey it. */
+  readonly stale: number;
+  /** Writes that were not answered 200 with all nodes applied. */
+  readonly unapplied: readonly string[];
+  readonly requests: number;
+  readonly failed: readonly string[];
+  readonly writeMs: { readonly p50: number; readonly p99: number };
+}
+
+export async function alternate(nodes: readonly TestGateway[], writes: number): Promise<Alternation> {
+  const load = traffic(nodes);
+  const unapplied: string[] = [];
+  const took: number[] = [];
+  let stale = 0;
+  for (let number = 1; number <= writes; number++) {
+    const through = nodes[number % nodes.length] as TestGateway;
+    const { status, applied, tookMs } = await writeNumber(through, number);
+    took.push(tookMs);
+    if (status !== 200 || applied !== `${nodes.length}/${nodes.length}`)
+      unapplied.push(`${status} ${applied}`);
+    const seen = await Promise.all(nodes.map(readNumber));
+    stale += seen.filter((value) => value !== number).length;
+  }
+  const { requests, failed } = await load.stop();
+  return { writes, stale, unapplied, requests, failed, writeMs: percentiles(took) };
+}
+
+/** How long after the answer of a write, that waited for nobody, another gateway obeys it; milliseconds. */
+export async function propagation(
+  from: TestGateway,
+  to: TestGateway,
+  writes: number,
+): Promise<{ readonly p50: number; readonly p99: number }> {
+  const took: number[] = [];
+  for (let number = 1; number <= writes; number++) {
+    await writeNumber(from, number);
+    const startedMs = performance.now();
+    // Bounded: a change that never arrives is a figure beyond every target.
+    while ((await readNumber(to)) !== number && performance.now() - startedMs < 10_000);
+    took.push(performance.now() - startedMs);
+  }
+  return percentiles(took);
+}
+
+function percentiles(values: readonly number[]): { readonly p50: number; readonly p99: number } {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (part: number): number => Math.round(sorted[Math.ceil(sorted.length * part) - 1] ?? NaN);
+  return { p50: at(0.5), p99: at(0.99) };
+}

@@ -1,0 +1,107 @@
+/** Several gateways on one Postgres database, a service behind them whose answers tell the config, and traffic. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { join } from 'node:path';
+import { startGateway, type TestGateway } from './gateway.ts';
+import type { Origin } from './origin.ts';
+
+export const SECRET_KEY = '0123456789abcdef'.repeat(4);
+export const NODES_APPLIED = 'headgate-nodes-applied';
+
+export interface NodeOptions {
+  readonly url: string;
+  readonly folder: string;
+  readonly name: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function startNode({ url, folder, name, env }: NodeOptions): Promise<TestGateway> {
+  return startGateway({
+    folder,
+    env: {
+      GATEWAY_DATABASE_URL: url,
+      GATEWAY_AUTO_MIGRATE: 'true',
+      GATEWAY_SECRET_KEY: SECRET_KEY,
+      GATEWAY_SNAPSHOT_FILE: join(folder, name, 'copy.snapshot'),
+      GATEWAY_CLUSTER__NODE_NAME: name,
+      ...env,
+    },
+  });
+}
+
+const REVISION = '/apps/svc/versions/v1/revisions/r1';
+
+/** The app `svc`, whose backend is told the number of the last write in its path. */
+export async function makeService(node: TestGateway, origin: Origin): Promise<void> {
+  await node.must('POST', '/apps', { name: 'svc', slug: 'svc', gateway_path: '/svc' });
+  await node.must('POST', '/apps/svc/versions', { version: 'v1' });
+  await node.must('POST', '/apps/svc/versions/v1/revisions', {
+    revision: 'r1',
+    backend_scheme: 'http',
+    backend_host: '127.0.0.1',
+    backend_port: origin.port,
+    backend_base_path: '/w0',
+    is_current: true,
+  });
+}
+
+export interface WriteAnswer {
+  readonly status: number;
+  /** Such as `2/2`; null when there is none. */
+  readonly applied: string | null;
+  readonly tookMs: number;
+}
+
+/** Makes every request from now on arrive as `/w<number>`. */
+export async function writeNumber(node: TestGateway, number: number): Promise<WriteAnswer> {
+  const startedMs = performance.now();
+  const answer = await node.api('PATCH', REVISION, { backend_base_path: `/w${number}` });
+  const tookMs = performance.now() - startedMs;
+  return { status: answer.status, applied: answer.headers.get(NODES_APPLIED), tookMs };
+}
+
+/** The number that a request through this node arrives with; throws unless it is answered 200. */
+export async function readNumber(node: TestGateway): Promise<number> {
+  const response = await fetch(`${node.proxy}/svc/v1/x`);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`a request was answered ${response.status}: ${text}`);
+  const { url } = JSON.parse(text) as { url: string };
+  return Number(/^\/w(\d+)\//.exec(url)?.[1]);
+}
+
+export interface Traffic {
+  /** Ends it; the number of requests, and what went wrong. */
+  stop(): Promise<{ readonly requests: number; readonly failed: readonly string[] }>;
+}
+
+/** Requests one after the other through each of the nodes, with a short pause, until it is stopped. */
+export function traffic(nodes: readonly TestGateway[], pauseMs = 2): Traffic {
+  let stopped = false;
+  let requests = 0;
+  const failed: string[] = [];
+  const running = nodes.map(async (node) => {
+    while (!stopped && requests < 200_000) {
+      requests += 1;
+      await readNumber(node).catch((error: unknown) => failed.push(String(error)));
+      await pause(pauseMs);
+    }
+  });
+  return {
+    async stop() {
+      stopped = true;
+      await Promise.all(running);
+      return { requests, failed };
+    },
+  };
+}
+
+/** The node's own list, by name. */
+export async function listNodes(
+  node: TestGateway,
+): Promise<Record<string, { state: string; config_version: number }>> {
+  const { nodes } = await node.must('GET', '/nodes');
+  return Object.fromEntries(
+    (nodes as { name: string; state: string; config_version: number }[]).map(
+      ({ name, state, config_version }) => [name, { state, config_version }],
+    ),
+  );
+}

@@ -1,0 +1,96 @@
+/**
+ * A relay in front of a TCP server that can be told to misbehave as a network does: to swallow everything without a
+ * word, to be slow, to reset connections, to cut one off at a certain message.
+ */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+export interface TcpRelay {
+  readonly port: number;
+  /** As it should be: whatever was swallowed stays lost, and its connections with it. */
+  heal(): void;
+  /** From now on nothing passes in either direction, and nobody is told; new connections are accepted. */
+  swallow(): void;
+  /** Each chunk, in each direction, waits for so long. */
+  delay(ms: number): void;
+  /** Ends all connections, and new ones at once, by a reset. */
+  refuse(): void;
+  /** Passes the message with this text on, and cuts the client off before there is an answer. */
+  cutAt(text: string): void;
+  close(): void;
+}
+
+type Mode = 'pass' | 'swallow' | 'refuse';
+
+export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
+  const pairs = new Set<{ readonly client: Socket; readonly upstream: Socket; broken: boolean }>();
+  let mode: Mode = 'pass';
+  let delayMs = 0;
+  let trigger: string | undefined;
+  const server: Server = createServer((client) => {
+    client.on('error', () => undefined);
+    if (mode === 'refuse') return void client.resetAndDestroy();
+    const upstream = connect(targetPort, '127.0.0.1');
+    upstream.on('error', () => undefined);
+    const pair = { client, upstream, broken: false };
+    pairs.add(pair);
+    const forward = (from: Socket, to: Socket): void => {
+      from.on('data', (chunk: Buffer) => {
+        if (mode === 'swallow') pair.broken = true;
+        if (pair.broken) return;
+        const cut = from === client && trigger !== undefined && chunk.includes(trigger);
+        if (delayMs === 0) to.write(chunk);
+        else setTimeout(() => to.write(chunk), delayMs);
+        if (!cut) return;
+        trigger = undefined;
+        pair.broken = true;
+        client.destroy();
+      });
+      from.on('close', () => {
+        // A partition does not pass on the end of a connection either.
+        if (pair.broken || mode === 'swallow') return;
+        pairs.delete(pair);
+        to.end();
+      });
+    };
+    forward(client, upstream);
+    forward(upstream, client);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const endAll = (): void => {
+    for (const { client, upstream } of pairs) {
+      client.resetAndDestroy();
+      upstream.destroy();
+    }
+    pairs.clear();
+  };
+  return {
+    port: address.port,
+    heal() {
+      mode = 'pass';
+      delayMs = 0;
+      trigger = undefined;
+      for (const { client, upstream, broken } of pairs)
+        if (broken) [client, upstream].forEach((one) => one.destroy());
+    },
+    swallow() {
+      mode = 'swallow';
+    },
+    delay(ms) {
+      delayMs = ms;
+    },
+    refuse() {
+      mode = 'refuse';
+      endAll();
+    },
+    cutAt(text) {
+      trigger = text;
+    },
+    close() {
+      mode = 'refuse';
+      endAll();
+      server.close();
+    },
+  };
+}
