@@ -103,7 +103,7 @@ describe('two gateways', () => {
       const both = await Promise.all(
         [a, b].map((node) => node.api('PATCH', '/apps/many-0', { name: node.base }, { 'If-Match': tag })),
       );
-      expect(both.map(({ status }) => status).toSorted()).toEqual([200, 412]);
+      expect(both.map(({ status }) => status).toSorted((x, y) => x - y)).toEqual([200, 412]);
       const taken = await b.api('POST', '/apps', { name: 'x', slug: 'many-1', gateway_path: '/elsewhere' });
       expect(taken.status).toBe(409);
     },
