@@ -60,6 +60,11 @@ export interface StartOptions {
 
 /** A worker may need this much longer than the drain itself to end. */
 const STOP_MARGIN_MS = 2_000;
+type Recorders = Pick<
+  Parts,
+  'metrics' | 'keyUsage' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'wouldDeny'
+>;
+
 /** Beside this file, in the sources as in a build (scripts/build.ts). */
 const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
 
@@ -103,11 +108,9 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
   const clock = systemClock;
   const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
-  const opened = await startDatabase(
-    database,
-    (mustExist) => openDatabase(database, settings, clock, mustExist),
-    log,
-  );
+  const open = (mustExist: boolean): Promise<Repository> =>
+    openDatabase(database, settings, clock, mustExist);
+  const opened = await startDatabase(database, open, log);
   const { repository, recovering } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
@@ -119,25 +122,9 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     const state = await initialState(opened);
     const limits = await startLimits(settings, clock);
     undo.unshift(async () => limits.limitNode?.stop());
-    const parts: Parts = {
-      settings,
-      version,
-      clock,
-      log,
-      repository,
-      state,
-      ...limits,
-      metrics: new MetricsMerger(),
-      keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
-      snapshotFile: snapshotFileWriter(database, repository, clock, log),
-      saved: opened.saved,
-      recovering,
-      explain: new ExplainControl(clock),
-      deprecations: new DeprecationLog(log, clock),
-      health: new HealthBook(state, clock, log),
-      shadowLog: new ShadowLog(log, clock),
-      wouldDeny: new WouldDenyReport(clock.nowMs()),
-    };
+    const snapshotFile = snapshotFileWriter(database, repository, clock, log);
+    const own = { settings, version, clock, log, state, snapshotFile, ...opened, ...limits };
+    const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
     const supervisor = createSupervisor(parts, certificates?.pairs, WORKER_URL);
@@ -175,6 +162,19 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     for (const step of undo) await step().catch(() => undefined);
     throw error;
   }
+}
+
+/** What only takes notes of what happens. */
+function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyof Recorders>): Recorders {
+  return {
+    metrics: new MetricsMerger(),
+    keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
+    explain: new ExplainControl(clock),
+    deprecations: new DeprecationLog(log, clock),
+    health: new HealthBook(state, clock, log),
+    shadowLog: new ShadowLog(log, clock),
+    wouldDeny: new WouldDenyReport(clock.nowMs()),
+  };
 }
 
 function logReady(
