@@ -122,7 +122,7 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
     const state = await initialState(opened);
     const limits = await startLimits(settings, clock);
     undo.unshift(async () => limits.limitNode?.stop());
-    const snapshotFile = snapshotFileWriter(database, repository, clock, log);
+    const snapshotFile = snapshotFileWriter(database, state, clock, log);
     const own = { settings, version, clock, log, state, snapshotFile, ...opened, ...limits };
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));

@@ -15,9 +15,11 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
   const follower: ConfigFollower = new ConfigFollower({
     repository,
     state,
-    apply: (change) => supervisor.apply(change),
+    apply(change) {
+      snapshotFile?.changed(change);
+      return supervisor.apply(change);
+    },
     onChange(change) {
-      snapshotFile?.changed();
       for (const appId of change.removedAppIds) wouldDeny.forget(appId);
     },
     onApplied: (configVersion) => cluster.applied(configVersion),

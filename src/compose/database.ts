@@ -5,6 +5,7 @@
 import { systemClock, type Clock } from '../kernel/clock.ts';
 import { ensureFirstAdminToken } from '../management/first-admin-token.ts';
 import type { Logger } from '../observe/log.ts';
+import type { ConfigState } from '../runtime/config-state.ts';
 import { locateDatabase, secretBoxOf, type DatabaseLocation } from '../runtime/database-location.ts';
 import { migrateDatabase as migrate } from '../runtime/open-database.ts';
 import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
@@ -28,13 +29,13 @@ export async function migrateDatabase(settings: Settings): Promise<readonly stri
 /** Undefined where it is switched off. */
 export function snapshotFileWriter(
   database: DatabaseLocation,
-  repository: Repository,
+  state: ConfigState,
   clock: Clock,
   log: Logger,
 ): SnapshotFileWriter | undefined {
   const { snapshotFile: path } = database;
   if (path === undefined) return undefined;
-  return new SnapshotFileWriter({ path, repository, secretBox: () => secretBoxOf(database), clock, log });
+  return new SnapshotFileWriter({ path, state, secretBox: () => secretBoxOf(database), clock, log });
 }
 
 /** From a start with the snapshot file to one with the database. */
@@ -49,7 +50,6 @@ export function recoverDatabase(
     onRecovered: async (repository) => {
       await cluster.join(repository.cluster);
       await announceToken(repository);
-      // Through the recovering repository, which is usable when the writer's time has come.
       snapshotFile?.changed();
     },
     log,

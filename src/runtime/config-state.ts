@@ -79,6 +79,22 @@ export class ConfigState {
     };
   }
 
+  appOf(id: string): App | undefined {
+    return this.#apps.get(id)?.app;
+  }
+
+  versionTree(id: string): VersionTree | undefined {
+    return this.#appOfVersion.get(id)?.versions.get(id);
+  }
+
+  appIds(): IterableIterator<string> {
+    return this.#apps.keys();
+  }
+
+  versionIdsOf(appId: string): Iterable<string> {
+    return this.#apps.get(appId)?.versions.keys() ?? [];
+  }
+
   /** The breakers of the current revisions that a change brings; made on first sight, kept ever after. */
   breakersOf(change: ConfigChange): BreakerEntry[] {
     const entries: BreakerEntry[] = [];

@@ -60,10 +60,9 @@ export async function startDatabase(
 
 /** The configuration to begin with. Nobody reads the keys yet, so what a batch replaces is free at once. */
 export async function initialState({ repository, saved }: StartDatabase): Promise<ConfigState> {
+  if (saved !== undefined) return saved.state;
   const state = new ConfigState();
-  if (saved !== undefined) state.keys.change(saved.change.keys, []);
-  const change = saved?.change ?? (await repository.loadAll((keys) => state.keys.change(keys, [])));
-  state.apply(change, true);
+  state.apply(await repository.loadAll((keys) => state.keys.change(keys, [])), true);
   state.keys.release(state.keys.takeRetired());
   return state;
 }
@@ -71,8 +70,7 @@ export async function initialState({ repository, saved }: StartDatabase): Promis
 /** What serves in place of the database, in words that name no path; undefined when nothing does. */
 export function standInText({ saved, recovering }: StartDatabase): string | undefined {
   if (saved === undefined || recovering?.isRecovered !== false) return undefined;
-  const version = saved.change.configVersion;
-  return `The database cannot be used since the start; traffic is served with config version ${version} of the snapshot file of ${saved.writtenAt}`;
+  return `The database cannot be used since the start; traffic is served with config version ${saved.configVersion} of the snapshot file of ${saved.writtenAt}`;
 }
 
 function savedConfig(
@@ -88,7 +86,7 @@ function savedConfig(
       reason: cause.message,
       snapshot_file: snapshotFile,
       written_at: saved.writtenAt,
-      config_version: saved.change.configVersion,
+      config_version: saved.configVersion,
     },
     'the database cannot be used; traffic is served with the configuration of the snapshot file',
   );

@@ -52,6 +52,7 @@ export class KeyIndexWriter {
   #entries = 0;
   /** Places that are not free: entries and marks. */
   #taken = 0;
+  #blocks = 0;
 
   /**
    * @param headerWord where in the header readers find the index
@@ -70,6 +71,22 @@ export class KeyIndexWriter {
 
   get size(): number {
     return this.#entries;
+  }
+
+  /** Grows when the index moves to another block; as long as it is the same, entries stay in their places. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  /** Places of the block. */
+  get capacity(): number {
+    return this.#words()[this.#block() + CAPACITY] as number;
+  }
+
+  /** The reference in a place from 0 on, or 0. */
+  referenceIn(place: number): number {
+    const reference = this.#words()[this.#block() + PLACES + place * 2 + 1] as number;
+    return reference === DELETED ? FREE : reference;
   }
 
   /** Makes room for so many more entries, so that adding them cannot fail. Throws KeyMemoryFull. */
@@ -155,6 +172,7 @@ export class KeyIndexWriter {
   }
 
   #publish(reference: number): void {
+    this.#blocks++;
     Atomics.store(this.#allocator.view.header, this.#headerWord, reference);
   }
 

@@ -175,6 +175,21 @@ export function decodeKey(view: KeyMemoryView, reference: number): StoredApiKey 
   } as StoredApiKey;
 }
 
+/** Units that a record fills, of a block that may be larger. */
+export function unitsFilled(words: Int32Array, reference: number): number {
+  const start = reference * UNIT_WORDS;
+  const flagsAndLength = words[start + FLAGS] as number;
+  const previous = previousHashAt(words, start);
+  const end =
+    previous === 0 ? start + OPTIONAL + timesOf(flagsAndLength) * TIME_WORDS : previous + HASH_WORDS;
+  return Math.ceil(((end - start) * 4 + (flagsAndLength >>> FLAG_BITS)) / UNIT_BYTES);
+}
+
+/** Tells how long the block is that a record has been put into. */
+export function setUnits(words: Int32Array, reference: number, units: number): void {
+  words[reference * UNIT_WORDS + UNITS] = units;
+}
+
 /** Units of the block that holds a record. */
 export function unitsOf(words: Int32Array, reference: number): number {
   return words[reference * UNIT_WORDS + UNITS] as number;
@@ -183,6 +198,12 @@ export function unitsOf(words: Int32Array, reference: number): number {
 /** The id of the record that was encoded last. */
 export function copyEncodedId({ words }: WordBuffer): void {
   for (let index = 0; index < ID_WORDS; index++) words[index] = draft[ID + index] as number;
+}
+
+/** The id of a record, as `readId` writes it. */
+export function copyRecordId(words: Int32Array, reference: number, into: WordBuffer): void {
+  const at = reference * UNIT_WORDS + ID;
+  for (let index = 0; index < ID_WORDS; index++) into.words[index] = words[at + index] as number;
 }
 
 /** The token's hash of a record, or the one before its last rotation, as `readHash` writes it; false without one. */
@@ -241,9 +262,14 @@ export function placesOfHashes(words: Int32Array, reference: number): readonly n
 function previousHashAt(words: Int32Array, start: number): number {
   const flags = words[start + FLAGS] as number;
   if ((flags & HAS_PREVIOUS_HASH) === 0) return 0;
-  let at = start + OPTIONAL;
-  for (let flag = HAS_UPDATED_AT; flag < HAS_PREVIOUS_HASH; flag <<= 1) if (flags & flag) at += TIME_WORDS;
-  return at;
+  return start + OPTIONAL + timesOf(flags) * TIME_WORDS;
+}
+
+/** Number of optional times. */
+function timesOf(flags: number): number {
+  let times = 0;
+  for (let flag = HAS_UPDATED_AT; flag < HAS_PREVIOUS_HASH; flag <<= 1) if (flags & flag) times++;
+  return times;
 }
 
 function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number): boolean {

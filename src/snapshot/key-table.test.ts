@@ -1,8 +1,10 @@
+import * as crypto from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { keyRecord } from '../../test/support/config-records.ts';
 import { KeyTable } from './key-table.ts';
 
 const hash = (digit: string): string => digit.repeat(64);
+const sha256 = (text: string): string => crypto.hash('sha256', text);
 
 describe('KeyTable', () => {
   it('gives back every field as it was', () => {
@@ -125,5 +127,52 @@ describe('KeyTable', () => {
     table.clear();
     expect(table.size).toBe(0);
     expect(table.findKeyById('key-1')).toBeUndefined();
+  });
+
+  it('packed and added to another table, all keys are as they were, whatever is in them', () => {
+    const table = new KeyTable();
+    const keys = Array.from({ length: 500 }, (_, index) =>
+      keyRecord({
+        id: `0198a000-0000-7000-8000-${index.toString(16).padStart(12, '0')}`,
+        token_hash: sha256(`token ${index}`),
+        name: 'ü'.repeat(index % 40),
+        scopes: index % 3 === 0 ? [] : ['read', 'write'],
+        ...(index % 5 === 0 ? { previous_token_hash: sha256(`before ${index}`) } : {}),
+        ...(index % 7 === 0 ? { expires_at: '2027-01-01T00:00:00.000Z' } : {}),
+        ...(index % 11 === 0 ? { id: `not a UUID ${index}`, name: 'x'.repeat(10_000) } : {}),
+      }),
+    );
+    table.change(keys, []);
+    // Shorter ones take the places of longer ones, so that blocks are larger than what is in them.
+    const renamed = keys.map((key) => ({ ...key, name: key.name.slice(0, 3) }));
+    table.change(renamed.slice(0, 250), []);
+    table.release(table.takeRetired());
+    table.change([...renamed.slice(250), keyRecord({ id: 'short', token_hash: hash('a') })], ['short']);
+    const other = new KeyTable();
+    other.change([keyRecord({ id: keys[1]?.id ?? '', token_hash: hash('b') })], []);
+    for (const chunk of table.packed(2_000)) other.addPacked(chunk);
+    const inOrder = (all: KeyTable) => [...all.all()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    expect(inOrder(other)).toEqual(inOrder(table));
+    expect(other.size).toBe(501);
+    expect(other.findKeyByHash(hash('b'))).toBeUndefined();
+    expect(other.findKeyByHash(sha256('before 5'))?.id).toBe(keys[5]?.id);
+    other.change([], [keys[3]?.id ?? '']);
+    expect(other.findKeyByHash(sha256('token 3'))).toBeUndefined();
+  });
+
+  it('takes nothing for packed keys that is none', () => {
+    const table = new KeyTable();
+    table.change([keyRecord({ id: 'k' })], []);
+    const [chunk = Buffer.alloc(0)] = table.packed(1_000);
+    for (const bytes of [chunk.subarray(0, -8), chunk.subarray(8), Buffer.alloc(16), Buffer.alloc(7)]) {
+      expect(() => new KeyTable().addPacked(bytes)).toThrow();
+    }
+  });
+
+  it('holds no more packed keys than it may', () => {
+    const table = new KeyTable();
+    table.change([keyRecord({ id: 'j' }), keyRecord({ id: 'k' })], []);
+    const [chunk = Buffer.alloc(0)] = table.packed(1_000);
+    expect(() => new KeyTable({ keysMax: 1 }).addPacked(chunk)).toThrow(/Cannot hold more API keys/);
   });
 });

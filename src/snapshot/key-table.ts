@@ -22,11 +22,14 @@ import {
   KeyMemoryFull,
   KeyMemoryView,
   UNIT_BYTES,
+  UNIT_WORDS,
 } from './key-memory.ts';
 import type { KeyMemory } from './key-memory.ts';
+import { PackedKeys, referencesOf } from './key-packing.ts';
 import {
   copyEncodedId,
   copyHash,
+  copyRecordId,
   decodeKey,
   encodeKey,
   hasHash,
@@ -36,6 +39,7 @@ import {
   placeOfId,
   placeOfRecordId,
   placesOfHashes,
+  setUnits,
   storeKey,
   unitsOf,
 } from './key-record.ts';
@@ -180,6 +184,51 @@ export class KeyTable extends KeyReader {
     for (const reference of this.#byId.references()) yield decodeKey(this.view, reference);
   }
 
+  /**
+   * Copies of all records as they are in memory, at least `chunkBytes` at a time. Between two chunks the table may be
+   * changed: a key that was changed meanwhile may come as it was, as it is, or both; every other one comes.
+   */
+  *packed(chunkBytes: number): IterableIterator<Buffer> {
+    for (let seen = 0, place = 0, ended = false; !ended;) {
+      // In another block of the index the places are others: all records come once more.
+      if (seen !== this.#byId.blocks) [seen, place] = [this.#byId.blocks, 0];
+      const chunk = new PackedKeys(chunkBytes);
+      const words = this.view.words();
+      const { capacity } = this.#byId;
+      for (; place < capacity && !chunk.isFull; place++) {
+        const reference = this.#byId.referenceIn(place);
+        if (reference !== 0) chunk.add(words, reference);
+      }
+      ended = place >= capacity;
+      yield chunk.take();
+    }
+  }
+
+  /**
+   * Puts records in place that `packed` has given, as `change` does. Throws KeyMemoryFull as that does, and Error
+   * where there are no records; some of them may be in place then.
+   */
+  addPacked(bytes: Buffer): void {
+    const packed = new Int32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+    const references = referencesOf(packed);
+    this.#assertCount(this.size + references.length);
+    this.#byHash.reserve(references.length * 2);
+    this.#byId.reserve(references.length);
+    const replaced = new Set<number>();
+    for (const from of references) {
+      copyRecordId(packed, from, idWanted);
+      const old = this.referenceOfWantedId();
+      const filled = unitsOf(packed, from);
+      const { reference, units } = this.#allocator.allocate(filled);
+      const start = from * UNIT_WORDS;
+      const words = this.view.words();
+      words.set(packed.subarray(start, start + filled * UNIT_WORDS), reference * UNIT_WORDS);
+      setUnits(words, reference, units);
+      this.#publish({ reference, units, hashCount: 2, old }, replaced);
+    }
+    this.#finish(replaced);
+  }
+
   /** The blocks that have been retired since the last call. */
   takeRetired(): readonly RetiredBlock[] {
     const retired = this.#retired;
@@ -199,6 +248,10 @@ export class KeyTable extends KeyReader {
     const replaced = new Set<number>();
     for (const each of staged) this.#publish(each, replaced);
     for (const reference of removed) replaced.add(reference);
+    this.#finish(replaced);
+  }
+
+  #finish(replaced: ReadonlySet<number>): void {
     for (const reference of replaced) this.#remove(reference);
     Atomics.store(this.view.header, KEY_COUNT, this.#byId.size);
     Atomics.add(this.view.header, GENERATION, 1);

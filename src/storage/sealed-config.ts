@@ -3,7 +3,8 @@
  * they are inside: copies of app trees on their way out and in again.
  */
 import { secretBytes } from '../kernel/ids.ts';
-import type { AppTree } from '../model/config.ts';
+import type { AppTree, VersionTree } from '../model/config.ts';
+import type { App } from '../model/resources.ts';
 import type { Policy } from '../model/policy.ts';
 import { StorageUnavailable } from './repository.ts';
 import type { SecretBox } from './secret-box.ts';
@@ -11,8 +12,12 @@ import { openPolicy, sealPolicy } from './sql/policy-secrets.ts';
 
 const UNKNOWN_SECRET_BYTES = 64;
 
-export function sealAppTree(tree: AppTree, box: SecretBox): AppTree {
-  return withPolicies(tree, (policy, id) => sealPolicy(policy, box, id));
+export function sealApp(app: App, box: SecretBox): App {
+  return withAppPolicy(app, (policy, id) => sealPolicy(policy, box, id));
+}
+
+export function sealVersionTree(tree: VersionTree, box: SecretBox): VersionTree {
+  return withVersionPolicies(tree, (policy, id) => sealPolicy(policy, box, id));
 }
 
 /**
@@ -26,7 +31,7 @@ export function openAppTree(
   box: SecretBox | undefined,
   onClosed: (recordId: string) => void,
 ): AppTree {
-  return withPolicies(tree, (policy, id) => {
+  const open: ChangePolicy = (policy, id) => {
     if (policy.auth?.jwt?.secret === undefined) return policy;
     try {
       if (box !== undefined) return openPolicy(policy, box, id);
@@ -36,23 +41,34 @@ export function openAppTree(
     onClosed(id);
     const secret = secretBytes(UNKNOWN_SECRET_BYTES).toString('base64url');
     return { ...policy, auth: { ...policy.auth, jwt: { ...policy.auth.jwt, secret } } };
-  });
+  };
+  return {
+    app: withAppPolicy(tree.app, open),
+    versions: tree.versions.map((version) => withVersionPolicies(version, open)),
+  };
 }
 
-function withPolicies(tree: AppTree, change: (policy: Policy, recordId: string) => Policy): AppTree {
-  const changed = (policy: Policy | null, id: string): Policy | null =>
-    policy === null ? null : change(policy, id);
+type ChangePolicy = (policy: Policy, recordId: string) => Policy;
+
+function withAppPolicy(app: App, change: ChangePolicy): App {
+  const { default_policy: policy, id } = app;
+  return policy === null ? app : { ...app, default_policy: change(policy, id) };
+}
+
+/** Records without a policy are the same objects. */
+function withVersionPolicies({ version, revisions }: VersionTree, change: ChangePolicy): VersionTree {
   return {
-    app: { ...tree.app, default_policy: changed(tree.app.default_policy, tree.app.id) },
-    versions: tree.versions.map(({ version, revisions }) => ({
-      version,
-      revisions: revisions.map(({ revision, endpoints }) => ({
-        revision: { ...revision, default_policy: changed(revision.default_policy, revision.id) },
-        endpoints: endpoints.map((endpoint) => ({
-          ...endpoint,
-          policy_override: changed(endpoint.policy_override, endpoint.id),
-        })),
-      })),
+    version,
+    revisions: revisions.map(({ revision, endpoints }) => ({
+      revision:
+        revision.default_policy === null
+          ? revision
+          : { ...revision, default_policy: change(revision.default_policy, revision.id) },
+      endpoints: endpoints.map((endpoint) =>
+        endpoint.policy_override === null
+          ? endpoint
+          : { ...endpoint, policy_override: change(endpoint.policy_override, endpoint.id) },
+      ),
     })),
   };
 }

@@ -245,9 +245,9 @@ describe('the snapshot file', { timeout: 120_000 }, () => {
     return output;
   };
 
-  it('is refused when it is torn', async () => {
+  it('is refused when it is torn before the end of what was written first', async () => {
     rmSync(database());
-    truncateSync(snapshot(), statSync(snapshot()).size - 20);
+    truncateSync(snapshot(), 50);
     expect(await startsWithout()).toMatch(
       /^headgate: Cannot open the database .*: the file is gone.* Cannot use the snapshot file ".*": it ends too early/,
     );

@@ -1,0 +1,144 @@
+/**
+ * The form of the snapshot file: a line of JSON that names the format, then frames, appended one after the other. A
+ * frame is a part of the configuration, or ends a group of parts. The first group is everything, each later one what
+ * has changed since: a group counts when its end is there.
+ *
+ *   length of the payload, 4 bytes | kind, 4 | CRC-32 of these eight, 4 | checksum, 32 | payload
+ *
+ * The checksum is the SHA-256 of the one before it (for the first frame: of the line), of the twelve bytes and the
+ * payload, so that no frame can be changed, left out or put elsewhere. A file whose end is missing was being appended
+ * to when the process or the machine ended: it is read up to its last whole group. Whatever else does not fit is
+ * damage, and the file is refused as a whole. Numbers are little-endian.
+ *
+ * Knows nothing of what is in the parts.
+ */
+import { createHash } from 'node:crypto';
+import { readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+
+export const FORMAT = 'headgate snapshot 2';
+
+/** JSON of records, packed API keys, and the end of a group. */
+export type FrameKind = 'JSON' | 'KEYS' | 'DONE';
+const KINDS: ReadonlySet<string> = new Set<FrameKind>(['JSON', 'KEYS', 'DONE']);
+
+export interface Frame {
+  readonly kind: FrameKind;
+  readonly payload: Buffer;
+}
+
+const KIND = 4;
+const HEADER_CHECK = 8;
+const CHECKSUM = 12;
+const HEADER_BYTES = 44;
+/** No part is as large as this: one of records is a single version, or some 256 KiB. */
+const PAYLOAD_BYTES_MAX = 512 * 1_048_576;
+const HEAD_LINE = Buffer.from(`${JSON.stringify({ format: FORMAT })}\n`);
+const HEAD_LINE_BYTES_MAX = 1_024;
+const NEW_LINE = 0x0a;
+
+/** Appends to a file that is empty; the caller opens and closes it, and gives one payload after the other. */
+export class SnapshotLogWriter {
+  readonly #file: FileHandle;
+  #checksum: Buffer = sha256(HEAD_LINE);
+  #bytes = 0;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Written so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async append(kind: FrameKind, payload: Buffer): Promise<void> {
+    const header = Buffer.alloc(HEADER_BYTES);
+    header.writeUInt32LE(payload.length);
+    header.write(kind, KIND, 'latin1');
+    header.writeUInt32LE(crc32(header.subarray(0, HEADER_CHECK)), HEADER_CHECK);
+    this.#checksum = sha256(this.#checksum, header.subarray(0, CHECKSUM), payload);
+    this.#checksum.copy(header, CHECKSUM);
+    if (this.#bytes === 0) await this.#write(HEAD_LINE);
+    await this.#write(header);
+    await this.#write(payload);
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    this.#bytes += bytes.length;
+    for (let written = 0; written < bytes.length;) {
+      written += (await this.#file.write(bytes, written)).bytesWritten;
+    }
+  }
+}
+
+/** Thrown with the reason why a file is of no use, in words that go on after "Cannot use the snapshot file …: ". */
+export class SnapshotRefused extends Error {}
+
+/**
+ * The frames of a file whose checksums fit, in order. Ends where the file ends, be it in the middle of a frame.
+ * Throws SnapshotRefused.
+ * @param descriptor of the file, at its beginning
+ */
+export function* framesOf(descriptor: number): Generator<Frame> {
+  let checksum = sha256(readHeadLine(descriptor));
+  for (;;) {
+    const header = readUpTo(descriptor, HEADER_BYTES);
+    if (header.length < HEADER_BYTES) return;
+    const length = header.readUInt32LE();
+    const kind = header.toString('latin1', KIND, HEADER_CHECK);
+    if (crc32(header.subarray(0, HEADER_CHECK)) !== header.readUInt32LE(HEADER_CHECK)) throw damaged();
+    if (!KINDS.has(kind) || length > PAYLOAD_BYTES_MAX) throw damaged();
+    const payload = readUpTo(descriptor, length);
+    if (payload.length < length) return;
+    checksum = sha256(checksum, header.subarray(0, CHECKSUM), payload);
+    if (!checksum.equals(header.subarray(CHECKSUM))) throw damaged();
+    yield { kind: kind as FrameKind, payload };
+  }
+}
+
+/** The line with its end, which is there and names this format. */
+function readHeadLine(descriptor: number): Buffer {
+  const bytes: number[] = [];
+  // Byte by byte, once: what follows is to be read from where it begins.
+  while (bytes.at(-1) !== NEW_LINE) {
+    const next = readUpTo(descriptor, 1)[0];
+    if (next === undefined)
+      throw new SnapshotRefused('it ends too early, as after a crash or on a full disk');
+    if (bytes.push(next) > HEAD_LINE_BYTES_MAX) throw new SnapshotRefused('it is no snapshot file');
+  }
+  const line = Buffer.from(bytes);
+  if (line.equals(HEAD_LINE)) return line;
+  throw new SnapshotRefused(`it has the format ${formatOf(line)}; expected "${FORMAT}"`);
+}
+
+function formatOf(line: Buffer): string {
+  try {
+    return JSON.stringify((JSON.parse(line.toString('utf8')) as { format?: unknown }).format) ?? 'of no name';
+  } catch {
+    return 'of another program';
+  }
+}
+
+/** Fewer bytes at the end of the file only. */
+function readUpTo(descriptor: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(Math.min(length, PAYLOAD_BYTES_MAX));
+  let read = 0;
+  while (read < length) {
+    const count = readSync(descriptor, bytes, read, length - read, null);
+    if (count === 0) break;
+    read += count;
+  }
+  return bytes.subarray(0, read);
+}
+
+function damaged(): SnapshotRefused {
+  return new SnapshotRefused('its checksum does not fit: it was damaged or changed');
+}
+
+function sha256(...parts: readonly Buffer[]): Buffer {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}

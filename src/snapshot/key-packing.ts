@@ -1,0 +1,65 @@
+/**
+ * Records of API keys one after the other, as they are in the memory of key-memory.ts but without room between them:
+ * how the keys lie in the snapshot file. A million of them are packed in a fraction of the time that decoding and
+ * writing them as text would take.
+ */
+import { UNIT_BYTES, UNIT_WORDS } from './key-memory.ts';
+import { setUnits, unitsFilled, unitsOf } from './key-record.ts';
+
+/** Room beyond the chunk's size, for its last record: a name, scopes and a limit are a few kilobytes at most. */
+const RECORD_BYTES_USUAL = 65_536;
+
+/** A chunk that is being filled. */
+export class PackedKeys {
+  readonly #unitsWanted: number;
+  #words: Int32Array;
+  #units = 0;
+
+  constructor(chunkBytes: number) {
+    this.#unitsWanted = Math.ceil(chunkBytes / UNIT_BYTES);
+    this.#words = new Int32Array((chunkBytes + RECORD_BYTES_USUAL) / 4);
+  }
+
+  get isFull(): boolean {
+    return this.#units >= this.#unitsWanted;
+  }
+
+  add(words: Int32Array, reference: number): void {
+    const units = unitsFilled(words, reference);
+    const end = this.#units + units;
+    if (end * UNIT_WORDS > this.#words.length) this.#grow(end * UNIT_WORDS);
+    const from = reference * UNIT_WORDS;
+    const to = this.#units * UNIT_WORDS;
+    // Faster than `set` of a view for so few.
+    for (let index = 0; index < units * UNIT_WORDS; index++) {
+      this.#words[to + index] = words[from + index] as number;
+    }
+    setUnits(this.#words, this.#units, units);
+    this.#units = end;
+  }
+
+  take(): Buffer {
+    return Buffer.from(this.#words.buffer, 0, this.#units * UNIT_BYTES);
+  }
+
+  #grow(length: number): void {
+    const larger = new Int32Array(length);
+    larger.set(this.#words);
+    this.#words = larger;
+  }
+}
+
+/** Where each record begins, in units. Throws where one does not end as it says. */
+export function referencesOf(packed: Int32Array): number[] {
+  const references: number[] = [];
+  const units = packed.length / UNIT_WORDS;
+  for (let at = 0; at < units;) {
+    const length = unitsOf(packed, at);
+    if (!(length > 0) || at + length > units || unitsFilled(packed, at) !== length) {
+      throw new Error('these are no packed keys');
+    }
+    references.push(at);
+    at += length;
+  }
+  return references;
+}
