@@ -133,7 +133,7 @@ async function openFilled(
 function savedVersionOf(snapshotFile: string | undefined): number {
   if (snapshotFile === undefined) return 0;
   const saved = readSnapshotFile(snapshotFile, undefined);
-  return 'error' in saved ? Infinity : saved.change.configVersion;
+  return 'error' in saved ? Infinity : saved.configVersion;
 }
 
 function assertNotLost(databaseFile: string, snapshotFile: string | undefined): void {
