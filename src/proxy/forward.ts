@@ -15,6 +15,7 @@ import type { ResponseHead } from '../http/response-head.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
 import type { CompiledTimeouts } from '../policy/stage.ts';
+import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Breaker, Outcome, Trial } from './breaker.ts';
 import type { FailureKind, Route } from './context.ts';
 import {
@@ -294,17 +295,19 @@ export class Forwarding implements UpstreamClient, BodySink {
   #tryOnce(fresh: boolean): void {
     const { context, method } = this.#exchange;
     const { backend } = this.#route.revision;
-    const repeatable = this.#wholeBody !== undefined && isIdempotent(method);
-    const pooled =
-      fresh || this.#upgrade !== undefined
-        ? undefined
-        : context.pool.take(backend, repeatable ? Infinity : FRESH_IDLE_MS);
+    const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
     const upstream = pooled ?? context.pool.open(backend);
     this.#upstream = upstream;
     upstream.acquire(this, method, this.#upgrade !== undefined);
     if (pooled !== undefined) return this.#send();
     this.#phase = 'connecting';
     this.#setDeadline(this.#timeouts?.connectMs ?? context.options.connectTimeoutMs);
+  }
+
+  #takePooled(backend: CompiledBackend): UpstreamConnection | undefined {
+    const { context, method } = this.#exchange;
+    const isRepeatable = this.#wholeBody !== undefined && isIdempotent(method);
+    return isRepeatable ? context.pool.take(backend) : context.pool.takeFresh(backend, FRESH_IDLE_MS);
   }
 
   #send(): void {

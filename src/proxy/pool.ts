@@ -23,6 +23,13 @@ export class UpstreamPool {
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, UpstreamConnection[]>();
   #isClosed = false;
+  /** Counts the turns of the event loop in which connections became idle. */
+  #turn = 0;
+  #isTurnEnding = false;
+  readonly #onTurnEnd = (): void => {
+    this.#turn += 1;
+    this.#isTurnEnding = false;
+  };
   readonly #onLost = (connection: UpstreamConnection): void => this.#remove(connection);
 
   constructor(deadlines: Deadlines, options: PoolOptions) {
@@ -30,16 +37,25 @@ export class UpstreamPool {
     this.#options = options;
   }
 
+  /** An idle connection to the backend, or undefined. */
+  take(backend: CompiledBackend): UpstreamConnection | undefined {
+    return this.#idle.get(backend.poolKey)?.pop();
+  }
+
   /**
-   * An idle connection to the backend, or undefined.
+   * One for a request that must not be repeated: of those that nobody knows to be dead the likeliest to live. It was
+   * used lately, and was looked at since: a FIN right behind a response is seen in the next turn of the event loop.
    * @param idleMsMax how long it may have been idle
    */
-  take(backend: CompiledBackend, idleMsMax: number): UpstreamConnection | undefined {
+  takeFresh(backend: CompiledBackend, idleMsMax: number): UpstreamConnection | undefined {
     const stack = this.#idle.get(backend.poolKey);
-    const connection = stack?.at(-1);
-    if (stack === undefined || connection === undefined) return undefined;
+    if (stack === undefined) return undefined;
+    let index = stack.length - 1;
+    while (index >= 0 && stack[index]?.idleSinceTurn === this.#turn) index -= 1;
+    const connection = stack[index];
+    if (connection === undefined) return undefined;
     if (this.#deadlines.nowMs - connection.idleSinceMs > idleMsMax) return undefined;
-    stack.pop();
+    stack.splice(index, 1);
     return connection;
   }
 
@@ -66,6 +82,9 @@ export class UpstreamPool {
     }
     if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
     connection.release(this.#onLost);
+    connection.idleSinceTurn = this.#turn;
+    if (!this.#isTurnEnding) setImmediate(this.#onTurnEnd);
+    this.#isTurnEnding = true;
     connection.deadlineMs = Math.min(nowMs + this.#options.idleTimeoutMs, connection.renewAtMs);
     stack.push(connection);
   }

@@ -64,6 +64,8 @@ export class UpstreamConnection implements Expiring {
   deadlineMs = Infinity;
   /** Coarse monotonic time of the last release into the pool. */
   idleSinceMs = 0;
+  /** The pool's count of turns at that time. */
+  idleSinceTurn = -1;
   /** From then on it serves no further exchange: its backend's name may have got another address. */
   readonly renewAtMs: number;
   /** Exchanges that were finished on it. */

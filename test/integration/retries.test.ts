@@ -138,6 +138,26 @@ describe('a pooled connection that is dead when it is taken', () => {
     expect(proxy.failures).toEqual(Array(failed).fill('reset'));
   });
 
+  it('is not even tried when its FIN came right behind its last response', async () => {
+    const posts: string[] = [];
+    const origin = await rawOrigin((socket, received) => {
+      const found = /\r\n\r\n(p\d+;)$/.exec(received);
+      if (found === null) return void socket.end(OK);
+      posts.push(found[1] ?? '');
+      socket.write(OK);
+    });
+    const proxy = await proxyTo({ backendPort: origin.port, revision: STEADY });
+    const client = await connectRaw(proxy.port);
+    for (let n = 0; n < 20; n++) {
+      // The POST is there when the response to the GET has come, and goes on at once.
+      client.write(GET + post(`p${n};`));
+      expect([(await client.response()).status, (await client.response()).status]).toEqual([200, 200]);
+    }
+    client.end();
+    expect(posts).toEqual(Array.from({ length: 20 }, (_item, n) => `p${n};`));
+    expect(proxy.repeated.filter((reason) => reason !== 'unsent')).toEqual([]);
+  });
+
   it('costs nothing of the budget, however many there are', async () => {
     const { clients, idle, proxy } = await pooled(200);
     clients.forEach((client, index) => client.write(post(`p${index};`)));
