@@ -3,6 +3,7 @@
  * get, that a POST reached the backend at most once, and that the next thousand exchanges through the same gateway,
  * over the same pool of connections, are right. What is random about such faults is in engine-pool-safety.test.ts.
  */
+// oxlint-disable vitest/expect-expect -- expectRefusal is an assertion
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../src/model/resources.ts';
 import { startBlackHole } from '../support/black-hole.ts';

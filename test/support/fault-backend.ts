@@ -100,7 +100,7 @@ export const FAULTS: readonly Fault[] = [
     outcome: 504,
     cause: 'first_byte_timeout',
     isTimed: true,
-    misbehave: (socket) => drip(socket, [...'HTTP/1.1 200 OK\r\nX: y']),
+    misbehave: (socket) => drip(socket, 'HTTP/1.1 200 OK\r\nX: y'.split('')),
   },
   {
     name: 'a body, byte by byte',
@@ -109,9 +109,8 @@ export const FAULTS: readonly Fault[] = [
     cause: undefined,
     misbehave: (socket, request) => {
       const text = answerTo(request);
-      const [first, ...rest] = [text.slice(0, -DRIPPED_CHARS), ...text.slice(-DRIPPED_CHARS)];
-      socket.write(plain(text).slice(0, -text.length) + (first ?? ''));
-      drip(socket, rest);
+      socket.write(plain(text).slice(0, -DRIPPED_CHARS));
+      drip(socket, text.slice(-DRIPPED_CHARS).split(''));
     },
   },
   {
