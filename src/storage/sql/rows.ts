@@ -1,7 +1,8 @@
 /**
- * Records ↔ rows, in one place for every SQL database. Most fields are stored as they are; a codec names those
- * that are not: flags (0 or 1), JSON texts, and policies, which are JSON texts with their secrets sealed. The
- * compiler checks that none is forgotten.
+ * Records ↔ rows, in one place for every SQL database. Most fields are stored as they are; the others are flags (0 or
+ * 1), JSON texts, and policies, which are JSON texts with their secrets sealed. A codec names every field, and the
+ * compiler checks that none is forgotten. A column without a name here belongs to a later version of the program, which
+ * shares the database during an upgrade: it is neither shown nor written.
  */
 import type {
   App,
@@ -17,13 +18,15 @@ import type { SecretBox } from '../secret-box.ts';
 import { openPolicy, sealPolicy } from './policy-secrets.ts';
 import type { RowOf } from './schema.ts';
 
-/** The fields of `T` that cannot lie in a column as they are, with the way in which they do. */
-type SpecialFields<T> = {
-  [K in keyof T as T[K] extends string | number | null ? never : K]-?: T[K] extends boolean
-    ? 'flag'
-    : K extends PolicyField
-      ? 'policy'
-      : 'json';
+/** How each field of `T` lies in its column: as it is, or in another way. */
+type FieldKinds<T> = {
+  readonly [K in keyof T]-?: T[K] extends string | number | null
+    ? 'plain'
+    : T[K] extends boolean
+      ? 'flag'
+      : K extends PolicyField
+        ? 'policy'
+        : 'json';
 };
 
 /** The fields that hold a `Policy`, in whatever record. */
@@ -50,32 +53,121 @@ export interface Codecs {
  */
 export function createCodecs(secrets: SecretBox): Codecs {
   return {
-    app: codec<App>(secrets, { default_policy: 'policy', labels: 'json', allow_encoded_slashes: 'flag' }),
-    version: codec<Version>(secrets, { gateway_path_is_default: 'flag' }),
-    revision: codec<Revision>(secrets, {
-      strip_gateway_path: 'flag',
-      preserve_host: 'flag',
-      default_policy: 'policy',
-      is_current: 'flag',
-      backend_tls: 'json',
-      circuit_breaker: 'json',
-    }),
-    endpoint: codec<Endpoint>(secrets, { policy_override: 'policy', is_active: 'flag' }),
-    key: codec<StoredApiKey>(secrets, { scopes: 'json', is_active: 'flag', rate_limit: 'json' }),
-    adminToken: codec<StoredAdminToken>(secrets, {}),
-    audit: codec<AuditEntry>(secrets, { change: 'json' }),
+    app: codec(secrets, APP),
+    version: codec(secrets, VERSION),
+    revision: codec(secrets, REVISION),
+    endpoint: codec(secrets, ENDPOINT),
+    key: codec(secrets, KEY),
+    adminToken: codec(secrets, ADMIN_TOKEN),
+    audit: codec(secrets, AUDIT_ENTRY),
   };
 }
 
+const TIMES = { created_at: 'plain', updated_at: 'plain' } as const;
+
+const APP: FieldKinds<App> = {
+  id: 'plain',
+  name: 'plain',
+  slug: 'plain',
+  gateway_path: 'plain',
+  routing_mode: 'plain',
+  default_policy: 'policy',
+  description: 'plain',
+  labels: 'json',
+  allow_encoded_slashes: 'flag',
+  ...TIMES,
+};
+
+const VERSION: FieldKinds<Version> = {
+  id: 'plain',
+  app_id: 'plain',
+  version: 'plain',
+  gateway_path: 'plain',
+  gateway_path_is_default: 'flag',
+  status: 'plain',
+  sunset_at: 'plain',
+  deprecated_at: 'plain',
+  ...TIMES,
+};
+
+const REVISION: FieldKinds<Revision> = {
+  id: 'plain',
+  version_id: 'plain',
+  revision: 'plain',
+  backend_scheme: 'plain',
+  backend_host: 'plain',
+  backend_port: 'plain',
+  backend_base_path: 'plain',
+  strip_gateway_path: 'flag',
+  preserve_host: 'flag',
+  traffic_weight: 'plain',
+  health_check_path: 'plain',
+  default_policy: 'policy',
+  is_current: 'flag',
+  backend_tls: 'json',
+  circuit_breaker: 'json',
+  ...TIMES,
+};
+
+const ENDPOINT: FieldKinds<Endpoint> = {
+  id: 'plain',
+  revision_id: 'plain',
+  method: 'plain',
+  path: 'plain',
+  backend_path: 'plain',
+  policy_override: 'policy',
+  is_active: 'flag',
+  ...TIMES,
+};
+
+const KEY: FieldKinds<StoredApiKey> = {
+  id: 'plain',
+  app_id: 'plain',
+  name: 'plain',
+  scopes: 'json',
+  token_prefix: 'plain',
+  is_active: 'flag',
+  expires_at: 'plain',
+  last_used_at: 'plain',
+  rate_limit: 'json',
+  token_hash: 'plain',
+  previous_token_hash: 'plain',
+  previous_expires_at: 'plain',
+  ...TIMES,
+};
+
+const ADMIN_TOKEN: FieldKinds<StoredAdminToken> = {
+  id: 'plain',
+  name: 'plain',
+  role: 'plain',
+  token_prefix: 'plain',
+  expires_at: 'plain',
+  last_used_at: 'plain',
+  token_hash: 'plain',
+  ...TIMES,
+};
+
+const AUDIT_ENTRY: FieldKinds<AuditEntry> = {
+  id: 'plain',
+  at: 'plain',
+  actor: 'plain',
+  action: 'plain',
+  resource_type: 'plain',
+  resource_id: 'plain',
+  config_version: 'plain',
+  change: 'json',
+};
+
 type Fields = Record<string, unknown>;
 
-function codec<T extends { readonly id: string }>(secrets: SecretBox, special: SpecialFields<T>): Codec<T> {
-  const entries = Object.entries(special);
+function codec<T extends { readonly id: string }>(secrets: SecretBox, kinds: FieldKinds<T>): Codec<T> {
+  const entries = Object.entries<string>(kinds);
+  const names = entries.map(([name]) => name);
   const named = (kind: string): string[] => entries.filter(([, of]) => of === kind).map(([name]) => name);
   const [flags, policies, jsons] = [named('flag'), named('policy'), [...named('policy'), ...named('json')]];
   return {
     toRow(record) {
-      const row: Fields = { ...(record as Fields) };
+      const row = ofThese(names, record as Fields);
       for (const name of flags) row[name] = row[name] === true ? 1 : 0;
       for (const name of policies) {
         const policy = row[name] as Policy | null | undefined;
@@ -88,7 +180,7 @@ function codec<T extends { readonly id: string }>(secrets: SecretBox, special: S
       return row as RowOf<T>;
     },
     toRecord(row) {
-      const record: Fields = { ...(row as Fields) };
+      const record = ofThese(names, row as Fields);
       for (const name of flags) record[name] = record[name] === 1;
       for (const name of jsons) {
         const value = record[name];
@@ -101,4 +193,10 @@ function codec<T extends { readonly id: string }>(secrets: SecretBox, special: S
       return record as T;
     },
   };
+}
+
+/** A copy with these fields only. As a rule there are no others, and a million rows are copied faster as a whole. */
+function ofThese(names: readonly string[], fields: Fields): Fields {
+  if (Object.keys(fields).length === names.length) return { ...fields };
+  return Object.fromEntries(names.map((name) => [name, fields[name]]));
 }
