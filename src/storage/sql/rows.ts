@@ -167,7 +167,7 @@ function codec<T extends { readonly id: string }>(secrets: SecretBox, kinds: Fie
   const [flags, policies, jsons] = [named('flag'), named('policy'), [...named('policy'), ...named('json')]];
   return {
     toRow(record) {
-      const row = ofThese(names, record as Fields);
+      const row = ofThese(names, record);
       for (const name of flags) row[name] = row[name] === true ? 1 : 0;
       for (const name of policies) {
         const policy = row[name] as Policy | null | undefined;
@@ -180,7 +180,7 @@ function codec<T extends { readonly id: string }>(secrets: SecretBox, kinds: Fie
       return row as RowOf<T>;
     },
     toRecord(row) {
-      const record = ofThese(names, row as Fields);
+      const record = ofThese(names, row);
       for (const name of flags) record[name] = record[name] === 1;
       for (const name of jsons) {
         const value = record[name];
