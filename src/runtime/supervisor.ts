@@ -53,8 +53,9 @@ const APPLY_TIMEOUT_MS = 10_000;
 /** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
 const START_TIMEOUT_MS = 60_000;
 const WATCH_MS = 100;
-/** After a start and after a loss others need the processors more than the next spare does. */
+/** After a start others need the processors more than the spare does; after a loss the next may follow soon. */
 const SPARE_DELAY_MS = 1_000;
+const NEXT_SPARE_DELAY_MS = 50;
 /** How long a worker whose end is foreseen goes on for the spare to listen, which takes a few milliseconds. */
 const PROMOTION_PATIENCE_MS = 500;
 
@@ -87,6 +88,7 @@ export class Supervisor {
     await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
     this.#started = true;
     this.#watching = setInterval(() => this.#endStalled(), WATCH_MS);
+    if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
     this.#fill();
     return this.#port;
   }
@@ -324,7 +326,9 @@ export class Supervisor {
         this.#spawnMissing();
       }, this.#pace.delayMs);
     }
-    if (settings.workerSpare && (isCalled || spare === undefined)) this.#prepareSpare();
+    if (settings.workerSpare && (isCalled || spare === undefined)) {
+      this.#prepareSpare(Math.max(NEXT_SPARE_DELAY_MS, this.#pace.delayMs));
+    }
     return isCalled ? spare : undefined;
   }
 
@@ -334,14 +338,10 @@ export class Supervisor {
     for (let count = serving; count < this.#deps.settings.workers; count++) this.#spawn(false);
   }
 
-  #prepareSpare(): void {
-    const { spareDelayMs = SPARE_DELAY_MS } = this.#deps;
-    this.#spareTimer ??= setTimeout(
-      () => {
-        this.#spareTimer = undefined;
-        if (!this.#stopping && this.#all(({ isSpare }) => isSpare).length === 0) this.#spawn(true);
-      },
-      Math.max(spareDelayMs, this.#pace.delayMs),
-    );
+  #prepareSpare(delayMs: number): void {
+    this.#spareTimer ??= setTimeout(() => {
+      this.#spareTimer = undefined;
+      if (!this.#stopping && this.#all(({ isSpare }) => isSpare).length === 0) this.#spawn(true);
+    }, delayMs);
   }
 }

@@ -1,0 +1,22 @@
+/** Workers that die under traffic, in small; at full size in test/soak/worker-deaths.soak.ts. */
+import { expect, it } from 'vitest';
+import { workerDeaths } from '../support/worker-deaths.ts';
+
+/** Promised is a second; this machine may have other things to do. */
+const RECOVERED_MS_MAX = 5_000;
+
+it.each([1, 2])(
+  'a death among %i costs its own connections, and the rest goes on',
+  { timeout: 60_000 },
+  async (workers) => {
+    const deaths = await workerDeaths({ workers, deaths: 2, connections: 20, requestEveryMs: 20 });
+    for (const death of deaths) {
+      expect(death.wrong).toBe(0);
+      expect(death.cut + death.lostAtRest).toBeGreaterThan(0);
+      expect(death.cut + death.lostAtRest).toBeLessThanOrEqual(death.held);
+      expect(death.recoveredMs).toBeLessThan(RECOVERED_MS_MAX);
+      // With one alone the port may be closed for as long as the next spare has not come up yet.
+      if (workers > 1) expect(death.refused).toBe(0);
+    }
+  },
+);

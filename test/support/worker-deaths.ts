@@ -1,0 +1,120 @@
+/**
+ * Workers that die one after the other under steady traffic, at any size, and what its clients saw of each death.
+ * Which connections were the dead one's is not known; how many they were is, from its gauge.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { startAsking, type Asked } from './asking-clients.ts';
+import { crashWorkers, INSPECTABLE } from './crash-worker.ts';
+import { startGateway, type TestGateway } from './gateway.ts';
+import { startOrigin } from './origin.ts';
+import { createService, requestText, until } from './traffic.ts';
+
+export interface DeathsScenario {
+  readonly workers: number;
+  readonly deaths: number;
+  readonly connections: number;
+  /** Of each client. */
+  readonly requestEveryMs: number;
+}
+
+export interface Death {
+  /** Connections that the worker held just before. */
+  readonly held: number;
+  /** Exchanges that were cut off. */
+  readonly cut: number;
+  /** Connections that were lost between two exchanges. */
+  readonly lostAtRest: number;
+  readonly refused: number;
+  /** Answers that came and were not the right ones. */
+  readonly wrong: number;
+  /** From the first loss until clients had four fifths of their usual answers again. */
+  readonly recoveredMs: number;
+}
+
+const BETWEEN_DEATHS_MS = 1_000;
+const WARM_UP_MS = 3_000;
+/** Answers are counted in windows of this length. */
+const WINDOW_MS = 100;
+const RECOVERED = 0.8;
+const BODY = 'unharmed';
+
+export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
+  const { workers, deaths, connections, requestEveryMs } = scenario;
+  // Slow enough that some exchanges are under way at every moment.
+  const backend = await startOrigin((_request, response) => {
+    setTimeout(() => response.end(BODY), requestEveryMs / 2);
+  });
+  const env = { GATEWAY_WORKERS: String(workers), GATEWAY_LOG__ACCESS: 'false', ...INSPECTABLE };
+  const gateway = await startGateway({ env });
+  try {
+    await createService(gateway, 'a', backend.port);
+    const clients = startAsking({
+      port: gateway.proxyPort,
+      connections,
+      everyMs: requestEveryMs,
+      request: requestText('/a/v1/x'),
+      body: BODY,
+    });
+    await pause(WARM_UP_MS);
+    const found: { readonly beganMs: number; readonly held: number }[] = [];
+    for (let count = 0; count < deaths; count++) {
+      const beganMs = performance.now();
+      const [worker, held] = await oldestWorker(gateway);
+      await crashWorkers(gateway, (title) => title.endsWith(`proxy-${worker}`));
+      found.push({ beganMs, held });
+      await pause(Math.max(0, BETWEEN_DEATHS_MS - (performance.now() - beganMs)));
+    }
+    await pause(BETWEEN_DEATHS_MS);
+    await clients.stop();
+    const usual = (connections / requestEveryMs) * WINDOW_MS;
+    const ends = [...found.slice(1).map(({ beganMs }) => beganMs), Infinity];
+    return found.map(({ beganMs, held }, index) =>
+      deathSeen(clients.asked, beganMs, ends[index] ?? Infinity, held, usual),
+    );
+  } finally {
+    await gateway.stop();
+    await backend.close();
+  }
+}
+
+/** Number of the worker that serves for longest, and how many connections it has. */
+async function oldestWorker(gateway: TestGateway): Promise<[worker: number, held: number]> {
+  const gauge = /^headgate_downstream_connections\{worker="(\d+)"\} (\d+)$/gm;
+  return until(async () => {
+    const { body } = await gateway.api('GET', '//metrics');
+    const workers = [...String(body).matchAll(gauge)].map(([, number, held]): [number, number] => [
+      Number(number),
+      Number(held),
+    ]);
+    return workers.toSorted(([left], [right]) => left - right)[0];
+  });
+}
+
+function deathSeen(
+  asked: readonly Asked[],
+  beganMs: number,
+  endMs: number,
+  held: number,
+  usual: number,
+): Death {
+  const during = asked.filter(({ endedMs }) => endedMs >= beganMs && endedMs < endMs);
+  const count = (...outcomes: string[]): number =>
+    during.filter(({ outcome }) => outcomes.includes(outcome)).length;
+  const cut = count('cut');
+  const lostAtRest = count('closed at rest');
+  const refused = count('refused');
+  const wrong = during.length - count('200') - cut - lostAtRest - refused;
+  const firstMs = Math.min(...during.filter(({ outcome }) => outcome !== '200').map((each) => each.endedMs));
+  return { held, cut, lostAtRest, refused, wrong, recoveredMs: recovery(asked, firstMs, usual) };
+}
+
+/** Windows slide by a tenth of their length. */
+function recovery(asked: readonly Asked[], firstMs: number, usual: number): number {
+  if (firstMs === Infinity) return 0;
+  const goodMs = asked.filter(({ outcome }) => outcome === '200').map(({ endedMs }) => endedMs);
+  for (let fromMs = firstMs; fromMs < firstMs + 10_000; fromMs += WINDOW_MS / 10) {
+    const answers = goodMs.filter((ms) => ms >= fromMs && ms < fromMs + WINDOW_MS).length;
+    if (answers >= RECOVERED * usual) return fromMs - firstMs;
+  }
+  return Infinity;
+}
