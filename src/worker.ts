@@ -183,6 +183,9 @@ port.on('message', (message: ToWorker) => {
       mayListen = true;
       return void listenIfReady();
     case 'drain':
+      draining = true;
+      return;
+    case 'close_port':
       return void drain();
   }
 });
@@ -246,9 +249,7 @@ function fail(thrown: unknown): void {
 }
 
 async function drain(): Promise<void> {
-  if (draining) return;
-  draining = true;
-  await listener.drain(settings.proxy.drainTimeoutMs);
+  await listener.drain(settings.proxy.drainTimeoutMs, () => send({ type: 'port_closed' }));
   deadlines.stop();
   pool.close();
   observer.stop();

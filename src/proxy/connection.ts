@@ -53,6 +53,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   readonly #socket: ClientSocket;
   readonly #onClosed: (connection: Connection) => void;
   #phase: Phase = 'idle';
+  /** On the scale of `Deadlines.nowMs`. */
+  #idleSinceMs: number;
   #exchange: Exchange | undefined;
   #pending: Buffer = EMPTY;
   /** How much of `#pending` is known to hold no end of a head. */
@@ -81,7 +83,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     this.isTrustedPeer = context.isTrustedProxy(peer);
     this.isSecure = isSecure;
     this.isHttp2 = isHttp2;
-    this.deadlineMs = context.deadlines.nowMs + context.options.headTimeoutMs;
+    this.#idleSinceMs = context.deadlines.nowMs;
+    this.deadlineMs = this.#idleSinceMs + context.options.headTimeoutMs;
     socket.attach(this);
   }
 
@@ -194,7 +197,9 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
 
   /** Whether the connection can serve another request once this exchange is answered now. */
   canPersist(): boolean {
-    if (!this.head.persistent || this.context.isDraining() || this.body.failed) return false;
+    if (!this.head.persistent || this.body.failed) return false;
+    // Who sent several requests at once is answered all of them; the last answer says close.
+    if (this.context.isDraining() && this.#pending.length === 0) return false;
     // After its FIN a client may still be owed answers to requests that it sent before.
     if (this.#halfClosed) return this.body.complete && this.#pending.length > 0;
     if (this.body.complete) return true;
@@ -229,9 +234,17 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     this.#close();
   }
 
-  /** Asks the connection to go away when it is at rest. */
-  closeIfIdle(): void {
-    if (this.#phase === 'idle') this.#linger();
+  /** Ends a tunnel in order, whatever is still said in it; false when there is none. */
+  endTunnel(): boolean {
+    if (this.#phase !== 'tunnel') return false;
+    this.#guard(() => this.#tunnel?.onUpstreamEnd());
+    return true;
+  }
+
+  /** Asks the connection to go away when it has been at rest for so long. */
+  closeIfIdle(idleMs: number): void {
+    if (this.#phase !== 'idle') return;
+    if (this.context.deadlines.nowMs - this.#idleSinceMs >= idleMs) this.#linger();
   }
 
   onDeadline(): void {
@@ -391,7 +404,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     this.#phase = 'idle';
     giveHead(this.head);
     this.head = NO_HEAD;
-    this.deadlineMs = deadlines.nowMs + options.keepaliveTimeoutMs;
+    this.#idleSinceMs = deadlines.nowMs;
+    this.deadlineMs = this.#idleSinceMs + options.keepaliveTimeoutMs;
     if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
     if (this.#paused) this.resumeBody();
   }

@@ -7,6 +7,7 @@ import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { normaliseAddress } from '../http/address.ts';
 import { streamClientSocket, type ClientSocket } from './client-socket.ts';
+import { closePort } from './close-port.ts';
 import { Connection } from './connection.ts';
 import type { ProxyContext } from './context.ts';
 import { Http2Connection } from './http2-connection.ts';
@@ -33,8 +34,10 @@ const BACKLOG = 4096;
 /** Keep-alive connections at rest get this long to send one more request, which is answered with a close. */
 const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
-/** Turns of the event loop in which connections that the kernel has queued are still taken before the port closes. */
-const DRAIN_ACCEPT_TURNS_MAX = 64;
+/** For clients of tunnels that were ended at the deadline to end their side. */
+const TUNNEL_END_MS = 1_000;
+/** How long connections that the kernel has queued are still taken before the port closes; usually milliseconds. */
+const CLOSE_PATIENCE_MS = 2_000;
 
 export class Listener {
   readonly #context: ProxyContext;
@@ -44,6 +47,8 @@ export class Listener {
   readonly #tls: TlsServer | undefined;
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
+  /** Names of peers that have a connection and are not done with the handshake of TLS. */
+  readonly #handshakes = new Set<string>();
   #acceptedCount = 0;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
@@ -58,6 +63,10 @@ export class Listener {
       const handshakeTimeoutMs = context.options.headTimeoutMs;
       this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) => this.#acceptTls(socket));
       this.#server = this.#tls.server;
+      this.#server.prependListener('connection', (socket: net.Socket) => this.#beginHandshake(socket));
+      this.#server.prependListener('tlsClientError', (_error: Error, socket: TLSSocket) =>
+        this.#handshakes.delete(peerName(socket)),
+      );
     } else {
       const accept = (socket: net.Socket): void => this.#accept(socket);
       this.#server = net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
@@ -66,7 +75,7 @@ export class Listener {
 
   /** Connections of clients; one of HTTP/2 counts once, however many streams it has. */
   get connectionCount(): number {
-    return this.#connections.size + this.#http2Connections.size;
+    return this.#connections.size + this.#http2Connections.size + this.#handshakes.size;
   }
 
   /**
@@ -97,49 +106,57 @@ export class Listener {
   /**
    * Stops accepting and lets what runs come to its end; from now on responses carry `Connection: close`.
    * Resolves when the last connection is gone, or when `timeoutMs` has passed and the rest were cut.
+   * @param onPortClosed called when no more connections are accepted
    */
-  async drain(timeoutMs: number): Promise<void> {
-    await this.#acceptQueued();
-    this.#server.close();
+  async drain(timeoutMs: number, onPortClosed: () => void = () => undefined): Promise<void> {
     const { clock } = this.#context;
+    await closePort(this.#server, {
+      clock,
+      acceptedCount: () => this.#acceptedCount,
+      patienceMs: CLOSE_PATIENCE_MS,
+    });
+    onPortClosed();
     const startedMs = clock.monotonicMs();
     while (this.connectionCount > 0) {
       const elapsedMs = clock.monotonicMs() - startedMs;
       if (elapsedMs >= timeoutMs) break;
+      // Each is counted from its own rest: one that has just been made is about to send its request.
+      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
       if (elapsedMs >= DRAIN_IDLE_MS) {
-        for (const connection of this.#connections) connection.closeIfIdle();
         for (const connection of this.#http2Connections) connection.closeWhenDone();
       }
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
     }
+    await this.#endTunnels(timeoutMs > 0 ? TUNNEL_END_MS : 0);
     for (const connection of this.#connections) connection.abort();
     for (const connection of this.#http2Connections) connection.abort();
   }
 
-  /**
-   * To a client its connection stands as soon as the kernel has queued it, and closing the port resets what is
-   * queued. So the queue is shortened to nothing, which leaves who comes now trying again, and what is in it is
-   * taken until a look finds it empty.
-   */
-  async #acceptQueued(): Promise<void> {
-    // Node has no public call for listen(2) on a socket that listens already; without it the queue stays as it is.
-    const handle = Reflect.get(this.#server, '_handle') as { listen?: (backlog: number) => number } | null;
-    handle?.listen?.(0);
-    for (let turn = 0; turn < DRAIN_ACCEPT_TURNS_MAX; turn++) {
-      const before = this.#acceptedCount;
-      // Twice: the first ends the turn that runs now, the second comes right after a whole look at the sockets.
-      await new Promise((resolve) => setImmediate(resolve));
-      await new Promise((resolve) => setImmediate(resolve));
-      if (this.#acceptedCount === before) return;
-    }
+  /** Whoever talks to a backend over a WebSocket or the like is told by an end of the connection, not by a reset. */
+  async #endTunnels(withinMs: number): Promise<void> {
+    const { clock } = this.#context;
+    const tunnels = [...this.#connections].filter((connection) => connection.endTunnel());
+    const endMs = clock.monotonicMs() + withinMs;
+    while (tunnels.some((connection) => this.#connections.has(connection)) && clock.monotonicMs() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+  }
+
+  /** It is not of use to anybody yet, but to be cut now would look to its client like a failure. */
+  #beginHandshake(socket: net.Socket): void {
+    this.#acceptedCount += 1;
+    const name = peerName(socket);
+    this.#handshakes.add(name);
+    socket.once('close', () => this.#handshakes.delete(name));
   }
 
   #accept(socket: net.Socket): void {
+    this.#acceptedCount += 1;
     const peer = this.#admit(socket);
     if (peer !== undefined) this.#serve(tcpClientSocket(socket), peer, false);
   }
 
   #acceptTls(socket: TLSSocket): void {
+    this.#handshakes.delete(peerName(socket));
     const peer = this.#admit(socket);
     if (peer === undefined) return;
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), peer, true);
@@ -153,7 +170,6 @@ export class Listener {
 
   /** The address of the peer; undefined when it was gone before it was looked at. */
   #admit(socket: net.Socket): string | undefined {
-    this.#acceptedCount += 1;
     const address = socket.remoteAddress;
     if (address !== undefined) return normaliseAddress(address) ?? address;
     socket.destroy();
@@ -165,4 +181,8 @@ export class Listener {
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }
+}
+
+function peerName({ remoteAddress = '', remotePort = 0 }: net.Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

@@ -33,13 +33,16 @@ export function createTlsServer(
       ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
       SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
       handshakeTimeout: options.handshakeTimeoutMs,
-      allowHalfOpen: true,
       noDelay: true,
     } as tls.TlsOptions,
-    accept,
+    (socket) => {
+      // Only now: a client that goes away in the middle of its handshake is to be gone at once.
+      socket.allowHalfOpen = true;
+      accept(socket);
+    },
   );
-  // A failed handshake concerns its client only; the socket is gone already.
-  server.on('tlsClientError', () => undefined);
+  // A failed handshake concerns its client only. After one that took too long Node leaves the socket open.
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
   return {
     server,
     replace: (certificates) => {

@@ -68,7 +68,10 @@ export type ToWorker =
   | { readonly type: 'sample'; readonly id: number }
   /** To a spare worker: another one is lost. */
   | { readonly type: 'listen' }
-  | { readonly type: 'drain' };
+  /** From now on answers say `Connection: close`. */
+  | { readonly type: 'drain' }
+  /** Comes after `drain`: closes the port, and ends when what has begun is done. */
+  | { readonly type: 'close_port' };
 
 export type FromWorker =
   | { readonly type: 'listening'; readonly port: number }
@@ -94,4 +97,6 @@ export type FromWorker =
       readonly explanation: Explanation | undefined;
       readonly error: string | undefined;
     }
+  /** It accepts no more connections. */
+  | { readonly type: 'port_closed' }
   | { readonly type: 'drained' };

@@ -46,6 +46,9 @@ function program(rules: readonly Rule[]): URL {
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 }
 
+/** Threads start slowly on a machine that has other things to do. */
+const PATIENCE = { timeout: 15_000 };
+
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -118,7 +121,7 @@ describe('a change', () => {
       await supervisor.apply(change(1));
       // Whoever has the answer may rely on it: nothing serves the old state any more.
       expect(lost).toEqual([2]);
-      await expect.poll(() => supervisor.listeningCount).toBe(2);
+      await expect.poll(() => supervisor.listeningCount, PATIENCE).toBe(2);
       expect(told).toContain('3 seeded 1');
       expect(lines.join()).toContain('a proxy worker could not apply a change');
       await supervisor.apply(change(2));
@@ -148,7 +151,7 @@ describe('a worker that cannot listen', () => {
     ]);
     await supervisor.start();
     await supervisor.apply(change(1));
-    await expect.poll(() => supervisor.listeningCount, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => supervisor.listeningCount, PATIENCE).toBe(2);
     expect(told).toContain('5 seeded 1');
     expect(lost).toEqual([2, 3, 4]);
   });
@@ -172,19 +175,19 @@ describe('a spare worker', () => {
   it('is given the configuration and every change, and listens only when another is lost', async () => {
     const { supervisor, told, lost } = supervise([{ worker: 1, configVersion: 2, does: 'die' }], ready, 1);
     await supervisor.start();
-    await expect.poll(() => told).toContain('2 seeded 0');
+    await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
     await supervisor.apply(change(1));
-    await expect.poll(() => told).toContain('2 given 1');
+    await expect.poll(() => told, PATIENCE).toContain('2 given 1');
     expect(supervisor.listeningCount).toBe(1);
     expect(told).not.toContain('2 listens');
 
     await supervisor.apply(change(2));
-    await expect.poll(() => told).toContain('2 listens');
+    await expect.poll(() => told, PATIENCE).toContain('2 listens');
     expect(told.indexOf('2 given 2')).toBeLessThan(told.indexOf('2 listens'));
     expect(supervisor.listeningCount).toBe(1);
     expect(lost).toEqual([1]);
     // And the next one is there for the next time.
-    await expect.poll(() => told).toContain('3 seeded 2');
+    await expect.poll(() => told, PATIENCE).toContain('3 seeded 2');
     expect(told).not.toContain('3 listens');
   });
 
@@ -195,9 +198,9 @@ describe('a spare worker', () => {
       1,
     );
     await supervisor.start();
-    await expect.poll(() => told).toContain('2 seeded 0');
+    await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
     await supervisor.apply(change(1));
-    await expect.poll(() => lost).toEqual([1]);
+    await expect.poll(() => lost, PATIENCE).toEqual([1]);
     expect(told).toContain('2 listens');
     expect(told.indexOf('2 listens')).toBeLessThan(told.indexOf('1 lost'));
     expect(lines.join()).toMatch(/"thrown".*a proxy worker died and is replaced/);
@@ -211,7 +214,7 @@ describe('a spare worker', () => {
       1,
     );
     await supervisor.start();
-    await expect.poll(() => told).toContain('3 seeded 0');
+    await expect.poll(() => told, PATIENCE).toContain('3 seeded 0');
     expect(lost).toEqual([2]);
     expect(supervisor.listeningCount).toBe(1);
     await supervisor.apply(change(1));
@@ -225,8 +228,8 @@ describe('a spare worker', () => {
       1,
     );
     await supervisor.start();
-    await expect.poll(() => told).toContain('2 seeded 0');
+    await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
     await supervisor.apply(change(1));
-    await expect.poll(() => told).toContain('2 given 1');
+    await expect.poll(() => told, PATIENCE).toContain('2 given 1');
   });
 });

@@ -58,6 +58,8 @@ const SPARE_DELAY_MS = 1_000;
 const NEXT_SPARE_DELAY_MS = 50;
 /** How long a worker whose end is foreseen goes on for the spare to listen, which takes a few milliseconds. */
 const PROMOTION_PATIENCE_MS = 500;
+/** After this all the others close their ports at once. */
+const CLOSE_PORTS_MS_MAX = 5_000;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
@@ -200,16 +202,29 @@ export class Supervisor {
     clearTimeout(this.#filling);
     clearTimeout(this.#spareTimer);
     const members = [...this.#members.values()];
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)));
-    const ends = members.map(async (member) => {
-      if (member.isSpare) return;
-      member.post({ type: 'drain' });
-      await Promise.race([member.exited, late]);
-    });
-    await Promise.all(ends);
-    clearTimeout(timer);
+    const serving = members.filter(({ isSpare }) => !isSpare);
+    const late = after(timeoutMs);
+    const ends = (async () => {
+      await this.#closePorts(serving);
+      await Promise.all(serving.map(({ exited }) => exited));
+    })();
+    await Promise.race([ends, late.promise]);
+    late.cancel();
     await Promise.all(members.map((member) => member.terminate()));
+  }
+
+  /**
+   * One after the other: whoever connects meanwhile is taken at once by those that still accept (see
+   * proxy/close-port.ts).
+   */
+  async #closePorts(members: readonly WorkerThread[]): Promise<void> {
+    const late = after(CLOSE_PORTS_MS_MAX);
+    for (const member of members) member.post({ type: 'drain' });
+    for (const member of members) {
+      member.post({ type: 'close_port' });
+      await Promise.race([member.portClosed, late.promise]);
+    }
+    late.cancel();
   }
 
   /** Those that are not lost. */
@@ -280,10 +295,9 @@ export class Supervisor {
   /** Ends a worker that runs still, if it can be helped not before another listens in its place. */
   async #end(member: WorkerThread): Promise<void> {
     const successor = this.#lose(member);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROMOTION_PATIENCE_MS)));
-    await Promise.race([successor?.listening.catch(() => undefined), late]);
-    clearTimeout(timer);
+    const late = after(PROMOTION_PATIENCE_MS);
+    await Promise.race([successor?.listening.catch(() => undefined), late.promise]);
+    late.cancel();
     await member.terminate();
   }
 
@@ -344,4 +358,10 @@ export class Supervisor {
       if (!this.#stopping && this.#all(({ isSpare }) => isSpare).length === 0) this.#spawn(true);
     }, delayMs);
   }
+}
+
+function after(ms: number): { readonly promise: Promise<void>; cancel(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return { promise, cancel: () => clearTimeout(timer) };
 }

@@ -45,6 +45,8 @@ export class WorkerThread {
   listeningSinceMs = Infinity;
   /** Resolves with its port; rejects when it ends before it listens. */
   readonly listening: Promise<number>;
+  /** Resolves when it accepts no more connections, or has ended. */
+  readonly portClosed: Promise<void>;
   /** Resolves when the thread has ended. */
   readonly exited: Promise<void>;
   readonly #worker: Worker;
@@ -52,7 +54,8 @@ export class WorkerThread {
   /** Resolved with undefined when the worker ends before it answers. */
   readonly #waiting = new Map<number, (message: FromWorker | undefined) => void>();
   #nextId = 1;
-  #port = Promise.withResolvers<number>();
+  readonly #port = Promise.withResolvers<number>();
+  readonly #portClosed = Promise.withResolvers<void>();
   #startTimer: NodeJS.Timeout | undefined;
 
   constructor(options: WorkerThreadOptions) {
@@ -62,6 +65,7 @@ export class WorkerThread {
     this.number = workerNumber;
     this.isSpare = start.isSpare;
     this.listening = this.#port.promise;
+    this.portClosed = this.#portClosed.promise;
     // Whoever started it hears of it; of a spare nobody may.
     this.listening.catch(() => undefined);
     const heartbeat = createHeartbeatMemory();
@@ -151,6 +155,8 @@ export class WorkerThread {
       case 'sample':
       case 'explained':
         return this.#waiting.get(message.id)?.(message);
+      case 'port_closed':
+        return this.#portClosed.resolve();
       case 'drained':
         this.isDrained = true;
         return;
@@ -163,6 +169,7 @@ export class WorkerThread {
   #onExit(code: number): void {
     clearTimeout(this.#startTimer);
     for (const answer of this.#waiting.values()) answer(undefined);
+    this.#portClosed.resolve();
     this.#options.onExit(code);
     this.#port.reject(this.cause ?? new Error(`Worker ${this.number} ended before it listened`));
   }

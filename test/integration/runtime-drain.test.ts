@@ -1,0 +1,66 @@
+/** A stop under traffic of every kind, in small; at full size in test/soak/drain.soak.ts. */
+import { expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { AddressInfo } from 'node:net';
+import { drainRound } from '../support/drain.ts';
+import { startGateway } from '../support/gateway.ts';
+import { createService } from '../support/traffic.ts';
+
+it.each([false, true])(
+  'lets every exchange that has begun come to its end (over TLS: %s)',
+  { timeout: 60_000 },
+  async (isTls) => {
+    const outcome = await drainRound({
+      isTls,
+      exchangeMsMax: 800,
+      beforeMs: 700,
+      clients: {
+        'keep-alive': 30,
+        'new connection each': 10,
+        pipelined: 10,
+        'chunked upload': 15,
+        'slow download': 15,
+        ...(isTls && { 'http/2': 5 }),
+      },
+    });
+    expect(outcome.failed).toEqual([]);
+    expect(outcome.exitCode).toBe(0);
+    expect(outcome.doneAfterSignal).toBeGreaterThan(30);
+  },
+);
+
+it('ends a WebSocket in order when the time for it is over', { timeout: 60_000 }, async () => {
+  const backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  backend.on('connection', (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('message', (text) => socket.send(text));
+  });
+  const gateway = await startGateway({ env: { GATEWAY_PROXY__DRAIN_TIMEOUT_MS: '1500' } });
+  try {
+    await createService(gateway, 'a', (backend.address() as AddressInfo).port);
+    const client = new WebSocket(`ws://127.0.0.1:${gateway.proxyPort}/a/v1/ws`);
+    const errors: string[] = [];
+    client.on('error', (error) => errors.push(error.message));
+    await new Promise((done) => client.once('open', done));
+    const closed = new Promise<number>((done) => client.once('close', done));
+    const stopped = gateway.stop();
+    const signalledMs = performance.now();
+    // It goes on to work until then.
+    let echoes = 0;
+    client.on('message', () => {
+      echoes += 1;
+      setTimeout(() => client.send('again'), 50);
+    });
+    client.send('first');
+    // 1006: ended without a closing handshake (RFC 6455 section 7.1.5), which only the backend could begin.
+    expect(await closed).toBe(1006);
+    const heldMs = performance.now() - signalledMs;
+    expect(errors).toEqual([]);
+    expect(echoes).toBeGreaterThan(5);
+    expect(heldMs).toBeGreaterThan(1_400);
+    expect(await stopped).toBe(0);
+  } finally {
+    await gateway.kill();
+    backend.close();
+  }
+});
