@@ -25,7 +25,7 @@ export function modelOf(everything: ConfigChange): ConfigModel {
 
 /** Throws when a change does not follow the one before. */
 export function applyChange(model: ConfigModel, change: ConfigChange): void {
-  if (change.configVersion !== model.configVersion + 1) {
+  if (change.reset || (change.after?.configVersion ?? change.configVersion - 1) !== model.configVersion) {
     throw new Error(`change ${change.configVersion} does not follow ${model.configVersion}`);
   }
   model.configVersion = change.configVersion;

@@ -20,6 +20,7 @@ import {
   touched,
 } from './records.ts';
 import { applyChange, emptyModel, modelOf } from './replay.ts';
+import { catchUpContract } from './repository-catch-up.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
 import { writesContract } from './repository-writes.ts';
@@ -41,6 +42,9 @@ export function repositoryContract(name: string, open: () => Promise<Repository>
     });
     describe('usage marks', () => {
       usageContract(current);
+    });
+    describe('those who missed writes', () => {
+      catchUpContract(current);
     });
     describe('the changes of all writes, replayed', () => {
       replayContract(open);
@@ -152,21 +156,33 @@ function usageContract(current: () => Repository): void {
 const stepArbitrary = fc.record({ kind: fc.nat(7), pick: fc.nat(1000), throws: fc.boolean() });
 
 function replayContract(open: () => Promise<Repository>): void {
-  test('give the same configuration as loading it', async () => {
+  test('give the same configuration as loading it, and as loading now and then what was missed', async () => {
+    const steps = fc.array(fc.tuple(stepArbitrary, fc.boolean()), { minLength: 5, maxLength: 40 });
     await fc.assert(
-      fc.asyncProperty(fc.array(stepArbitrary, { minLength: 5, maxLength: 40 }), async (steps) => {
+      fc.asyncProperty(steps, async (each) => {
         const repository = await open();
-        const model = emptyModel();
+        const [model, late] = [emptyModel(), emptyModel()];
+        let known = await repository.position();
+        const catchUp = async (): Promise<void> => {
+          const missed = await repository.loadSince(known);
+          if (missed === undefined) return;
+          applyChange(late, missed);
+          known = { configVersion: missed.configVersion, changeId: missed.changeId };
+        };
         try {
-          for (const step of steps) {
+          for (const [step, looks] of each) {
             await randomWrite(repository, step, (loaded) => applyChange(model, loaded));
+            if (looks) await catchUp();
           }
-          expect(model).toEqual(modelOf(await repository.loadAll()));
+          await catchUp();
+          const everything = modelOf(await repository.loadAll());
+          expect(model).toEqual(everything);
+          expect(late).toEqual(everything);
         } finally {
           await repository.close();
         }
       }),
-      { numRuns: 15 },
+      { numRuns: 10 },
     );
   });
 }

@@ -112,13 +112,13 @@ export async function startPostgres(...configuration: readonly string[]): Promis
       return `${url}?options=${encodeURIComponent(`-c search_path=test_${databases}`)}`;
     },
     signalAll(signal) {
-      for (const one of [pid(), ...childrenOf(pid())]) process.kill(one, signal);
+      signalEach([pid(), ...childrenOf(pid())], signal);
     },
     // SIGQUIT: immediate shutdown, without a checkpoint, as after a crash.
     crash: () => end('SIGQUIT'),
     stop: async () => {
       if (child !== undefined) {
-        for (const one of [pid(), ...childrenOf(pid())]) process.kill(one, 'SIGCONT');
+        signalEach([pid(), ...childrenOf(pid())], 'SIGCONT');
       }
       await end('SIGINT');
       rmSync(folder, { recursive: true, force: true });
@@ -197,6 +197,17 @@ function linkLibraries(native: string): boolean {
     }
   }
   return true;
+}
+
+/** A process of a connection may have ended since it was listed. */
+function signalEach(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const one of pids) {
+    try {
+      process.kill(one, signal);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
 }
 
 function childrenOf(pid: number): number[] {

@@ -1,0 +1,52 @@
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { systemClock } from '../../kernel/clock.ts';
+import { migrate } from '../migrate.ts';
+import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
+import { StorageUnavailable } from '../repository.ts';
+import { CHANGES_KEPT, logChange, touchedSince } from './change-log.ts';
+import type { Tables } from './schema.ts';
+
+let db: Kysely<Tables>;
+beforeEach(async () => {
+  db = new Kysely<Tables>({
+    dialect: nodeSqliteDialect({
+      open: () => new DatabaseSync(':memory:'),
+      connectionsMax: 1,
+      begin: 'begin immediate',
+      replaceBroken: false,
+      mapError: (error) => error,
+      isBusy: () => false,
+      unavailable: (reason) => new StorageUnavailable(reason),
+    }),
+  });
+  await migrate(db, systemClock);
+});
+afterEach(() => db.destroy());
+
+const log = (version: number): Promise<string> =>
+  logChange(db, version, { appIds: [`app-${version}`], versionIds: [], keyIds: [] });
+
+it('forgets what is too old, and then does not lead on from there', async () => {
+  const first = { configVersion: 1, changeId: await log(1) };
+  const second = { configVersion: 2, changeId: await log(2) };
+  expect(await touchedSince(db, first, 2)).toMatchObject({ appIds: ['app-2'] });
+  await log(CHANGES_KEPT + 1);
+  const { length } = await db.selectFrom('config_change').select('config_version').execute();
+  expect(length, 'the first is gone').toBe(2);
+  expect(await touchedSince(db, first, CHANGES_KEPT + 1)).toBeUndefined();
+  expect(await touchedSince(db, second, CHANGES_KEPT + 1), 'some are missing').toBeUndefined();
+});
+
+it('names each record once, whatever the number of changes', async () => {
+  const known = { configVersion: 1, changeId: await log(1) };
+  await log(2);
+  await logChange(db, 3, { appIds: ['app-2'], versionIds: ['v'], keyIds: ['k'] });
+  await logChange(db, 4, { appIds: [], versionIds: ['v'], keyIds: ['k', 'l'] });
+  expect(await touchedSince(db, known, 4)).toEqual({
+    appIds: ['app-2'],
+    versionIds: ['v'],
+    keyIds: ['k', 'l'],
+  });
+});
