@@ -44,7 +44,10 @@ export interface PostgresServer {
   signalAll(signal: NodeJS.Signals): void;
   /** Stops it at once, as a crash does; `start` brings it back on the same port. */
   crash(): Promise<void>;
-  start(): Promise<void>;
+  /** Of its data, while it does not run; returns the name of the copy. */
+  copyData(): Promise<string>;
+  /** With a copy of the data, as another server that takes over the address; or with the data it had. */
+  start(copy?: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -61,18 +64,20 @@ export async function startPostgres(...configuration: readonly string[]): Promis
     { cwd: folder, env: { LC_ALL: 'C', PATH: process.env['PATH'] ?? '' }, ...user },
   );
   const port = await freePort();
-  const args = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1'];
+  const args = ['-p', String(port), '-c', 'listen_addresses=127.0.0.1'];
   args.push('-c', `unix_socket_directories=${folder}`, '-c', 'max_connections=60');
   for (const line of configuration) args.push('-c', line);
   const urlOf = (database: string): string => `postgres://${SUPERUSER}@127.0.0.1:${port}/${database}`;
   let child: ChildProcess | undefined;
   let databases = 0;
+  let current = data;
   const pid = (): number => {
     if (child?.pid === undefined) throw new Error('the server is not running');
     return child.pid;
   };
-  const start = async (): Promise<void> => {
-    child = spawn(join(programs, 'postgres'), args, {
+  const start = async (copy = current): Promise<void> => {
+    current = copy;
+    child = spawn(join(programs, 'postgres'), ['-D', current, ...args], {
       cwd: folder,
       env: {},
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -100,6 +105,14 @@ export async function startPostgres(...configuration: readonly string[]): Promis
     pid,
     start,
     query,
+    async copyData() {
+      databases += 1;
+      const copy = join(folder, `copy-${databases}`);
+      // With owners and modes, which the server insists on.
+      await promisify(execFile)('cp', ['-a', current, copy]);
+      rmSync(join(copy, 'postmaster.pid'), { force: true });
+      return copy;
+    },
     async createDatabase(options = '') {
       databases += 1;
       const name = `test_${databases}`;
