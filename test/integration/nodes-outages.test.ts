@@ -7,7 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runToEnd, type TestGateway } from '../support/gateway.ts';
-import { listNodes, makeService, readNumber, SECRET_KEY, startNode, traffic, writeNumber } from '../support/nodes.ts';
+import {
+  listNodes,
+  makeService,
+  readNumber,
+  SECRET_KEY,
+  startNode,
+  traffic,
+  writeNumber,
+} from '../support/nodes.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
@@ -62,59 +70,71 @@ describe('two gateways', () => {
     relay.close();
   });
 
-  test('whose server is slow, or cannot be reached', async () => {
-    const load = traffic([a, b]);
-    relay.delay(1_000);
-    await refusedInTime(a);
-    await refusedInTime(b);
-    relay.heal();
-    await untilBothApply(a, 11);
-    relay.refuse();
-    await refusedInTime(a);
-    await refusedInTime(b);
-    relay.heal();
-    await untilBothApply(b, 12);
-    expect([await readNumber(a), await readNumber(b)]).toEqual([12, 12]);
-    expect((await load.stop()).failed).toEqual([]);
-  }, TIMEOUT_MS);
+  test(
+    'whose server is slow, or cannot be reached',
+    async () => {
+      const load = traffic([a, b]);
+      relay.delay(1_000);
+      await refusedInTime(a);
+      await refusedInTime(b);
+      relay.heal();
+      await untilBothApply(a, 11);
+      relay.refuse();
+      await refusedInTime(a);
+      await refusedInTime(b);
+      relay.heal();
+      await untilBothApply(b, 12);
+      expect([await readNumber(a), await readNumber(b)]).toEqual([12, 12]);
+      expect((await load.stop()).failed).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
 
-  test('whose server is stopped; one of them starts meanwhile', async () => {
-    const load = traffic([a]);
-    await expect.poll(() => existsSync(join(folder, 'b', 'copy.snapshot')), BACK).toBe(true);
-    await b.stop();
-    await server.crash();
-    await refusedInTime(a);
-    b = await startNode({ url, folder, name: 'b', env: CLUSTER });
-    expect(await readNumber(b), 'of the snapshot file').toBe(12);
-    await refusedInTime(b);
-    await server.start();
-    await untilBothApply(a, 13);
-    expect(await readNumber(b)).toBe(13);
-    expect(Object.keys(await listNodes(b)).toSorted()).toEqual(['a', 'b']);
-    expect((await load.stop()).failed).toEqual([]);
-  }, TIMEOUT_MS);
+  test(
+    'whose server is stopped; one of them starts meanwhile',
+    async () => {
+      const load = traffic([a]);
+      await expect.poll(() => existsSync(join(folder, 'b', 'copy.snapshot')), BACK).toBe(true);
+      await b.stop();
+      await server.crash();
+      await refusedInTime(a);
+      b = await startNode({ url, folder, name: 'b', env: CLUSTER });
+      expect(await readNumber(b), 'of the snapshot file').toBe(12);
+      await refusedInTime(b);
+      await server.start();
+      await untilBothApply(a, 13);
+      expect(await readNumber(b)).toBe(13);
+      expect(Object.keys(await listNodes(b)).toSorted()).toEqual(['a', 'b']);
+      expect((await load.stop()).failed).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
 
-  test('whose server fails over to one with the same data, and to one that lacks the last writes', async () => {
-    const load = traffic([a, b]);
-    await server.crash();
-    const same = await server.copyData();
-    const older = await server.copyData();
-    await server.start(same);
-    expect([await readNumber(a), await readNumber(b)]).toEqual([13, 13]);
-    await untilBothApply(a, 14);
-    await untilBothApply(b, 15);
-    const { config_version: lost } = await a.must('GET', '/nodes');
-    await server.crash();
-    await server.start(older);
-    // Those writes were answered, and the server has lost them; what it has now is what counts, on both.
-    await expect.poll(async () => [await readNumber(a), await readNumber(b)], BACK).toEqual([13, 13]);
-    await untilBothApply(b, 16);
-    await untilBothApply(a, 17);
-    expect([await readNumber(a), await readNumber(b)]).toEqual([17, 17]);
-    expect((await a.must('GET', '/nodes')).config_version).toBe(lost);
-    expect(a.output()).toMatch(/whole configuration was read again/);
-    expect((await load.stop()).failed).toEqual([]);
-  }, TIMEOUT_MS);
+  test(
+    'whose server fails over to one with the same data, and to one that lacks the last writes',
+    async () => {
+      const load = traffic([a, b]);
+      await server.crash();
+      const same = await server.copyData();
+      const older = await server.copyData();
+      await server.start(same);
+      expect([await readNumber(a), await readNumber(b)]).toEqual([13, 13]);
+      await untilBothApply(a, 14);
+      await untilBothApply(b, 15);
+      const { config_version: lost } = await a.must('GET', '/nodes');
+      await server.crash();
+      await server.start(older);
+      // Those writes were answered, and the server has lost them; what it has now is what counts, on both.
+      await expect.poll(async () => [await readNumber(a), await readNumber(b)], BACK).toEqual([13, 13]);
+      await untilBothApply(b, 16);
+      await untilBothApply(a, 17);
+      expect([await readNumber(a), await readNumber(b)]).toEqual([17, 17]);
+      expect((await a.must('GET', '/nodes')).config_version).toBe(lost);
+      expect(a.output()).toMatch(/whole configuration was read again/);
+      expect((await load.stop()).failed).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe('a database that is empty', () => {
@@ -136,48 +156,56 @@ describe('a database that is empty', () => {
     server.query(url.replace(/[^/]+$/, 'postgres'), `create database ${name}`);
   const tables = (): Promise<unknown> => server.query(url, "select to_regclass('app') as app");
 
-  test('beside a snapshot file is not made a new one, and the file is served until the old one is back', async () => {
-    url = await server.createDatabase();
-    const name = url.slice(url.lastIndexOf('/') + 1);
-    const start = (migrates: boolean): Promise<TestGateway> =>
-      startNode({ url, folder, name: 'alone', env: { GATEWAY_AUTO_MIGRATE: String(migrates) } });
-    const first = await start(true);
-    await makeService(first, origin);
-    await writeNumber(first, 20);
-    await first.stop();
-    await rename(name, 'kept');
-    await create(name);
+  test(
+    'beside a snapshot file is not made a new one, and the file is served until the old one is back',
+    async () => {
+      url = await server.createDatabase();
+      const name = url.slice(url.lastIndexOf('/') + 1);
+      const start = (migrates: boolean): Promise<TestGateway> =>
+        startNode({ url, folder, name: 'alone', env: { GATEWAY_AUTO_MIGRATE: String(migrates) } });
+      const first = await start(true);
+      await makeService(first, origin);
+      await writeNumber(first, 20);
+      await first.stop();
+      await rename(name, 'kept');
+      await create(name);
 
-    const migrating = await start(true);
-    expect(await readNumber(migrating)).toBe(20);
-    expect((await writeNumber(migrating, 1)).status).toBe(503);
-    expect(migrating.output()).toMatch(/there is nothing of Headgate in it; expected the one that the snapshot file/);
-    expect(await tables()).toEqual([{ app: null }]);
-    await migrating.stop();
+      const migrating = await start(true);
+      expect(await readNumber(migrating)).toBe(20);
+      expect((await writeNumber(migrating, 1)).status).toBe(503);
+      expect(migrating.output()).toMatch(
+        /there is nothing of Headgate in it; expected the one that the snapshot file/,
+      );
+      expect(await tables()).toEqual([{ app: null }]);
+      await migrating.stop();
 
-    // Somebody makes the tables by hand: it is empty still.
-    const env = { GATEWAY_DATABASE_URL: url, GATEWAY_SECRET_KEY: SECRET_KEY, GATEWAY_SNAPSHOT_FILE: 'off' };
-    expect((await runToEnd(env, ['migrate'], { cwd: folder })).code).toBe(0);
-    const waiting = await start(false);
-    expect(await readNumber(waiting)).toBe(20);
-    expect((await writeNumber(waiting, 1)).status).toBe(503);
-    expect(waiting.output()).toMatch(/it is empty; expected the one that the snapshot file/);
-    await rename(name, 'made_by_hand');
-    await rename('kept', name);
-    await expect.poll(async () => (await writeNumber(waiting, 21)).status, BACK).toBe(200);
-    expect(await readNumber(waiting)).toBe(21);
+      // Somebody makes the tables by hand: it is empty still.
+      const env = { GATEWAY_DATABASE_URL: url, GATEWAY_SECRET_KEY: SECRET_KEY, GATEWAY_SNAPSHOT_FILE: 'off' };
+      expect((await runToEnd(env, ['migrate'], { cwd: folder })).code).toBe(0);
+      const waiting = await start(false);
+      expect(await readNumber(waiting)).toBe(20);
+      expect((await writeNumber(waiting, 1)).status).toBe(503);
+      expect(waiting.output()).toMatch(/it is empty; expected the one that the snapshot file/);
+      await rename(name, 'made_by_hand');
+      await rename('kept', name);
+      await expect.poll(async () => (await writeNumber(waiting, 21)).status, BACK).toBe(200);
+      expect(await readNumber(waiting)).toBe(21);
 
-    // And while it runs.
-    await rename(name, 'kept');
-    await rename('made_by_hand', name);
-    await expect.poll(() => waiting.output(), BACK).toMatch(/the database is empty; traffic is served as before/);
-    expect(await readNumber(waiting)).toBe(21);
-    const into = await waiting.api('POST', '/apps', { name: 'x', slug: 'x', gateway_path: '/x' });
-    expect(into.status).toBe(503);
-    await drop(name);
-    await rename('kept', name);
-    await expect.poll(async () => (await writeNumber(waiting, 22)).status, BACK).toBe(200);
-    expect(await readNumber(waiting)).toBe(22);
-    expect(await waiting.stop()).toBe(0);
-  }, TIMEOUT_MS);
+      // And while it runs.
+      await rename(name, 'kept');
+      await rename('made_by_hand', name);
+      await expect
+        .poll(() => waiting.output(), BACK)
+        .toMatch(/the database is empty; traffic is served as before/);
+      expect(await readNumber(waiting)).toBe(21);
+      const into = await waiting.api('POST', '/apps', { name: 'x', slug: 'x', gateway_path: '/x' });
+      expect(into.status).toBe(503);
+      await drop(name);
+      await rename('kept', name);
+      await expect.poll(async () => (await writeNumber(waiting, 22)).status, BACK).toBe(200);
+      expect(await readNumber(waiting)).toBe(22);
+      expect(await waiting.stop()).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
 });
