@@ -31,6 +31,7 @@ const port = { min: 0, max: 65_535 };
 const requestCount = { min: 1, max: 1_000_000_000 };
 const windowSecs = { min: 1, max: 31_622_400 };
 const timeoutMs = { min: 1, max: DAY_MS };
+const countMax = { min: 1, max: 1_000_000 };
 
 function algorithm(name: string): Parsed<JwtAlgorithm> {
   const found = JWT_ALGORITHMS.find((candidate) => candidate === name);
@@ -346,6 +347,36 @@ export const SETTINGS = {
   GATEWAY_PROXY__IDLE_TIMEOUT_MS: integer(timeoutMs, {
     default: 60_000,
     description: 'Longest silence inside a message, from either side.',
+  }),
+  GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
+    default: 10_000,
+    description:
+      'Requests under way at once in each worker, streams of HTTP/2 and tunnels included; beyond it 503 `overloaded` with `Retry-After` at once.',
+  }),
+  GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
+    default: 20_000,
+    description:
+      'Connections of clients at once to each worker; beyond it 503 `overloaded` and the end at once, with TLS the end alone.',
+  }),
+  GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 0,
+      description:
+        'Connections to one backend at once from each worker; requests beyond wait in line. 0 is unlimited.',
+    },
+  ),
+  GATEWAY_PROXY__MAX_UPSTREAM_QUEUE: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 1_024,
+      description:
+        'Requests that wait for a connection to one backend in each worker; beyond it 503 `overloaded` at once.',
+    },
+  ),
+  GATEWAY_PROXY__UPSTREAM_QUEUE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 1_000,
+    description: 'How long a request waits for a connection to its backend before it is answered 503.',
   }),
   GATEWAY_PROXY__DRAIN_GRACE_MS: integer(
     { min: 0, max: DAY_MS },

@@ -40,6 +40,12 @@ export interface ProxySettings {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  readonly maxConcurrentExchanges: number;
+  readonly maxConnections: number;
+  /** 0: unlimited. */
+  readonly maxUpstreamConnections: number;
+  readonly maxUpstreamQueue: number;
+  readonly upstreamQueueTimeoutMs: number;
   readonly drainGraceMs: number;
   readonly drainTimeoutMs: number;
   /** 0: off. */
@@ -366,6 +372,11 @@ function proxySettings(v: SettingValues): ProxySettings {
     connectTimeoutMs: v.GATEWAY_PROXY__CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: v.GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS,
     idleTimeoutMs: v.GATEWAY_PROXY__IDLE_TIMEOUT_MS,
+    maxConcurrentExchanges: v.GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES,
+    maxConnections: v.GATEWAY_PROXY__MAX_CONNECTIONS,
+    maxUpstreamConnections: v.GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS,
+    maxUpstreamQueue: v.GATEWAY_PROXY__MAX_UPSTREAM_QUEUE,
+    upstreamQueueTimeoutMs: v.GATEWAY_PROXY__UPSTREAM_QUEUE_TIMEOUT_MS,
     drainGraceMs: v.GATEWAY_PROXY__DRAIN_GRACE_MS,
     drainTimeoutMs: v.GATEWAY_PROXY__DRAIN_TIMEOUT_MS,
     authFailuresPerMinute: v.GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE,

@@ -22,6 +22,8 @@ import { createExplain } from './proxy/explain.ts';
 import { DebugTokens } from './proxy/explain-debug.ts';
 import type { FindKey } from './proxy/explain-fix.ts';
 import { ExchangeRecorder } from './proxy/explain-recorder.ts';
+import { Load } from './proxy/load.ts';
+import { UpstreamSlots } from './proxy/upstream-slots.ts';
 import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
 import {
@@ -125,11 +127,17 @@ const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
 const breakerOf = (revisionId: string): Breaker | undefined => breakers.get(revisionId);
+const options = proxyOptions(settings.proxy);
 const context: ProxyContext = {
-  options: proxyOptions(settings.proxy),
+  options,
   clock,
   deadlines,
   pool,
+  slots: new UpstreamSlots({
+    slotsMax: options.upstreamConnectionsMax,
+    waitingMax: options.upstreamQueueMax,
+  }),
+  load: new Load(options.exchangesMax),
   retryBudgets: new RetryBudgets(),
   observer,
   snapshot: () => holder.current,
@@ -170,7 +178,12 @@ port.on('message', (message: ToWorker) => {
       return send({ type: 'applied', id: message.id, error: tryCertificates(message) });
     case 'sample':
       observer.sendShadowNotes();
-      metrics.setConnections({ downstream: listener.connectionCount, upstreamIdle: pool.idleCount });
+      metrics.setConnections({
+        downstream: listener.connectionCount,
+        upstreamIdle: pool.idleCount,
+        exchanges: context.load.exchanges,
+        upstreamQueue: context.slots.waiting,
+      });
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
       metrics.setLimitStore(limits.shared?.());
@@ -271,6 +284,11 @@ function proxyOptions(proxy: ProxySettings): ProxyOptions {
     connectTimeoutMs: proxy.connectTimeoutMs,
     firstByteTimeoutMs: proxy.firstByteTimeoutMs,
     idleTimeoutMs: proxy.idleTimeoutMs,
+    exchangesMax: proxy.maxConcurrentExchanges,
+    connectionsMax: proxy.maxConnections,
+    upstreamConnectionsMax: proxy.maxUpstreamConnections,
+    upstreamQueueMax: proxy.maxUpstreamQueue,
+    upstreamQueueTimeoutMs: proxy.upstreamQueueTimeoutMs,
   };
 }
 

@@ -118,14 +118,14 @@ describe('a sample', () => {
     metrics.auth('invalid');
     metrics.wouldDeny('auth');
     metrics.internalError();
-    metrics.setConnections({ downstream: 3, upstreamIdle: 2 });
+    metrics.setConnections({ downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0 });
     metrics.setConfigVersion(9);
     metrics.setLogLinesDropped(4);
     const sample = structuredClone(metrics.sample(5));
     expect(sample).toMatchObject({
       worker: 5,
       configVersion: 9,
-      connections: { downstream: 3, upstreamIdle: 2 },
+      connections: { downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0 },
     });
     expect(sample.counters).toEqual([
       { name: 'unrouted_requests', labels: { code: 'no_route', status: '404' }, value: 1 },

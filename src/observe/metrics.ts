@@ -45,6 +45,7 @@ export type CounterName =
   | 'rate_limit_decisions'
   | 'auth_decisions'
   | 'shadow_denials'
+  | 'overload_refusals'
   | 'internal_errors'
   | 'limit_store_calls'
   | 'limit_store_waits'
@@ -57,11 +58,21 @@ export interface CounterSample {
   readonly value: number;
 }
 
+/** What a worker has open at one moment. */
+export interface ConnectionCounts {
+  readonly downstream: number;
+  readonly upstreamIdle: number;
+  /** Requests under way. */
+  readonly exchanges: number;
+  /** Requests that wait for a connection to their backend. */
+  readonly upstreamQueue: number;
+}
+
 /** One worker's state at one moment; survives a structured clone. */
 export interface WorkerSample {
   readonly worker: number;
   readonly configVersion: number;
-  readonly connections: { readonly downstream: number; readonly upstreamIdle: number };
+  readonly connections: ConnectionCounts;
   /** Delay of the event loop since the previous sample; time it has worked and waited since the start. */
   readonly eventLoop: {
     readonly delayP50Secs: number;
@@ -156,12 +167,13 @@ export class WorkerMetrics {
   readonly #refused = new LabelledCounter();
   readonly #auth = new LabelledCounter();
   readonly #shadow = new LabelledCounter();
+  readonly #overload = new LabelledCounter();
   readonly #delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   #internalErrors = 0;
   #logLinesDropped = 0;
   #configVersion = 0;
   #limitStore: LimitStoreReport | undefined;
-  #connections = { downstream: 0, upstreamIdle: 0 };
+  #connections: ConnectionCounts = { downstream: 0, upstreamIdle: 0, exchanges: 0, upstreamQueue: 0 };
 
   constructor(options: { readonly routesMax?: number } = {}) {
     this.#routesMax = options.routesMax ?? ROUTES_MAX;
@@ -213,11 +225,16 @@ export class WorkerMetrics {
     this.#shadow.add(part);
   }
 
+  /** Something was refused since the worker has enough to do. */
+  overloaded(reason: string): void {
+    this.#overload.add(reason);
+  }
+
   internalError(): void {
     this.#internalErrors += 1;
   }
 
-  setConnections(connections: { readonly downstream: number; readonly upstreamIdle: number }): void {
+  setConnections(connections: ConnectionCounts): void {
     this.#connections = connections;
   }
 
@@ -268,6 +285,7 @@ export class WorkerMetrics {
       ...this.#refused.samples('rate_limit_decisions', (kind) => ({ kind, decision: 'refused' })),
       ...this.#auth.samples('auth_decisions', (outcome) => ({ outcome })),
       ...this.#shadow.samples('shadow_denials', (part) => ({ part })),
+      ...this.#overload.samples('overload_refusals', (reason) => ({ reason })),
       { name: 'internal_errors', labels: {}, value: this.#internalErrors },
       { name: 'log_lines_dropped', labels: {}, value: this.#logLinesDropped },
       ...limitStoreSamples(this.#limitStore),

@@ -41,6 +41,7 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   limit_store_waits: 'Requests that waited for the store of limits',
   limit_store_fallbacks:
     'Decisions of rate limiters while the store of limits was out of reach, by on_store_failure',
+  overload_refusals: 'Requests and connections that were refused for want of room',
   internal_errors: 'Errors inside the gateway itself',
   log_lines_dropped: 'Log lines that were dropped because standard output was not read in time',
 };
@@ -160,6 +161,12 @@ function registerWorkers(registry: Registry, workers: readonly WorkerSample[]): 
   ]);
   perWorker('downstream_connections', 'Open connections of clients', (s) => s.connections.downstream);
   perWorker('upstream_idle_connections', 'Idle connections to backends', (s) => s.connections.upstreamIdle);
+  perWorker('exchanges', 'Requests under way', (s) => s.connections.exchanges);
+  perWorker(
+    'upstream_queue',
+    'Requests that wait for a connection to their backend',
+    (s) => s.connections.upstreamQueue,
+  );
   perWorker('config_version', 'Version of the configuration that is served', (s) => s.configVersion);
   perWorker('worker_heap_bytes', 'JavaScript heap in use', (s) => s.heapUsedBytes);
   const delays = workers.flatMap(({ worker, eventLoop }) => [

@@ -12,6 +12,8 @@ import type { MatchResult } from './match.ts';
 import type { ProxyOptions } from './options.ts';
 import type { UpstreamPool } from './pool.ts';
 import type { RetryBudgets } from './retry-budget.ts';
+import type { Load, OverloadReason } from './load.ts';
+import type { UpstreamSlots } from './upstream-slots.ts';
 import type { UpstreamCause } from './upstream-connection.ts';
 
 export type Route = CompiledRoute<CompiledPolicy>;
@@ -37,6 +39,8 @@ export interface ProxyObserver {
   backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void;
   /** The breaker of the revision has changed its state, by the doing of this exchange. */
   breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void;
+  /** Something was refused since the worker has enough to do. */
+  overloaded(reason: OverloadReason): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;
 }
@@ -49,6 +53,8 @@ export interface ProxyContext {
   readonly clock: Clock;
   readonly deadlines: Deadlines;
   readonly pool: UpstreamPool;
+  readonly slots: UpstreamSlots;
+  readonly load: Load;
   readonly retryBudgets: RetryBudgets;
   readonly observer: ProxyObserver;
   /** The snapshot that an exchange starts with. */

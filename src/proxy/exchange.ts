@@ -57,6 +57,8 @@ export class Exchange implements RequestFacts {
   durationMs = 0;
   /** Attempts at the backend beyond the first. */
   retries = 0;
+  /** It counts among the exchanges under way. */
+  #isCounted = false;
   #ended = false;
 
   constructor(connection: Connection, readable = true) {
@@ -80,6 +82,12 @@ export class Exchange implements RequestFacts {
     if (lowerName === 'authorization') return head.valueOf(HeaderKind.authorization);
     if (lowerName === 'origin') return head.valueOf(HeaderKind.origin);
     return head.get(lowerName);
+  }
+
+  /** False when the worker has enough to do already. */
+  enter(): boolean {
+    this.#isCounted = this.context.load.enter();
+    return this.#isCounted;
   }
 
   get ended(): boolean {
@@ -162,6 +170,8 @@ export class Exchange implements RequestFacts {
 
   #finish(): void {
     this.#ended = true;
+    if (this.#isCounted) this.context.load.leave();
+    this.forwarding?.leaveSlot();
     releaseHeld(this.evaluation);
     this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;

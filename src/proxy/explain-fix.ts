@@ -53,6 +53,7 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'rate_limited':
     case 'too_many_auth_failures':
     case 'circuit_open':
+    case 'overloaded':
       return wait(facts);
     case 'upstream_connect_failed':
     case 'upstream_reset':

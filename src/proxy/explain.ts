@@ -23,6 +23,7 @@ import { fieldsOfLines, shownField } from './explain-redact.ts';
 import { describedHead, fieldsOf } from './explain-request.ts';
 import { ExplainSocket } from './explain-socket.ts';
 import type { ExplainSettings } from './explain-stages.ts';
+import { Load } from './load.ts';
 import { upstreamPath, type MatchErrorCode, type MatchResult } from './match.ts';
 import { BODY_TOO_LARGE } from './request-body.ts';
 import { responseFields } from './respond.ts';
@@ -91,6 +92,7 @@ function runDescribed(
       deprecatedVersionUsed: () => undefined,
       backendFailed: () => undefined,
       breakerMoved: () => undefined,
+      overloaded: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
     const divert = (exchange: Exchange, route: Route): void => {
@@ -136,6 +138,8 @@ function lookingContext(
     ...context,
     observer,
     divert,
+    // A description takes no room.
+    load: new Load(Infinity),
     snapshot: () => lookingSnapshot(context.snapshot()),
     breakerOf: (revisionId) => context.breakerOf(revisionId)?.copy(),
     match: new LookingMatch((route) => ({

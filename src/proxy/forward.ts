@@ -4,7 +4,8 @@
  * one answer. Owns the phase of the upstream side and the exchange's deadline; header text is made in
  * upstream-head.ts and downstream-head.ts.
  *
- *   connecting → sending → waiting → responding → done
+ *   queued → connecting → sending → waiting → responding → done
+ *                (queued only while as many connections to the backend are in use as may be)
  *                (only a body that is still to come is `sending`)
  *                            waiting → tunnel → done      after a 101
  */
@@ -12,7 +13,6 @@ import { chunkHeader } from '../http/chunked-decoder.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { latin1Text } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
-import type { ErrorCode } from '../model/errors.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
 import type { CompiledTimeouts } from '../policy/stage.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
@@ -28,6 +28,7 @@ import {
 import { codeOf, type Exchange } from './exchange.ts';
 import { upstreamPath } from './match.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from './options.ts';
+import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from './load.ts';
 import type { BodySink } from './request-body.ts';
 import { NextAttempt } from './next-attempt.ts';
 import { isIdempotent } from './retry.ts';
@@ -37,26 +38,18 @@ import type {
   UpstreamConnection,
   UpstreamFailure,
 } from './upstream-connection.ts';
+import { SlotClaim } from './slot-claim.ts';
 import { Tunnel, tunnelledProtocol } from './tunnel.ts';
+import type { SlotWaiter } from './upstream-slots.ts';
+import { UPSTREAM_ANSWERS } from './upstream-answers.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
-type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
+type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
 
 /** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
 
-const ANSWERS: Readonly<Record<UpstreamCause, ErrorCode>> = {
-  connect: 'upstream_connect_failed',
-  connect_timeout: 'upstream_connect_failed',
-  tls: 'upstream_connect_failed',
-  reset: 'upstream_reset',
-  bad_response: 'upstream_bad_response',
-  first_byte_timeout: 'upstream_timeout',
-  idle_timeout: 'upstream_timeout',
-  total_timeout: 'upstream_timeout',
-};
-
-export class Forwarding implements UpstreamClient, BodySink {
+export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   readonly #exchange: Exchange;
   #route: Route;
   #breaker: Breaker | undefined;
@@ -73,6 +66,10 @@ export class Forwarding implements UpstreamClient, BodySink {
   #tunnel: Tunnel | undefined;
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
+  /** Only where connections to a backend are bounded. */
+  #claim: SlotClaim | undefined;
+  /** The attempt that waits for a slot is not the first one. */
+  #isRetry = false;
   /** Latin1 text; undefined while the body has to be streamed. */
   #wholeBody: string | undefined;
   #requestSent = false;
@@ -101,7 +98,17 @@ export class Forwarding implements UpstreamClient, BodySink {
     const { connection, context } = this.#exchange;
     this.#wholeBody = connection.takeWholeBody(REPLAYABLE_BYTES_MAX);
     context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
-    this.#tryOnce(false);
+    this.#enter(false);
+  }
+
+  /** It was this one's turn to use a connection. */
+  onSlot(poolKey: string): void {
+    if (this.#claim?.onSlot(poolKey) === true) this.#tryOnce(this.#isRetry);
+  }
+
+  /** Called at the end of the exchange at the latest; may be called again. */
+  leaveSlot(): void {
+    this.#claim?.leave();
   }
 
   /** Lets go of the upstream without a word to the client. */
@@ -117,6 +124,8 @@ export class Forwarding implements UpstreamClient, BodySink {
     const { connection, context } = this.#exchange;
     if (context.deadlines.nowMs >= this.#endsAtMs && this.#phase !== 'tunnel') return this.#runOut();
     switch (this.#phase) {
+      case 'queued':
+        return this.#refuse('upstream_queue_timeout');
       case 'connecting':
         return this.#giveUp('connect_timeout', 'the backend did not accept the connection in time');
       case 'sending':
@@ -292,11 +301,32 @@ export class Forwarding implements UpstreamClient, BodySink {
     exchange.connection.abort();
   }
 
+  /** Sends the request as soon as the backend's connections allow. */
+  #enter(isRetry: boolean): void {
+    const { slots, options } = this.#exchange.context;
+    if (!slots.isBounded) return this.#tryOnce(isRetry);
+    const slot = (this.#claim ??= new SlotClaim(slots, this)).enter(this.#route.revision.backend.poolKey);
+    if (slot === 'full') return this.#refuse('upstream_queue');
+    if (slot === 'taken') return this.#tryOnce(isRetry);
+    this.#phase = 'queued';
+    this.#isRetry = isRetry;
+    this.#setDeadline(options.upstreamQueueTimeoutMs);
+  }
+
+  /** The gateway has no room for it: no fault of the backend, nor of the client. */
+  #refuse(reason: OverloadReason): void {
+    const exchange = this.#exchange;
+    exchange.context.observer.overloaded(reason);
+    const { authority } = this.#route.revision.backend;
+    const detail = `All connections to ${authority} are in use`;
+    exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
+  }
+
   #tryOnce(fresh: boolean): void {
     const { context, method } = this.#exchange;
     const { backend } = this.#route.revision;
     const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
-    const upstream = pooled ?? context.pool.open(backend);
+    const upstream = pooled ?? context.pool.open(backend, context.slots.idleMax(backend.poolKey));
     this.#upstream = upstream;
     upstream.acquire(this, method, this.#upgrade !== undefined);
     if (pooled !== undefined) return this.#send();
@@ -370,7 +400,7 @@ export class Forwarding implements UpstreamClient, BodySink {
       this.#countFailure(cause, detail);
       this.#moveTo(next);
     }
-    this.#tryOnce(true);
+    this.#enter(true);
   }
 
   /** Whether a status is taken for a failure, so that its response goes no further. */
@@ -383,7 +413,7 @@ export class Forwarding implements UpstreamClient, BodySink {
       this.#countStatus(status);
       this.#moveTo(next);
     }
-    this.#tryOnce(true);
+    this.#enter(true);
     return true;
   }
 
@@ -424,7 +454,10 @@ export class Forwarding implements UpstreamClient, BodySink {
 
   #respondFailed(cause: UpstreamCause, detail: string): void {
     const { authority } = this.#route.revision.backend;
-    this.#exchange.respondProblem(ANSWERS[cause], `Cannot get a response from ${authority}: ${detail}`);
+    this.#exchange.respondProblem(
+      UPSTREAM_ANSWERS[cause],
+      `Cannot get a response from ${authority}: ${detail}`,
+    );
   }
 
   #countStatus(status: number): void {

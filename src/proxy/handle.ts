@@ -1,6 +1,7 @@
 /**
  * The way of a request through the gateway, in order; docs/request-path.md explains each stage and its exits.
  *
+ *   enter             room for one more exchange                      503
  *   locate            canonical path, version, revision, endpoint     400 404 410 503
  *   answerPreflight   CORS preflight, without credentials             204
  *   evaluate          authentication, scopes, methods, concurrency,   401 403 405 429
@@ -17,11 +18,13 @@ import { ADMITTED, type Admission } from './breaker.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
+import { OVERLOAD_RETRY_AFTER_SECS } from './load.ts';
 import { matchRequest, restInPath } from './match.ts';
 import { corsOf } from './respond.ts';
 
 export function handle(exchange: Exchange): void {
   try {
+    if (!exchange.enter()) return overloaded(exchange);
     if (!locate(exchange)) return;
     if (answerPreflight(exchange)) return;
     if (!match(exchange, exchange.method, turnsOf(exchange))) return;
@@ -37,6 +40,15 @@ export function handle(exchange: Exchange): void {
   } catch (error) {
     fail(exchange, error);
   }
+}
+
+/** Before anything is looked at: refusing must cost less than serving. */
+function overloaded(exchange: Exchange): void {
+  const { context, connection } = exchange;
+  exchange.method = connection.head.method;
+  context.observer.overloaded('exchanges');
+  const detail = `The gateway has ${context.load.exchangesMax} requests under way already`;
+  exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
 }
 
 /** Reads the target (RFC 9112 section 3.2); from here on there is one path for matching and for forwarding. */

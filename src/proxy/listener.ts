@@ -11,6 +11,7 @@ import { closePort } from './close-port.ts';
 import { Connection } from './connection.ts';
 import type { ProxyContext } from './context.ts';
 import { Http2Connection } from './http2-connection.ts';
+import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
 import { tcpClientSocket } from './tcp-client-socket.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 import { createTlsServer, HTTP2, type TlsServer } from './tls-server.ts';
@@ -71,6 +72,10 @@ export class Listener {
       const accept = (socket: net.Socket): void => this.#accept(socket);
       this.#server = net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
     }
+    // With TLS nothing can be said before a handshake, which is too much to spend: the connection is closed.
+    const { connectionsMax } = context.options;
+    this.#server.maxConnections = connectionsMax + (tls === undefined ? REFUSED_CONNECTIONS_MAX : 0);
+    this.#server.on('drop', () => this.#context.observer.overloaded('connections'));
   }
 
   /** Connections of clients; one of HTTP/2 counts once, however many streams it has. */
@@ -151,6 +156,11 @@ export class Listener {
 
   #accept(socket: net.Socket): void {
     this.#acceptedCount += 1;
+    const context = this.#context;
+    if (this.connectionCount >= context.options.connectionsMax) {
+      context.observer.overloaded('connections');
+      return refuseConnection(socket, context.nextRequestId(), context.httpDate());
+    }
     const peer = this.#admit(socket);
     if (peer !== undefined) this.#serve(tcpClientSocket(socket), peer, false);
   }

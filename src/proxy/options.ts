@@ -21,6 +21,16 @@ export interface ProxyOptions {
   readonly firstByteTimeoutMs: number;
   /** Between two bytes of a body, either direction. */
   readonly idleTimeoutMs: number;
+  /** Exchanges under way at once in one worker; streams of HTTP/2 and tunnels count (503). */
+  readonly exchangesMax: number;
+  /** Connections of clients at once to one worker (503). */
+  readonly connectionsMax: number;
+  /** Connections in use to one backend from one worker; 0 is unlimited. */
+  readonly upstreamConnectionsMax: number;
+  /** Requests that wait for such a connection, per backend and worker (503). */
+  readonly upstreamQueueMax: number;
+  /** How long one of them waits (503). */
+  readonly upstreamQueueTimeoutMs: number;
 }
 
 /** Idle connections kept per backend and worker; more are closed when their exchange ends. */

@@ -59,7 +59,9 @@ export class UpstreamPool {
     return connection;
   }
 
-  open(backend: CompiledBackend): UpstreamConnection {
+  /** @param idleMax how many idle connections to the backend may stay beside it */
+  open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
+    if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
     const { lookup, ageMsMax } = this.#options;
     return new UpstreamConnection(backend, this.#deadlines, lookup, ageMsMax);
   }
@@ -101,6 +103,14 @@ export class UpstreamPool {
       for (const connection of stack) connection.destroy();
     }
     this.#idle.clear();
+  }
+
+  /** Closes idle connections to a backend, those unused for longest first, until no more than so many are left. */
+  #trim(poolKey: string, idleMax: number): void {
+    const stack = this.#idle.get(poolKey);
+    if (stack === undefined || stack.length <= idleMax) return;
+    for (const connection of stack.splice(0, stack.length - idleMax)) connection.destroy();
+    if (stack.length === 0) this.#idle.delete(poolKey);
   }
 
   #remove(connection: UpstreamConnection): void {

@@ -13,10 +13,12 @@ import type { Breaker, BreakerMove } from '../proxy/breaker.ts';
 import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 import type { ExchangeRecorder } from '../proxy/explain-recorder.ts';
+import type { OverloadReason } from '../proxy/load.ts';
 import type { UpstreamCause } from '../proxy/upstream-connection.ts';
 import { HealthNotes } from './health-notes.ts';
 import { KeyNotes } from './key-notes.ts';
 import type { FromWorker } from './protocol.ts';
+import { RepeatedWarnings } from './repeated-warnings.ts';
 import { ShadowNotes } from './shadow-notes.ts';
 
 export interface WorkerObserverDeps {
@@ -38,6 +40,8 @@ interface RouteReport {
 const NOTES_MS = 1_000;
 /** The log gets at most one line per version in this time; the first comes at once. */
 const DEPRECATION_MS = 10_000;
+/** And one per kind of overload. */
+const OVERLOAD_MS = 10_000;
 
 export class WorkerObserver implements ProxyObserver {
   readonly #deps: WorkerObserverDeps;
@@ -48,12 +52,16 @@ export class WorkerObserver implements ProxyObserver {
     { readonly name: string; count: number; requestId: string; quiet: number }
   >();
   readonly #shadow: ShadowNotes;
+  readonly #overload: RepeatedWarnings<OverloadReason>;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
     this.#health = new HealthNotes(deps.send, (revisionId) => deps.breakerOf(revisionId));
+    this.#overload = new RepeatedWarnings(deps.clock, OVERLOAD_MS, (reason, count) =>
+      deps.log.warn({ reason, count }, 'requests are refused since the worker has enough to do'),
+    );
     this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
@@ -148,6 +156,11 @@ export class WorkerObserver implements ProxyObserver {
     this.#health.moved(revision, move, detail, requestId);
   }
 
+  overloaded(reason: OverloadReason): void {
+    this.#deps.metrics.overloaded(reason);
+    this.#overload.report(reason, reason, 1);
+  }
+
   internalError(error: unknown, requestId: string): void {
     this.#deps.metrics.internalError();
     this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');
@@ -163,6 +176,7 @@ export class WorkerObserver implements ProxyObserver {
     const { send } = this.#deps;
     this.#keys.tick();
     this.#health.send();
+    this.#overload.tick();
     this.#shadow.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {

@@ -11,6 +11,8 @@ import { requestText } from './traffic.ts';
 export interface Flood {
   readonly connections: number;
   readonly seconds: number;
+  /** How late an answer may come, where it is more than the usual two seconds of wrk. */
+  readonly timeoutSecs?: number;
 }
 
 export interface Flooded {
@@ -30,9 +32,10 @@ async function floodByWrk(
   wrk: string,
   gateway: TestGateway,
   path: string,
-  { connections, seconds }: Flood,
+  { connections, seconds, timeoutSecs = 2 }: Flood,
 ): Promise<Flooded> {
-  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, `${gateway.proxy}${path}`];
+  const bounds = [`-c${connections}`, `-d${seconds}s`, `--timeout=${timeoutSecs}s`];
+  const args = ['-t1', ...bounds, `${gateway.proxy}${path}`];
   const { code, stdout, stderr } = await run(wrk, args);
   const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
   if (code !== 0 || !Number.isInteger(requests)) throw new Error(`wrk failed: ${stdout}${stderr}`);

@@ -19,6 +19,8 @@ import { Breaker, createBreakerMemory } from '../../src/proxy/breaker.ts';
 import { shares, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
 import { createExplain, type Explain } from '../../src/proxy/explain.ts';
 import { Deadlines } from '../../src/proxy/deadlines.ts';
+import { Load } from '../../src/proxy/load.ts';
+import { UpstreamSlots } from '../../src/proxy/upstream-slots.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
@@ -42,6 +44,11 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   connectTimeoutMs: 5_000,
   firstByteTimeoutMs: 60_000,
   idleTimeoutMs: 60_000,
+  exchangesMax: 10_000,
+  connectionsMax: 20_000,
+  upstreamConnectionsMax: 0,
+  upstreamQueueMax: 1_024,
+  upstreamQueueTimeoutMs: 1_000,
 };
 
 export interface RouteSetup {
@@ -212,11 +219,17 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     if (breaker === undefined) breakers.set(id, (breaker = new Breaker(createBreakerMemory())));
     return breaker;
   };
+  const options = { ...DEFAULT_OPTIONS, ...setup.options };
   const context: ProxyContext = {
-    options: { ...DEFAULT_OPTIONS, ...setup.options },
+    options,
     clock,
     deadlines,
     pool,
+    slots: new UpstreamSlots({
+      slotsMax: options.upstreamConnectionsMax,
+      waitingMax: options.upstreamQueueMax,
+    }),
+    load: new Load(options.exchangesMax),
     retryBudgets: new RetryBudgets(),
     observer: {
       policyDecided: () => undefined,
@@ -227,6 +240,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       deprecatedVersionUsed: () => undefined,
       backendFailed: () => undefined,
       breakerMoved: () => undefined,
+      overloaded: () => undefined,
       internalError: (error) => void defects.push(error),
       ...setup.observer,
     },
