@@ -259,12 +259,13 @@ describe('connections to a backend', () => {
     const statuses = await Promise.all(ends);
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(24);
     expect(statuses).not.toContain(503);
-    expect(relay.most()).toBe(2);
+    expect(relay.peak()).toBeGreaterThanOrEqual(2);
     await until(() => (setup.proxy.context.load.exchanges === 0 ? true : undefined));
     expect(setup.proxy.context.slots.waiting).toBe(0);
     const answered = await askMany(setup, 10, ANSWER);
     for (const { status } of await Promise.all(answered)) expect(status).toBe(200);
-    expect(relay.most()).toBe(2);
+    await new Promise((done) => setTimeout(done, 50));
+    expect(relay.most()).toBeLessThanOrEqual(2);
     await relay.close();
   });
 });
@@ -280,9 +281,11 @@ function connected(port: number): Promise<net.Socket> {
 /** Passes bytes on, and knows how many connections there were at once. */
 async function countingRelay(port: number) {
   const open = new Set<net.Socket>();
+  let peak = 0;
   let most = 0;
   const server = net.createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
+    peak = Math.max(peak, open.size);
     const together = [...open];
     // The end of one that was closed for this one may be on its way.
     setTimeout(() => (most = Math.max(most, together.filter((each) => open.has(each)).length)), 30);
@@ -300,6 +303,8 @@ async function countingRelay(port: number) {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
     port: (server.address() as net.AddressInfo).port,
+    peak: () => peak,
+    /** Of those that were open together for a while. */
     most: () => most,
     close: async () => {
       for (const socket of open) socket.destroy();
