@@ -9,7 +9,7 @@ import type { Random } from '../fuzz/random.ts';
 import { bodyOf, cuts } from './storm-backend.ts';
 
 /** How long a connection may take for everything; the proxy's own time-outs are far below. */
-const BOUND_MS = 10_000;
+const BOUND_MS = 20_000;
 
 export interface StormOptions {
   readonly port: number;
