@@ -42,5 +42,8 @@ export function alternativeTo(
     fit += 1;
   }
   if (fit === 0) return undefined;
-  return routes[choice.pick(eligible, TURNS.bare)];
+  const chosen = routes[choice.pick(eligible, TURNS.bare)];
+  // Nothing of a configuration may outlive it here.
+  routes.length = 0;
+  return chosen;
 }

@@ -389,6 +389,13 @@ describe('another revision', () => {
     expect(proxy.failures).toEqual([]);
   });
 
+  it('stands in without a second charge to the limits of the route', async () => {
+    const policy = { rate_limit: { enabled: true, requests: 4, window_seconds: 86_400 } };
+    const { proxy, statuses } = await twoRevisions({}, { policy });
+    expect(await statuses(GET, 5)).toEqual([200, 200, 200, 200, 429]);
+    expect(proxy.repeated.length).toBeGreaterThan(0);
+  });
+
   it.each<[string, Second, Partial<RouteSetup>]>([
     ['without a weight', { traffic_weight: 0 }, {}],
     ['that is not current', { is_current: false }, {}],
