@@ -137,13 +137,13 @@ export class Lease {
   }
 
   /**
-   * Permits of different windows: those of an older fixed window have gone with it. In a sliding window the older
+   * Permits of different windows: those of an older fixed window have gone with it. For the other algorithms the older
    * place is the one that is safe to give back for all.
    */
   #giveBack({ algorithm }: LimitRule, count: number, window: number): void {
     if (count === 0) return;
     if (this.#unused === 0) this.#unusedWindow = window;
-    else if (algorithm === 'sliding_window') this.#unusedWindow = Math.min(this.#unusedWindow, window);
+    else if (algorithm !== 'fixed_window') this.#unusedWindow = Math.min(this.#unusedWindow, window);
     else if (window !== this.#unusedWindow) {
       this.#unused = 0;
       this.#unusedWindow = window;
@@ -169,8 +169,7 @@ export class Lease {
   /** What goes along with a call; afterwards it is told. */
   takeReport(rule: LimitRule, monotonicMs: number): Report {
     const isOld = monotonicMs - this.#owedSinceMs > rule.windowMs;
-    const isSliding = rule.algorithm === 'sliding_window';
-    const window = isSliding ? this.#unusedWindow : this.#window;
+    const window = rule.algorithm === 'fixed_window' ? this.#window : this.#unusedWindow;
     const unused = window === this.#unusedWindow ? this.#unused : 0;
     const report = { owed: isOld ? 0 : this.#owed, unused, window };
     this.#owed = this.#unused = 0;

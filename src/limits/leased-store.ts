@@ -413,7 +413,7 @@ export class LeasedLimitStore implements LimitStore {
       else if (hand !== seen.hand) {
         seen.hand = hand;
         seen.untouchedMs = monotonicMs;
-      } else if (monotonicMs - seen.untouchedMs >= lease.leaseMs && !lease.inFlight) {
+      } else if (monotonicMs - seen.untouchedMs >= lease.leaseMs / 2 && !lease.inFlight) {
         this.#holding.delete(lease);
         this.#return(seen.prepared, lease);
       }

@@ -40,7 +40,10 @@ export interface GrantReply {
   /** How long granted permits may be kept, from before the request was sent. */
   readonly validMs: number;
   readonly birth: number;
-  /** Number of a fixed window; the end of the lease by the store's clock for a sliding one; 0 for a token bucket. */
+  /**
+   * Number of a fixed window; of the slot of time for a token bucket; the end of the lease by the
+   * store's clock for a sliding window.
+   */
   readonly window: number;
 }
 

@@ -82,7 +82,8 @@ return { needed + leased, max(0, left), wait, endMs, endMs, birth, window }
  * `t` time at which `o` units were owed (a unit is 1/windowMs token), `k` number of the last slot of time in which
  * permits were leased, `l` how many, `p` the same of the slot before; `b` birth. While leased permits may be unused, the
  * bucket fills up only as far as leaves room for them: so bucket and leases together never hold more than `burst`, and
- * what is admitted never exceeds what a bucket at one place would admit.
+ * what is admitted never exceeds what a bucket at one place would admit. Permits come back with the number of the slot,
+ * while it counts.
  */
 const TOKEN_BUCKET = script(`${BEGIN}
 local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p')
@@ -101,7 +102,12 @@ local paid = (now - at) * requests
 if full > 2^53 then paid = paid * (1 - 2^-50) end
 debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
 if not birth then birth = newBirth end
-if knownBirth == birth then debt = max(0, debt - unused * windowMs)
+if knownBirth == birth then
+  -- Later the bucket may have filled up for them already.
+  if unused > 0 and knownWindow >= slot - 1 then
+    debt = max(0, debt - unused * windowMs)
+    if knownWindow == slot then lease = max(0, lease - unused) else previous = max(0, previous - unused) end
+  end
 elseif knownBirth ~= 0 then debt = debt + used * windowMs end
 debt = min(full, debt + owed * windowMs)
 local left = requests > 0 and floor((full - debt) / windowMs) or 0
@@ -114,11 +120,11 @@ local wait = 0
 if left < 1 then
   wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests)) or windowMs
 end
-if consume and debt > 0 then
+if consume and (debt > 0 or tonumber(state[2])) then
   redis.call('HSET', key, 't', now, 'o', debt, 'b', birth, 'k', slot, 'l', lease + leased, 'p', previous)
   redis.call('PEXPIRE', key, ceil(reset * 1.25) + 2 * leaseMs + 1000)
 end
-return { needed + leased, left, wait, reset, leaseMs, birth, 0 }
+return { needed + leased, left, wait, reset, leaseMs, birth, slot }
 `);
 
 /** Entries of the ring of a sliding window; as many requests in a window are counted to the millisecond. */
@@ -154,7 +160,8 @@ while tail < head do
   total = total - count
   tail = tail + 1
 end
-if consume and unused > 0 and birth and knownBirth == birth then
+-- An entry that has left the window holds nothing more to take back.
+if consume and unused > 0 and knownBirth == birth and knownWindow > now - windowMs then
   local number = head
   while number > tail and entry(number - 1) >= knownWindow do number = number - 1 end
   while number < head and unused > 0 do
