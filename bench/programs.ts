@@ -14,6 +14,7 @@ const REQUIRED: readonly Program[] = [
   { name: 'nginx', debianPackages: ['nginx-light', 'libnginx-mod-http-lua'] },
   { name: 'haproxy', debianPackages: ['haproxy'] },
   { name: 'wrk', debianPackages: ['wrk'] },
+  { name: 'redis-server', debianPackages: ['redis-server'] },
   { name: 'taskset', debianPackages: ['util-linux'] },
 ];
 

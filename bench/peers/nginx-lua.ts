@@ -4,6 +4,7 @@
  * `nginx+lua` does all that the service asks for; `nginx+lua lean` leaves out routes, CORS and the extra fields, and
  * so does key, scope and limit only.
  */
+import { createHash } from 'node:crypto';
 import { LUA_MODULES } from '../programs.ts';
 import {
   LIMIT_REQUESTS,
@@ -26,7 +27,18 @@ export const nginxLuaLean: Peer = {
   start: (setup) => startLua('nginx+lua lean', setup, leanServer),
 };
 
-const startLua = (name: string, { originPort, cores, workers, accessLog }: PeerSetup, server: string) =>
+/** The full policy, with a counter in Valkey or Redis that every request asks: one round trip, pooled connections. */
+export const nginxLuaRedis = (redisPort: number): Peer => ({
+  name: 'nginx+lua+redis',
+  start: (setup) => startLua('nginx+lua+redis', setup, fullServer, redisCount(redisPort)),
+});
+
+const startLua = (
+  name: string,
+  { originPort, cores, workers, accessLog }: PeerSetup,
+  server: string,
+  count = sharedCount,
+) =>
   startNginx({
     name,
     cores: cores.proxy,
@@ -38,7 +50,10 @@ const startLua = (name: string, { originPort, cores, workers, accessLog }: PeerS
   init_by_lua_block { require("policy") }
   ${upstreamBlock(originPort)}`,
     server,
-    files: { 'policy.lua': policyModule(), 'routes.txt': `${[...routeKeys(FILLER_ENDPOINTS)].join('\n')}\n` },
+    files: {
+      'policy.lua': policyModule(count),
+      'routes.txt': `${[...routeKeys(FILLER_ENDPOINTS)].join('\n')}\n`,
+    },
   });
 
 const fullServer = `location / {
@@ -72,8 +87,42 @@ const leanServer = `location / {
       proxy_pass http://origin;
     }`;
 
-const policyModule =
-  (): string => `local find, sub, byte, floor = string.find, string.sub, string.byte, math.floor
+const sharedCount = `local function count()
+  local now = ngx.time()
+  local window = floor(now / ${LIMIT_WINDOW_SECS})
+  local used = limits:incr("shop:" .. window, 1, 0, ${LIMIT_WINDOW_SECS * 2})
+  if used > ${LIMIT_REQUESTS} then return ngx.exit(429) end
+  return used, (window + 1) * ${LIMIT_WINDOW_SECS} - now
+end`;
+
+/** What users of lua-resty-redis run on the server; bench/peers/redis.ts loads it. */
+export const COUNT_SCRIPT =
+  "local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end return n";
+
+/** The exchange itself, without the library around it: as little as nginx can do for it. */
+const redisCount = (port: number): string => {
+  const sha1 = createHash('sha1').update(COUNT_SCRIPT).digest('hex');
+  const ttl = String(LIMIT_WINDOW_SECS * 2);
+  return `local function count()
+  local now = ngx.time()
+  local window = floor(now / ${LIMIT_WINDOW_SECS})
+  local key = "shop:" .. window
+  local socket = ngx.socket.tcp()
+  socket:settimeout(1000)
+  if not socket:connect("127.0.0.1", ${port}, { pool_size = 128 }) then return ngx.exit(503) end
+  socket:send("*5\\r\\n$7\\r\\nEVALSHA\\r\\n$40\\r\\n${sha1}\\r\\n$1\\r\\n1\\r\\n$" .. #key .. "\\r\\n" .. key .. "\\r\\n$${ttl.length}\\r\\n${ttl}\\r\\n")
+  local line = socket:receive("*l")
+  socket:setkeepalive(60000, 128)
+  local used = line and tonumber(sub(line, 2))
+  if not used then return ngx.exit(503) end
+  if used > ${LIMIT_REQUESTS} then return ngx.exit(429) end
+  return used, (window + 1) * ${LIMIT_WINDOW_SECS} - now
+end`;
+};
+
+const policyModule = (
+  count: string,
+): string => `local find, sub, byte, floor = string.find, string.sub, string.byte, math.floor
 local limits = ngx.shared.limits
 local routes = {}
 for line in io.lines(ngx.config.prefix() .. "routes.txt") do routes[line] = { GET = true } end
@@ -90,13 +139,7 @@ local function authenticate()
   return key
 end
 
-local function count()
-  local now = ngx.time()
-  local window = floor(now / ${LIMIT_WINDOW_SECS})
-  local used = limits:incr("shop:" .. window, 1, 0, ${LIMIT_WINDOW_SECS * 2})
-  if used > ${LIMIT_REQUESTS} then return ngx.exit(429) end
-  return used, (window + 1) * ${LIMIT_WINDOW_SECS} - now
-end
+${count}
 
 function M.full()
   local var = ngx.var

@@ -3,6 +3,7 @@ import { configWrite } from './config-write.ts';
 import { fullPolicy, fullPolicyLogged } from './full-policy.ts';
 import { idle } from './idle.ts';
 import { latency } from './latency.ts';
+import { nodes } from './nodes.ts';
 import { bodies, passThrough } from './pass-through.ts';
 import { credentials, limits } from './policies.ts';
 import { keys, routes } from './scale.ts';
@@ -17,6 +18,7 @@ export const WORKLOADS: readonly Workload[] = [
   passThrough,
   credentials,
   limits,
+  nodes,
   bodies,
   download,
   upload,

@@ -6,7 +6,7 @@
  *
  * A counter is a hash with a time to live: it is gone as soon as forgetting it changes nothing. `b` is its birth, by
  * which nodes notice that it has been lost (a restart without persistence, a failover): they then tell what they had
- * admitted under the old one, and that is counted again.
+ * admitted under the old one, and that is counted again; `q` is until when it then grants nothing.
  *
  * Permits are of two sorts. The *needed* ones go to requests that wait for them. The *extra* ones are a lease, used at
  * some time in the next `leaseMs`: at most the part `1/holders` of what is left. Numbers are IEEE doubles; where a
@@ -19,6 +19,9 @@ export interface RedisScript {
   /** Its name for EVALSHA. */
   readonly sha1: string;
 }
+
+/** How long a counter that was lost grants nothing; for short windows a quarter of the window. */
+const QUIET_MS_MAX = 250;
 
 function script(text: string): RedisScript {
   return Object.freeze({ text, sha1: createHash('sha1').update(text).digest('hex') });
@@ -37,6 +40,13 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
 local newBirth = clock[1] * 1000000 + clock[2]
 
+-- A counter that is new here, but of which a node knows, was lost: until the others had the time to tell, nothing is
+-- granted.
+local quietUntil = 0
+local function lost()
+  quietUntil = now + min(${QUIET_MS_MAX}, ceil(windowMs / 4))
+end
+
 -- What is granted of left permits: to requests that wait, and as a lease.
 local function share(left)
   if left <= 0 then return 0, 0 end
@@ -45,9 +55,9 @@ local function share(left)
 end
 `;
 
-/** `w` number of the window, `c` requests in it, `b` birth. */
+/** `w` number of the window, `c` requests in it, `b` birth, `q` until when nothing is granted. */
 const FIXED_WINDOW = script(`${BEGIN}
-local state = redis.call('HMGET', key, 'w', 'c', 'b')
+local state = redis.call('HMGET', key, 'w', 'c', 'b', 'q')
 local storedWindow = tonumber(state[1])
 local birth = tonumber(state[3])
 local window, count = floor(now / windowMs), 0
@@ -55,19 +65,25 @@ if storedWindow and storedWindow >= window then
   window, count = storedWindow, tonumber(state[2])
 end
 local isNew = not birth or storedWindow ~= window
-if not birth then birth = newBirth end
+quietUntil = tonumber(state[4]) or 0
+if not birth then
+  birth = newBirth
+  if used > 0 and knownWindow == window then lost() end
+end
 if knownWindow == window then
   if knownBirth == birth then count = max(0, count - unused)
   elseif knownBirth ~= 0 then count = count + used end
 end
 count = count + owed
-local needed, leased = share(requests - count)
+local left = requests - count
+if now < quietUntil then left = min(0, left) end
+local needed, leased = share(left)
 local endMs = (window + 1) * windowMs - now
-local left = requests - count - needed - leased
+left = left - needed - leased
 if consume then
   local after = count + needed + leased
   if isNew and after > 0 then
-    redis.call('HSET', key, 'w', window, 'c', after, 'b', birth)
+    redis.call('HSET', key, 'w', window, 'c', after, 'b', birth, 'q', quietUntil)
     redis.call('PEXPIRE', key, endMs + 1000)
   elseif not isNew and after ~= tonumber(state[2]) then
     redis.call('HSET', key, 'c', after)
@@ -75,6 +91,7 @@ if consume then
 end
 local wait = 0
 if left <= 0 then wait = requests > 0 and endMs or windowMs end
+if now < quietUntil and count < requests then wait = min(wait, quietUntil - now) end
 return { needed + leased, max(0, left), wait, endMs, endMs, birth, window }
 `);
 
@@ -86,7 +103,7 @@ return { needed + leased, max(0, left), wait, endMs, endMs, birth, window }
  * while it counts.
  */
 const TOKEN_BUCKET = script(`${BEGIN}
-local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p')
+local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p', 'q')
 local at, debt = tonumber(state[1]) or now, tonumber(state[2]) or 0
 local birth = tonumber(state[3])
 if at > now then now = at end
@@ -101,7 +118,11 @@ local full = burst * windowMs
 local paid = (now - at) * requests
 if full > 2^53 then paid = paid * (1 - 2^-50) end
 debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
-if not birth then birth = newBirth end
+quietUntil = tonumber(state[7]) or 0
+if not birth then
+  birth = newBirth
+  if used > 0 then lost() end
+end
 if knownBirth == birth then
   -- Later the bucket may have filled up for them already.
   if unused > 0 and knownWindow >= slot - 1 then
@@ -111,6 +132,7 @@ if knownBirth == birth then
 elseif knownBirth ~= 0 then debt = debt + used * windowMs end
 debt = min(full, debt + owed * windowMs)
 local left = requests > 0 and floor((full - debt) / windowMs) or 0
+if now < quietUntil then left = 0 end
 local needed, leased = share(left)
 left = left - needed - leased
 debt = debt + (needed + leased) * windowMs
@@ -118,10 +140,11 @@ if full > 2^53 then debt = min(full, debt * (1 + 2^-51)) end
 local reset = requests > 0 and ceil(debt / requests) or windowMs
 local wait = 0
 if left < 1 then
-  wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests)) or windowMs
+  wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests), quietUntil - now) or windowMs
 end
 if consume and (debt > 0 or tonumber(state[2])) then
-  redis.call('HSET', key, 't', now, 'o', debt, 'b', birth, 'k', slot, 'l', lease + leased, 'p', previous)
+  redis.call('HSET', key, 't', now, 'o', debt, 'b', birth, 'k', slot, 'l', lease + leased, 'p', previous,
+    'q', quietUntil)
   redis.call('PEXPIRE', key, ceil(reset * 1.25) + 2 * leaseMs + 1000)
 end
 return { needed + leased, left, wait, reset, leaseMs, birth, slot }
@@ -140,7 +163,7 @@ export const SLIDING_RING = 200;
  * taken from the oldest entry that is not older: what is then left counts for at least as long as what was used.
  */
 const SLIDING_WINDOW = script(`${BEGIN}
-local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm', 'b')
+local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm', 'b', 'q')
 local tail, head = tonumber(state[1]) or 0, tonumber(state[2]) or 0
 local total, first = tonumber(state[3]) or 0, tonumber(state[4]) or 0
 local latest, birth = tonumber(state[5]), tonumber(state[6])
@@ -187,10 +210,17 @@ local function append(time, count)
   end
   total = total + count
 end
-if not birth then birth = newBirth end
+quietUntil = tonumber(state[7]) or 0
+if not birth then
+  birth = newBirth
+  if used > 0 then lost() end
+end
 if knownBirth ~= birth then owed = owed + used end
-local needed, leased = share(requests - total - owed)
-local left = requests - total - owed - needed - leased
+local left = requests - total - owed
+local isFull = left <= 0
+if now < quietUntil then left = min(0, left) end
+local needed, leased = share(left)
+left = left - needed - leased
 local changed = consume and owed + needed + leased > 0
 if changed then
   append(now, owed + needed)
@@ -198,12 +228,13 @@ if changed then
 end
 if consume and #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
 if changed or returned or consume and #gone > 0 then
-  redis.call('HSET', key, 'a', tail, 'h', head, 'n', total, 'f', first, 'm', now, 'b', birth)
+  redis.call('HSET', key, 'a', tail, 'h', head, 'n', total, 'f', first, 'm', now, 'b', birth, 'q', quietUntil)
 end
 if changed then redis.call('PEXPIRE', key, ceil((windowMs + leaseMs) * 1.25) + 1000) end
 local wait, reset = 0, windowMs
 if left <= 0 then
   wait = windowMs
+  if now < quietUntil and not isFull then wait = quietUntil - now end
   local excess = total - requests + 1
   if not consume then excess = excess + owed end
   local number = tail

@@ -208,14 +208,15 @@ describe('what nodes tell', () => {
       expect(two).toMatchObject({ birth: one.birth, left: 3 });
       await redis.command('FLUSHALL');
       const known = { birth: one.birth, window: rule.algorithm === 'fixed_window' ? one.window : -1 };
-      const first = await scripts.run(rule, key, START_MS + 10, { need: 1, ...known, used: 4 });
-      expect(first).toMatchObject({ granted: 1, left: 5 });
+      // Who comes first must not get what others have had and could not tell yet.
+      const first = await scripts.run(rule, key, START_MS + 10, { need: 5, ...known, used: 4 });
+      expect(first).toMatchObject({ granted: 0, left: 0, waitMs: 250 });
       expect(first.birth).not.toBe(one.birth);
       const second = await scripts.run(rule, key, START_MS + 20, { need: 1, ...known, used: 3 });
-      expect(second).toMatchObject({ granted: 1, left: 1 });
+      expect(second).toMatchObject({ granted: 0, waitMs: 240 });
       // Who knows the new one tells nothing more.
-      const again = await scripts.run(rule, key, START_MS + 30, { ...known, birth: first.birth, used: 5 });
-      expect(again.left).toBe(1);
+      const again = await scripts.run(rule, key, START_MS + 300, { ...known, birth: first.birth, used: 5 });
+      expect(again.left).toBe(3);
     },
   );
 

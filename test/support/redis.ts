@@ -83,15 +83,20 @@ export async function startRedis(options: readonly string[] = []): Promise<TestR
   };
 }
 
-/** Sends one command on a connection of its own; resolves with what came until the server had nothing more to say. */
+/** Sends one command on a connection of its own; resolves with the reply, which must be a small one. */
 export async function redisCommand(port: number, args: readonly string[]): Promise<string> {
   const socket = net.connect(port, '127.0.0.1');
   const parts = args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`);
-  socket.write(`*${args.length}\r\n${parts.join('')}*1\r\n$4\r\nQUIT\r\n`);
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  await new Promise((done, fail) => socket.once('close', done).once('error', fail));
-  return text.slice(0, text.lastIndexOf('+OK'));
+  socket.write(`*${args.length}\r\n${parts.join('')}`);
+  try {
+    return await new Promise<string>((done, fail) => {
+      socket.once('data', (bytes) => done(bytes.toString()));
+      socket.once('error', fail);
+      socket.once('close', () => fail(new Error('closed without a reply')));
+    });
+  } finally {
+    socket.destroy();
+  }
 }
 
 async function untilAccepting(port: number): Promise<void> {

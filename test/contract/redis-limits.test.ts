@@ -1,0 +1,336 @@
+/**
+ * The shared store as a worker uses it, over a real server: what waits and what does not, what explain sees, two limits on
+ * one request, permits that go back, the kinds of servers, and what comes in from outside.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { LeasedLimitStore } from '../../src/limits/leased-store.ts';
+import { RedisLimitServer } from '../../src/limits/redis-server.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
+import { after } from '../../src/limits/timers.ts';
+import { LimitNode } from '../../src/runtime/limit-node.ts';
+import { plainEnvironment } from '../support/programs.ts';
+import { freePort, redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
+
+let redis: TestRedis;
+const opened: { store: LeasedLimitStore; server: RedisLimitServer }[] = [];
+let rules = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(() => {
+  for (const { store, server } of opened.splice(0)) {
+    store.stop();
+    server.close();
+  }
+});
+afterAll(() => redis.close());
+
+function ruleOf(fields: Partial<LimitRule> = {}, shared: Partial<SharedLimit> = {}): LimitRule {
+  return Object.freeze<LimitRule>({
+    id: `app:${rules++}`,
+    algorithm: 'fixed_window',
+    requests: 100,
+    windowMs: 600_000,
+    burst: 100,
+    shared: { mode: undefined, onFailure: 'share', ...shared },
+    ...fields,
+  });
+}
+
+async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }) {
+  const server = new RedisLimitServer({ url, keyPrefix: 'test:', connectTimeoutMs: 1_000 });
+  await server.connect(5_000);
+  let connected = (): void => undefined;
+  const recovered = new Promise<void>((done) => (connected = done));
+  const local = new SharedMemoryLimitStore(createLimitMemory({ slots: 1_024 }), 1);
+  const store = new LeasedLimitStore({
+    server,
+    local,
+    clock: systemClock,
+    after,
+    nodes,
+    threads: 1,
+    mode: 'leased',
+    timeoutMs: 2_000,
+    onOutage: () => undefined,
+    onRecovery: connected,
+  });
+  opened.push({ store, server });
+  store.start();
+  await recovered;
+  return store;
+}
+
+const now = (): number => Date.now();
+const calls = (store: LeasedLimitStore): number => store.counts.answered;
+
+describe('a leased limit', () => {
+  it('waits for the first permit, and for no later one while the demand goes on', async () => {
+    const store = await openStore();
+    const rule = ruleOf({ requests: 1_000_000 });
+    expect(store.take(rule, '', now())).toBeInstanceOf(Promise);
+    let waited = 0;
+    for (let turn = 0; turn < 100; turn++) {
+      for (let index = 0; index < 20; index++) {
+        const decision = store.take(rule, '', now());
+        if (decision instanceof Promise) waited += 1;
+        expect((await decision).admitted).toBe(true);
+      }
+      await pause(2);
+    }
+    expect(waited).toBeLessThan(100);
+    expect(calls(store)).toBeLessThan(100);
+  });
+
+  it('asks once for all that wait', async () => {
+    const store = await openStore();
+    const rule = ruleOf();
+    const before = calls(store);
+    const decisions = await Promise.all(Array.from({ length: 150 }, async () => store.take(rule, '', now())));
+    expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(100);
+    expect(calls(store) - before).toBeLessThanOrEqual(2);
+    const refused = store.take(rule, '', now());
+    expect(refused, 'known without asking').not.toBeInstanceOf(Promise);
+    expect(await refused).toMatchObject({ admitted: false, remaining: 0 });
+    const { retryAfterSecs } = await refused;
+    const windowLeftSecs = Math.ceil((600_000 - (now() % 600_000)) / 1000);
+    expect(Math.abs(retryAfterSecs - windowLeftSecs)).toBeLessThanOrEqual(1);
+  });
+
+  it('is one limit over several nodes, and several for several callers', async () => {
+    const [one, two] = [await openStore(), await openStore()];
+    const rule = ruleOf({ requests: 10 });
+    let admitted = 0;
+    for (let index = 0; index < 30; index++) {
+      if ((await (index % 2 ? one : two).take(rule, 'a', now())).admitted) admitted += 1;
+    }
+    expect(admitted).toBe(10);
+    expect((await one.take(rule, 'b', now())).admitted).toBe(true);
+    const keys = await redis.command('KEYS', 'test:limit:*');
+    expect(keys).toMatch(/test:limit:\{[0-9a-f]{32}\}/);
+    expect(keys).not.toContain(rule.id);
+  });
+
+  it('gives back what nobody uses, so that another node gets all of the rest', async () => {
+    const [one, two] = [await openStore(), await openStore()];
+    const rule = ruleOf({ requests: 200, windowMs: 1_000 });
+    await pause(1_000 - (now() % 1_000) + 20);
+    let admitted = 0;
+    for (let turn = 0; turn < 10; turn++) {
+      for (let index = 0; index < 8; index++) if ((await one.take(rule, '', now())).admitted) admitted += 1;
+      await pause(2);
+    }
+    // Longer than half of the lease and a look for what is unused.
+    await pause(350);
+    for (let index = 0; index < 300; index++) if ((await two.take(rule, '', now())).admitted) admitted += 1;
+    expect(admitted).toBeLessThanOrEqual(200);
+    expect(admitted).toBeGreaterThanOrEqual(196);
+  });
+
+  it('applies a lowered limit at once', async () => {
+    const store = await openStore();
+    const rule = ruleOf({ requests: 1_000_000 });
+    for (let turn = 0; turn < 20; turn++) {
+      for (let index = 0; index < 20; index++) await store.take(rule, '', now());
+      await pause(1);
+    }
+    const lowered = Object.freeze({ ...rule, requests: 3 });
+    expect((await store.take(lowered, '', now())).admitted).toBe(false);
+  });
+
+  it('leaves to the node what is not shared', async () => {
+    const store = await openStore();
+    const { shared: _, ...rule } = ruleOf({ requests: 1 });
+    expect(store.take(rule, '', now())).toMatchObject({ admitted: true });
+    expect(store.peek(rule, '', now())).toMatchObject({ admitted: false });
+  });
+});
+
+describe('an exact limit', () => {
+  it('asks for every request, and remembers no refusal', async () => {
+    const store = await openStore();
+    const rule = ruleOf({ requests: 2 }, { mode: 'exact' });
+    const before = calls(store);
+    for (const admitted of [true, true, false, false]) {
+      const decision = store.take(rule, '', now());
+      expect(decision).toBeInstanceOf(Promise);
+      expect((await decision).admitted).toBe(admitted);
+    }
+    expect(calls(store) - before).toBe(4);
+  });
+});
+
+describe('looking', () => {
+  it.each(['leased', 'exact'] as const)(
+    'at a %s limit consumes nothing and leaves no trace',
+    async (mode) => {
+      const store = await openStore();
+      const rule = ruleOf({ requests: 2 }, { mode });
+      for (let index = 0; index < 5; index++) {
+        expect(await store.peek(rule, 'x', now())).toMatchObject({ admitted: true, remaining: 1 });
+      }
+      expect((await store.take(rule, 'x', now())).admitted).toBe(true);
+      expect(await store.peek(rule, 'x', now())).toMatchObject({ admitted: true, remaining: 0 });
+      expect((await store.take(rule, 'x', now())).admitted).toBe(true);
+      expect(await store.peek(rule, 'x', now())).toMatchObject({ admitted: false, remaining: 0 });
+    },
+  );
+
+  it('before taking costs no second round trip, and the permit of who goes away is used by the next', async () => {
+    const store = await openStore();
+    const rule = ruleOf({ requests: 1 }, { mode: 'exact' });
+    expect((await store.expect(rule, '', now())).admitted).toBe(true);
+    const decision = store.take(rule, '', now());
+    expect(decision).not.toBeInstanceOf(Promise);
+    expect((await decision).admitted).toBe(true);
+    expect((await store.expect(rule, '', now())).admitted).toBe(false);
+  });
+});
+
+describe('without the store', () => {
+  let own: TestRedis;
+  beforeEach(async () => {
+    own = await startRedis();
+  });
+  afterEach(() => own.close());
+
+  it.each([
+    [0, 4],
+    [1, 3],
+  ])('node %i of two admits its share, %i of seven, and tells of it afterwards', async (rank, share) => {
+    const store = await openStore(own.url, { count: 2, rank });
+    const rule = ruleOf({ requests: 7 });
+    await own.stop();
+    let admitted = 0;
+    for (let index = 0; index < 20; index++) {
+      const decision = await store.take(rule, '', now());
+      if (decision.admitted) admitted += 1;
+      else expect(decision.retryAfterSecs).toBeGreaterThan(0);
+    }
+    expect(admitted).toBe(share);
+    await own.start();
+    await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
+    let later = 0;
+    for (let index = 0; index < 20; index++) if ((await store.take(rule, '', now())).admitted) later += 1;
+    expect(later).toBe(7 - share);
+  });
+
+  it('what the store had granted is part of the share', async () => {
+    const store = await openStore(own.url, { count: 2, rank: 0 });
+    const rule = ruleOf({ requests: 10 });
+    for (let index = 0; index < 4; index++) await store.take(rule, '', now());
+    await own.stop();
+    let admitted = 0;
+    for (let index = 0; index < 20; index++) if ((await store.take(rule, '', now())).admitted) admitted += 1;
+    // Permits that were at hand may be used beyond the share: they are counted.
+    expect(4 + admitted).toBeLessThanOrEqual(6);
+    expect(4 + admitted).toBeGreaterThanOrEqual(5);
+  });
+
+  it('everything passes, or nothing, where the rule says so', async () => {
+    const store = await openStore(own.url);
+    await own.stop();
+    const allowed = ruleOf({ requests: 1 }, { onFailure: 'allow' });
+    const denied = ruleOf({}, { onFailure: 'deny' });
+    for (let index = 0; index < 5; index++) {
+      expect((await store.take(allowed, '', now())).admitted).toBe(true);
+      expect(await store.take(denied, '', now())).toMatchObject({ admitted: false, retryAfterSecs: 1 });
+    }
+    expect(store.counts).toMatchObject({ allow: 5, deny: 5 });
+  });
+});
+
+describe('the nodes', () => {
+  it('count each other, and one that leaves or dies is not counted any more', async () => {
+    const nodes = await Promise.all(
+      [0, 1, 2].map(async () => {
+        const server = new RedisLimitServer({ url: redis.url, keyPrefix: 'nodes:', connectTimeoutMs: 1_000 });
+        const node = new LimitNode(server, createLimitMemory({ slots: 16 }).nodes, systemClock, 1);
+        await node.start();
+        return { node, server };
+      }),
+    );
+    await expect.poll(() => nodes.map(({ node }) => node.nodes.count), { timeout: 5_000 }).toEqual([3, 3, 3]);
+    await expect
+      .poll(() => nodes.map(({ node }) => node.nodes.rank).toSorted((a, b) => a - b), { timeout: 5_000 })
+      .toEqual([0, 1, 2]);
+    await nodes[0]?.node.stop();
+    await expect
+      .poll(() => nodes.slice(1).map(({ node }) => node.nodes.count), { timeout: 10_000 })
+      .toEqual([2, 2]);
+    await Promise.all(nodes.slice(1).map(({ node }) => node.stop()));
+  });
+});
+
+describe('the kinds of servers', { timeout: 30_000 }, () => {
+  it('a cluster is found by any of its servers', async () => {
+    const one = await startRedis(['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no']);
+    try {
+      expect(await redisCommand(one.port, ['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])).toContain('OK');
+      await expect
+        .poll(() => redisCommand(one.port, ['CLUSTER', 'INFO']), { timeout: 10_000 })
+        .toContain('cluster_state:ok');
+      const store = await openStore(`redis+cluster://127.0.0.1:${one.port}`);
+      const rule = ruleOf({ requests: 2 });
+      const admitted: boolean[] = [];
+      for (let index = 0; index < 3; index++) admitted.push((await store.take(rule, '', now())).admitted);
+      expect(admitted).toEqual([true, true, false]);
+    } finally {
+      await one.close();
+    }
+  });
+
+  it('a primary is found by its Sentinels', async () => {
+    const port = await freePort();
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-sentinel-'));
+    const file = join(folder, 'sentinel.conf');
+    writeFileSync(file, `port ${port}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 ${redis.port} 1\n`);
+    const sentinel: ChildProcess = spawn(redisProgram(), [file, '--sentinel'], {
+      cwd: folder,
+      env: plainEnvironment(folder),
+      stdio: 'ignore',
+    });
+    try {
+      await expect
+        .poll(() => redisCommand(port, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main']).catch(() => ''), {
+          timeout: 10_000,
+        })
+        .toContain(String(redis.port));
+      const store = await openStore(`redis+sentinel://127.0.0.1:${port}/main`);
+      const rule = ruleOf({ requests: 1 });
+      expect((await store.take(rule, '', now())).admitted).toBe(true);
+      expect((await store.take(rule, '', now())).admitted).toBe(false);
+    } finally {
+      sentinel.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('subjects from outside', () => {
+  it.each([
+    '',
+    'a b',
+    '}{',
+    'x\r\nFLUSHALL\r\n',
+    "'); redis.call('FLUSHALL') --",
+    '\u0000',
+    'ü'.repeat(10_000),
+  ])('are nothing but names: %j', async (subject) => {
+    const store = await openStore();
+    const rule = ruleOf({ requests: 1 });
+    await redis.command('SET', 'test:witness', '1');
+    expect((await store.take(rule, subject, now())).admitted).toBe(true);
+    expect((await store.take(rule, subject, now())).admitted).toBe(false);
+    expect((await store.take(rule, `${subject}.`, now())).admitted).toBe(true);
+    expect(await redis.command('EXISTS', 'test:witness')).toBe(':1\r\n');
+  });
+});

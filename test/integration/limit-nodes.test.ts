@@ -1,0 +1,37 @@
+/**
+ * Rate limits that several gateways share through a real Valkey or Redis: nothing above the limit, 98 % of it used, with
+ * wall clocks that are wrong by five seconds. At full length: test/soak/limit-nodes.soak.ts.
+ */
+import { expect, it } from 'vitest';
+import { sharedLimits } from '../support/limit-nodes-scenario.ts';
+
+const LIMIT = 6;
+const WINDOWS = 4;
+
+it(
+  'two gateways far beyond a limit that they share admit it, and never more',
+  { timeout: 120_000 },
+  async () => {
+    const { results, failures, fallbacks } = await sharedLimits({
+      skewsMs: [5_000, -5_000],
+      limit: LIMIT,
+      windows: WINDOWS,
+      clients: 6,
+      everyMs: 40,
+      workers: 2,
+    });
+    expect(failures).toEqual([]);
+    expect(results).toHaveLength(6);
+    for (const { name, asked, admitted, most, statuses } of results) {
+      expect(
+        Object.keys(statuses).filter((status) => !['200', '429'].includes(status)),
+        name,
+      ).toEqual([]);
+      expect(admitted, name).toBeGreaterThan(0);
+      expect(admitted, name).toBeLessThanOrEqual(most);
+      // On a machine too busy to ask for more than there is, nothing says how much of it should have been used.
+      if (asked >= 3 * most) expect(admitted, name).toBeGreaterThanOrEqual(0.98 * most - 1);
+    }
+    expect(fallbacks).toBe(0);
+  },
+);

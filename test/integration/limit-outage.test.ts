@@ -1,0 +1,121 @@
+/**
+ * A store of limits that is stopped, frozen, slow, or cut off, and comes back: no request fails, each gateway goes by its
+ * fair share within a second and comes back within five, and the store costs nobody 50 ms.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  LIMIT,
+  OUTAGES,
+  type OutageResult,
+  type Rig,
+  runOutage,
+  startRig,
+} from '../support/limit-outage-scenario.ts';
+import { startLoad, statusesOf } from '../support/paced-load.ts';
+
+const OUTAGE_MS = 2_100;
+const NOTICED_MS_MAX = 1_000;
+const RECOVERED_MS_MAX = 5_000;
+const ADDED_MS_MAX = 50;
+
+const addedMs = ({ p99BeforeMs, p99DuringMs }: OutageResult): number => p99DuringMs - p99BeforeMs;
+const isInTime = (result: OutageResult): boolean =>
+  result.noticedMs <= NOTICED_MS_MAX &&
+  result.recoveredMs <= RECOVERED_MS_MAX &&
+  addedMs(result) <= ADDED_MS_MAX;
+
+describe('while the store of limits is away', { timeout: 90_000 }, () => {
+  let rig: Rig;
+
+  beforeAll(async () => {
+    rig = await startRig();
+  });
+  afterAll(() => rig.close());
+
+  it.each(OUTAGES)('$name: limits go on by fair shares, and come back', async (outage) => {
+    let result = await runOutage(rig, outage, OUTAGE_MS);
+    // A machine that others use too may be late by itself: when the gateway is, it is each time.
+    for (let again = 0; again < 2 && !isInTime(result); again++) {
+      result = await runOutage(rig, outage, OUTAGE_MS);
+    }
+    const { noticedMs, recoveredMs, failures, statuses, admitted, windows } = result;
+    expect(failures).toEqual([]);
+    expect(Object.keys(statuses).toSorted()).toEqual(['200', '429']);
+    expect(noticedMs).toBeLessThanOrEqual(NOTICED_MS_MAX);
+    expect(recoveredMs).toBeLessThanOrEqual(RECOVERED_MS_MAX);
+    expect(addedMs(result)).toBeLessThanOrEqual(ADDED_MS_MAX);
+    expect(windows).toBeGreaterThanOrEqual(1);
+    for (const mode of ['leased', 'exact']) {
+      // Answers of the window before may come late.
+      expect(admitted[mode], mode).toBeLessThanOrEqual(LIMIT * (windows + 1));
+      expect(admitted[mode], mode).toBeGreaterThanOrEqual(0.5 * LIMIT * windows);
+    }
+    expect(admitted['allow']).toBeGreaterThan(LIMIT * (windows + 1));
+    expect(admitted['deny']).toBe(0);
+  });
+
+  it('says so in its readiness and its log', async () => {
+    const [gateway] = rig.nodes.gateways;
+    await rig.redis.stop();
+    await expect
+      .poll(async () => (await gateway?.api('GET', '//readyz'))?.body.data, { timeout: 5_000 })
+      .toEqual({ ready: true, reason: expect.stringContaining('one of 2') as string });
+    await rig.redis.start();
+    await expect
+      .poll(async () => (await gateway?.api('GET', '//readyz'))?.body.data, { timeout: 5_000 })
+      .toEqual({ ready: true, reason: null });
+    const lines =
+      gateway?.logs().filter(({ msg }) => String(msg).startsWith('the store of limits is out')) ?? [];
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines[0]).toMatchObject({ level: 'warn', reason: expect.any(String) as string });
+  });
+
+  it('a restart of the store that forgets everything admits nothing twice', async () => {
+    const { gateways } = rig.nodes;
+    const load = startLoad({
+      ports: gateways.map(({ proxyPort }) => proxyPort),
+      paths: { exact: '/exact/v1/x', leased: '/leased/v1/x' },
+      everyMs: 10,
+    });
+    const beganMs = Date.now();
+    await pause(1_000);
+    await rig.redis.command('FLUSHALL');
+    await pause(500);
+    await rig.redis.command('FLUSHALL');
+    await pause(1_000);
+    await load.stop();
+    const lastMs = Math.max(...load.answers.map(({ atMs }) => atMs));
+    const windows = Math.floor(lastMs / 1_000) - Math.floor(beganMs / 1_000) + 1;
+    for (const name of ['exact', 'leased']) {
+      const admitted = load.answers.filter((answer) => answer.name === name && answer.status === 200).length;
+      // Forgotten twice would be twice the limit more; a gateway that is slow to tell may cost a little of it.
+      expect(admitted, name).toBeLessThanOrEqual(LIMIT * (windows + 0.25));
+    }
+    expect(load.failures).toEqual([]);
+  });
+
+  it('kill -9 of a gateway takes its permits along and admits nothing extra', async () => {
+    const { gateways } = rig.nodes;
+    const load = startLoad({
+      ports: gateways.map(({ proxyPort }) => proxyPort),
+      paths: { exact: '/exact/v1/x', leased: '/leased/v1/x' },
+      everyMs: 10,
+    });
+    const beganMs = Date.now();
+    await pause(700);
+    const stopped = load.stop(1);
+    await gateways[1]?.kill();
+    await stopped;
+    await pause(2_000);
+    await load.stop();
+    const lastMs = Math.max(...load.answers.map(({ atMs }) => atMs));
+    const windows = Math.floor(lastMs / 1_000) - Math.floor(beganMs / 1_000) + 1;
+    for (const name of ['exact', 'leased']) {
+      const admitted = load.answers.filter((answer) => answer.name === name && answer.status === 200).length;
+      expect(admitted, name).toBeLessThanOrEqual(LIMIT * windows);
+    }
+    const left = load.answers.filter(({ gateway }) => gateway === 0);
+    expect(Object.keys(statusesOf(left)).toSorted()).toEqual(['200', '429']);
+  });
+});
