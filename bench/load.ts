@@ -72,50 +72,57 @@ export async function tryOnce(load: Load, port: number): Promise<void> {
 }
 
 function writeScript(load: Load): string {
-  const path = join(newFolder('load'), 'load.lua');
-  const requests = load.requests.map(({ path: target, headers = {} }) => {
-    const fields = Object.entries(headers).map(([name, value]) => `[${lua(name)}]=${lua(value)}`);
-    return `{${lua(target)},{${fields.join(',')}}}`;
-  });
+  const folder = newFolder('load');
+  const path = join(folder, 'load.lua');
   const many = load.requests.length > 1;
-  const parts: string[] = [];
-  for (let from = 0; from < requests.length; from += REQUESTS_PER_FUNCTION) {
-    const part = requests.slice(from, from + REQUESTS_PER_FUNCTION).join(',\n');
-    parts.push(`add(function() return {${part}} end)`);
-  }
+  const choose = many ? manyRequests(load, folder) : oneRequest(load.requests[0] ?? { path: '/' });
   writeFileSync(
     path,
-    `local requests = {}
-local function add(part)
-  for _, each in ipairs(part()) do requests[#requests + 1] = each end
-end
-${parts.join('\n')}
-wrk.method = ${lua(load.method ?? 'GET')}
+    `wrk.method = ${lua(load.method ?? 'GET')}
 wrk.body = ${load.bodyBytes === undefined ? 'nil' : `string.rep("x", ${load.bodyBytes})`}
-${many ? MANY_REQUESTS : ONE_REQUEST}
+${choose}
 ${SUMMARY}`,
   );
   return path;
 }
 
-/** LuaJIT takes 65,536 constants in one function; a request has a few. */
-const REQUESTS_PER_FUNCTION = 2_000;
-
 /** wrk makes the text of the request once. */
-const ONE_REQUEST = `wrk.path = requests[1][1]
-for name, value in pairs(requests[1][2]) do wrk.headers[name] = value end`;
+function oneRequest({ path, headers = {} }: LoadRequest): string {
+  const fields = Object.entries(headers).map(([name, value]) => `wrk.headers[${lua(name)}] = ${lua(value)}`);
+  return [`wrk.path = ${lua(path)}`, ...fields].join('\n');
+}
 
-const MANY_REQUESTS = `local texts, last = {}, 0
+/**
+ * The texts lie in a file, one after the other, with their lengths in another, and each is cut out when its turn
+ * comes. As strings of their own they would be the death of wrk: LuaJIT keeps every string once, in a table by a hash
+ * that looks at a few characters only, and a hundred thousand requests that differ in nothing but the key have few
+ * hashes. For that reason the fields come in the order in which they are given, with what differs about the middle.
+ */
+function manyRequests({ method = 'GET', requests, bodyBytes }: Load, folder: string): string {
+  const length = bodyBytes === undefined ? '' : `Content-Length: ${bodyBytes}\r\n`;
+  const texts = requests.map(({ path, headers = {} }) => {
+    const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    return `${method} ${path} HTTP/1.1\r\n${fields.join('')}${length}`;
+  });
+  const [textsPath, lengthsPath] = [join(folder, 'requests.txt'), join(folder, 'lengths.txt')];
+  writeFileSync(textsPath, texts.join(''), 'latin1');
+  writeFileSync(lengthsPath, texts.map((text) => text.length).join('\n'));
+  return `local texts, ends, last, ending = nil, { [0] = 0 }, 0, nil
 function init()
-  for i, each in ipairs(requests) do
-    each[2]["Host"] = wrk.headers["Host"]
-    texts[i] = wrk.format(wrk.method, each[1], each[2], wrk.body)
-  end
+  local file = assert(io.open(${lua(textsPath)}, "rb"))
+  texts = file:read("*a")
+  file:close()
+  for length in io.lines(${lua(lengthsPath)}) do ends[#ends + 1] = ends[#ends] + tonumber(length) end
+  -- Somewhere else in every round, or rounds that are short would all ask for the same.
+  math.randomseed(os.time())
+  last = math.random(#ends) - 1
+  ending = "Host: " .. wrk.headers["Host"] .. "\\r\\n\\r\\n" .. (wrk.body or "")
 end
 function request()
-  last = last % #texts + 1
-  return texts[last]
+  last = last % #ends + 1
+  return texts:sub(ends[last - 1] + 1, ends[last]) .. ending
 end`;
+}
 
 const SUMMARY = `function done(summary, latency)
   local e = summary.errors
