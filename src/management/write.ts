@@ -164,7 +164,9 @@ async function rehearse(
         if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
         tried = result;
         await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
-        return { value: result as Result, touched: result.touched };
+        // The effects are told of whole versions.
+        const { endpoints: _endpoints, ...touched } = result.touched;
+        return { value: result as Result, touched };
       },
       (change, missed) => {
         assertCompiles(change, missed, validateChange);

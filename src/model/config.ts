@@ -45,8 +45,19 @@ export interface ConfigChange {
   /** Versions to put in place, of apps that are already there or come with the same change. */
   readonly versions: readonly VersionTree[];
   readonly removedVersionIds: readonly string[];
+  /** Single endpoints of versions that are there and not among `versions`. */
+  readonly endpoints?: readonly EndpointChange[];
   readonly keys: readonly StoredApiKey[];
   readonly removedKeyIds: readonly string[];
+}
+
+/** An endpoint to put in place of the one with the same id, to add, or (undefined) to take away. */
+export interface EndpointChange {
+  readonly versionId: string;
+  /** Unchanged; its policy is what that of the endpoint overrides. */
+  readonly revision: Revision;
+  readonly endpointId: string;
+  readonly endpoint: Endpoint | undefined;
 }
 
 /** What a write has touched, by id; the publisher loads the rest. */
@@ -55,5 +66,13 @@ export interface TouchedConfig {
   readonly appIds: readonly string[];
   /** Versions whose subtree changed (or that were created or deleted). */
   readonly versionIds: readonly string[];
+  /** The only ones that changed in their versions, which are among `versionIds`; absent: the versions changed as a whole. */
+  readonly endpoints?: readonly TouchedEndpoint[];
   readonly keyIds: readonly string[];
+}
+
+export interface TouchedEndpoint {
+  readonly versionId: string;
+  readonly revisionId: string;
+  readonly endpointId: string;
 }

@@ -3,8 +3,8 @@
  * place of a dead one, is given, also while the database is away. Also owns the breakers' shared memory, one
  * per revision, which lives as long as the revision is current and its backend the same.
  */
-import type { AppTree, ConfigChange, ConfigPosition, VersionTree } from '../model/config.ts';
-import type { App, Revision } from '../model/resources.ts';
+import type { AppTree, ConfigChange, ConfigPosition, EndpointChange, VersionTree } from '../model/config.ts';
+import type { App, Endpoint, Revision } from '../model/resources.ts';
 import { createBreakerMemory } from '../proxy/breaker.ts';
 import { KeyTable } from '../snapshot/key-table.ts';
 
@@ -54,6 +54,7 @@ export class ConfigState {
     for (const tree of change.apps) this.#putApp(tree);
     for (const id of change.removedVersionIds) this.#removeVersion(id);
     for (const tree of change.versions) this.#putVersion(tree);
+    for (const each of change.endpoints ?? []) this.#changeEndpoint(each);
     return this.#removed;
   }
 
@@ -163,6 +164,18 @@ export class ConfigState {
     else this.#probed.delete(revision.id);
   }
 
+  #changeEndpoint({ versionId, revision, endpointId, endpoint }: EndpointChange): void {
+    const versions = this.#appOfVersion.get(versionId)?.versions;
+    const tree = versions?.get(versionId);
+    if (versions === undefined || tree === undefined) return;
+    const revisions = tree.revisions.map((each) =>
+      each.revision.id === revision.id
+        ? { ...each, endpoints: withEndpoint(each.endpoints, endpointId, endpoint) }
+        : each,
+    );
+    versions.set(versionId, { ...tree, revisions });
+  }
+
   #removeApp(id: string): void {
     const entry = this.#apps.get(id);
     if (entry === undefined) return;
@@ -182,6 +195,17 @@ export class ConfigState {
     this.#probed.delete(id);
     this.#breakers.delete(id);
   }
+}
+
+/** With an endpoint in the place of the one with that id, behind all others, or taken away. */
+function withEndpoint(
+  endpoints: readonly Endpoint[],
+  id: string,
+  endpoint: Endpoint | undefined,
+): readonly Endpoint[] {
+  const index = endpoints.findIndex((each) => each.id === id);
+  if (endpoint === undefined) return index < 0 ? endpoints : endpoints.toSpliced(index, 1);
+  return index < 0 ? [...endpoints, endpoint] : endpoints.with(index, endpoint);
 }
 
 function sameBackend(a: Revision, b: Revision): boolean {

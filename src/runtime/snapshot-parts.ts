@@ -29,11 +29,13 @@ export class ChangedIds {
   readonly versions = new Set<string>();
   readonly keys = new Set<string>();
 
-  add({ apps, removedAppIds, versions, removedVersionIds, keys, removedKeyIds }: ConfigChange): void {
+  add(change: ConfigChange): void {
+    const { apps, removedAppIds, versions, removedVersionIds, keys, removedKeyIds } = change;
     for (const { app } of apps) this.apps.add(app.id);
     for (const id of removedAppIds) this.apps.add(id);
     for (const { version } of versions) this.versions.add(version.id);
     for (const id of removedVersionIds) this.versions.add(id);
+    for (const { versionId } of change.endpoints ?? []) this.versions.add(versionId);
     for (const { id } of keys) this.keys.add(id);
     for (const id of removedKeyIds) this.keys.add(id);
   }

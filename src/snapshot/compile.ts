@@ -10,20 +10,20 @@
  * all results are new objects. Does not compare versions with each other: holder.ts does.
  */
 import type { App, Endpoint, Revision } from '../model/resources.ts';
-import type { EffectivePolicy } from '../model/policy.ts';
 import type { RevisionTree, VersionTree } from '../model/config.ts';
 import { CompileError } from './compile-error.ts';
 import { compileBackend } from './backend.ts';
 import { hasParts, mergePolicy } from './merge-policy.ts';
 import { backendPathError, parseEndpointPath, parseGatewayPath } from './path-patterns.ts';
 import { buildPathTrie } from './path-trie.ts';
-import type { PathTrie, PathTrieEntry } from './path-trie.ts';
+import type { PathConflict, PathTrie, PathTrieEntry } from './path-trie.ts';
 import type {
   CompiledApp,
   CompiledRevision,
   CompiledRoute,
   CompiledVersion,
   PolicyCompiler,
+  PolicyPair,
 } from './types.ts';
 import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
 
@@ -34,11 +34,6 @@ export const BREAKER_DEFAULTS = Object.freeze({
   count_5xx: false,
   recovery_secs: 10,
 });
-
-interface PolicyPair<P> {
-  readonly effective: EffectivePolicy;
-  readonly policy: P;
-}
 
 /** An app as its versions need it: kept from one change to the next, made anew when the app itself changes. */
 export interface AppContext<P> {
@@ -140,6 +135,7 @@ export function compileRevision<P>(
     breaker: compileBreaker(record),
     index,
     endpoints: NO_ENDPOINTS,
+    inherited: undefined,
     fallback: undefined,
   };
   if (!app.compiled.managed) revision.fallback = createFallback(version, revision, base.inherited());
@@ -147,6 +143,7 @@ export function compileRevision<P>(
     const entries = endpoints.map((endpoint) => compileEndpoint(version, revision, endpoint, base));
     revision.endpoints = buildTrie(entries, record);
   }
+  revision.inherited = base.known;
   return revision;
 }
 
@@ -166,16 +163,28 @@ const NO_ENDPOINTS = buildPathTrie<never>([]) as PathTrie<never>;
  * The policies of a revision, or of an app without one: the one that most routes share, and those of endpoints with
  * their own.
  */
-class RevisionPolicy<P> {
+export class RevisionPolicy<P> {
   readonly #app: AppContext<P>;
   readonly #record: Revision | undefined;
   readonly #compile: PolicyCompiler<P>;
   #inherited: PolicyPair<P> | undefined;
 
-  constructor(app: AppContext<P>, record: Revision | undefined, compile: PolicyCompiler<P>) {
+  /** @param inherited when it has been made before */
+  constructor(
+    app: AppContext<P>,
+    record: Revision | undefined,
+    compile: PolicyCompiler<P>,
+    inherited?: PolicyPair<P>,
+  ) {
     this.#app = app;
     this.#record = record;
     this.#compile = compile;
+    this.#inherited = inherited;
+  }
+
+  /** The inherited one, if it has been made. */
+  get known(): PolicyPair<P> | undefined {
+    return this.#inherited;
   }
 
   /** Of the fallback and of endpoints that override nothing. */
@@ -228,7 +237,7 @@ function createFallback<P>(
   };
 }
 
-function compileEndpoint<P>(
+export function compileEndpoint<P>(
   version: CompiledVersion<P>,
   revision: CompiledRevision<P>,
   record: Endpoint,
@@ -279,9 +288,15 @@ function buildTrie<P>(
   record: Revision,
 ): PathTrie<CompiledRoute<P>> {
   const trie = buildPathTrie(entries);
-  if (!('first' in trie)) return trie;
-  const { first, second } = trie;
-  throw new CompileError(
+  if ('first' in trie) throw sameRequests(trie, record);
+  return trie;
+}
+
+export function sameRequests<P>(
+  { first, second }: PathConflict<CompiledRoute<P>>,
+  record: Revision,
+): CompileError {
+  return new CompileError(
     `Cannot compile revision ${record.revision}: endpoints ${first.method} ${first.template} and ` +
       `${second.method} ${second.template} match the same requests`,
     second.endpointId ?? record.id,

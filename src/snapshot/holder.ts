@@ -6,18 +6,19 @@
  *
  * Owns the app records and the compiled versions with their index. The keys of a change are put into the table that
  * it was given, if that is one to write to; a worker has a reader of the node's table, which the main thread has
- * changed before it sends the rest. Versions and routes are immutable:
+ * changed before it sends the rest. Routes are immutable, and versions but for the tries of their endpoints:
  * an exchange that has taken some goes on with them after they were replaced. Records of versions, revisions and
  * endpoints are not kept.
  */
 import type { ConfigChange, VersionTree } from '../model/config.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
+import { compileEndpointChanges } from './compile-endpoints.ts';
 import { compileVersion, createAppContext } from './compile.ts';
 import type { AppContext } from './compile.ts';
 import { KeyTable } from './key-table.ts';
 import type { KeyReader } from './key-table.ts';
-import type { CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
+import type { CompiledRevision, CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
 import { VersionIndex } from './version-index.ts';
 
 interface HeldApp<P> {
@@ -31,7 +32,12 @@ interface Plan<P> {
   readonly versions: ReadonlyMap<string, CompiledVersion<P>>;
   /** Versions that are there and will not be, unless `versions` has them again. */
   readonly dropped: ReadonlySet<string>;
+  /** For revisions of versions that stay. */
+  readonly endpoints: readonly EndpointTries<P>[];
 }
+
+type EndpointTries<P> = ReadonlyMap<CompiledRevision<P>, CompiledRevision<P>['endpoints']>;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export class SnapshotHolder<P> {
   /** The keys, also as the directory that the api-key stage asks; exists before the first `apply`. */
@@ -106,7 +112,20 @@ export class SnapshotHolder<P> {
     change.versions.forEach(compile);
     const dropped = this.#droppedBy(change);
     this.#refuseTakenPaths(versions, dropped, change.reset);
-    return { apps: [...apps.values()], versions, dropped };
+    return { apps: [...apps.values()], versions, dropped, endpoints: this.#prepareEndpoints(change) };
+  }
+
+  #prepareEndpoints({ endpoints = [] }: ConfigChange): EndpointTries<P>[] {
+    return [...Map.groupBy(endpoints, ({ versionId }) => versionId)].map(([versionId, changes]) => {
+      const version = this.#versions.get(versionId);
+      const context = this.#apps.get(version?.app.id ?? '')?.context;
+      if (version === undefined || context === undefined) {
+        const problem = `its version ${versionId} is not known`;
+        const [id, field] = [changes[0]?.endpointId ?? '', 'path'];
+        throw new CompileError(`Cannot compile an endpoint: ${problem}`, id, field);
+      }
+      return compileEndpointChanges(context, version, changes, this.#compilePolicy);
+    });
   }
 
   #droppedBy(change: ConfigChange): Set<string> {
@@ -152,6 +171,9 @@ export class SnapshotHolder<P> {
       this.#versions.set(version.id, version);
       this.#index.set(version);
       this.#apps.get(version.app.id)?.versionIds.add(version.id);
+    }
+    for (const tries of plan.endpoints) {
+      for (const [revision, trie] of tries) (revision as Mutable<CompiledRevision<P>>).endpoints = trie;
     }
   }
 

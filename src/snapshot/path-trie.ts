@@ -23,18 +23,20 @@ export interface PathTrie<T extends { readonly method: string }> {
   readonly nodes: readonly number[];
   readonly text: string;
   readonly entries: readonly T[];
-  /** Most segments of any pattern; 0 when there are none. */
+  /** No pattern has more segments; 0 when there never were any. */
   readonly depth: number;
+  /** Entries that were taken out since it was built (path-trie-patch.ts). */
+  readonly removed: number;
 }
 
-const FIRST_ENTRY = 0;
-const ENDING_COUNT = 1;
-const WILDCARD_COUNT = 2;
-const PARAMETER = 3;
-const LITERAL_COUNT = 4;
-const LITERALS = 5;
+export const FIRST_ENTRY = 0;
+export const ENDING_COUNT = 1;
+export const WILDCARD_COUNT = 2;
+export const PARAMETER = 3;
+export const LITERAL_COUNT = 4;
+export const LITERALS = 5;
 /** Numbers per literal child. */
-const LITERAL_SIZE = 3;
+export const LITERAL_SIZE = 3;
 
 // Segments of the path that is being looked up: where each begins and ends. Filled and read within one lookup.
 const starts = new Int32Array(PATH_SEGMENTS_MAX + 1);
@@ -138,7 +140,7 @@ function findLiteral<T extends { readonly method: string }>(
 }
 
 /** The order of literals: by length, then by code units. Below 0 when the first comes first. */
-function compareLiteral(
+export function compareLiteral(
   first: string,
   firstStart: number,
   firstLength: number,
@@ -192,7 +194,13 @@ interface Draft<T> {
   wildcard: T[] | undefined;
 }
 
-const EMPTY: PathTrie<never> = Object.freeze({ nodes: [], text: '', entries: [], depth: 0 });
+const EMPTY: PathTrie<never> = Object.freeze({
+  nodes: [],
+  text: '',
+  entries: [],
+  depth: 0,
+  removed: 0,
+});
 
 /** Builds the trie, or tells which two entries are in each other's way. */
 export function buildPathTrie<T extends { readonly method: string }>(
@@ -212,7 +220,7 @@ export function buildPathTrie<T extends { readonly method: string }>(
   const entries: T[] = [];
   const text = new TextPool();
   layOut(root, nodes, entries, text);
-  return { nodes: nodes.slice(), text: text.take(), entries: entries.slice(), depth };
+  return { nodes: nodes.slice(), text: text.take(), entries: entries.slice(), depth, removed: 0 };
 }
 
 function createDraft<T>(): Draft<T> {

@@ -1,7 +1,7 @@
 /**
  * The compiled configuration that the proxy reads. Everything is frozen data, built once per change and read
- * per request; the only mutable members are the per-route metrics slot and the state of weighted choice, both
- * owned by the worker's single thread. `P` is what policy/ compiles an effective policy to.
+ * per request; the only mutable members are the per-route metrics slot, the state of weighted choice and the endpoints
+ * of a revision, all owned by the worker's single thread. `P` is what policy/ compiles an effective policy to.
  */
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
@@ -11,6 +11,11 @@ import type { WeightedChoice } from './weights.ts';
 
 /** Turns an effective policy into what the proxy runs; called once per distinct policy of an app. */
 export type PolicyCompiler<P> = (effective: EffectivePolicy, app: App) => P;
+
+export interface PolicyPair<P> {
+  readonly effective: EffectivePolicy;
+  readonly policy: P;
+}
 
 export interface CompiledApp {
   readonly id: string;
@@ -65,8 +70,10 @@ export interface CompiledRevision<P> {
   readonly breaker: Required<Omit<CircuitBreakerSettings, 'probe'>>;
   /** Index of the revision among `CompiledVersion.revisions`. */
   readonly index: number;
-  /** Endpoints, active and disabled ones. */
+  /** Endpoints, active and disabled ones. Another trie, put in place by the holder, when single ones have changed. */
   readonly endpoints: PathTrie<CompiledRoute<P>>;
+  /** The policy of routes that have none of their own; made with the first of them. */
+  inherited: PolicyPair<P> | undefined;
   /** Serves what no endpoint matches, in pass-through mode; undefined in managed mode. */
   readonly fallback: CompiledRoute<P> | undefined;
 }

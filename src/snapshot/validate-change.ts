@@ -5,8 +5,8 @@
  * Needs nothing but the change and so no state that could lag behind. What concerns other records than the
  * changed ones is for storage: unique paths, existing parents.
  */
-import type { ConfigChange, VersionTree } from '../model/config.ts';
-import type { App } from '../model/resources.ts';
+import type { ConfigChange, EndpointChange, VersionTree } from '../model/config.ts';
+import type { App, Version } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { compileRevision, compileVersion, createAppContext } from './compile.ts';
 import type { AppContext } from './compile.ts';
@@ -22,6 +22,16 @@ export function validateChange<P>(change: ConfigChange, compilePolicy: PolicyCom
     for (const version of app.versions) validateVersion(version, contexts, compilePolicy);
   }
   for (const version of change.versions) validateVersion(version, contexts, compilePolicy);
+  for (const each of change.endpoints ?? []) validateEndpoint(each, compilePolicy);
+}
+
+/** On its own; whether another endpoint matches the same requests is for the API to say, and for the workers. */
+function validateEndpoint<P>({ revision, endpoint }: EndpointChange, compilePolicy: PolicyCompiler<P>): void {
+  if (endpoint === undefined) return;
+  const context: AppContext<P> = createAppContext(plainApp(''));
+  const tree = { version: plainVersion(revision.version_id), revisions: [] };
+  const version = compileVersion(context, tree, compilePolicy);
+  compileRevision(context, version, { revision, endpoints: [endpoint] }, 0, compilePolicy);
 }
 
 /** On its own, since an app without versions has a policy as well, which its first version must find in order. */
@@ -66,5 +76,21 @@ function plainApp(id: string): App {
     description: null,
     labels: {},
     allow_encoded_slashes: true,
+  };
+}
+
+/** Stands in for a version of which nothing but an endpoint changes. */
+function plainVersion(id: string): Version {
+  return {
+    id,
+    created_at: '',
+    updated_at: '',
+    app_id: '',
+    version: '',
+    gateway_path: '/',
+    gateway_path_is_default: false,
+    status: 'active',
+    sunset_at: null,
+    deprecated_at: null,
   };
 }

@@ -91,6 +91,28 @@ function changesContract(current: () => Repository): void {
     });
   });
 
+  test('an endpoint that was touched alone comes without its version, which other nodes are told of', async () => {
+    const { version, revision, endpoint } = await seed(current());
+    const known = await current().position();
+    const single = { versionId: version.id, revisionId: revision.id, endpointId: endpoint.id };
+    const fields = { versionIds: [version.id], endpoints: [single] };
+    const disabled = { ...endpoint, is_active: false };
+    const update = await change(current(), (writer) => writer.updateEndpoint(disabled), fields);
+    const { versionId, endpointId } = single;
+    expect(update.change).toEqual({
+      ...step(2),
+      endpoints: [{ versionId, revision, endpointId, endpoint: disabled }],
+    });
+    const removal = await change(current(), (writer) => writer.deleteEndpoint(endpoint.id), fields);
+    expect(removal.change).toEqual({
+      ...step(3),
+      endpoints: [{ versionId, revision, endpointId, endpoint: undefined }],
+    });
+    const since = await current().loadSince(known);
+    expect(since?.versions).toEqual([{ version, revisions: [{ revision, endpoints: [] }] }]);
+    expect(since?.endpoints).toBeUndefined();
+  });
+
   test('what is gone is listed as removed', async () => {
     const { app, version, key } = await seed(current());
     const afterVersion = await change(current(), (writer) => writer.deleteVersion(version.id), {

@@ -50,7 +50,12 @@ export const endpoints: Resource<Scope, EndpointInput, Endpoint> = {
     return writable;
   },
   present: (endpoint) => ({ ...endpoint, policy_override: maskSecrets(endpoint.policy_override) }),
-  touched: ({ version }) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
+  touched: ({ version, revision }, { id }) => ({
+    appIds: [],
+    versionIds: [version.id],
+    endpoints: [{ versionId: version.id, revisionId: revision.id, endpointId: id }],
+    keyIds: [],
+  }),
 };
 
 async function buildEndpoint(

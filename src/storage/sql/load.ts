@@ -8,7 +8,9 @@ import type {
   AppTree,
   ConfigChange,
   ConfigPosition,
+  EndpointChange,
   TouchedConfig,
+  TouchedEndpoint,
   VersionTree,
 } from '../../model/config.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
@@ -106,7 +108,9 @@ export async function loadChange(
   configVersion: number,
 ): Promise<ConfigChange> {
   const apps = await loadAppTrees(db, codecs, touched.appIds);
-  const loadedVersions = await loadVersionTrees(db, codecs, touched.versionIds);
+  const single = new Set(touched.endpoints?.map(({ versionId }) => versionId));
+  const versionIds = touched.versionIds.filter((id) => !single.has(id));
+  const loadedVersions = await loadVersionTrees(db, codecs, versionIds);
   const keys: StoredApiKey[] = [];
   for (const ids of chunks(touched.keyIds)) {
     const rows = await db.selectFrom('api_key').selectAll().where('id', 'in', ids).orderBy('id').execute();
@@ -124,15 +128,44 @@ export async function loadChange(
     ),
     versions: loadedVersions.filter(({ version }) => !covered.has(version.app_id)),
     removedVersionIds: missing(
-      touched.versionIds,
+      versionIds,
       loadedVersions.map(({ version }) => version.id),
     ),
+    ...(touched.endpoints && { endpoints: await loadEndpointChanges(db, codecs, touched.endpoints) }),
     keys,
     removedKeyIds: missing(
       touched.keyIds,
       keys.map(({ id }) => id),
     ),
   };
+}
+
+async function loadEndpointChanges(
+  db: Kysely<Tables>,
+  codecs: Codecs,
+  touched: readonly TouchedEndpoint[],
+): Promise<EndpointChange[]> {
+  const changes: EndpointChange[] = [];
+  for (const { versionId, revisionId, endpointId } of touched) {
+    const revision = await db
+      .selectFrom('revision')
+      .selectAll()
+      .where('id', '=', revisionId)
+      .executeTakeFirst();
+    if (revision === undefined) continue;
+    const endpoint = await db
+      .selectFrom('endpoint')
+      .selectAll()
+      .where('id', '=', endpointId)
+      .executeTakeFirst();
+    changes.push({
+      versionId,
+      revision: codecs.revision.toRecord(revision),
+      endpointId,
+      endpoint: endpoint && codecs.endpoint.toRecord(endpoint),
+    });
+  }
+  return changes;
 }
 
 /**
