@@ -9,6 +9,7 @@ import { createLookup } from '../proxy/resolver.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { createLimitMemory, LIMIT_SLOTS_DEFAULT } from '../limits/memory.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
+import { DescriptorWatch } from '../runtime/descriptor-watch.ts';
 import { HealthProbe } from '../runtime/health-probe.ts';
 import { startLimitNode } from '../runtime/limit-node.ts';
 import type { WorkerStart } from '../runtime/protocol.ts';
@@ -67,7 +68,9 @@ export async function listenForTraffic(supervisor: Supervisor, settings: Setting
 
 /** What runs beside the traffic; returns how to end it. */
 export function startHousekeeping(parts: Parts): () => Promise<void> {
-  const { state, clock, keyUsage, deprecations, shadowLog } = parts;
+  const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
+  const descriptors = new DescriptorWatch(log);
+  descriptors.start();
   const probe = new HealthProbe({ state, clock, book: parts.health, pool: probePool(parts) });
   const ticking = setInterval(() => {
     deprecations.tick();
@@ -76,6 +79,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
   probe.start();
   return async () => {
     clearInterval(ticking);
+    descriptors.stop();
     probe.stop();
     await keyUsage.stop();
   };

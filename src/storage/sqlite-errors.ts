@@ -16,7 +16,7 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
   [6, 'a table of it is locked'],
   [7, 'there is not enough memory'],
   [8, 'it is read-only'],
-  [10, 'reading or writing it failed'],
+  [10, 'reading or writing it failed, as on a full or damaged disk'],
   [11, 'the file is corrupt'],
   [13, 'the disk is full'],
   [14, 'the file cannot be opened'],

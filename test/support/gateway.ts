@@ -34,6 +34,8 @@ export interface GatewayOptions {
   readonly uid?: number;
   /** Of the command line. */
   readonly args?: readonly string[];
+  /** A program and its arguments that becomes the gateway, such as one that sets limits. */
+  readonly through?: readonly string[];
 }
 
 export interface TestGateway {
@@ -61,7 +63,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'headgate-test-'));
   const named = options.env?.['GATEWAY_DATABASE_URL'] !== undefined;
   const database = named ? undefined : await suiteDatabase(folder);
-  const child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
+  const [program = '', ...args] = [
+    ...(options.through ?? []),
+    process.execPath,
+    MAIN,
+    ...(options.args ?? []),
+  ];
+  const child = spawn(program, args, {
     cwd: options.cwd ?? folder,
     ...(options.uid !== undefined && process.getuid?.() === 0 && { uid: options.uid, gid: options.uid }),
     env: {

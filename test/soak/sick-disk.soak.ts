@@ -1,0 +1,164 @@
+/**
+ * The disk under the gateway is small, fills up and has room again; the database is damaged while it is in use. All
+ * the time clients ask for traffic, and not one of their requests may fail.
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+  closeSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startAsking, type AskingClients } from '../support/asking-clients.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startLeanBackend, type LeanBackend } from '../support/lean-client.ts';
+import { insideOf, withTmpfs } from '../support/small-disk.ts';
+import { createService, request, requestText, until } from '../support/traffic.ts';
+
+const TIMEOUT = { timeout: 120_000 };
+const SIZE = '4m';
+const BODY = 'unharmed';
+
+let folder: string;
+let backend: LeanBackend;
+let gateway: TestGateway | undefined;
+let clients: AskingClients | undefined;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-disk-'));
+  backend = await startLeanBackend(() => BODY);
+});
+afterEach(async () => {
+  await clients?.stop();
+  await gateway?.kill();
+  await backend.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(through?: readonly string[]): Promise<TestGateway> {
+  const running = await startGateway({
+    folder,
+    cwd: tmpdir(),
+    env: { GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`, GATEWAY_LOG__ACCESS: 'false' },
+    ...(through !== undefined && { through }),
+  });
+  gateway = running;
+  return running;
+}
+
+async function ask(running: TestGateway): Promise<void> {
+  await createService(running, 'steady', backend.port);
+  clients = startAsking({
+    port: running.proxyPort,
+    connections: 20,
+    everyMs: 10,
+    request: requestText('/steady/v1/x'),
+    body: BODY,
+  });
+}
+
+async function expectNoFailure(atLeast: number): Promise<void> {
+  await clients?.stop();
+  const asked = clients?.asked ?? [];
+  process.stdout.write(`${asked.length} requests\n`);
+  expect(asked.filter(({ outcome }) => outcome !== '200')).toEqual([]);
+  expect(asked.length).toBeGreaterThan(atLeast);
+}
+
+const app = (slug: string) => ({
+  name: slug,
+  slug,
+  gateway_path: `/${slug}`,
+  description: 'x'.repeat(4_000),
+});
+
+it(
+  'a full disk: writes are refused as a whole, and work again as soon as there is room',
+  TIMEOUT,
+  async () => {
+    const through = withTmpfs(folder, SIZE);
+    if (through === undefined) throw new Error('This test needs root or user namespaces');
+    const running = await start(through);
+    const inside = insideOf(running.process.pid ?? 0, folder);
+    await ask(running);
+    for (let round = 0; round < 3; round++) {
+      const filler = openSync(join(inside, 'filler'), 'w');
+      let isFull = false;
+      while (!isFull) {
+        try {
+          isFull = writeSync(filler, Buffer.alloc(65_536)) < 65_536;
+        } catch {
+          isFull = true;
+        }
+      }
+      closeSync(filler);
+      // What is left of the log's room may still take a few.
+      const accepted: string[] = [];
+      let refused: string | undefined;
+      for (let count = 0; refused === undefined; count++) {
+        const slug = `full-${round}-${count}`;
+        const answer = await running.api('POST', '/apps', app(slug));
+        if (answer.status === 201) accepted.push(slug);
+        else {
+          expect(answer.status).toBe(503);
+          expect(answer.body.code).toBe('storage_unavailable');
+          refused = slug;
+        }
+      }
+      expect((await running.api('GET', `/apps/${refused}`)).status).toBe(404);
+      for (const slug of accepted) expect((await running.api('GET', `/apps/${slug}`)).status).toBe(200);
+      // The snapshot file cannot be written either: the one before stays, and no part of another.
+      await until(() =>
+        running.logs().find(({ msg }) => String(msg).startsWith('the snapshot file could not be written')),
+      );
+      expect(readdirSync(inside).filter((name) => name.endsWith('.new'))).toEqual([]);
+
+      rmSync(join(inside, 'filler'));
+      await running.must('POST', '/apps', app(refused));
+      expect((await running.api('GET', '//readyz')).status).toBe(200);
+      expect((await running.api('GET', '/health')).status).toBe(200);
+    }
+    await expectNoFailure(100);
+    expect(await running.stop()).toBe(0);
+  },
+);
+
+it('a full disk at the first start: one plain message', TIMEOUT, async () => {
+  const through = withTmpfs(folder, '16k');
+  if (through === undefined) throw new Error('This test needs root or user namespaces');
+  await expect(start(through)).rejects.toThrow(/headgate: Cannot .*full/);
+});
+
+it(
+  'a database that is damaged under the gateway: traffic goes on, also after a restart',
+  TIMEOUT,
+  async () => {
+    const running = await start();
+    const file = join(folder, 'headgate.db');
+    await ask(running);
+    for (let count = 0; count < 10; count++) await running.must('POST', '/apps', app(`before-${count}`));
+    await until(() =>
+      statSync(`${file}.snapshot`, { throwIfNoEntry: false }) === undefined ? undefined : true,
+    );
+    await new Promise((done) => setTimeout(done, 2_000));
+    for (const name of [file, `${file}-wal`])
+      writeFileSync(name, randomBytes(statSync(name).size), { flag: 'r+' });
+    for (let count = 0; count < 10; count++) {
+      const answer = await running.api('POST', '/apps', app(`after-${count}`));
+      expect([201, 503]).toContain(answer.status);
+    }
+    await expectNoFailure(100);
+    clients = undefined;
+    await running.kill();
+    const again = await start();
+    expect((await request(again, '/steady/v1/x')).body).toBe(BODY);
+    expect((await again.api('GET', '/apps')).status).toBe(503);
+  },
+);
