@@ -141,4 +141,58 @@ describe('WeightedChoice', () => {
     }
     expect(count(choice, new Uint8Array(40).fill(1), 40)).toEqual(Array.from({ length: 40 }, () => 1));
   });
+
+  describe('pickPartly', () => {
+    const shares = (choice: WeightedChoice, parts: readonly number[], picks: number): number[] => {
+      const counts = Array.from(choice.weights, () => 0);
+      for (let pick = 0; pick < picks; pick++) {
+        const eligible = Uint8Array.from(choice.weights, () => 1);
+        const place = choice.pickPartly(eligible, Float64Array.from(parts));
+        counts[place] = (counts[place] as number) + 1;
+      }
+      return counts;
+    };
+
+    it.each<[number[], number[], number[]]>([
+      [
+        [1, 1],
+        [1, 0.5],
+        [75, 25],
+      ],
+      [
+        [1, 1, 2],
+        [0.2, 1, 1],
+        [5, 32, 63],
+      ],
+      // All are recovering: there is nobody to spare them.
+      [
+        [3, 1],
+        [0.1, 0.5],
+        [75, 25],
+      ],
+      [
+        [1, 0],
+        [0.1, 1],
+        [100, 0],
+      ],
+    ])('shares out %j in parts %j as %j of a hundred', (weights, parts, expected) => {
+      const counts = shares(new WeightedChoice(weights), parts, 100);
+      counts.forEach((count, place) =>
+        expect(Math.abs(count - (expected[place] ?? 0))).toBeLessThanOrEqual(1),
+      );
+    });
+
+    it('leaves the exact proportions as they were, for whole shares afterwards', () => {
+      const choice = new WeightedChoice([3, 2, 5]);
+      shares(choice, [1, 0.3, 0.1], 30);
+      expect(count(choice, Uint8Array.of(1, 1, 1), 100)).toEqual([30, 20, 50]);
+    });
+
+    it('goes on in a copy without moving the original', () => {
+      const choice = new WeightedChoice([1, 1]);
+      shares(choice, [1, 0.4], 7);
+      const copy = choice.copy();
+      expect(shares(copy, [1, 0.4], 40)).toEqual(shares(choice, [1, 0.4], 40));
+    });
+  });
 });

@@ -178,6 +178,17 @@ const REVISION_ROWS: Row[] = [
   [{ circuit_breaker: { open_secs: 86_401 } }, '/circuit_breaker/open_secs'],
   [{ circuit_breaker: { count_5xx: 1 } }, '/circuit_breaker/count_5xx'],
   [{ circuit_breaker: { half_open: 1 } }, '/circuit_breaker/half_open'],
+  [{ circuit_breaker: { recovery_secs: -1 } }, '/circuit_breaker/recovery_secs'],
+  [{ circuit_breaker: { probe: [] } }, '/circuit_breaker/probe'],
+  [{ circuit_breaker: { probe: { interval_ms: 99 } } }, '/circuit_breaker/probe/interval_ms'],
+  [{ circuit_breaker: { probe: { timeout_ms: 0 } } }, '/circuit_breaker/probe/timeout_ms'],
+  [{ circuit_breaker: { probe: { healthy_threshold: 0 } } }, '/circuit_breaker/probe/healthy_threshold'],
+  [
+    { circuit_breaker: { probe: { unhealthy_threshold: 101 } } },
+    '/circuit_breaker/probe/unhealthy_threshold',
+  ],
+  [{ circuit_breaker: { probe: { expected_statuses: [] } } }, '/circuit_breaker/probe/expected_statuses'],
+  [{ circuit_breaker: { probe: { interval: 1 } } }, '/circuit_breaker/probe/interval'],
 ];
 
 const ENDPOINT_ROWS: Row[] = [

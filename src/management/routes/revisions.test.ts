@@ -97,6 +97,11 @@ describe('creating a revision', () => {
     ],
     ['an unknown TLS field', { ...MINIMAL, backend_tls: { insecure: true } }, ['/backend_tls/insecure']],
     [
+      'a health check without a path',
+      { ...MINIMAL, circuit_breaker: { probe: { interval_ms: 1_000 } } },
+      ['/circuit_breaker/probe'],
+    ],
+    [
       'a breaker that never opens',
       { ...MINIMAL, circuit_breaker: { failures: 0 } },
       ['/circuit_breaker/failures'],
