@@ -6,7 +6,7 @@ import { DescriptorWatch, type Descriptors } from './descriptor-watch.ts';
 function watching() {
   const lines: string[] = [];
   let count: Descriptors | undefined = { open: 20, limit: 100 };
-  const write = (line: string): void => void lines.push(String((JSON.parse(line) as { msg: string }).msg));
+  const write = (line: string): void => void lines.push((JSON.parse(line) as { msg: string }).msg);
   const log = createLogger({ level: 'info', format: 'json', output: { write }, clock: systemClock });
   const watch = new DescriptorWatch(log, () => count);
   return {
