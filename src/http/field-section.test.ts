@@ -41,8 +41,8 @@ describe('FieldSection', () => {
 
   it('knows the kind with the highest number like any other', () => {
     const section = parsed('X-Original-URL: /\r\nX-Rewrite-URL: /\r\n');
-    expect(section.first(HeaderKind.pathOverride)).toBe(0);
-    expect(section.repeated(HeaderKind.pathOverride)).toBe(true);
+    expect(section.first(HeaderKind.targetOverride)).toBe(0);
+    expect(section.repeated(HeaderKind.targetOverride)).toBe(true);
   });
 
   it('writes lines in one form', () => {

@@ -37,7 +37,9 @@ const named: ReadonlyArray<readonly [string, keyof typeof HeaderKind]> = [
   ['X-RateLimit-Remaining', 'rateLimit'],
   ['Date', 'date'],
   ['Server', 'server'],
-  ['X-Original-URL', 'pathOverride'],
+  ['X-Original-URL', 'targetOverride'],
+  ['X-HTTP-Method-Override', 'targetOverride'],
+  ['X-Original-Method', 'targetOverride'],
 ];
 
 describe('headerKindOf', () => {

@@ -50,8 +50,8 @@ export const HeaderKind = Object.freeze({
   rateLimit: 28,
   date: 29,
   server: 30,
-  /** Names by which some frameworks replace the path that was matched: `X-Original-URL`, `X-Rewrite-URL`. */
-  pathOverride: 31,
+  /** Names by which some frameworks replace the path or the method that was matched, such as `X-Original-URL`. */
+  targetOverride: 31,
 } as const);
 
 export type HeaderKind = (typeof HeaderKind)[keyof typeof HeaderKind];
@@ -93,8 +93,14 @@ const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
   ['ratelimit-policy', HeaderKind.rateLimit],
   ['date', HeaderKind.date],
   ['server', HeaderKind.server],
-  ['x-original-url', HeaderKind.pathOverride],
-  ['x-rewrite-url', HeaderKind.pathOverride],
+  ['x-original-url', HeaderKind.targetOverride],
+  ['x-original-uri', HeaderKind.targetOverride],
+  ['x-rewrite-url', HeaderKind.targetOverride],
+  ['x-override-url', HeaderKind.targetOverride],
+  ['x-original-method', HeaderKind.targetOverride],
+  ['x-http-method', HeaderKind.targetOverride],
+  ['x-http-method-override', HeaderKind.targetOverride],
+  ['x-method-override', HeaderKind.targetOverride],
 ];
 
 const prefixes: ReadonlyArray<readonly [prefix: string, kind: HeaderKind]> = [

@@ -84,7 +84,7 @@ function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFra
       case HeaderKind.forwarded:
       case HeaderKind.forwardedOther:
       case HeaderKind.realIp:
-      case HeaderKind.pathOverride:
+      case HeaderKind.targetOverride:
       case HeaderKind.underscoreAlias:
         lines += head.line(index);
         break;

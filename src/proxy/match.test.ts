@@ -517,29 +517,33 @@ describe('upstreamPath', () => {
     expect(filled).toBeGreaterThan(100);
   });
 
-  it('refuses nothing without encoded slashes, as the rules for backend paths promise', () => {
-    const text = fc.constantFrom('a', '.', ';', '%25', '%C3', '%A9', '-', '4', '%C0', '%AF');
-    const value = fc.array(text, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
-    const backend = fc
-      .array(fc.oneof(text, fc.constantFrom('{x}', '{y}', '/')), { minLength: 1, maxLength: 6 })
-      .map((parts) => `/${parts.join('')}`);
-    const pattern = parseEndpointPath('/{x}/{y}') as Pattern;
-    let filled = 0;
-    fc.assert(
-      fc.property(backend, value, value, (backendPath, x, y) => {
-        const requestPath = canonicalPath(`/app/v1/${x}/${y}`);
-        if (typeof requestPath !== 'string' || backendPathError(backendPath, pattern) !== undefined) return;
-        const setup = {
-          revisions: [revision({}, endpointRecord({ path: '/{x}/{y}', backend_path: backendPath }))],
-        };
-        const upstream = upstreamOf(setup, requestPath);
-        filled++;
-        expect(canonicalPath(upstream)).toBe(upstream);
-      }),
-      { numRuns: 20_000 },
-    );
-    expect(filled).toBeGreaterThan(100);
-  });
+  it(
+    'refuses nothing without encoded slashes, as the rules for backend paths promise',
+    { timeout: 60_000 },
+    () => {
+      const text = fc.constantFrom('a', '.', ';', '%25', '%C3', '%A9', '-', '4', '%C0', '%AF');
+      const value = fc.array(text, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
+      const backend = fc
+        .array(fc.oneof(text, fc.constantFrom('{x}', '{y}', '/')), { minLength: 1, maxLength: 6 })
+        .map((parts) => `/${parts.join('')}`);
+      const pattern = parseEndpointPath('/{x}/{y}') as Pattern;
+      let filled = 0;
+      fc.assert(
+        fc.property(backend, value, value, (backendPath, x, y) => {
+          const requestPath = canonicalPath(`/app/v1/${x}/${y}`);
+          if (typeof requestPath !== 'string' || backendPathError(backendPath, pattern) !== undefined) return;
+          const setup = {
+            revisions: [revision({}, endpointRecord({ path: '/{x}/{y}', backend_path: backendPath }))],
+          };
+          const upstream = upstreamOf(setup, requestPath);
+          filled++;
+          expect(canonicalPath(upstream)).toBe(upstream);
+        }),
+        { numRuns: 20_000 },
+      );
+      expect(filled).toBeGreaterThan(100);
+    },
+  );
 });
 
 /** The obvious way to find the template of a route: look at every version and every endpoint. */
@@ -579,8 +583,22 @@ function slowMatch(apps: readonly ReturnType<typeof appTree>[], path: string, me
   return found.is_active ? `${found.method} ${prefix}${found.path}` : 'endpoint_disabled';
 }
 
+/** With the disabled endpoints alone. */
+function withoutTrailingSlashes(tree: ReturnType<typeof appTree>): ReturnType<typeof appTree> {
+  const versions = tree.versions.map((version) => ({
+    ...version,
+    revisions: version.revisions.map((each) => ({
+      ...each,
+      endpoints: each.endpoints
+        .filter(({ is_active: isActive }) => !isActive)
+        .map((endpoint) => ({ ...endpoint, path: endpoint.path.replace(/(.)\/$/, '$1') })),
+    })),
+  }));
+  return { ...tree, versions };
+}
+
 describe('matchRequest and its slow twin', () => {
-  it('agree on random configurations', () => {
+  it('agree on random configurations', { timeout: 60_000 }, () => {
     const segment = fc.constantFrom('a', 'b', '{x}', '{y}');
     const endpointPath = fc
       .tuple(fc.array(segment, { maxLength: 3 }), fc.constantFrom('', '/', '/*'))
@@ -624,7 +642,11 @@ describe('matchRequest and its slow twin', () => {
           const { code, route } = match(holder.current, path, method);
           const name =
             route?.endpointId === undefined ? route?.template : `${route.method} ${route.template}`;
-          expect(code ?? name).toBe(slowMatch(apps, path, method));
+          // What is refused for its likeness to a disabled endpoint: a trailing slash is all that makes one here.
+          if (code === 'bad_path') {
+            const alike = apps.map((app) => withoutTrailingSlashes(app));
+            expect(slowMatch(alike, path.replace(/(.)\/$/, '$1'), method)).toBe('endpoint_disabled');
+          } else expect(code ?? name).toBe(slowMatch(apps, path, method));
         },
       ),
       { numRuns: 3000 },

@@ -9,6 +9,7 @@
 import { canonicalPath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
+import { lookAlike } from './look-alike.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
 import { REVISIONS_MAX, TURNS, type Turns } from '../snapshot/weights.ts';
 
@@ -94,7 +95,10 @@ export function matchRequest<P>(
   }
   if (version.revisions.length === 1) matchSingle(version, path, method, shareOf, out);
   else matchWeighted(version, path, method, shareOf, out, turns);
-  if (hasEncodedSlash && out.route !== undefined) refuseBadFilling(out, out.route, path);
+  if (out.route === undefined || out.code === 'endpoint_disabled') return;
+  if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
+  const alike = lookAlike(snapshot, out.route, path, out.restFrom, method);
+  if (alike !== undefined) fail(out, 'bad_path', `A backend could take the path for that of ${alike}`);
 }
 
 /** The usual case: one current revision. */

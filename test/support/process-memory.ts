@@ -44,6 +44,9 @@ function resetPeak(pid: number): void {
   }
 }
 
+/** VmRSS, now. */
+export const residentBytes = (pid: number): number => statusBytes(pid, 'VmRSS');
+
 function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];

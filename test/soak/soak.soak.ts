@@ -1,0 +1,36 @@
+/**
+ * Half an hour at 70 % of what the gateway can do, with keys, routes, addresses and connections that come and go.
+ * `HEADGATE_SOAK_SECONDS` makes it shorter or longer, `HEADGATE_SOAK_LOAD` (0 to 1) lighter or heavier.
+ */
+import { expect, it } from 'vitest';
+import { soak } from '../support/soak-scenario.ts';
+
+const seconds = Number(process.env['HEADGATE_SOAK_SECONDS'] ?? 1800);
+const load = Number(process.env['HEADGATE_SOAK_LOAD'] ?? 0.7);
+/** Caches fill, code is compiled, and the heap finds its size. */
+const WARM_UP_PART = 1 / 3;
+const GROWTH_MB_PER_HOUR_MAX = 1;
+const DESCRIPTORS_SLACK = 16;
+
+it(
+  `${seconds} s of load and churn leave memory, descriptors and counters as they should be`,
+  async () => {
+    const outcome = await soak({
+      seconds,
+      warmUpSeconds: seconds * WARM_UP_PART,
+      load,
+      connections: 64,
+      churnStepMs: 250,
+    });
+    const { memory, descriptors, report, counters } = outcome;
+    process.stdout.write(`${JSON.stringify({ ...outcome, report: { ...report, byTarget: undefined } })}\n`);
+    expect(report.violations).toEqual([]);
+    for (const [what, [counted, said]] of Object.entries(counters))
+      expect([what, said]).toEqual([what, counted]);
+    expect(descriptors.late).toBeLessThanOrEqual(descriptors.early + DESCRIPTORS_SLACK);
+    expect(descriptors.after).toBeLessThanOrEqual(descriptors.before);
+    // Growth is what the whole interval of confidence is beyond.
+    expect(memory.perHour - memory.halfWidth).toBeLessThanOrEqual(GROWTH_MB_PER_HOUR_MAX);
+  },
+  (seconds + 300) * 1000,
+);

@@ -1,0 +1,208 @@
+/**
+ * A soak of any length: the gateway at a share of what it can do, while keys, routes, addresses and connections come
+ * and go; its memory and descriptors are sampled, and afterwards everything that counts must have counted the same.
+ */
+import { readdirSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startGateway, type TestGateway } from './gateway.ts';
+import { createKey, metric, quietWindowSecs } from './policies.ts';
+import { residentBytes } from './process-memory.ts';
+import { SoakChurn, STEADY, targetOf } from './soak-churn.ts';
+import { SoakLoad } from './soak-load.ts';
+import type { SoakReport } from './soak-load-process.ts';
+import { heldConnections } from './slow-clients.ts';
+import { createService, request, until, type Served } from './traffic.ts';
+import { floorsOf, trendOf, type Sample, type Trend } from './trend.ts';
+
+export interface Soak {
+  readonly seconds: number;
+  /** Of the seconds, before the ones that count for the trend. */
+  readonly warmUpSeconds: number;
+  /** Share of what the gateway can do. */
+  readonly load: number;
+  readonly connections: number;
+  /** Between two steps of the churn; none in the warm-up, in which caches and heaps are to find their size. */
+  readonly churnStepMs: number;
+}
+
+export interface SoakOutcome {
+  readonly perSecond: number;
+  readonly report: SoakReport;
+  readonly changes: number;
+  /** Resident memory after the warm-up, in MB. */
+  readonly memory: Trend;
+  readonly memoryMB: readonly number[];
+  readonly descriptors: DescriptorCounts;
+  /** Pairs of what the load has counted and what the gateway says, by name. */
+  readonly counters: Readonly<Record<string, readonly [load: number, gateway: number]>>;
+}
+
+export interface DescriptorCounts {
+  /** Before any client came. */
+  readonly before: number;
+  /** Most of the first and of the last third after the warm-up. */
+  readonly early: number;
+  readonly late: number;
+  /** When all clients and backends had gone. */
+  readonly after: number;
+}
+
+const CAPACITY_MS = 4_000;
+const SAMPLE_MS = 500;
+/** Of which the lowest sample counts; at least thirty make the trend. */
+const STRETCHES = 60;
+const STEADY_KEYS = 8;
+/** Never reached, and less than what an address may: answers tell of the limit that is nearest. */
+const LIMIT = 100_000_000;
+
+export async function soak(options: Soak): Promise<SoakOutcome> {
+  const load = await SoakLoad.open();
+  const gateway = await startGateway({
+    env: {
+      GATEWAY_WORKERS: '2',
+      GATEWAY_LOG__ACCESS: 'false',
+      GATEWAY_TRUSTED_PROXY_IPS: '127.0.0.0/8',
+      GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+      GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: String(2 * LIMIT),
+      GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: '60',
+    },
+  });
+  try {
+    return await runSoak(options, gateway, load);
+  } finally {
+    load.close();
+    await gateway.stop();
+  }
+}
+
+async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Promise<SoakOutcome> {
+  const keys = await prepare(gateway, load);
+  const before = descriptorsOf(gateway);
+  const capacity = await capacityOf(gateway, load, options);
+  const churn = new SoakChurn(gateway, load);
+  load.start(gateway.proxyPort, options.connections, capacity.perSecond * options.load);
+  const churning = churn.run();
+  const warm = setTimeout(() => (churn.stepMs = options.churnStepMs), options.warmUpSeconds * 1000);
+  const samples = await sample(gateway, options);
+  clearTimeout(warm);
+  churn.stop();
+  await churning;
+  const report = await load.stop();
+  const reports = [capacity.report, report];
+  const counters = await countersOf(gateway, reports, [...keys, ...churn.keys], keys[0]);
+  load.close();
+  await until(async () => ((await idleUpstream(gateway)) === 0 ? true : undefined), 30_000);
+  const { memory, memoryMB, early, late } = samples;
+  const descriptors = { before, early, late, after: descriptorsOf(gateway) };
+  return {
+    perSecond: capacity.perSecond * options.load,
+    report,
+    changes: churn.changes,
+    memory,
+    memoryMB,
+    descriptors,
+    counters,
+  };
+}
+
+/** What is there from the first to the last moment; returns its keys. */
+async function prepare(gateway: TestGateway, load: SoakLoad): Promise<Served[]> {
+  const rate_limit = { enabled: true, requests: LIMIT, window_seconds: quietWindowSecs(), per: 'api_key' };
+  await createService(gateway, STEADY, load.backendPort, {
+    app: { default_policy: { auth: { auth_type: 'api_key' }, rate_limit, concurrency: { max: 10_000 } } },
+  });
+  const keys: Served[] = [];
+  for (let index = 0; index < STEADY_KEYS; index++) {
+    const key = await createKey(gateway, STEADY);
+    keys.push(key);
+    load.add(targetOf(key.id, `/${STEADY}/v1/x`, key.token));
+  }
+  load.add(targetOf('without a key', `/${STEADY}/v1/x`, undefined, { status: 401, body: undefined }));
+  load.add(targetOf('nowhere', '/nowhere/v1/x', undefined, { status: 404, body: undefined }));
+  return keys;
+}
+
+async function capacityOf(
+  gateway: TestGateway,
+  load: SoakLoad,
+  { connections }: Soak,
+): Promise<{ readonly perSecond: number; readonly report: SoakReport }> {
+  load.start(gateway.proxyPort, connections, Infinity);
+  await pause(CAPACITY_MS);
+  const report = await load.stop();
+  return { perSecond: totalOf(report.byStatus) / report.seconds, report };
+}
+
+async function sample(
+  gateway: TestGateway,
+  { seconds, warmUpSeconds }: Soak,
+): Promise<Pick<SoakOutcome, 'memory' | 'memoryMB'> & Pick<DescriptorCounts, 'early' | 'late'>> {
+  const pid = gateway.process.pid ?? 0;
+  const startMs = performance.now();
+  const memory: Sample[] = [];
+  const descriptors: Sample[] = [];
+  for (let atMs = 0; atMs < seconds * 1000; atMs = performance.now() - startMs) {
+    memory.push({ atMs, value: residentBytes(pid) / 1e6 });
+    descriptors.push({ atMs, value: descriptorsOf(gateway) });
+    await pause(SAMPLE_MS);
+  }
+  const warmMs = warmUpSeconds * 1000;
+  const restMs = seconds * 1000 - warmMs;
+  const floors = floorsOf(
+    memory.filter(({ atMs }) => atMs >= warmMs),
+    restMs / STRETCHES,
+  );
+  const most = (from: number, to: number): number =>
+    Math.max(...descriptors.filter(({ atMs }) => atMs >= from && atMs < to).map(({ value }) => value));
+  return {
+    memory: trendOf(floors),
+    memoryMB: floors.map(({ value }) => Math.round(value * 10) / 10),
+    early: most(warmMs, warmMs + restMs / 3),
+    late: most(warmMs + (restMs * 2) / 3, Infinity),
+  };
+}
+
+/** Waits until the counts that are handed over now and then have come, or will not come any more. */
+async function countersOf(
+  gateway: TestGateway,
+  reports: readonly SoakReport[],
+  keys: readonly Served[],
+  steady: Served,
+): Promise<SoakOutcome['counters']> {
+  const statusOf = (status: string): number => sumOf(reports.map(({ byStatus }) => byStatus[status] ?? 0));
+  const targetCount = (id: string): number => sumOf(reports.map(({ byTarget }) => byTarget[id] ?? 0));
+  const counted = sumOf(keys.map(({ id }) => targetCount(id)));
+  const usage = async (): Promise<number> =>
+    sumOf(await Promise.all(keys.map((key) => allowedOf(gateway, key))));
+  await until(async () => ((await usage()) >= counted ? true : undefined)).catch(() => undefined);
+  const downstream = (): Promise<number> => metric(gateway, 'headgate_downstream_connections');
+  await until(async () => ((await downstream()) === 0 ? true : undefined)).catch(() => undefined);
+  const last = await request(gateway, `/${STEADY}/v1/x`, {
+    headers: { Authorization: `Bearer ${steady.token}` },
+  });
+  const used = LIMIT - Number(last.headers['x-ratelimit-remaining']) - 1;
+  const requests = (status: string): Promise<number> =>
+    metric(gateway, 'headgate_requests_total', { status });
+  return {
+    // The last request of all is this function's.
+    'answers with 200': [statusOf('200'), (await requests('200')) - 1],
+    'answers with 401': [statusOf('401'), await requests('401')],
+    'answers without a route': [statusOf('404'), await metric(gateway, 'headgate_unrouted_requests_total')],
+    'requests of the keys that are left': [counted, await usage()],
+    'requests under the limit of a key': [targetCount(steady.id), used],
+    'connections left': [0, await downstream()],
+  };
+}
+
+async function allowedOf(gateway: TestGateway, key: Served): Promise<number> {
+  const { totals } = await gateway.must('GET', `/apps/${STEADY}/tokens/${key.id}/usage`);
+  return totals.allowed;
+}
+
+const idleUpstream = (gateway: TestGateway): Promise<number> =>
+  metric(gateway, 'headgate_upstream_idle_connections');
+/** Without connections to the management API, which are this process's. */
+const descriptorsOf = ({ process: { pid }, managementPort }: TestGateway): number =>
+  readdirSync(`/proc/${pid}/fd`).length - heldConnections(managementPort);
+const sumOf = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+const totalOf = (counts: Readonly<Record<string, number>>): number => sumOf(Object.values(counts));
