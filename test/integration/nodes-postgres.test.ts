@@ -111,7 +111,7 @@ describe('two gateways', () => {
   );
 
   test(
-    'keys, cascades and deletions reach both',
+    'keys, cascades and deletions reach both, and counts of a key add up',
     async () => {
       await a.must('PATCH', '/apps/svc', { default_policy: { auth: { auth_type: 'api_key' } } });
       const { token, id } = await b.must('POST', '/apps/svc/tokens', { name: 'k' });
@@ -120,6 +120,10 @@ describe('two gateways', () => {
           (r) => r.status,
         );
       expect([await asked(a), await asked(b)]).toEqual([200, 200]);
+      const usage = async (): Promise<number> =>
+        (await a.must('GET', `/apps/svc/tokens/${id}/usage`)).totals.allowed as number;
+      await expect.poll(usage, { timeout: 15_000, interval: 250 }).toBe(2);
+      expect((await b.must('GET', `/apps/svc/tokens/${id}`)).last_used_at).not.toBeNull();
       expect((await a.api('DELETE', `/apps/svc/tokens/${id}`)).headers.get(NODES_APPLIED)).toBe('2/2');
       expect([await asked(a), await asked(b)]).toEqual([401, 401]);
       await b.must('PATCH', '/apps/svc', { default_policy: null });

@@ -1,0 +1,243 @@
+/** Gateways that share a PostgreSQL database: what they hear of each other, by word and without, and who is listed. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.ts';
+import type { ConfigPosition } from '../../src/model/config.ts';
+import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
+import {
+  StorageRefused,
+  StorageUnavailable,
+  type Membership,
+  type NodeDescription,
+  type Repository,
+} from '../../src/storage/repository.ts';
+import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
+import { change, seed } from './records.ts';
+
+/** Longer than any test: what arrives with it was said. */
+const NEVER_MS = 60_000;
+const OFTEN_MS = 50;
+const KEY = Buffer.alloc(32, 7);
+
+let server: PostgresServer;
+let relay: TcpRelay;
+let database: string;
+let url: string;
+let opened: Repository[];
+let joined: Membership[];
+beforeAll(async () => {
+  server = await startPostgres('fsync=off');
+  database = await server.createDatabase();
+  relay = await startTcpRelay(server.port);
+});
+afterAll(async () => {
+  relay.close();
+  await server.stop();
+});
+beforeEach(async () => {
+  opened = [];
+  joined = [];
+  url = await server.createSchema(database);
+});
+afterEach(async () => {
+  relay.heal();
+  for (const membership of joined) await membership.leave();
+  for (const repository of opened) await repository.close();
+});
+
+async function open(secretKey: Buffer | undefined, throughRelay = false): Promise<Repository> {
+  const repository = await openPostgres({
+    url: throughRelay ? url.replace(`:${server.port}/`, `:${relay.port}/`) : url,
+    autoMigrate: true,
+    clock: systemClock,
+    secretKey,
+    settings: { ...POSTGRES_DEFAULTS, timeoutMs: 5_000, statementTimeoutMs: 1_000, connectTimeoutMs: 1_000 },
+  });
+  opened.push(repository);
+  return repository;
+}
+
+const describeNode = (name: string, fields: Partial<NodeDescription> = {}): NodeDescription => ({
+  id: `id-of-${name}`,
+  name,
+  programVersion: '1.2.3',
+  startedAt: new Date(1_700_000_000_000).toISOString(),
+  heartbeatMs: OFTEN_MS,
+  timeoutMs: 1_000,
+  ...fields,
+});
+
+interface Heard {
+  readonly membership: Membership;
+  changed: number;
+  position: ConfigPosition | undefined;
+  applied: [string, number][];
+  nodes: number;
+  lost: number;
+  back: number;
+}
+
+async function join({ cluster }: Repository, node: NodeDescription, configVersion = 0): Promise<Heard> {
+  if (cluster === undefined) throw new Error('a repository on Postgres has others');
+  const heard = {
+    changed: 0,
+    position: undefined,
+    applied: [],
+    nodes: 0,
+    lost: 0,
+    back: 0,
+  } as unknown as Heard;
+  const membership = await cluster.join(node, configVersion, {
+    onChanged: () => void heard.changed++,
+    onPosition: (position) => void (heard.position = position),
+    onApplied: (id, version) => void heard.applied.push([id, version]),
+    onNodes: (count) => void (heard.nodes = count),
+    onLost: () => void heard.lost++,
+    onBack: () => void heard.back++,
+  });
+  joined.push(membership);
+  return Object.assign(heard, { membership });
+}
+
+const names = async ({ cluster }: Repository): Promise<string[]> =>
+  ((await cluster?.liveNodes()) ?? []).map(({ name }) => name);
+
+test('who joins is listed, with what it obeys, until it leaves', async () => {
+  const [one, two] = [await open(KEY), await open(KEY)];
+  const a = await join(one, describeNode('a'), 3);
+  const b = await join(two, describeNode('b'));
+  expect(await one.cluster?.liveNodes()).toEqual([
+    {
+      id: 'id-of-a',
+      name: 'a',
+      programVersion: '1.2.3',
+      startedAt: '2023-11-14T22:13:20.000Z',
+      lastSeenAt: expect.stringMatching(/^20\d\d-.*Z$/),
+      configVersion: 3,
+    },
+    expect.objectContaining({ name: 'b', configVersion: 0 }),
+  ]);
+  await expect.poll(() => [a.nodes, b.nodes]).toEqual([2, 2]);
+  await b.membership.leave();
+  expect(await names(one)).toEqual(['a']);
+  await expect.poll(() => a.nodes).toBe(1);
+});
+
+test('a write, and what the others obey, is heard at once and not with the heartbeat', async () => {
+  const [one, two] = [await open(KEY), await open(KEY)];
+  const slow = { heartbeatMs: NEVER_MS, timeoutMs: 2 * NEVER_MS };
+  const a = await join(one, describeNode('a', slow));
+  const b = await join(two, describeNode('b', slow));
+  await seed(one);
+  await expect.poll(() => [a.changed, b.changed]).toEqual([1, 1]);
+  b.membership.applied(1);
+  await expect.poll(() => a.applied.at(-1)).toEqual(['id-of-b', 1]);
+  expect(b.applied, 'nobody hears himself').toEqual([]);
+  expect(await two.cluster?.liveNodes()).toMatchObject([{ configVersion: 0 }, { configVersion: 1 }]);
+  for (let version = 2; version < 30; version++) b.membership.applied(version);
+  await expect.poll(() => a.applied.at(-1)).toEqual(['id-of-b', 29]);
+});
+
+test('a write is not heard in another schema, nor one that was given up', async () => {
+  const one = await open(KEY);
+  const a = await join(one, describeNode('a', { heartbeatMs: NEVER_MS, timeoutMs: NEVER_MS }));
+  const given = one.write(async () => {
+    throw new RangeError('given up');
+  });
+  await expect(given).rejects.toThrow('given up');
+  url = await server.createSchema(database);
+  const elsewhere = await open(KEY);
+  await seed(elsewhere);
+  await seed(one);
+  await expect.poll(() => a.changed).toBe(1);
+  await pause(100);
+  expect(a.changed).toBe(1);
+});
+
+test('what was not said is found with the heartbeat', async () => {
+  const one = await open(KEY);
+  const a = await join(one, describeNode('a'));
+  await expect.poll(() => a.position).toEqual({ configVersion: 0, changeId: undefined });
+  await server.query(url, 'update config_state set config_version = 7');
+  await expect.poll(() => a.position?.configVersion).toBe(7);
+  expect(a.changed).toBe(0);
+});
+
+test('one that lost its connection hears again what happens, and of what happened meanwhile', async () => {
+  const one = await open(KEY);
+  const a = await join(one, describeNode('a', { heartbeatMs: NEVER_MS, timeoutMs: NEVER_MS }));
+  for (let round = 1; round <= 3; round++) {
+    a.position = undefined;
+    await server.query(
+      url,
+      `select pg_terminate_backend(pid, 2000) from pg_stat_activity
+       where application_name = 'headgate' and pid <> pg_backend_pid()`,
+    );
+    // The server's state, without waiting for a heartbeat.
+    await expect.poll(() => a.position).toBeDefined();
+  }
+  const { app } = await seed(one);
+  await expect.poll(() => a.changed).toBe(1);
+  await change(one, async () => {}, { appIds: [app.id] });
+  await expect.poll(() => a.changed).toBe(2);
+  expect([a.lost, a.back], 'it was away for no longer than it takes to connect').toEqual([0, 0]);
+});
+
+test('one that is cut off without a word drops out, and comes back by itself', async () => {
+  const [one, two] = [await open(KEY), await open(KEY, true)];
+  const a = await join(one, describeNode('a'));
+  const b = await join(two, describeNode('b'));
+  relay.swallow();
+  await expect.poll(() => names(one), { timeout: 5_000 }).toEqual(['a']);
+  await expect.poll(() => [a.nodes, b.lost], { timeout: 5_000 }).toEqual([1, 1]);
+  await seed(one);
+  relay.heal();
+  await expect.poll(() => names(one), { timeout: 10_000 }).toEqual(['a', 'b']);
+  await expect.poll(() => [b.back, b.position?.configVersion]).toEqual([1, 1]);
+});
+
+test('a server that is frozen, and then stopped for a while, is found again', async () => {
+  const one = await open(KEY);
+  const a = await join(one, describeNode('a'));
+  server.signalAll('SIGSTOP');
+  try {
+    await expect.poll(() => a.lost, { timeout: 5_000 }).toBe(1);
+    await expect(one.cluster?.liveNodes()).rejects.toBeInstanceOf(StorageUnavailable);
+  } finally {
+    server.signalAll('SIGCONT');
+  }
+  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(1);
+  await server.crash();
+  await expect.poll(() => a.lost).toBe(2);
+  await server.start();
+  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(2);
+  expect(await names(one)).toEqual(['a']);
+});
+
+test('who leaves while the server is away is gone without a trace in time', async () => {
+  const one = await open(KEY);
+  const a = await join(one, describeNode('a', { timeoutMs: 400 }));
+  server.signalAll('SIGSTOP');
+  const startedMs = performance.now();
+  try {
+    await a.membership.leave();
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+  } finally {
+    server.signalAll('SIGCONT');
+  }
+  await expect.poll(() => names(one)).toEqual([]);
+});
+
+test.each([
+  ['another secret key', Buffer.alloc(32, 8)],
+  ['none', undefined],
+])('one with %s may not join those that have one', async (_name, key) => {
+  const first = await open(KEY);
+  await join(first, describeNode('a'));
+  const stranger = await open(key);
+  const refused = join(stranger, describeNode('b'));
+  await expect(refused).rejects.toBeInstanceOf(StorageRefused);
+  await expect(refused).rejects.toThrow('"a" has another GATEWAY_SECRET_KEY');
+  expect(await names(first), 'who was refused is not listed').toEqual(['a']);
+});
