@@ -23,8 +23,8 @@ import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
 
 const TIMEOUT_MS = 90_000;
-const WRITE_WAIT_MS = 600;
-const NODE_TIMEOUT_MS = 1_500;
+const WRITE_WAIT_MS = 1_500;
+const NODE_TIMEOUT_MS = 3_000;
 const CLUSTER = {
   GATEWAY_CLUSTER__HEARTBEAT_MS: '200',
   GATEWAY_CLUSTER__NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS),
@@ -67,7 +67,7 @@ describe('two gateways', () => {
     'see each other, and a write is obeyed by both when it is answered, whatever the load',
     async () => {
       expect(await listNodes(b)).toMatchObject({ a: { state: 'live' }, b: { state: 'live' } });
-      const result = await alternate([a, b], 200);
+      const result = await alternate([a, b], 200, 10);
       expect(result).toMatchObject({ writes: 200, stale: 0, unapplied: [], failed: [] });
       expect(result.requests).toBeGreaterThan(200);
       const { config_version: latest } = await b.must('GET', '/nodes');
@@ -148,7 +148,7 @@ describe('two gateways', () => {
       const refusedMs = performance.now();
       expect((await writeNumber(b, 1)).status).toBe(503);
       expect(performance.now() - refusedMs).toBeLessThan(2_000);
-      await expect.poll(() => listNodes(a).then(Object.keys), { timeout: 5_000 }).toEqual(['a']);
+      await expect.poll(() => listNodes(a).then(Object.keys), { timeout: 10_000 }).toEqual(['a']);
       expect((await writeNumber(a, 1_002)).applied).toBe('1/1');
       expect(await readNumber(b), 'what it had').toBe(200);
       relay.heal();
@@ -198,7 +198,7 @@ describe('two gateways', () => {
       // The one after the last answer may have been stored, too.
       await expect.poll(() => readNumber(a), { timeout: 5_000 }).toBeGreaterThanOrEqual(answered);
       expect(await readNumber(a)).toBeLessThanOrEqual(answered + 1);
-      await expect.poll(() => listNodes(a).then(Object.keys), { timeout: 5_000 }).toEqual(['a']);
+      await expect.poll(() => listNodes(a).then(Object.keys), { timeout: 10_000 }).toEqual(['a']);
       expect(await writeNumber(a, 4_000)).toMatchObject({ status: 200, applied: '1/1' });
       expect((await load.stop()).failed).toEqual([]);
     },

@@ -13,8 +13,13 @@ export interface Alternation {
   readonly writeMs: { readonly p50: number; readonly p99: number };
 }
 
-export async function alternate(nodes: readonly TestGateway[], writes: number): Promise<Alternation> {
-  const load = traffic(nodes);
+/** @param pauseMs between two requests of the traffic through a gateway */
+export async function alternate(
+  nodes: readonly TestGateway[],
+  writes: number,
+  pauseMs = 2,
+): Promise<Alternation> {
+  const load = traffic(nodes, pauseMs);
   const unapplied: string[] = [];
   const took: number[] = [];
   let stale = 0;
