@@ -39,6 +39,16 @@ it('forgets what is too old, and then does not lead on from there', async () => 
   expect(await touchedSince(db, second, CHANGES_KEPT + 1), 'some are missing').toBeUndefined();
 });
 
+it('knows of one change that only an endpoint of a version is different, of several that the version is', async () => {
+  const known = { configVersion: 1, changeId: await log(1) };
+  const endpoints = [{ versionId: 'v', revisionId: 'r', endpointId: 'e' }];
+  const touched = { appIds: [], versionIds: ['v'], endpoints, keyIds: [] };
+  await logChange(db, 2, touched);
+  expect(await touchedSince(db, known, 2)).toEqual(touched);
+  await logChange(db, 3, touched);
+  expect(await touchedSince(db, known, 3)).toEqual({ appIds: [], versionIds: ['v'], keyIds: [] });
+});
+
 it('names each record once, whatever the number of changes', async () => {
   const known = { configVersion: 1, changeId: await log(1) };
   await log(2);

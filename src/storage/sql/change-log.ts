@@ -34,10 +34,10 @@ export async function logChange(
   configVersion: number,
   touched: TouchedConfig,
 ): Promise<string> {
-  const { appIds, versionIds, keyIds } = touched;
+  const { appIds, versionIds, endpoints, keyIds } = touched;
   const changeId = randomHex(CHANGE_ID_BYTES);
   const isMuch = appIds.length + versionIds.length + keyIds.length > TOUCHED_IDS_MAX;
-  const text = isMuch ? null : JSON.stringify({ appIds, versionIds, keyIds });
+  const text = isMuch ? null : JSON.stringify({ appIds, versionIds, endpoints, keyIds });
   await db
     .insertInto('config_change')
     .values({ config_version: configVersion, change_id: changeId, touched: text })
@@ -69,10 +69,13 @@ export async function touchedSince(
     .execute();
   const first = rows[0]?.config_version === known.configVersion ? rows.shift() : undefined;
   if (first?.change_id !== known.changeId || rows.length !== missed) return undefined;
+  // The usual case, and the only one in which single endpoints of a version are known to be all that changed in it.
+  if (rows.length === 1) return parse(rows[0]?.touched ?? null);
   const ids = { appIds: new Set<string>(), versionIds: new Set<string>(), keyIds: new Set<string>() };
   for (const { touched } of rows) {
-    if (touched === null) return undefined;
-    const { appIds, versionIds, keyIds } = JSON.parse(touched) as TouchedConfig;
+    const one = parse(touched);
+    if (one === undefined) return undefined;
+    const { appIds, versionIds, keyIds } = one;
     for (const id of appIds) ids.appIds.add(id);
     for (const id of versionIds) ids.versionIds.add(id);
     for (const id of keyIds) ids.keyIds.add(id);
@@ -80,3 +83,6 @@ export async function touchedSince(
   }
   return { appIds: [...ids.appIds], versionIds: [...ids.versionIds], keyIds: [...ids.keyIds] };
 }
+
+const parse = (touched: string | null): TouchedConfig | undefined =>
+  touched === null ? undefined : (JSON.parse(touched) as TouchedConfig);
