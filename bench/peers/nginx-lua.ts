@@ -108,7 +108,7 @@ const redisCount = (port: number): string => {
   local window = floor(now / ${LIMIT_WINDOW_SECS})
   local key = "shop:" .. window
   local socket = ngx.socket.tcp()
-  socket:settimeout(1000)
+  socket:settimeout(10000)
   if not socket:connect("127.0.0.1", ${port}, { pool_size = 128 }) then return ngx.exit(503) end
   socket:send("*5\\r\\n$7\\r\\nEVALSHA\\r\\n$40\\r\\n${sha1}\\r\\n$1\\r\\n1\\r\\n$" .. #key .. "\\r\\n" .. key .. "\\r\\n$${ttl.length}\\r\\n${ttl}\\r\\n")
   local line = socket:receive("*l")
