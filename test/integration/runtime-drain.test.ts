@@ -1,9 +1,14 @@
 /** A stop under traffic of every kind, in small; at full size in test/soak/drain.soak.ts. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { AddressInfo } from 'node:net';
 import { drainRound } from '../support/drain.ts';
-import { startGateway } from '../support/gateway.ts';
+import { ADMIN_TOKEN, MAIN, startGateway } from '../support/gateway.ts';
 import { createService } from '../support/traffic.ts';
 
 it.each([false, true])(
@@ -64,3 +69,41 @@ it('ends a WebSocket in order when the time for it is over', { timeout: 60_000 }
     backend.close();
   }
 });
+
+it(
+  'a signal in the middle of the start ends it, and the next start finds everything in order',
+  { timeout: 60_000 },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-signal-'));
+    try {
+      const env = {
+        PATH: process.env['PATH'] ?? '',
+        GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+        GATEWAY_SERVER__PORT: '0',
+        GATEWAY_PROXY__HOST: '127.0.0.1',
+        GATEWAY_PROXY__PORT: '0',
+        GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+        GATEWAY_WORKERS: '1',
+      };
+      for (const [afterMs, signal] of [
+        [40, 'SIGTERM'],
+        [150, 'SIGINT'],
+        [400, 'SIGTERM'],
+      ] as const) {
+        const child = spawn(process.execPath, [MAIN], { env, stdio: 'ignore' });
+        const exited = once(child, 'exit');
+        setTimeout(() => child.kill(signal), afterMs);
+        // Before the program has come to its first line the system ends it.
+        expect([
+          [0, null],
+          [null, signal],
+        ]).toContainEqual(await exited);
+      }
+      const gateway = await startGateway({ folder, env });
+      expect((await gateway.api('GET', '/health')).status).toBe(200);
+      expect(await gateway.stop()).toBe(0);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);

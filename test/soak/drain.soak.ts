@@ -19,7 +19,9 @@ it.each([
   const outcomes: DrainOutcome[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const isTls = 'http/2' in clients;
-    outcomes.push(await drainRound({ isTls, clients, exchangeMsMax: EXCHANGE_MS_MAX, beforeMs: 2_000 }));
+    outcomes.push(
+      await drainRound({ isTls, clients, exchangeMsMax: EXCHANGE_MS_MAX, beforeMs: isTls ? 6_000 : 2_000 }),
+    );
   }
   const figures = {
     name,
