@@ -71,8 +71,9 @@ export async function storedText(folder: string, prefix = ''): Promise<string> {
     const url = urlOf(SERVER, name);
     const tables = await query(url, "select tablename from pg_tables where schemaname = 'public'");
     for (const { tablename } of tables) {
-      const rows = await query(url, `select t::text as text from ${String(tablename)} as t`);
-      parts.push(...rows.map(({ text }) => String(text)));
+      for (const row of await query(url, `select * from ${String(tablename)}`)) {
+        parts.push(Object.values(row).map(String).join('\n'));
+      }
     }
   }
   return parts.join('\n');
