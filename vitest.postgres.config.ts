@@ -4,7 +4,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 export const POSTGRES_TESTS = {
   globalSetup: ['test/support/program.ts', 'test/support/postgres-suite.ts'],
   env: { HEADGATE_TEST_DATABASE: 'postgres' },
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   hookTimeout: 60_000,
 } satisfies TestProjectInlineConfiguration['test'];
 

@@ -169,7 +169,9 @@ function successHeaders(operation: Operation): JsonObject {
     ...((operation.entityTag || status === 201) && status !== 204 && { ETag: textHeader('For If-Match.') }),
     ...(status === 201 && { Location: textHeader('Path of the new resource.') }),
     ...(isWrite && {
-      [NODES_APPLIED_HEADER]: textHeader('How many of the gateways that live obey the write, such as `2/2`.'),
+      [NODES_APPLIED_HEADER]: textHeader(
+        'How many of the gateways that live obey the write, such as `2/2`. Not on a dry run.',
+      ),
     }),
   };
   return Object.keys(headers).length === 0 ? {} : { headers };

@@ -183,6 +183,7 @@ describe('a client made from the document', () => {
     await ok('listAdminTokens', { query: { limit: '500' } });
     await ok('listApps', { token: admin.token });
     await ok('listAuditEntries', { query: { limit: '3' } });
+    await ok('listNodes', {});
 
     const query = { dry_run: 'true' };
     await ok('updateApp', { params: app, query, body: { default_policy: FULL_POLICY } });
