@@ -182,9 +182,9 @@ function replayContract(open: () => Promise<Repository>): void {
           await repository.close();
         }
       }),
-      { numRuns: 10 },
+      { numRuns: 8 },
     );
-  });
+  }, 60_000);
 }
 
 const done = (ids: Partial<TouchedConfig>) => ({ value: 0, touched: touched(ids) });

@@ -25,6 +25,8 @@ const CLUSTER = {
   GATEWAY_CLUSTER__HEARTBEAT_MS: '200',
   GATEWAY_CLUSTER__NODE_TIMEOUT_MS: '2000',
   GATEWAY_CLUSTER__WRITE_WAIT_MS: '1000',
+  // What is left of the two seconds is for a machine that has other things to do.
+  GATEWAY_DATABASE__TIMEOUT_MS: '1200',
 };
 
 let server: PostgresServer;
