@@ -94,7 +94,11 @@ it('a breaker that is open when the clock is set back lets its trial through in 
     await until(async () => ((await status('/broken/v1/x')) === 503 ? true : undefined));
     await shift(hours);
     const late = await startOriginAt(port);
-    await until(async () => ((await status('/broken/v1/x')) === 200 ? true : undefined), 8_000);
+    const served = await until(
+      async () => ((await status('/broken/v1/x')) === 200 ? true : undefined),
+      8_000,
+    );
+    expect(served).toBe(true);
     await late.close();
   }
 });
