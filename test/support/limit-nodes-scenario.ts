@@ -32,8 +32,9 @@ export interface SharedLimitResult {
   readonly name: string;
   readonly asked: number;
   readonly admitted: number;
-  /** What the limit allows in the time of the load. */
+  /** What the limit allows until the last answer, and until the last request was sent. */
   readonly most: number;
+  readonly planned: number;
   readonly statuses: Readonly<Record<number, number>>;
 }
 
@@ -83,7 +84,10 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
       const most = name.startsWith('token')
         ? limit + Math.floor((limit * elapsedMs) / WINDOW_MS)
         : limit * touched;
-      return { name, asked: answers.length, admitted, most, statuses: statusesOf(answers) };
+      const planned = name.startsWith('token')
+        ? limit + Math.floor((limit * (windows * WINDOW_MS - MARGIN_MS)) / WINDOW_MS)
+        : limit * windows;
+      return { name, asked: answers.length, admitted, most, planned, statuses: statusesOf(answers) };
     });
     let fallbacks = 0;
     for (const gateway of nodes.gateways) {
