@@ -12,8 +12,8 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../support/origin.ts';
-import { connectRaw } from '../support/raw-client.ts';
-import { createService, problem, request } from '../support/traffic.ts';
+import { connectRaw, type RawClient } from '../support/raw-client.ts';
+import { createService, problem, request, until } from '../support/traffic.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
 
@@ -104,6 +104,50 @@ describe('design 2: limits and time-outs of the traffic path come from the setti
     await client.closed(15_000);
     expect(client.received()).toMatch(/^HTTP\/1\.1 200 [^]*part$/);
     client.end();
+  });
+});
+
+describe('overload', { timeout: 60_000 }, () => {
+  it('bounds on what is under way come from the settings', async () => {
+    const silent = await Promise.all(Array.from({ length: 3 }, () => startRawOrigin(() => undefined)));
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_PROXY__MAX_CONNECTIONS: '5',
+        GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: '4',
+        GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS: '1',
+        GATEWAY_PROXY__MAX_UPSTREAM_QUEUE: '1',
+        GATEWAY_PROXY__UPSTREAM_QUEUE_TIMEOUT_MS: '1500',
+      },
+    });
+    for (const [index, { port }] of silent.entries()) await createService(gateway, `silent${index}`, port);
+    const open = async (index: number): Promise<RawClient> => {
+      const client = await connectRaw(gateway.proxyPort);
+      client.write(`GET /silent${index}/v1/x HTTP/1.1\r\nHost: a\r\n\r\n`);
+      return client;
+    };
+    const detailOf = async (client: RawClient): Promise<string> => {
+      const response = await client.response();
+      expect(problem(response)).toMatchObject({ status: 503, code: 'overloaded' });
+      return problem(response).detail;
+    };
+    const held = await Promise.all([0, 1].map((index) => open(index)));
+    await until(() => (silent[1]?.connections() === 1 && silent[0]?.connections() === 1 ? true : undefined));
+    const inLine = await open(0);
+    // One of the two finds the line full, the other one waits in vain.
+    const late = await open(0);
+    expect(await detailOf(late)).toContain('All connections to 127.0.0.1');
+    expect(await detailOf(inLine)).toContain('All connections to 127.0.0.1');
+    inLine.write('GET /silent2/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => (silent[2]?.connections() === 1 ? true : undefined));
+    late.write('GET /silent0/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    const fifth = await open(1);
+    expect(await detailOf(fifth)).toContain('4 requests under way');
+    const sixth = await connectRaw(gateway.proxyPort);
+    expect(await detailOf(sixth)).toContain('as many connections as it takes');
+    // Requests that nobody answers would hold up the stop.
+    for (const { socket } of [...held, inLine, late, fifth, sixth]) socket.destroy();
+    await Promise.all(silent.map((each) => each.close()));
+    await gateway.stop();
   });
 });
 
