@@ -59,7 +59,7 @@ export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
     const found: { readonly beganMs: number; readonly held: number }[] = [];
     for (let count = 0; count < deaths; count++) {
       const beganMs = performance.now();
-      const [worker, held] = await oldestWorker(gateway);
+      const [worker, held] = await oldestWorker(gateway, connections);
       await crashWorkers(gateway, (title) => title.endsWith(`proxy-${worker}`));
       found.push({ beganMs, held });
       await pause(Math.max(0, BETWEEN_DEATHS_MS - (performance.now() - beganMs)));
@@ -77,8 +77,11 @@ export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
   }
 }
 
-/** Number of the worker that serves for longest, and how many connections it has. */
-async function oldestWorker(gateway: TestGateway): Promise<[worker: number, held: number]> {
+/** Number of the worker that serves for longest, and how many connections it has, once all clients have one. */
+async function oldestWorker(
+  gateway: TestGateway,
+  connections: number,
+): Promise<[worker: number, held: number]> {
   const gauge = /^headgate_downstream_connections\{worker="(\d+)"\} (\d+)$/gm;
   return until(async () => {
     const { body } = await gateway.api('GET', '//metrics');
@@ -86,6 +89,7 @@ async function oldestWorker(gateway: TestGateway): Promise<[worker: number, held
       Number(number),
       Number(held),
     ]);
+    if (workers.reduce((sum, [, held]) => sum + held, 0) < connections) return undefined;
     return workers.toSorted(([left], [right]) => left - right)[0];
   });
 }
