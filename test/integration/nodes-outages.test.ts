@@ -44,8 +44,9 @@ afterAll(async () => {
 
 const BACK = { timeout: 15_000, interval: 100 };
 /** Until the two have found each other again; further writes in between do no harm. */
-const untilBothApply = (node: TestGateway, number: number): Promise<void> =>
-  expect.poll(async () => (await writeNumber(node, number)).applied, BACK).toBe('2/2');
+const untilBothApply = async (node: TestGateway, number: number): Promise<void> => {
+  await expect.poll(async () => (await writeNumber(node, number)).applied, BACK).toBe('2/2');
+};
 
 async function refusedInTime(node: TestGateway): Promise<void> {
   const startedMs = performance.now();
