@@ -3,6 +3,7 @@ import type * as net from 'node:net';
 import { startGateway } from './gateway.ts';
 import { download, startStreamBackend, upload, type PacedReader } from './paced-streams.ts';
 import { watchMemory } from './process-memory.ts';
+import { untilSettled } from './settled-threads.ts';
 import { createService } from './traffic.ts';
 
 export const STREAMS = 50;
@@ -49,6 +50,7 @@ async function scenario(
     await createService(gateway, 'streams', backend.port);
     // What the first exchange needs is not what is measured.
     (await download(gateway.proxyPort, '/nowhere', BYTES_PER_SECOND)).socket.destroy();
+    await untilSettled(gateway);
     let readers: PacedReader[] = [];
     const use = await watchMemory(gateway.process.pid ?? 0, async () => {
       readers = await start(gateway.proxyPort, sockets, backend.uploads);

@@ -13,6 +13,9 @@ import type { SoakReport } from './soak-load-process.ts';
 import { heldConnections } from './slow-clients.ts';
 import { createService, request, until, type Served } from './traffic.ts';
 import { floorsOf, trendOf, type Sample, type Trend } from './trend.ts';
+import { untilSettled } from './settled-threads.ts';
+
+const WORKERS = 2;
 
 export interface Soak {
   readonly seconds: number;
@@ -59,7 +62,7 @@ export async function soak(options: Soak): Promise<SoakOutcome> {
   const load = await SoakLoad.open();
   const gateway = await startGateway({
     env: {
-      GATEWAY_WORKERS: '2',
+      GATEWAY_WORKERS: String(WORKERS),
       GATEWAY_LOG__ACCESS: 'false',
       GATEWAY_TRUSTED_PROXY_IPS: '127.0.0.0/8',
       GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
@@ -77,6 +80,7 @@ export async function soak(options: Soak): Promise<SoakOutcome> {
 
 async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Promise<SoakOutcome> {
   const keys = await prepare(gateway, load);
+  await untilSettled(gateway, WORKERS);
   const before = descriptorsOf(gateway);
   const capacity = await capacityOf(gateway, load, options);
   const churn = new SoakChurn(gateway, load);
