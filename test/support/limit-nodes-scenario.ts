@@ -74,7 +74,7 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
     });
     await pause(windows * WINDOW_MS - MARGIN_MS - (Date.now() - startMs));
     await load.stop();
-    const lastMs = Math.max(...load.answers.map(({ atMs }) => atMs));
+    const lastMs = load.answers.reduce((latest, { atMs }) => Math.max(latest, atMs), 0);
     const firstWindow = Math.floor(startMs / WINDOW_MS);
     const touched = Math.floor(lastMs / WINDOW_MS) - firstWindow + 1;
     const elapsedMs = lastMs - startMs;

@@ -10,11 +10,13 @@ import { flood, type Flooded } from './load.ts';
 import { startOrigin, type Origin } from './origin.ts';
 import { watchMemory } from './process-memory.ts';
 import type { RawResponse } from './raw-client.ts';
+import { untilSettled } from './settled-threads.ts';
 import { createService, request, revisionPath } from './traffic.ts';
 
 export const EXCHANGES_MAX = 20;
 export const MEMORY_BYTES_MAX = 100 * 2 ** 20;
 const CLIENTS = 400;
+const WORKERS = 2;
 
 export interface Overloaded {
   readonly gateway: TestGateway;
@@ -32,12 +34,16 @@ export interface OverloadOutcome {
 
 /** A gateway with two workers and a route `/busy/v1`, whose backend is slow enough that most requests find no room. */
 export async function startOverloadable(): Promise<Overloaded> {
-  const env = { GATEWAY_WORKERS: '2', GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: String(EXCHANGES_MAX) };
+  const env = {
+    GATEWAY_WORKERS: String(WORKERS),
+    GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: String(EXCHANGES_MAX),
+  };
   const [gateway, origin] = await Promise.all([
     startGateway({ env: { ...env, GATEWAY_LOG__ACCESS: 'false' } }),
     startOrigin((_, response) => void setTimeout(() => response.end('served'), 50)),
   ]);
   await createService(gateway, 'busy', origin.port);
+  await untilSettled(gateway, WORKERS);
   const stop = async (): Promise<void> => {
     await gateway.stop();
     await origin.close();
