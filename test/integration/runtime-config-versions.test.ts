@@ -38,6 +38,8 @@ it('brings what another process has written along with the next write', async ()
   expect((await request(gateway, '/b/v1/x')).status).toBe(200);
 
   const messages = gateway.logs().map(({ msg }) => msg);
-  expect(messages.filter((msg) => String(msg).startsWith('the whole configuration was read again'))).toHaveLength(1);
+  expect(
+    messages.filter((msg) => String(msg).startsWith('the whole configuration was read again')),
+  ).toHaveLength(1);
   expect(messages).not.toContain('a proxy worker could not apply a change');
 });
