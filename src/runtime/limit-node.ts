@@ -14,9 +14,11 @@ import type { Settings } from '../settings.ts';
 const BEAT_MS = 1_000;
 /** A node that has not been heard of for so long does not count any more. */
 const NODE_TTL_MS = 5_000;
-/** A connection that has not answered for so long is replaced. */
+/** How long a heartbeat is waited for. */
 const SILENCE_MS_MAX = 2_000;
 const START_WAIT_MS = 1_000;
+/** A beat's length, but for what timers are late by. */
+const RECONNECT_MS_MIN = 900;
 const NODE_ID_BYTES = 8;
 
 /** The part of redis-server.ts that is needed here. */
@@ -82,16 +84,25 @@ export class LimitNode {
     const nodes = await within(SILENCE_MS_MAX, this.#server.heartbeat(this.#id, NODE_TTL_MS, false));
     this.#beating = false;
     const nowMs = this.#clock.monotonicMs();
-    if (nodes === 'late' && nowMs - this.#reconnectedMs > SILENCE_MS_MAX) {
-      this.#reconnectedMs = nowMs;
-      this.#server.reconnect();
+    if (typeof nodes === 'string') {
+      this.#replaceSilentConnection(nowMs);
+      return;
     }
-    if (typeof nodes === 'string') return;
     if (!this.isConnected) this.#steadySinceMs = nowMs;
     this.#answeredMs = nowMs;
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
     this.#nodes = nodes;
     writeLiveNodes(this.#memory, nodes);
+  }
+
+  /**
+   * Also one that the client is making anew: what it waits for may be an answer of a server that has gone meanwhile, and
+   * a new attempt finds the one that is there now.
+   */
+  #replaceSilentConnection(nowMs: number): void {
+    if (nowMs - Math.max(this.#answeredMs, this.#reconnectedMs) < RECONNECT_MS_MIN) return;
+    this.#reconnectedMs = nowMs;
+    this.#server.reconnect();
   }
 }
 
