@@ -120,7 +120,11 @@ describe('GET …/revisions/{id}/health', () => {
       ['open', 'half_open', 'request'],
       ['closed', 'open', 'failure'],
     ]);
-    const lines = gateway.logs().filter((line) => line['revision_id'] === id && line['event'] !== undefined);
+    // Lines come through a pipe, and may be behind the answers.
+    const lines = await until(async () => {
+      const told = gateway.logs().filter((line) => line['revision_id'] === id && line['event'] !== undefined);
+      return told.length >= 3 ? told : undefined;
+    });
     expect(lines.map(({ level, to, msg }) => [level, to, msg])).toEqual([
       ['warn', 'open', 'the circuit breaker of a revision opened'],
       ['info', 'half_open', 'the circuit breaker of a revision lets a trial request through'],
