@@ -3,22 +3,23 @@
  * them, is what later measurements of memory and descriptors are to be compared with.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { expect } from 'vitest';
 import type { TestGateway } from './gateway.ts';
+import { until } from './traffic.ts';
 
 /** The spare is started a second after the workers. */
-const WAIT = { timeout: 15_000, interval: 250 };
+const TIMEOUT_MS = 15_000;
+const REST_MS = 250;
 
 /** Resolves when there is one worker thread more than `workers`, and none has used the processor for an interval. */
 export async function untilSettled({ process: { pid } }: TestGateway, workers = 1): Promise<void> {
   let before: readonly string[] = [];
-  const look = (): { readonly threads: number; readonly isAtRest: boolean } => {
+  const isSettled = (): true | undefined => {
     const now = workerTimes(pid ?? 0);
-    const isAtRest = now.length === before.length && now.every((time, index) => time === before[index]);
+    const isAtRest = now.length === workers + 1 && now.join() === before.join();
     before = now;
-    return { threads: now.length, isAtRest };
+    return isAtRest || undefined;
   };
-  await expect.poll(look, WAIT).toEqual({ threads: workers + 1, isAtRest: true });
+  await until(isSettled, TIMEOUT_MS, REST_MS);
 }
 
 /** Name and ticks of processor time of every worker thread, proc_pid_stat(5). */
