@@ -46,6 +46,8 @@ function resetPeak(pid: number): void {
 
 /** VmRSS, now. */
 export const residentBytes = (pid: number): number => statusBytes(pid, 'VmRSS');
+/** VmHWM, since the start or since a watch began. */
+export const peakBytes = (pid: number): number => statusBytes(pid, 'VmHWM');
 
 function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8');

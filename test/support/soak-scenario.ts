@@ -1,18 +1,20 @@
 /**
  * A soak of any length: the gateway at a share of what it can do, while keys, routes, addresses and connections come
  * and go; its memory and descriptors are sampled, and afterwards everything that counts must have counted the same.
+ * Memory is what is resident after a collection of garbage in all threads (inspector.ts).
  */
 import { readdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from './gateway.ts';
+import { INSPECTED, Inspector } from './inspector.ts';
 import { createKey, metric, quietWindowSecs } from './policies.ts';
-import { residentBytes } from './process-memory.ts';
+import { peakBytes, residentBytes } from './process-memory.ts';
 import { SoakChurn, STEADY, targetOf } from './soak-churn.ts';
 import { SoakLoad } from './soak-load.ts';
 import type { SoakReport } from './soak-load-process.ts';
 import { heldConnections } from './slow-clients.ts';
 import { createService, request, until, type Served } from './traffic.ts';
-import { floorsOf, trendOf, type Sample, type Trend } from './trend.ts';
+import { trendOf, type Sample, type Trend } from './trend.ts';
 import { untilSettled } from './settled-threads.ts';
 
 const WORKERS = 2;
@@ -32,9 +34,11 @@ export interface SoakOutcome {
   readonly perSecond: number;
   readonly report: SoakReport;
   readonly changes: number;
-  /** Resident memory after the warm-up, in MB. */
+  /** Resident memory after collections, in MB, from the end of the warm-up on. */
   readonly memory: Trend;
   readonly memoryMB: readonly number[];
+  /** The most that was ever resident, garbage with it. */
+  readonly peakMB: number;
   readonly descriptors: DescriptorCounts;
   /** Pairs of what the load has counted and what the gateway says, by name. */
   readonly counters: Readonly<Record<string, readonly [load: number, gateway: number]>>;
@@ -52,8 +56,9 @@ export interface DescriptorCounts {
 
 const CAPACITY_MS = 4_000;
 const SAMPLE_MS = 500;
-/** Of which the lowest sample counts; at least thirty make the trend. */
-const STRETCHES = 60;
+/** Collections of garbage, each with a sample of memory; not so often that they are the load. */
+const COLLECTIONS = 60;
+const COLLECTION_MS_MIN = 2_000;
 const STEADY_KEYS = 8;
 /** Never reached, and less than what an address may: answers tell of the limit that is nearest. */
 const LIMIT = 100_000_000;
@@ -62,6 +67,7 @@ export async function soak(options: Soak): Promise<SoakOutcome> {
   const load = await SoakLoad.open();
   const gateway = await startGateway({
     env: {
+      ...INSPECTED,
       GATEWAY_WORKERS: String(WORKERS),
       GATEWAY_LOG__ACCESS: 'false',
       GATEWAY_TRUSTED_PROXY_IPS: '127.0.0.0/8',
@@ -80,6 +86,7 @@ export async function soak(options: Soak): Promise<SoakOutcome> {
 
 async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Promise<SoakOutcome> {
   const keys = await prepare(gateway, load);
+  const inspector = await Inspector.open(gateway);
   await untilSettled(gateway, WORKERS);
   const before = descriptorsOf(gateway);
   const capacity = await capacityOf(gateway, load, options);
@@ -87,7 +94,7 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   load.start(gateway.proxyPort, options.connections, capacity.perSecond * options.load);
   const churning = churn.run();
   const warm = setTimeout(() => (churn.stepMs = options.churnStepMs), options.warmUpSeconds * 1000);
-  const samples = await sample(gateway, options);
+  const samples = await sample(gateway, inspector, options);
   clearTimeout(warm);
   churn.stop();
   await churning;
@@ -96,14 +103,14 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   const counters = await countersOf(gateway, reports, [...keys, ...churn.keys], keys[0]);
   load.close();
   await until(async () => ((await idleUpstream(gateway)) === 0 ? true : undefined), 30_000);
-  const { memory, memoryMB, early, late } = samples;
+  const { early, late, ...memory } = samples;
   const descriptors = { before, early, late, after: descriptorsOf(gateway) };
+  inspector.close();
   return {
     perSecond: capacity.perSecond * options.load,
     report,
     changes: churn.changes,
-    memory,
-    memoryMB,
+    ...memory,
     descriptors,
     counters,
   };
@@ -139,28 +146,30 @@ async function capacityOf(
 
 async function sample(
   gateway: TestGateway,
+  inspector: Inspector,
   { seconds, warmUpSeconds }: Soak,
-): Promise<Pick<SoakOutcome, 'memory' | 'memoryMB'> & Pick<DescriptorCounts, 'early' | 'late'>> {
+): Promise<Pick<SoakOutcome, 'memory' | 'memoryMB' | 'peakMB'> & Pick<DescriptorCounts, 'early' | 'late'>> {
   const pid = gateway.process.pid ?? 0;
+  const warmMs = warmUpSeconds * 1000;
+  const restMs = seconds * 1000 - warmMs;
+  const collectionMs = Math.max(COLLECTION_MS_MIN, restMs / COLLECTIONS);
   const startMs = performance.now();
   const memory: Sample[] = [];
   const descriptors: Sample[] = [];
   for (let atMs = 0; atMs < seconds * 1000; atMs = performance.now() - startMs) {
-    memory.push({ atMs, value: residentBytes(pid) / 1e6 });
     descriptors.push({ atMs, value: descriptorsOf(gateway) });
+    if (atMs >= warmMs + memory.length * collectionMs) {
+      await inspector.collectGarbage();
+      memory.push({ atMs, value: residentBytes(pid) / 1e6 });
+    }
     await pause(SAMPLE_MS);
   }
-  const warmMs = warmUpSeconds * 1000;
-  const restMs = seconds * 1000 - warmMs;
-  const floors = floorsOf(
-    memory.filter(({ atMs }) => atMs >= warmMs),
-    restMs / STRETCHES,
-  );
   const most = (from: number, to: number): number =>
     Math.max(...descriptors.filter(({ atMs }) => atMs >= from && atMs < to).map(({ value }) => value));
   return {
-    memory: trendOf(floors),
-    memoryMB: floors.map(({ value }) => Math.round(value * 10) / 10),
+    memory: trendOf(memory),
+    memoryMB: memory.map(({ value }) => Math.round(value * 10) / 10),
+    peakMB: Math.round(peakBytes(pid) / 1e6),
     early: most(warmMs, warmMs + restMs / 3),
     late: most(warmMs + (restMs * 2) / 3, Infinity),
   };

@@ -39,16 +39,5 @@ export function trendOf(samples: readonly Sample[]): Trend {
   return { perHour, halfWidth: Z_95 * Math.sqrt((squares / (count - 2) / spread) * inflation) };
 }
 
-/** The lowest sample of each stretch of time: of memory, what is left after collections. */
-export function floorsOf(samples: readonly Sample[], stretchMs: number): Sample[] {
-  const floors = new Map<number, Sample>();
-  for (const sample of samples) {
-    const stretch = Math.floor(sample.atMs / stretchMs);
-    const lowest = floors.get(stretch);
-    if (lowest === undefined || sample.value < lowest.value) floors.set(stretch, sample);
-  }
-  return [...floors.values()];
-}
-
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 const mean = (values: readonly number[]): number => sum(values) / values.length;
