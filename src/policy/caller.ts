@@ -27,8 +27,12 @@ export function fieldLine(name: string, text: string): string {
   return value.length > FIELD_VALUE_CHARS_MAX ? '' : `${name}: ${value}\r\n`;
 }
 
+/** What `fieldText` leaves as it is: nearly every name and id. */
+const PLAIN = /^[!-$&-~](?:[ -$&-~]*[!-$&-~])?$/;
+
 /** Encodes any text as a field value: reversible by percent-decoding, spaces inside kept, those at the ends not. */
 export function fieldText(text: string): string {
+  if (PLAIN.test(text)) return text;
   let value = '';
   const bytes = Buffer.from(text, 'utf8');
   for (let index = 0; index < bytes.length; index++) {
