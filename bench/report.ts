@@ -2,7 +2,7 @@
  * What a workload found, and how it is shown: as text while the bench runs, as Markdown and JSON at its end. Ratios
  * are against peers of the same run; absolute figures belong to the machine and the hour.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { arch, availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Figures } from './contest.ts';
@@ -26,12 +26,13 @@ export interface WorkloadResult {
 export interface NamedResult extends WorkloadResult {
   readonly id: string;
   readonly title: string;
+  /** When it was run, RFC 3339. */
+  readonly at: string;
+  readonly pace: string;
 }
 
 export interface Report {
-  readonly at: string;
   readonly machine: string;
-  readonly pace: string;
   readonly results: readonly NamedResult[];
   /** Workloads that could not be run, and why. */
   readonly failures: readonly { readonly id: string; readonly reason: string }[];
@@ -67,33 +68,61 @@ export function ratio(
   return { what: `${names[measure]}, ${of} ÷ ${to}`, value: find(of) / find(to), unit: '×', ...target };
 }
 
-export function resultText(result: NamedResult): string {
+export function resultText(result: WorkloadResult & Pick<NamedResult, 'id' | 'title'>): string {
   return `\n${result.id}  ${result.title}\n${plain(figureRows(result.figures))}${plain(checkRows(result.checks))}${(result.notes ?? []).map((note) => `  ${note}\n`).join('')}`;
 }
 
-/** Writes latest.json and latest.md. */
-export function writeReport(report: Report): string {
-  const folder = join(import.meta.dirname, 'results');
-  mkdirSync(folder, { recursive: true });
+/** A result in latest.json. */
+type StoredResult = Omit<NamedResult, 'notes'> & { readonly notes: string };
+
+const FOLDER = join(import.meta.dirname, 'results');
+
+/**
+ * Writes latest.json and latest.md. Of workloads that were not run this time, what the last run on such a machine
+ * found is kept.
+ * @param ids of all workloads, in the order of the report
+ * @returns the folder
+ */
+export function writeReport(report: Report, ids: readonly string[]): string {
+  mkdirSync(FOLDER, { recursive: true });
+  const found = new Map(keptResults(report).map((result) => [result.id, result]));
+  for (const result of report.results) found.set(result.id, result);
+  const results = ids.flatMap((id) => found.get(id) ?? []);
+  const whole = { ...report, results };
   // Notes as one text: the formatter wants short lists of texts on one line, and the file is checked like any other.
-  const results = report.results.map((result) => ({ ...result, notes: (result.notes ?? []).join(' ') }));
-  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify({ ...report, results }, null, 2)}\n`);
-  writeFileSync(join(folder, 'latest.md'), reportMarkdown(report));
-  return folder;
+  const stored = results.map((result) => ({ ...result, notes: (result.notes ?? []).join(' ') }));
+  writeFileSync(join(FOLDER, 'latest.json'), `${JSON.stringify({ ...whole, results: stored }, null, 2)}\n`);
+  writeFileSync(join(FOLDER, 'latest.md'), reportMarkdown(whole));
+  return FOLDER;
 }
 
-export function reportMarkdown({ at, machine: on, pace, results, failures }: Report): string {
+function keptResults({ machine: on, failures }: Report): NamedResult[] {
+  let text: string;
+  try {
+    text = readFileSync(join(FOLDER, 'latest.json'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  const last = JSON.parse(text) as Pick<Report, 'machine'> & { readonly results: readonly StoredResult[] };
+  if (last.machine !== on) return [];
+  return last.results
+    .filter(({ id }) => !failures.some((failure) => failure.id === id))
+    .map((result) => ({ ...result, notes: result.notes === '' ? [] : [result.notes] }));
+}
+
+export function reportMarkdown({ machine: on, results, failures }: Report): string {
   const parts = results.map(
-    (result) =>
-      `## ${result.id}: ${result.title}\n\n${markdown(figureRows(result.figures))}${markdown(checkRows(result.checks))}` +
-      (result.notes ?? []).map((note) => `${note}\n\n`).join(''),
+    ({ id, title, at, pace, figures, checks, notes = [] }) =>
+      `## ${id}: ${title}\n\n${at}, ${pace}.\n\n${markdown(figureRows(figures))}${markdown(checkRows(checks))}` +
+      notes.map((note) => `${note}\n\n`).join(''),
   );
   const summary = results.flatMap((result) =>
     result.checks.filter((check) => verdict(check) !== '').map((check) => [result.id, ...checkCells(check)]),
   );
   const failed = failures.map(({ id, reason }) => `- ${id} could not be run: ${reason}\n`).join('');
   return (
-    `# Bench of ${at}\n\n${on}. ${pace}.\n\nRatios compare contestants of this run; absolute figures say little elsewhere.\n\n` +
+    `# Bench\n\n${on}. Ratios compare contestants of one run; absolute figures say little elsewhere.\n\n` +
     markdown([['workload', 'what', 'value', 'target', 'verdict'], ...summary]) +
     `${failed === '' ? '' : `${failed}\n`}${parts.join('')}`.trimEnd() +
     '\n'

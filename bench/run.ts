@@ -1,12 +1,13 @@
 /**
  * The bench: `npm run bench`, or `npm run bench -- a-policy b-pass --rounds 9`. Prints each workload's figures and
- * ratios as they come and writes bench/results/latest.json and latest.md. docs/performance.md says how to read them.
+ * ratios as they come and writes bench/results/latest.json and latest.md, in which workloads that were not run keep
+ * what was found last. docs/performance.md says how to read them.
  *
  *   <workload …>    ids, or beginnings of ids; all without any
  *   --rounds N      interleaved rounds per workload (default 5)
  *   --seconds S     length of a round for each contestant (default 5)
  *   --warm-up S     load for each contestant before the rounds (default 10): code that is compiled while it runs needs it
- *   --quick         one short round and small configurations: shows that everything works, measures nothing
+ *   --quick         one short round and small configurations: shows that everything works, measures and writes nothing
  *   --list          the workloads
  */
 import { parseArgs } from 'node:util';
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
         quick,
         progress: (text) => progress(`${id}: ${text}`),
       });
-      results.push({ id, title, ...result });
+      results.push({ id, title, at: new Date().toISOString(), pace: paceText, ...result });
       progress('');
       print(resultText({ id, title, ...result }));
     } catch (error) {
@@ -73,9 +74,9 @@ async function main(): Promise<void> {
       print(`\n${id}  could not be run: ${reason}\n`);
     }
   }
-  const at = new Date().toISOString();
-  const folder = writeReport({ at, machine: machine(), pace: paceText, results, failures });
-  print(`\nWritten to ${folder}\n`);
+  const ids = WORKLOADS.map(({ id }) => id);
+  // A quick run has measured nothing.
+  if (!quick) print(`\nWritten to ${writeReport({ machine: machine(), results, failures }, ids)}\n`);
   await origin.stop();
   process.exitCode = failures.length > 0 ? 1 : 0;
 }
