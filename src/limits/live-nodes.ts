@@ -15,6 +15,12 @@ export interface LiveNodes {
   readonly rank: number;
 }
 
+/** What a heartbeat has found. */
+export interface ListedNodes extends LiveNodes {
+  /** The store knew this node already. One that did not may have forgotten the others as well. */
+  readonly wasListed: boolean;
+}
+
 export type LiveNodesMemory = SharedArrayBuffer;
 
 export function createLiveNodesMemory(): LiveNodesMemory {

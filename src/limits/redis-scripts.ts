@@ -253,13 +253,15 @@ return { needed + leased, max(0, left), wait, reset, leaseMs, birth, now + lease
 `);
 
 /**
- * Notes that a node lives, or that it has gone, and returns how many live and how many of those sort before it.
+ * Notes that a node lives, or that it has gone, and returns how many live, how many of those sort before it, and
+ * whether it was listed already (1).
  * Arguments: the node's id, for how many milliseconds a heartbeat holds, 1 to leave.
  */
 export const HEARTBEAT: RedisScript = script(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local ttlMs = tonumber(ARGV[2])
+local wasListed = redis.call('ZSCORE', KEYS[1], ARGV[1]) and 1 or 0
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ttlMs)
 -- A server whose clock was set back must not keep the dead of its future.
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. string.format('%d', now + ttlMs), '+inf')
@@ -269,7 +271,7 @@ redis.call('PEXPIRE', KEYS[1], ttlMs * 4)
 local before = 0
 local nodes = redis.call('ZRANGE', KEYS[1], 0, -1)
 for _, node in ipairs(nodes) do if node < ARGV[1] then before = before + 1 end end
-return { #nodes, before }
+return { #nodes, before, wasListed }
 `);
 
 export const SCRIPT_OF = Object.freeze({

@@ -6,6 +6,7 @@
  * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
  */
 import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
+import type { ListedNodes } from './live-nodes.ts';
 import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
 import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
 
@@ -52,11 +53,11 @@ export class RedisLimitServer implements LimitServer {
   }
 
   /** Notes that this node lives; resolves with how many do, and how many of those sort before it. */
-  async heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<{ count: number; rank: number }> {
+  async heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes> {
     const key = `${this.#options.keyPrefix}nodes`;
     const reply = await this.#run(HEARTBEAT, key, [nodeId, String(ttlMs), leave ? '1' : '0']);
     if (!isNumbers(reply)) throw new Error('the answer is not one of the script');
-    return { count: reply[0] ?? 0, rank: reply[1] ?? 0 };
+    return { count: reply[0] ?? 0, rank: reply[1] ?? 0, wasListed: reply[2] === 1 };
   }
 
   reconnect(): void {

@@ -3,12 +3,18 @@
  * the node how many do. Runs on the main thread with a connection of its own; owns the node's id, which is drawn at
  * every start.
  *
- * While the store is out of reach the last count holds. After an outage nobody's heartbeat is fresh, so a count that
- * has become smaller is believed only once all nodes have had the time to come back.
+ * While the store is out of reach the last count holds. After an outage nobody's heartbeat is fresh, and a store that
+ * has lost its data knows of nobody, so a count that has become smaller is believed only once all nodes have had the time
+ * to come back.
  */
 import type { Clock } from '../kernel/clock.ts';
 import { randomHex } from '../kernel/ids.ts';
-import { type LiveNodes, type LiveNodesMemory, writeLiveNodes } from '../limits/live-nodes.ts';
+import {
+  type ListedNodes,
+  type LiveNodes,
+  type LiveNodesMemory,
+  writeLiveNodes,
+} from '../limits/live-nodes.ts';
 import type { Settings } from '../settings.ts';
 
 const BEAT_MS = 1_000;
@@ -24,7 +30,7 @@ const NODE_ID_BYTES = 8;
 /** The part of redis-server.ts that is needed here. */
 export interface HeartbeatServer {
   connect(timeoutMs: number): Promise<boolean>;
-  heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<LiveNodes>;
+  heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes>;
   reconnect(): void;
   close(): void;
 }
@@ -36,7 +42,7 @@ export class LimitNode {
   readonly #id = randomHex(NODE_ID_BYTES);
   #nodes: LiveNodes;
   #answeredMs = -Infinity;
-  /** Since when the store has answered without a break. */
+  /** Since when the store has answered without a break and without forgetting. */
   #steadySinceMs = 0;
   #reconnectedMs: number;
   #timer: NodeJS.Timeout | undefined;
@@ -88,7 +94,7 @@ export class LimitNode {
       this.#replaceSilentConnection(nowMs);
       return;
     }
-    if (!this.isConnected) this.#steadySinceMs = nowMs;
+    if (!this.isConnected || !nodes.wasListed) this.#steadySinceMs = nowMs;
     this.#answeredMs = nowMs;
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
     this.#nodes = nodes;

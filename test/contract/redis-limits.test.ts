@@ -313,6 +313,30 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       rmSync(folder, { recursive: true, force: true });
     }
   });
+
+  it('are as many as before when the store has forgotten them', async () => {
+    const nodes = await Promise.all(
+      [0, 1].map(async () => {
+        const server = new RedisLimitServer({ url: redis.url, keyPrefix: 'lost:', connectTimeoutMs: 1_000 });
+        const node = new LimitNode(server, createLimitMemory({ slots: 16 }).nodes, systemClock, 1);
+        await node.start();
+        return node;
+      }),
+    );
+    try {
+      await expect.poll(() => nodes.map((node) => node.nodes.count), { timeout: 5_000 }).toEqual([2, 2]);
+      // Later than that a smaller count would be believed, after the start.
+      await pause(5_500);
+      await redis.command('DEL', 'lost:nodes');
+      const counts = new Set<number>();
+      for (const endMs = now() + 2_200; now() < endMs; await pause(10)) {
+        for (const node of nodes) counts.add(node.nodes.count);
+      }
+      expect([...counts]).toEqual([2]);
+    } finally {
+      await Promise.all(nodes.map((node) => node.stop()));
+    }
+  }, 20_000);
 });
 
 describe('subjects from outside', () => {
