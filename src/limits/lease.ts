@@ -186,6 +186,18 @@ export class Lease {
     this.#owed = Math.max(0, this.#owed - owed);
   }
 
+  /**
+   * Permits have come too late for those who waited, who were decided without: they stand for what is owed. Returns
+   * for how much of it; to be called before `learn`.
+   */
+  payOwed(granted: number): number {
+    const paid = Math.min(this.#owed, granted);
+    this.#owed -= paid;
+    // The node's own counter has counted these.
+    this.#unmirrored -= paid;
+    return paid;
+  }
+
   /** The request was admitted without the store. */
   owe(rule: LimitRule, monotonicMs: number): void {
     if (this.#owed === 0) this.#owedSinceMs = monotonicMs;

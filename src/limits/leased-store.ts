@@ -289,12 +289,12 @@ export class LeasedLimitStore implements LimitStore {
     this.#counts.answered += 1;
     this.#circuit.answered();
     const monotonicMs = this.#clock.monotonicMs();
-    // Too late for those who waited; but the permits are there, and what was owed is told.
+    // Too late for those who waited; but what was owed is told.
     if (call.settled) lease.dropReport(report);
     this.#roundTripMs += (monotonicMs - sentMs - this.#roundTripMs) * ROUND_TRIP_WEIGHT;
     const { rule } = prepared;
     const used = call.settled
-      ? 0
+      ? lease.payOwed(reply.granted)
       : Math.min(reply.granted, call.waiters.filter(({ keeps }) => !keeps).length);
     lease.learn({ rule, sentMs, report }, reply, reply.granted - used, monotonicMs);
     if (!call.settled) {

@@ -15,6 +15,7 @@ import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shar
 import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
 import { after } from '../../src/limits/timers.ts';
 import { LimitNode } from '../../src/runtime/limit-node.ts';
+import { startLink } from '../support/flaky-link.ts';
 import { plainEnvironment } from '../support/programs.ts';
 import { freePort, redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -45,7 +46,7 @@ function ruleOf(fields: Partial<LimitRule> = {}, shared: Partial<SharedLimit> = 
   });
 }
 
-async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }) {
+async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }, timeoutMs = 2_000) {
   const server = new RedisLimitServer({ url, keyPrefix: 'test:', connectTimeoutMs: 1_000 });
   await server.connect(5_000);
   let connected = (): void => undefined;
@@ -59,7 +60,7 @@ async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }) {
     nodes,
     threads: 1,
     mode: 'leased',
-    timeoutMs: 2_000,
+    timeoutMs,
     onOutage: () => undefined,
     onRecovery: connected,
   });
@@ -233,6 +234,31 @@ describe('without the store', () => {
     // Permits that were at hand may be used beyond the share: they are counted.
     expect(4 + admitted).toBeLessThanOrEqual(6);
     expect(4 + admitted).toBeGreaterThanOrEqual(5);
+  });
+
+  it('permits that come too late stand for what was admitted without them', async () => {
+    const link = await startLink(own.port);
+    try {
+      const store = await openStore(`redis://127.0.0.1:${link.port}`, { count: 2, rank: 0 }, 50);
+      const rule = ruleOf({ requests: 10 });
+      const admittedOf = async (count: number): Promise<number> => {
+        const decisions = await Promise.all(
+          Array.from({ length: count }, async () => store.take(rule, '', now())),
+        );
+        return decisions.filter(({ admitted }) => admitted).length;
+      };
+      link.setDelayMs(60);
+      expect(await admittedOf(5), 'by the share').toBe(5);
+      const { answered } = store.counts;
+      await expect.poll(() => store.counts.answered).toBeGreaterThan(answered);
+      expect(await admittedOf(10), 'beyond the share').toBe(0);
+      link.setDelayMs(0);
+      await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
+      await pause(250);
+      expect(await admittedOf(20), 'of the limit').toBe(5);
+    } finally {
+      await link.close();
+    }
   });
 
   it('everything passes, or nothing, where the rule says so', async () => {
