@@ -5,7 +5,7 @@
  */
 import { GrantHistory } from './grant-history.ts';
 import { leaseMsOf, nextRate } from './lease-size.ts';
-import type { GrantReply } from './limit-server.ts';
+import { type GrantReply, QUIET_MS_MAX } from './limit-server.ts';
 import type { LimitDecision, LimitRule } from './store.ts';
 
 /** A request that waits for a permit. */
@@ -34,8 +34,8 @@ export interface AnsweredCall {
 
 /** Subtracted from the time that a reply grants, since the store counts whole milliseconds. */
 const ROUNDING_MS = 1;
-/** A refusal holds for so long at most: other nodes may give permits back. */
-const REFUSAL_MS_MAX = 500;
+/** A refusal holds for so long at most: other nodes may give permits back, and the store may have forgotten. */
+const REFUSAL_MS_MAX = QUIET_MS_MAX / 2;
 
 export class Lease {
   readonly key: string;
@@ -57,6 +57,8 @@ export class Lease {
   #nextWindow = 0;
   #left = 0;
   #resetAtMs = 0;
+  /** From then on nothing that was granted counts any more. */
+  #overAtMs = 0;
   #refusedUntilMs = -Infinity;
   #freeAtMs = 0;
   /** The limit under which the permits at hand were granted. */
@@ -218,6 +220,7 @@ export class Lease {
     this.#unmirrored += reply.granted;
     this.#left = reply.left;
     this.#resetAtMs = sentMs + reply.resetMs;
+    this.#overAtMs = monotonicMs + reply.resetMs;
     this.#freeAtMs = sentMs + reply.waitMs;
     this.#refusedUntilMs = reply.waitMs > 0 ? Math.min(this.#freeAtMs, sentMs + REFUSAL_MS_MAX) : -Infinity;
     this.#hold(rule, kept, sentMs + reply.validMs - ROUNDING_MS, reply.window, monotonicMs);
@@ -265,14 +268,14 @@ export class Lease {
     };
   }
 
-  /** What the store granted this thread of late. */
+  /** What the store granted this thread of late. A store that has let go of a counter in good order lacks nothing. */
   granted(monotonicMs: number): number {
-    return this.#history.total(monotonicMs);
+    return this.hand === 0 && monotonicMs >= this.#overAtMs ? 0 : this.#history.total(monotonicMs);
   }
 
   /** Of it, what the node's own counter has not been told yet; told by this. */
   takeUnmirrored(monotonicMs: number): number {
-    const count = Math.min(this.#unmirrored, this.#history.total(monotonicMs));
+    const count = Math.min(this.#unmirrored, this.granted(monotonicMs));
     this.#unmirrored = 0;
     return count;
   }

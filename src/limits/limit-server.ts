@@ -5,6 +5,12 @@
  */
 import type { LimitRule } from './store.ts';
 
+/**
+ * How long a counter that was lost grants nothing, of a short window a quarter: whoever was granted of it and has
+ * traffic for it must have asked again by then.
+ */
+export const QUIET_MS_MAX = 250;
+
 export interface GrantRequest {
   readonly rule: LimitRule;
   /** Name of the counter: rule and subject, the same on all nodes. */

@@ -13,15 +13,13 @@
  * token bucket needs more than 2^53 units, it rounds against the caller.
  */
 import { createHash } from 'node:crypto';
+import { QUIET_MS_MAX } from './limit-server.ts';
 
 export interface RedisScript {
   readonly text: string;
   /** Its name for EVALSHA. */
   readonly sha1: string;
 }
-
-/** How long a counter that was lost grants nothing; for short windows a quarter of the window. */
-const QUIET_MS_MAX = 250;
 
 function script(text: string): RedisScript {
   return Object.freeze({ text, sha1: createHash('sha1').update(text).digest('hex') });
@@ -40,11 +38,13 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
 local newBirth = clock[1] * 1000000 + clock[2]
 
--- A counter that is new here, but of which a node knows, was lost: until the others had the time to tell, nothing is
--- granted.
+-- A counter that a node knows by another birth was lost, and what the node had is counted again. Who comes first gets
+-- nothing until the others had the time to tell, which is once for each birth.
 local quietUntil = 0
-local function lost()
-  quietUntil = now + min(${QUIET_MS_MAX}, ceil(windowMs / 4))
+local function isLost(birth)
+  if knownBirth == 0 or knownBirth == birth or used == 0 then return false end
+  if quietUntil == 0 then quietUntil = now + min(${QUIET_MS_MAX}, ceil(windowMs / 4)) end
+  return true
 end
 
 -- What is granted of left permits: to requests that wait, and as a lease.
@@ -66,13 +66,10 @@ if storedWindow and storedWindow >= window then
 end
 local isNew = not birth or storedWindow ~= window
 quietUntil = tonumber(state[4]) or 0
-if not birth then
-  birth = newBirth
-  if used > 0 and knownWindow == window then lost() end
-end
+birth = birth or newBirth
 if knownWindow == window then
   if knownBirth == birth then count = max(0, count - unused)
-  elseif knownBirth ~= 0 then count = count + used end
+  elseif isLost(birth) then count = count + used end
 end
 count = count + owed
 local left = requests - count
@@ -86,7 +83,7 @@ if consume then
     redis.call('HSET', key, 'w', window, 'c', after, 'b', birth, 'q', quietUntil)
     redis.call('PEXPIRE', key, endMs + 1000)
   elseif not isNew and after ~= tonumber(state[2]) then
-    redis.call('HSET', key, 'c', after)
+    redis.call('HSET', key, 'c', after, 'q', quietUntil)
   end
 end
 local wait = 0
@@ -119,17 +116,14 @@ local paid = (now - at) * requests
 if full > 2^53 then paid = paid * (1 - 2^-50) end
 debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
 quietUntil = tonumber(state[7]) or 0
-if not birth then
-  birth = newBirth
-  if used > 0 then lost() end
-end
+birth = birth or newBirth
 if knownBirth == birth then
   -- Later the bucket may have filled up for them already.
   if unused > 0 and knownWindow >= slot - 1 then
     debt = max(0, debt - unused * windowMs)
     if knownWindow == slot then lease = max(0, lease - unused) else previous = max(0, previous - unused) end
   end
-elseif knownBirth ~= 0 then debt = debt + used * windowMs end
+elseif isLost(birth) then debt = debt + used * windowMs end
 debt = min(full, debt + owed * windowMs)
 local left = requests > 0 and floor((full - debt) / windowMs) or 0
 if now < quietUntil then left = 0 end
@@ -211,11 +205,8 @@ local function append(time, count)
   total = total + count
 end
 quietUntil = tonumber(state[7]) or 0
-if not birth then
-  birth = newBirth
-  if used > 0 then lost() end
-end
-if knownBirth ~= birth then owed = owed + used end
+birth = birth or newBirth
+if isLost(birth) then owed = owed + used end
 local left = requests - total - owed
 local isFull = left <= 0
 if now < quietUntil then left = min(0, left) end

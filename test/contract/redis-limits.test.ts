@@ -274,8 +274,35 @@ describe('without the store', () => {
   });
 });
 
+describe('a store that forgets', () => {
+  it('grants nothing twice, also where a thread goes by a refusal that it remembers', async () => {
+    const [one, two] = [await openStore(), await openStore()];
+    const rule = ruleOf({ requests: 10 });
+    for (let index = 0; index < 5; index++) await one.take(rule, '', now());
+    for (let index = 0; index < 5; index++) await two.take(rule, '', now());
+    expect(two.take(rule, '', now()), 'a refusal that is remembered').toMatchObject({ admitted: false });
+    await redis.command('FLUSHALL');
+    let admitted = 0;
+    for (let turn = 0; turn < 70; turn++) {
+      for (const store of [one, two]) if ((await store.take(rule, '', now())).admitted) admitted += 1;
+      await pause(10);
+    }
+    expect(admitted).toBe(0);
+  });
+
+  it('is not what lets go of a counter that nothing depends on any more', async () => {
+    const store = await openStore();
+    const rule = ruleOf({ algorithm: 'token_bucket', requests: 1_000, windowMs: 1_000, burst: 10_000 });
+    await redis.command('FLUSHALL');
+    expect((await store.take(rule, '', now())).admitted).toBe(true);
+    // The bucket is full again at once, and its counter gone after little more than a second.
+    await expect.poll(() => redis.command('KEYS', 'test:limit:*'), { timeout: 5_000 }).toBe('*0\r\n');
+    expect((await store.take(rule, '', now())).admitted).toBe(true);
+  });
+});
+
 describe('the nodes', () => {
-  it('count each other, and one that leaves or dies is not counted any more', async () => {
+  it('count each other; one that leaves is not counted any more, one that the store has forgotten is', async () => {
     const nodes = await Promise.all(
       [0, 1, 2].map(async () => {
         const server = new RedisLimitServer({ url: redis.url, keyPrefix: 'nodes:', connectTimeoutMs: 1_000 });
@@ -292,8 +319,15 @@ describe('the nodes', () => {
     await expect
       .poll(() => nodes.slice(1).map(({ node }) => node.nodes.count), { timeout: 10_000 })
       .toEqual([2, 2]);
+    // By now a smaller count is believed at once; but not that of a store that has forgotten all of them.
+    await redis.command('DEL', 'nodes:nodes');
+    const counts = new Set<number>();
+    for (const endMs = now() + 2_200; now() < endMs; await pause(10)) {
+      for (const { node } of nodes.slice(1)) counts.add(node.nodes.count);
+    }
+    expect([...counts]).toEqual([2]);
     await Promise.all(nodes.slice(1).map(({ node }) => node.stop()));
-  });
+  }, 20_000);
 });
 
 describe('the kinds of servers', { timeout: 30_000 }, () => {
@@ -339,30 +373,6 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
       rmSync(folder, { recursive: true, force: true });
     }
   });
-
-  it('are as many as before when the store has forgotten them', async () => {
-    const nodes = await Promise.all(
-      [0, 1].map(async () => {
-        const server = new RedisLimitServer({ url: redis.url, keyPrefix: 'lost:', connectTimeoutMs: 1_000 });
-        const node = new LimitNode(server, createLimitMemory({ slots: 16 }).nodes, systemClock, 1);
-        await node.start();
-        return node;
-      }),
-    );
-    try {
-      await expect.poll(() => nodes.map((node) => node.nodes.count), { timeout: 5_000 }).toEqual([2, 2]);
-      // Later than that a smaller count would be believed, after the start.
-      await pause(5_500);
-      await redis.command('DEL', 'lost:nodes');
-      const counts = new Set<number>();
-      for (const endMs = now() + 2_200; now() < endMs; await pause(10)) {
-        for (const node of nodes) counts.add(node.nodes.count);
-      }
-      expect([...counts]).toEqual([2]);
-    } finally {
-      await Promise.all(nodes.map((node) => node.stop()));
-    }
-  }, 20_000);
 });
 
 describe('subjects from outside', () => {

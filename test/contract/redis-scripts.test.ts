@@ -220,6 +220,21 @@ describe('what nodes tell', () => {
     },
   );
 
+  it.each(RULES)('$algorithm: also when one that knows of nothing has come first', async (rule) => {
+    const key = freshKey();
+    const one = await scripts.run(rule, key, START_MS, { need: 4 });
+    await redis.command('FLUSHALL');
+    expect((await scripts.run(rule, key, START_MS + 10, { need: 1 })).granted).toBe(1);
+    const known = { birth: one.birth, window: rule.algorithm === 'fixed_window' ? one.window : -1 };
+    const told = await scripts.run(rule, key, START_MS + 20, { need: 5, ...known, used: 4 });
+    expect(told).toMatchObject({ granted: 0, waitMs: 250 });
+    // A second one does not begin the time anew.
+    const later = await scripts.run(rule, key, START_MS + 200, { need: 1, ...known, used: 3 });
+    expect(later).toMatchObject({ granted: 0, waitMs: 70 });
+    const after = await scripts.run(rule, key, START_MS + 300, { ...known, birth: told.birth });
+    expect(after.left).toBe(2);
+  });
+
   it.each(RULES)('$algorithm: a look leaves no trace', async (rule) => {
     const key = freshKey();
     await scripts.run(rule, key, START_MS, { consume: false, need: 5, extra: 5, owed: 5 });

@@ -89,9 +89,8 @@ describe('while the store of limits is away', { timeout: 90_000 }, () => {
     const windows = Math.floor(lastMs / 1_000) - Math.floor(beganMs / 1_000) + 1;
     for (const name of ['exact', 'leased']) {
       const admitted = load.answers.filter((answer) => answer.name === name && answer.status === 200).length;
-      // Forgotten twice would be twice the limit more; a gateway that is slow to tell may cost a part of it, as it is
-      // when the tests beside this one keep it from the processor.
-      expect(admitted, name).toBeLessThanOrEqual(LIMIT * (windows + 0.75));
+      // Forgotten twice would be twice the limit more; a gateway that is slow to tell may cost a little of it.
+      expect(admitted, name).toBeLessThanOrEqual(LIMIT * (windows + 0.25));
     }
     expect(load.failures).toEqual([]);
   });
