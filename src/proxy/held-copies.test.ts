@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { socketPair, until } from '../../test/support/socket-pair.ts';
+import { socketPair } from '../../test/support/socket-pair.ts';
+import { untilHolds } from '../../test/support/until.ts';
 import { HELD_BYTES_MAX, heldCopyBytes, hold, holdsMany, letGo } from './held-copies.ts';
 import { READ_BUFFER_BYTES, SocketReader, SPARING_READ_BYTES } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
@@ -10,7 +11,7 @@ const closers: (() => void)[] = [];
 
 afterEach(async () => {
   for (const close of closers.splice(0)) close();
-  await until(() => heldCopyBytes() === 0, 'everything let go');
+  await untilHolds(() => heldCopyBytes() === 0, 'everything let go');
 });
 
 /** Others hold so much that memory is spared. */
@@ -24,7 +25,7 @@ async function writing() {
   closers.push(() => pair.close());
   const writer = new SocketWriter(pair.near, () => undefined);
   writer.writeText('warm');
-  await until(() => writer.isFlushed, 'the first text');
+  await untilHolds(() => writer.isFlushed, 'the first text');
   return { ...pair, writer };
 }
 
@@ -72,8 +73,8 @@ for (const isSpared of [false, true]) {
         }
         received += chunk.length;
       });
-      await until(() => received === first + 20 * (length + 4), 'all bytes');
-      await until(() => writer.isFlushed, 'the last completion');
+      await untilHolds(() => received === first + 20 * (length + 4), 'all bytes');
+      await untilHolds(() => writer.isFlushed, 'the last completion');
       expect(wrong).toBe(0);
       expect(heldCopyBytes()).toBe(before);
     },
@@ -88,7 +89,7 @@ it.each([false, true])('forgets what a destroyed socket held (spared: %s)', asyn
   for (const length of [10_000, 40_000, 100_000]) writer.writeCopy(Buffer.alloc(length));
   expect(heldCopyBytes() - before).toBeGreaterThanOrEqual(150_000);
   near.destroy();
-  await until(() => heldCopyBytes() === before, 'the end of all writes');
+  await untilHolds(() => heldCopyBytes() === before, 'the end of all writes');
 });
 
 it('keeps nothing of what the system has taken when memory is spared', async () => {
@@ -130,12 +131,12 @@ it('is why sockets read less at a time', async () => {
     const { far } = pair;
     closers.push(() => pair.close());
     far.write('x');
-    await until(() => received === 1, 'a byte');
+    await untilHolds(() => received === 1, 'a byte');
     far.write(Buffer.alloc(total));
-    await until(() => received === total + 1, 'all bytes');
+    await untilHolds(() => received === total + 1, 'all bytes');
     expect(largest).toBe(roomBytes);
     far.write('y');
-    await until(() => received === total + 2, 'the last byte');
+    await untilHolds(() => received === total + 2, 'the last byte');
     expect(lastWasFull).toBe(false);
   }
 });

@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { socketPair, until, type SocketPair } from '../../test/support/socket-pair.ts';
+import { socketPair, type SocketPair } from '../../test/support/socket-pair.ts';
+import { untilHolds } from '../../test/support/until.ts';
 import { READ_BUFFER_BYTES, READ_BUFFERS_MAX, readBuffersInUse, SocketReader } from './read-buffers.ts';
 
 const closers: (() => void)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) close();
-  await until(() => readBuffersInUse() === 0, 'all buffers back');
+  await untilHolds(() => readBuffersInUse() === 0, 'all buffers back');
 });
 
 /** A pair whose near end hands what it reads to `onRead`, with the reader. */
@@ -45,7 +46,7 @@ describe('lending', () => {
       received += bytes.length;
     });
     far.write(pattern(0, total));
-    await until(() => received === total, 'all bytes');
+    await untilHolds(() => received === total, 'all bytes');
     expect(lent).toBeGreaterThan(10);
     for (const { from, bytes } of kept) expect(bytes.equals(pattern(from, bytes.length))).toBe(true);
     expect(readBuffersInUse()).toBeGreaterThanOrEqual(lent);
@@ -63,7 +64,7 @@ describe('lending', () => {
       if (release !== undefined) setImmediate(release);
     });
     far.write(Buffer.alloc(total));
-    await until(() => received === total, 'all bytes');
+    await untilHolds(() => received === total, 'all bytes');
     expect(memories.size).toBeLessThan(12);
   });
 
@@ -74,7 +75,7 @@ describe('lending', () => {
       releases = releases.concat(parts.filter((release) => release !== undefined));
     });
     far.write(Buffer.alloc(10 * READ_BUFFER_BYTES));
-    await until(() => releases.length > 4, 'lent bytes');
+    await untilHolds(() => releases.length > 4, 'lent bytes');
     near.destroy();
     await once(near, 'close');
     const held = readBuffersInUse();
@@ -91,7 +92,7 @@ describe('lending', () => {
       answers.push(reader.lend(bytes), typeof reader.lend(Buffer.from(bytes)));
     });
     far.write('small');
-    await until(() => answers.length === 2, 'the read');
+    await untilHolds(() => answers.length === 2, 'the read');
     expect(answers).toEqual([undefined, 'function']);
     expect(readBuffersInUse()).toBe(0);
   });
@@ -108,7 +109,7 @@ describe('lending', () => {
       else releases.push(release);
     });
     far.write(Buffer.alloc(total));
-    await until(() => received === total, 'all bytes');
+    await untilHolds(() => received === total, 'all bytes');
     expect(readBuffersInUse()).toBe(READ_BUFFERS_MAX);
     expect(refused).toBeGreaterThan(10);
     releases.forEach((release) => release());
@@ -118,9 +119,9 @@ describe('lending', () => {
     let received = 0;
     const { far } = await reading((bytes) => void (received += bytes.length));
     far.write(Buffer.alloc(4 * READ_BUFFER_BYTES));
-    await until(() => received === 4 * READ_BUFFER_BYTES, 'much');
+    await untilHolds(() => received === 4 * READ_BUFFER_BYTES, 'much');
     far.write('little');
-    await until(() => received === 4 * READ_BUFFER_BYTES + 6, 'little');
+    await untilHolds(() => received === 4 * READ_BUFFER_BYTES + 6, 'little');
     expect(readBuffersInUse()).toBe(0);
   });
 });
@@ -139,7 +140,7 @@ it('leaves no buffer with a socket that is at rest after a large body', async ()
     () => received < total,
   );
   far.write(Buffer.alloc(total));
-  await until(() => received === total, 'all bytes');
+  await untilHolds(() => received === total, 'all bytes');
   expect(lent).toBeGreaterThan(2);
   expect(readBuffersInUse()).toBe(0);
 });
@@ -152,12 +153,12 @@ describe('turns', () => {
     const total = 32 * READ_BUFFER_BYTES;
     big.reader.pause();
     big.far.write(Buffer.alloc(total));
-    await until(() => big.far.bytesWritten === total, 'much at hand');
+    await untilHolds(() => big.far.bytesWritten === total, 'much at hand');
     await new Promise((done) => setTimeout(done, 50));
     small.far.on('data', () => undefined);
     big.reader.resume();
     for (let round = 0; round < 5; round++) small.far.write('x');
-    await until(() => order.filter((each) => each === 'B').length > 10 && order.includes('s'), 'both');
+    await untilHolds(() => order.filter((each) => each === 'B').length > 10 && order.includes('s'), 'both');
     const first = order.indexOf('s');
     expect(order.slice(0, first).filter((each) => each === 'B').length).toBeLessThanOrEqual(4);
   });
@@ -169,11 +170,11 @@ describe('turns', () => {
       if (reads === 2) reader.pause();
     });
     far.write(Buffer.alloc(20 * READ_BUFFER_BYTES));
-    await until(() => reads >= 2, 'two reads');
+    await untilHolds(() => reads >= 2, 'two reads');
     await new Promise((done) => setTimeout(done, 50));
     expect(reads).toBe(2);
     reader.resume();
-    await until(() => reads > 10, 'the rest');
+    await untilHolds(() => reads > 10, 'the rest');
   });
 });
 
@@ -200,6 +201,6 @@ it('reads right after a first address that did not answer', async () => {
   reader.attach(socket);
   socket.on('close', () => reader.close());
   closers.push(() => void socket.destroy());
-  await until(() => text !== '', 'the text');
+  await untilHolds(() => text !== '', 'the text');
   expect(text).toBe('from the second address');
 });

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
-import { socketPair, until } from '../../test/support/socket-pair.ts';
+import { socketPair } from '../../test/support/socket-pair.ts';
+import { untilHolds } from '../../test/support/until.ts';
 import { SocketWriter } from './socket-writer.ts';
 
 const closers: (() => void)[] = [];
@@ -40,7 +41,7 @@ it('writes the texts of one turn together, in their order, at its end', async ()
   writer.writeText('b\xe9');
   expect(writer.departures).toBe(1);
   expect(writer.isFlushed).toBe(false);
-  await until(() => received() === 'warmab\xe9', 'the text');
+  await untilHolds(() => received() === 'warmab\xe9', 'the text');
   expect(writer.departures).toBe(2);
   // Not by way of the stream.
   expect(stream).not.toHaveBeenCalled();
@@ -48,7 +49,7 @@ it('writes the texts of one turn together, in their order, at its end', async ()
 
 async function once(writer: SocketWriter, text: string): Promise<void> {
   writer.writeText(text);
-  await until(() => writer.isFlushed, 'the first text');
+  await untilHolds(() => writer.isFlushed, 'the first text');
 }
 
 it('does not let text pile up within a turn', async () => {
@@ -71,7 +72,7 @@ it('does not count a text as gone that the system has refused', async () => {
   writer.writeText('lost');
   writer.flush();
   expect(writer.departures).toBe(before);
-  await until(() => near.destroyed && errors.length === 1, 'the error');
+  await untilHolds(() => near.destroyed && errors.length === 1, 'the error');
   writer.writeText('later');
   writer.flush();
   expect(writer.departures).toBe(before);
@@ -111,7 +112,7 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
     } else writer.writeText(bytes.toString('latin1'));
     if (random(8) === 0) await new Promise((done) => setImmediate(done));
   }
-  await until(() => seenBytes === sentBytes, 'all bytes', 30_000);
+  await untilHolds(() => seenBytes === sentBytes, 'all bytes', 30_000);
   expect(seen.digest('hex')).toBe(sent.digest('hex'));
   expect(released).toBe(lent);
 }, 40_000);
@@ -124,9 +125,9 @@ it('says when the peer reads too slowly, and when all of it is out', async () =>
   expect(drains).toBe(0);
   expect(writer.writeText('more')).toBe(false);
   listen();
-  await until(() => drains > 0 && writer.isFlushed, 'the drain');
+  await untilHolds(() => drains > 0 && writer.isFlushed, 'the drain');
   expect(writer.needsDrain).toBe(false);
-  await until(() => received().length === sent.length + 4, 'all of it');
+  await untilHolds(() => received().length === sent.length + 4, 'all of it');
   expect(received()).toBe(`${sent}more`);
 });
 
@@ -140,7 +141,7 @@ it('waits for every write that is under way', async () => {
   }
   made.listen();
   expect(queuedBytes(made.near)).toBeGreaterThan(1_000_000);
-  await until(() => leftBytes !== undefined, 'the drain');
+  await untilHolds(() => leftBytes !== undefined, 'the drain');
   expect(leftBytes).toBe(0);
 });
 
@@ -155,11 +156,11 @@ it('reports a peer that is gone as an error of the socket', async () => {
   near.on('error', (error: NodeJS.ErrnoException) => codes.push(error.code));
   await once(writer, 'warm');
   far.resetAndDestroy();
-  await until(() => {
+  await untilHolds(() => {
     writer.writeText('x');
     return near.destroyed;
   }, 'the error');
-  await until(() => codes.length > 0, 'its report');
+  await untilHolds(() => codes.length > 0, 'its report');
   expect(['EPIPE', 'ECONNRESET']).toContain(codes[0]);
   writer.writeText('to nobody');
   writer.flush();
@@ -174,7 +175,7 @@ it('lets go of everything when the socket is destroyed in the middle of a write'
   writer.writeBytes(Buffer.alloc(100_000), () => void (released += 1));
   writer.writeText('waits');
   near.destroy();
-  await until(() => near.destroyed && released === 1, 'the end');
+  await untilHolds(() => near.destroyed && released === 1, 'the end');
   await new Promise((done) => setImmediate(done));
   expect(drains).toBe(0);
 });
@@ -187,7 +188,7 @@ it('sends what waits before the end of the stream', async () => {
   writer.writeText('last words');
   writer.flush();
   near.end();
-  await until(() => ended, 'the end');
+  await untilHolds(() => ended, 'the end');
   expect(received()).toBe('last words');
 });
 
@@ -203,7 +204,7 @@ it('writes through the stream where Node shows no handle', async () => {
   const copied = Buffer.from(' and a copy');
   writer.writeCopy(copied);
   copied.fill(0);
-  await until(() => received.length === 34, 'all of it');
+  await untilHolds(() => received.length === 34, 'all of it');
   expect(received).toBe('caf\xe9 and bytes and text and a copy');
 });
 
@@ -223,8 +224,11 @@ it('uses no request again while its write is under way, though nothing of it wai
   expect(second.writer.needsDrain).toBe(true);
   first.listen();
   second.listen();
-  await until(() => first.writer.isFlushed && second.writer.isFlushed, 'both');
-  await until(() => second.received() === text && first.received().length === text.length + 4, 'all of it');
+  await untilHolds(() => first.writer.isFlushed && second.writer.isFlushed, 'both');
+  await untilHolds(
+    () => second.received() === text && first.received().length === text.length + 4,
+    'all of it',
+  );
 });
 
 it("loses nobody else's text when a write throws", async () => {
@@ -240,7 +244,7 @@ it("loses nobody else's text when a write throws", async () => {
   for (let round = 0; round < 2; round++) {
     if (round === 0) broken.writer.writeText('lost');
     sound.writer.writeText('kept');
-    await until(() => sound.received() === 'warm' + 'kept'.repeat(round + 1), 'the text');
+    await untilHolds(() => sound.received() === 'warm' + 'kept'.repeat(round + 1), 'the text');
   }
   expect(codes).toEqual(['a defect']);
 });

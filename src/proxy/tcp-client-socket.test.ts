@@ -1,7 +1,7 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { afterEach, expect, it } from 'vitest';
-import { until } from '../../test/support/socket-pair.ts';
+import { untilHolds } from '../../test/support/until.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import { tcpClientSocket } from './tcp-client-socket.ts';
 
@@ -63,10 +63,10 @@ it('carries bytes both ways, and each side ends on its own', async () => {
   let received = '';
   client.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
   client.end('question');
-  await until(() => log.includes('end') && received === 'answer', 'the exchange');
+  await untilHolds(() => log.includes('end') && received === 'answer', 'the exchange');
   socket.writeText(', and more');
   socket.end();
-  await until(() => log.includes('close'), 'the end');
+  await untilHolds(() => log.includes('close'), 'the end');
   expect(received).toBe('answer, and more');
   expect(log).toEqual(['question', 'end', 'flushed', 'close']);
 });
@@ -78,7 +78,7 @@ it('has the connection to itself: what becomes of the socket that came does not 
   first.destroy();
   await new Promise((done) => setTimeout(done, 20));
   client.write('still there');
-  await until(() => log.length > 0, 'the bytes');
+  await untilHolds(() => log.length > 0, 'the bytes');
   expect(log).toEqual(['still there']);
 });
 
@@ -103,7 +103,7 @@ it('delivers what was written before it was destroyed, and a reset when asked fo
   orderly.client.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
   orderly.socket.writeText('last words');
   orderly.socket.destroy();
-  await until(() => received === 'last words', 'what was written');
+  await untilHolds(() => received === 'last words', 'what was written');
 
   const torn = await accepted();
   torn.socket.attach(recorder().events);
@@ -111,7 +111,7 @@ it('delivers what was written before it was destroyed, and a reset when asked fo
   torn.client.on('error', (error: NodeJS.ErrnoException) => codes.push(error.code));
   torn.client.resume();
   torn.socket.reset();
-  await until(() => codes.length > 0, 'the reset');
+  await untilHolds(() => codes.length > 0, 'the reset');
   expect(codes).toEqual(['ECONNRESET']);
 });
 
@@ -126,7 +126,7 @@ it('can be reset when it has ended but the client has not read all of it yet', a
   const codes: (string | undefined)[] = [];
   client.on('error', (error: NodeJS.ErrnoException) => codes.push(error.code));
   client.resume();
-  await until(() => log.includes('close') && codes.length > 0, 'the reset');
+  await untilHolds(() => log.includes('close') && codes.length > 0, 'the reset');
   expect(codes).toEqual(['ECONNRESET']);
   expect(log).toEqual(['close']);
   const connections = await new Promise<number>((done) =>
@@ -144,7 +144,7 @@ it('gives nothing while it is paused', async () => {
   await new Promise((done) => setTimeout(done, 30));
   expect(log).toEqual([]);
   socket.resume();
-  await until(() => log.length > 0, 'the bytes');
+  await untilHolds(() => log.length > 0, 'the bytes');
   expect(log).toEqual(['early']);
 });
 
@@ -155,9 +155,9 @@ it('uses the stream as it is where Node shows no handle', async () => {
   const socket = tcpClientSocket(near as Socket);
   socket.attach(events);
   far.write('hello');
-  await until(() => log.length > 0, 'the bytes');
+  await untilHolds(() => log.length > 0, 'the bytes');
   socket.writeText('hi');
-  await until(() => far.readableLength > 0, 'the answer');
+  await untilHolds(() => far.readableLength > 0, 'the answer');
   expect(log).toEqual(['hello']);
   expect(String(far.read())).toBe('hi');
 });

@@ -3,12 +3,12 @@
  * seconds, nothing is half done, and the next call works when the server does. And several repositories on one
  * database, as several gateways have them.
  */
-import { createServer, connect, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startTcpRelay } from '../support/tcp-relay.ts';
 import { change, makeRevision, seed, touched, type makeApp } from './records.ts';
 
 const WITHIN_MS = 2_000;
@@ -16,7 +16,7 @@ const KEY = Buffer.alloc(32, 7);
 
 let server: PostgresServer;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await startPostgres('fsync=off');
 });
 afterAll(() => server.stop());
 
@@ -119,7 +119,7 @@ describe('a server that', () => {
 
 describe('a connection that is cut', () => {
   test('at the commit leaves it open whether the write took place, and says so', async () => {
-    const relay = await startRelay(server.port);
+    const relay = await startTcpRelay(server.port);
     const url = await server.createDatabase();
     const repository = await open(url.replace(String(server.port), String(relay.port)));
     try {
@@ -272,45 +272,3 @@ test('texts with NUL are found as little as others that are not there', () =>
     await seed(repository);
     expect(await repository.read((reader) => reader.findApp('a\0b'))).toBeUndefined();
   }));
-
-interface Relay {
-  readonly port: number;
-  /** Lets the next message with this text reach the server, and then cuts the client's connection. */
-  cutAt(text: string): void;
-  close(): void;
-}
-
-async function startRelay(targetPort: number): Promise<Relay> {
-  let trigger: string | undefined;
-  const sockets = new Set<Socket>();
-  const relay: Server = createServer((client) => {
-    const upstream = connect(targetPort, '127.0.0.1');
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-    }
-    upstream.pipe(client);
-    client.on('data', (chunk: Buffer) => {
-      upstream.write(chunk);
-      if (trigger === undefined || !chunk.includes(trigger)) return;
-      trigger = undefined;
-      upstream.unpipe(client);
-      client.destroy();
-    });
-    client.on('close', () => upstream.end());
-    upstream.on('close', () => client.destroy());
-  });
-  await new Promise<void>((done) => relay.listen(0, '127.0.0.1', done));
-  const address = relay.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return {
-    port: address.port,
-    cutAt: (text) => {
-      trigger = text;
-    },
-    close: () => {
-      for (const socket of sockets) socket.destroy();
-      relay.close();
-    },
-  };
-}

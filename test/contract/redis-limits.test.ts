@@ -15,9 +15,10 @@ import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shar
 import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
 import { after } from '../../src/limits/timers.ts';
 import { LimitNode } from '../../src/runtime/limit-node.ts';
-import { startLink } from '../support/flaky-link.ts';
+import { freePort } from '../support/origin-process.ts';
 import { plainEnvironment } from '../support/programs.ts';
-import { freePort, redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
+import { redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
+import { startTcpRelay } from '../support/tcp-relay.ts';
 
 let redis: TestRedis;
 const opened: { store: LeasedLimitStore; server: RedisLimitServer }[] = [];
@@ -237,9 +238,9 @@ describe('without the store', () => {
   });
 
   it('permits that come too late stand for what was admitted without them', async () => {
-    const link = await startLink(own.port);
+    const relay = await startTcpRelay(own.port);
     try {
-      const store = await openStore(`redis://127.0.0.1:${link.port}`, { count: 2, rank: 0 }, 50);
+      const store = await openStore(`redis://127.0.0.1:${relay.port}`, { count: 2, rank: 0 }, 50);
       const rule = ruleOf({ requests: 10 });
       const admittedOf = async (count: number): Promise<number> => {
         const decisions = await Promise.all(
@@ -247,17 +248,17 @@ describe('without the store', () => {
         );
         return decisions.filter(({ admitted }) => admitted).length;
       };
-      link.setDelayMs(60);
+      relay.delay(60);
       expect(await admittedOf(5), 'by the share').toBe(5);
       const { answered } = store.counts;
       await expect.poll(() => store.counts.answered).toBeGreaterThan(answered);
       expect(await admittedOf(10), 'beyond the share').toBe(0);
-      link.setDelayMs(0);
+      relay.heal();
       await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
       await pause(250);
       expect(await admittedOf(20), 'of the limit').toBe(5);
     } finally {
-      await link.close();
+      relay.close();
     }
   });
 

@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { createService } from '../support/traffic.ts';
 import { startWebsite, type Website } from '../support/website.ts';
 
 const REFUSED = { error: 'TypeError: Failed to fetch' };
@@ -67,22 +68,8 @@ afterAll(async () => {
   await Promise.all([backend, welcome, stranger].map((website) => website?.close()));
 });
 
-async function addApp(slug: string, port: number, policy: object): Promise<void> {
-  await gateway.must('POST', '/apps', {
-    name: slug,
-    slug,
-    gateway_path: `/${slug}`,
-    default_policy: policy,
-  });
-  await gateway.must('POST', `/apps/${slug}/versions`, { version: 'v1' });
-  await gateway.must('POST', `/apps/${slug}/versions/v1/revisions`, {
-    revision: 'r1',
-    backend_scheme: 'http',
-    backend_host: '127.0.0.1',
-    backend_port: port,
-    is_current: true,
-  });
-}
+const addApp = (slug: string, port: number, policy: object): Promise<void> =>
+  createService(gateway, slug, port, { app: { default_policy: policy } });
 
 async function addEndpoint(path: string, policy: object, backendPath?: string): Promise<{ id: string }> {
   return await gateway.must('POST', '/apps/api/versions/v1/revisions/r1/endpoints', {

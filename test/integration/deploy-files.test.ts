@@ -4,43 +4,22 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../src/settings-table.ts';
+import { DEPLOY, readComposeFile, type ComposeService } from '../support/compose-file.ts';
 import { installedProgram } from '../support/install-program.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const DEPLOY = join(ROOT, 'deploy');
 const read = (name: string): string => readFileSync(join(DEPLOY, name), 'utf8');
 
-interface Service {
-  readonly image?: string;
-  readonly build?: { readonly context: string; readonly dockerfile: string };
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly volumes?: readonly string[];
-  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
-  readonly networks?: unknown;
-  readonly command?: readonly string[];
-  readonly stop_grace_period?: string;
-}
-
-interface Compose {
-  readonly services: Readonly<Record<string, Service>>;
-  readonly volumes: Readonly<Record<string, unknown>>;
-}
-
-/** The YAML reader that comes with the generator of the OpenAPI document. */
-const yaml = createRequire(createRequire(import.meta.url).resolve('@fastify/swagger'))('yaml') as {
-  parse(text: string, options: { readonly merge: boolean }): unknown;
-};
-const compose = yaml.parse(read('compose.yaml'), { merge: true }) as Compose;
-const gateways = ['gateway-1', 'gateway-2'].map((name) => compose.services[name] as Service);
+const compose = readComposeFile();
+const gateways = ['gateway-1', 'gateway-2'].map((name) => compose.services[name] as ComposeService);
 
 describe('compose.yaml', () => {
   it('gives gateways and the migration settings that exist, with values that they take', async () => {
     const { readSettings } = await import('../../src/settings.ts');
-    for (const service of [...gateways, compose.services['migrate'] as Service]) {
+    for (const service of [...gateways, compose.services['migrate'] as ComposeService]) {
       const environment = service.environment ?? {};
       expect(Object.keys(environment).length).toBeGreaterThan(5);
       expect(Object.keys(environment).filter((name) => !(name in SETTINGS))).toEqual([]);
@@ -91,7 +70,7 @@ describe('compose.yaml', () => {
   });
 
   it('gives a gateway longer to stop than it may take', () => {
-    const { environment = {}, stop_grace_period: patience = '' } = gateways[0] as Service;
+    const { environment = {}, stop_grace_period: patience = '' } = gateways[0] as ComposeService;
     const ms = (name: string): number => Number(environment[name]);
     const neededMs = ms('GATEWAY_PROXY__DRAIN_GRACE_MS') + ms('GATEWAY_PROXY__DRAIN_TIMEOUT_MS') + 5_000;
     expect(Number.parseInt(patience, 10) * 1_000).toBeGreaterThan(neededMs);

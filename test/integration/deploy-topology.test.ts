@@ -4,19 +4,19 @@
  * after the other is restarted under traffic.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEPLOY, readComposeFile } from '../support/compose-file.ts';
 import { runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
 import { installedProgram } from '../support/install-program.ts';
+import { freePorts } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
+import { quietWindowSecs } from '../support/policies.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
-const DEPLOY = resolve(import.meta.dirname, '../../deploy');
 const CLIENTS = 4;
 const REQUESTS_MAX = 200_000;
 const LIMIT = 60;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   settings = composeSettings(await server.createDatabase());
   const migrated = await runToEnd(settings, ['migrate'], { cwd: folder });
   if (migrated.code !== 0) throw new Error(migrated.output);
-  const [a = '', b = '', c = '', d = '', e = '', f = ''] = await freePorts(6);
+  const [a = '', b = '', c = '', d = '', e = '', f = ''] = (await freePorts(6)).map(String);
   nodes = [
     { name: 'gateway-1', traffic: a, management: b },
     { name: 'gateway-2', traffic: c, management: d },
@@ -59,15 +59,8 @@ afterAll(async () => {
 
 /** Those of the file, but for what only containers have: names of hosts, addresses, a folder at the root. */
 function composeSettings(databaseUrl: string): Record<string, string> {
-  const yaml = createRequire(createRequire(import.meta.url).resolve('@fastify/swagger'))('yaml') as {
-    parse(text: string, options: { readonly merge: boolean }): unknown;
-  };
-  const text = readFileSync(join(DEPLOY, 'compose.yaml'), 'utf8');
-  const compose = yaml.parse(text, { merge: true }) as {
-    readonly services: { readonly 'gateway-1': { readonly environment: Record<string, string> } };
-  };
   return {
-    ...compose.services['gateway-1'].environment,
+    ...readComposeFile().services['gateway-1']?.environment,
     GATEWAY_DATABASE_URL: databaseUrl,
     GATEWAY_REDIS_URL: redis.url,
     GATEWAY_SECRET_KEY: 'ab'.repeat(32),
@@ -109,23 +102,6 @@ async function startNode({ name, traffic, management }: Node): Promise<TestGatew
   });
   running.set(name, gateway);
   return gateway;
-}
-
-async function freePorts(count: number): Promise<readonly string[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (one) =>
-        new Promise<string>((done) =>
-          one.listen(0, '127.0.0.1', () => {
-            const address = one.address();
-            done(String(typeof address === 'object' ? address?.port : ''));
-          }),
-        ),
-    ),
-  );
-  await Promise.all(servers.map((one) => new Promise((done) => one.close(done))));
-  return ports;
 }
 
 /** Through the balancer to whichever gateway. */
@@ -197,7 +173,7 @@ function startClients(): { stop(): Promise<{ readonly sent: number; readonly fai
 
 /** Through the balancer, so that one write comes to this gateway and the next one to that. */
 async function configure(): Promise<void> {
-  const limited = { rate_limit: { enabled: true, requests: LIMIT, window_seconds: 3_600 } };
+  const limited = { rate_limit: { enabled: true, requests: LIMIT, window_seconds: quietWindowSecs() } };
   for (const [slug, default_policy] of [
     ['demo', {}],
     ['limited', limited],

@@ -10,7 +10,7 @@ import { afterEach, expect, it } from 'vitest';
 import { READ_BUFFERS_MAX, readBuffersInUse } from '../../src/proxy/read-buffers.ts';
 import { Random } from '../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
-import { until } from '../support/socket-pair.ts';
+import { untilHolds } from '../support/until.ts';
 
 const STREAMS = 100;
 const STREAMS_AT_ONCE = 30;
@@ -209,5 +209,5 @@ it('delivers every byte of many bodies at once where it belongs, and holds no bu
   expect(peakInUse).toBeGreaterThan(3);
   expect(peakInUse).toBeLessThanOrEqual(READ_BUFFERS_MAX);
   agent.destroy();
-  await until(() => readBuffersInUse() === 0, 'every buffer back');
+  await untilHolds(() => readBuffersInUse() === 0, 'every buffer back');
 }, 60_000);

@@ -11,6 +11,7 @@ import { tcpClientSocket } from '../../src/proxy/tcp-client-socket.ts';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
+import { untilHolds } from '../support/until.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -46,14 +47,6 @@ function watchSockets(name: 'net.client.socket'): Socket[] {
   return sockets;
 }
 
-async function until(look: () => boolean, what: string, timeoutMs = 5_000): Promise<void> {
-  const endMs = performance.now() + timeoutMs;
-  while (!look()) {
-    if (performance.now() > endMs) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
-    await pause(5);
-  }
-}
-
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
@@ -76,7 +69,7 @@ describe('an answer is not lost', () => {
     const client = await connectRaw(port);
     client.socket.pause();
     client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await until(() => backend !== undefined, 'the request at the backend');
+    await untilHolds(() => backend !== undefined, 'the request at the backend', 5_000);
     backend?.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
     // Until the kernel takes no more, and the end of the response waits in the gateway.
     let sent = 0;
@@ -86,7 +79,7 @@ describe('an answer is not lost', () => {
       await pause(1);
     }
     backend?.write('0\r\n\r\n');
-    await until(() => ended, 'the end of the exchange');
+    await untilHolds(() => ended, 'the end of the exchange', 5_000);
     expect(downstream?.isFlushed).toBe(false);
     await pause(2_500);
     client.socket.resume();
@@ -194,12 +187,16 @@ describe('a backend that fails', () => {
     const proxy = await proxyTo(origin.port);
     const client = await connectRaw(proxy.port);
     client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n');
-    await until(() => client.received().includes('101'), 'the switch');
+    await untilHolds(() => client.received().includes('101'), 'the switch', 5_000);
     client.write(Buffer.alloc(20_000_000));
     const upstream = opened.find((socket) => socket.remotePort === origin.port);
-    await until(() => (upstream?.writableLength ?? 0) > 0, 'bytes that the backend does not read');
+    await untilHolds(
+      () => (upstream?.writableLength ?? 0) > 0,
+      'bytes that the backend does not read',
+      5_000,
+    );
     endBackend?.();
-    await until(() => upstream?.destroyed === true, 'the end of the connection to the backend');
+    await untilHolds(() => upstream?.destroyed === true, 'the end of the connection to the backend', 5_000);
     expect(proxy.defects).toEqual([]);
     client.end();
   });

@@ -9,7 +9,7 @@ import { afterEach, expect, it } from 'vitest';
 import { readBuffersInUse } from '../../src/proxy/read-buffers.ts';
 import { Random } from '../fuzz/random.ts';
 import { oneRoute, startProxy } from '../support/proxy.ts';
-import { until } from '../support/socket-pair.ts';
+import { untilHolds } from '../support/until.ts';
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const EXCHANGES = 120;
@@ -207,6 +207,6 @@ it('lends and takes back, whatever becomes of the bodies', async () => {
   expect(whole).toBeGreaterThan(EXCHANGES / 5);
   expect(EXCHANGES - whole).toBeGreaterThan(EXCHANGES / 5);
   expect(held).toBeGreaterThan(4);
-  await until(() => proxy.listener.connectionCount === 0, 'the end of all connections');
-  await until(() => readBuffersInUse() === 0, 'all buffers back');
+  await untilHolds(() => proxy.listener.connectionCount === 0, 'the end of all connections');
+  await untilHolds(() => readBuffersInUse() === 0, 'all buffers back');
 }, 60_000);

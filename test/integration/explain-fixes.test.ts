@@ -17,9 +17,9 @@ import {
   problem,
   request,
   revisionPath,
-  until,
   type Fields,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -407,7 +407,7 @@ describe('methods, limits and bodies', () => {
       await serve('capped', { concurrency: { max: 1 } });
       await gateway.must('PATCH', revisionPath('capped'), { backend_port: holding.port });
       const held = send({ path: '/capped/v1/held' });
-      await until(() => (holding.waiting === 1 ? true : undefined));
+      await until(() => holding.waiting === 1);
       await gateway.must('PATCH', revisionPath('capped'), { backend_port: origin.port });
       const expected = { code: 'concurrency_limited', stage: 'concurrency', action: 'set_policy' } as const;
       const { limits } = await deniedUntilFixed('capped', { path: '/capped/v1/x' }, expected);

@@ -8,7 +8,8 @@ import { apiAs, expectProblem } from '../support/management.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, quietWindowSecs } from '../support/policies.ts';
 import type { RawResponse } from '../support/raw-client.ts';
-import { createService, echoed, request, until, type RequestParts } from '../support/traffic.ts';
+import { createService, echoed, request, type RequestParts } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

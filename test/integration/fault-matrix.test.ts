@@ -4,6 +4,7 @@
  * over the same pool of connections, are right. What is random about such faults is in engine-pool-safety.test.ts.
  */
 // oxlint-disable vitest/expect-expect -- expectRefusal is an assertion
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../src/model/resources.ts';
 import { startBlackHole } from '../support/black-hole.ts';
@@ -11,7 +12,6 @@ import {
   FAULTS,
   FAULT_TIMEOUTS,
   startFaultBackend,
-  type Certificate,
   type Fault,
   type FaultBackend,
   type FaultRequest,
@@ -28,11 +28,11 @@ import { CA, connectHttp2, TLS_PAIR } from '../support/http2-client.ts';
 import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, revisionOf, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { pem } from '../support/pem.ts';
+import type { Certificate } from '../support/socket-server.ts';
 
 const GOOD_EXCHANGES = 1_000;
 const AT_ONCE = 3;
 const METHODS = ['GET', 'POST'] as const;
-const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -6,6 +6,7 @@ import { CA, connectHttp2, request, TLS_PAIR } from '../support/http2-client.ts'
 import { connectFrames, FRAME, frame, GET, headers, number32 } from '../support/http2-frames.ts';
 import { startOrigin, startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxyOptions } from '../support/proxy.ts';
+import { untilHolds } from '../support/until.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -29,13 +30,6 @@ async function slowOrigin(delayMs: number) {
   });
   closers.push(() => origin.close());
   return origin;
-}
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !condition();) {
-    if (Date.now() > deadline) throw new Error(`Not within 10 s: ${what}`);
-    await new Promise((done) => setTimeout(done, 5));
-  }
 }
 
 /** The protocol that a client gets that offers `offered`; false for none, an error's code when it is refused. */
@@ -92,9 +86,9 @@ describe('an idle connection', () => {
     let goaway = -1;
     client.session.on('goaway', (code) => (goaway = code));
     expect((await request(client, { ':path': '/a/v1/x' })).status).toBe(200);
-    await until(() => client.session.destroyed, 'the client is told');
+    await untilHolds(() => client.session.destroyed, 'the client is told');
     expect(goaway).toBe(0);
-    await until(() => proxy.listener.connectionCount === 0, 'the gateway forgets it');
+    await untilHolds(() => proxy.listener.connectionCount === 0, 'the gateway forgets it');
   });
 
   it('stays while a stream is open, however long that takes', async () => {
@@ -110,12 +104,12 @@ describe('an idle connection', () => {
     const polite = await connectHttp2(proxy.port);
     expect((await request(polite, { ':path': '/a/v1/x' })).status).toBe(200);
     polite.session.close();
-    await until(() => proxy.listener.connectionCount === 0, 'the polite one is gone');
+    await untilHolds(() => proxy.listener.connectionCount === 0, 'the polite one is gone');
     const rude = await connectFrames(proxy.port);
     rude.send(headers(1, GET));
     await rude.next(({ type }) => type === FRAME.headers, 'an answer');
     rude.socket.destroy();
-    await until(() => proxy.listener.connectionCount === 0, 'the rude one is gone');
+    await untilHolds(() => proxy.listener.connectionCount === 0, 'the rude one is gone');
     expect(proxy.defects).toEqual([]);
   });
 
@@ -123,7 +117,7 @@ describe('an idle connection', () => {
     const proxy = await setUp();
     const client = await connectFrames(proxy.port);
     client.socket.end();
-    await until(() => proxy.listener.connectionCount === 0, 'it is gone');
+    await untilHolds(() => proxy.listener.connectionCount === 0, 'it is gone');
     expect(proxy.defects).toEqual([]);
     client.close();
   });
@@ -136,13 +130,13 @@ describe('a drain', () => {
     const client = await connectFrames(proxy.port);
     closers.push(() => client.close());
     client.send(headers(1, GET));
-    await until(() => origin.received.length === 1, 'the request is under way');
+    await untilHolds(() => origin.received.length === 1, 'the request is under way');
     proxy.startDraining();
     let drained = false;
     const drain = proxy.listener.drain(20_000).then(() => (drained = true));
     // A client has some time yet in which it need not know.
     client.send(headers(3, GET));
-    await until(() => origin.received.join('').split('GET ').length === 3, 'the late one is served too');
+    await untilHolds(() => origin.received.join('').split('GET ').length === 3, 'the late one is served too');
     const goaway = await client.next(({ type }) => type === FRAME.goaway, 'GOAWAY');
     expect([goaway.payload.readUInt32BE(0), goaway.payload.readUInt32BE(4)], 'last stream, code').toEqual([
       3, 0,

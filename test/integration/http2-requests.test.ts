@@ -18,6 +18,7 @@ import {
 } from '../support/http2-frames.ts';
 import { startOrigin, startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../support/proxy.ts';
+import { untilHolds } from '../support/until.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_PROTOCOL_ERROR } = http2.constants;
 
@@ -63,13 +64,6 @@ async function echo(): Promise<{ readonly port: number }> {
   const origin = await startOrigin();
   closers.push(() => origin.close());
   return origin;
-}
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !condition();) {
-    if (Date.now() > deadline) throw new Error(`Not within 10 s: ${what}`);
-    await new Promise((done) => setTimeout(done, 5));
-  }
 }
 
 describe('a request over HTTP/2', () => {
@@ -358,9 +352,9 @@ describe('streams that do not come to a good end', () => {
     const client = await clientOf(proxy.port);
     const stream = client.session.request({ ':path': '/a/v1/x' });
     stream.on('error', () => undefined);
-    await until(() => origin.received.length === 1, 'the request arrives');
+    await untilHolds(() => origin.received.length === 1, 'the request arrives');
     stream.close(NGHTTP2_CANCEL);
-    await until(() => closed === 1, 'the backend connection closes');
+    await untilHolds(() => closed === 1, 'the backend connection closes');
     expect(proxy.ended.map(({ status }) => status)).toEqual([499]);
   });
 
@@ -371,9 +365,9 @@ describe('streams that do not come to a good end', () => {
       const proxy = await proxyTo({ backendPort: origin.port });
       const client = await connectFrames(proxy.port);
       client.send(headersFrame(1, POST, 0), frame(FRAME.data, 0, 1, Buffer.from('a part')));
-      await until(() => origin.received[0]?.includes('a part') ?? false, 'the part arrives');
+      await untilHolds(() => origin.received[0]?.includes('a part') ?? false, 'the part arrives');
       client.send(frame(FRAME.rstStream, 0, 1, number32(code)));
-      await until(() => proxy.ended.length === 1, 'the exchange ends');
+      await untilHolds(() => proxy.ended.length === 1, 'the exchange ends');
       await new Promise((done) => setTimeout(done, 50));
       expect(origin.received[0]).not.toContain('0\r\n\r\n');
       client.close();
@@ -388,7 +382,7 @@ describe('streams that do not come to a good end', () => {
     client.send(head, frame(FRAME.data, END_STREAM, 1, Buffer.from('sized')));
     // Found out by node's session or by the gateway, depending on whether the stream still stands.
     expect([NGHTTP2_PROTOCOL_ERROR, NGHTTP2_INTERNAL_ERROR]).toContain(await resetCode(client, 1));
-    await until(() => proxy.ended.every((exchange) => exchange.ended), 'no exchange is left');
+    await untilHolds(() => proxy.ended.every((exchange) => exchange.ended), 'no exchange is left');
     expect((origin.received[0]?.split('\r\n\r\n')[1] ?? '').length).toBeLessThan(9);
     expect(proxy.context.pool.idleCount).toBe(0);
     client.close();
@@ -399,10 +393,10 @@ describe('streams that do not come to a good end', () => {
     const proxy = await proxyTo({ backendPort: origin.port });
     const client = await connectFrames(proxy.port);
     client.send(headersFrame(1, [...POST, ['content-length', '3']], 0));
-    await until(() => origin.received.length === 1, 'the request arrives');
+    await untilHolds(() => origin.received.length === 1, 'the request arrives');
     client.send(frame(FRAME.data, END_STREAM, 1, Buffer.from('sized')));
     await client.ended();
-    await until(() => proxy.ended.length === 1, 'the exchange ends');
+    await untilHolds(() => proxy.ended.length === 1, 'the exchange ends');
     expect((origin.received[0]?.split('\r\n\r\n')[1] ?? '').length).toBeLessThanOrEqual(3);
     expect(proxy.context.pool.idleCount).toBe(0);
   });

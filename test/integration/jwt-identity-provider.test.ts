@@ -8,7 +8,8 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startIdentityProvider, type IdentityProvider } from '../support/identity-provider.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createPolicies, type ServedPath } from '../support/policies.ts';
-import { createEndpoint, echoed, problem, request, until } from '../support/traffic.ts';
+import { createEndpoint, echoed, problem, request } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -102,7 +103,7 @@ describe('the provider', () => {
     const fresh = await rotating.machineToken('orders:read');
     expect(decodeProtectedHeader(fresh).kid).toBe('key-2');
     // Until a fetch the old key is the known one, and its token is remembered as good.
-    await until(async () => ((await statusOf('/rotating/read', fresh)) === 200 ? true : undefined), 20_000);
+    await until(async () => (await statusOf('/rotating/read', fresh)) === 200, 20_000);
     expect(await statusOf('/rotating/read', old)).toBe(401);
     expect(rotating.keyFetches()).toBe(2);
     const person = await rotating.personToken('bob', 'orders:read');

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey } from '../support/policies.ts';
-import { createService, request, until, type Served } from '../support/traffic.ts';
+import { createService, request, type Served } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
-import { createService, request, until, type Served } from '../support/traffic.ts';
+import { createService, request, type Served } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const KEY_AUTH = { auth: { auth_type: 'api_key' } };
 const DAY_MS = 86_400_000;

@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explain } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
+import { quietWindowSecs } from '../support/policies.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { createApp, createRevision, createVersion } from '../support/traffic.ts';
 
-const WINDOW_SECS = 3_600;
+const WINDOW_SECS = quietWindowSecs();
 const limit = (requests: number, more: object = {}) => ({
   rate_limit: { enabled: true, requests, window_seconds: WINDOW_SECS, ...more },
 });

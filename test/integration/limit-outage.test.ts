@@ -25,6 +25,28 @@ const isInTime = (result: OutageResult): boolean =>
   result.recoveredMs <= RECOVERED_MS_MAX &&
   addedMs(result) <= ADDED_MS_MAX;
 
+const SHARED = ['exact', 'leased'] as const;
+
+/** Far more than the limits that are shared, through both gateways. */
+function startSharedLoad({ nodes }: Rig) {
+  const load = startLoad({
+    ports: nodes.gateways.map(({ proxyPort }) => proxyPort),
+    paths: Object.fromEntries(SHARED.map((name) => [name, `/${name}/v1/x`])),
+    everyMs: 10,
+  });
+  const beganMs = Date.now();
+  return {
+    ...load,
+    admitted: (name: string) =>
+      load.answers.filter((answer) => answer.name === name && answer.status === 200).length,
+    /** Of a second, from the first to the one of the last answer. */
+    windows: () => {
+      const lastMs = Math.max(...load.answers.map(({ atMs }) => atMs));
+      return Math.floor(lastMs / 1_000) - Math.floor(beganMs / 1_000) + 1;
+    },
+  };
+}
+
 describe('while the store of limits is away', { timeout: 90_000 }, () => {
   let rig: Rig;
 
@@ -72,23 +94,16 @@ describe('while the store of limits is away', { timeout: 90_000 }, () => {
   });
 
   it('a restart of the store that forgets everything admits nothing twice', async () => {
-    const { gateways } = rig.nodes;
-    const load = startLoad({
-      ports: gateways.map(({ proxyPort }) => proxyPort),
-      paths: { exact: '/exact/v1/x', leased: '/leased/v1/x' },
-      everyMs: 10,
-    });
-    const beganMs = Date.now();
+    const load = startSharedLoad(rig);
     await pause(1_000);
     await rig.redis.command('FLUSHALL');
     await pause(500);
     await rig.redis.command('FLUSHALL');
     await pause(1_000);
     await load.stop();
-    const lastMs = Math.max(...load.answers.map(({ atMs }) => atMs));
-    const windows = Math.floor(lastMs / 1_000) - Math.floor(beganMs / 1_000) + 1;
-    for (const name of ['exact', 'leased']) {
-      const admitted = load.answers.filter((answer) => answer.name === name && answer.status === 200).length;
+    const windows = load.windows();
+    for (const name of SHARED) {
+      const admitted = load.admitted(name);
       // Forgotten twice would be twice the limit more; a gateway that is slow to tell may cost a little of it.
       expect(admitted, name).toBeLessThanOrEqual(LIMIT * (windows + 0.25));
     }
@@ -96,23 +111,16 @@ describe('while the store of limits is away', { timeout: 90_000 }, () => {
   });
 
   it('kill -9 of a gateway takes its permits along and admits nothing extra', async () => {
-    const { gateways } = rig.nodes;
-    const load = startLoad({
-      ports: gateways.map(({ proxyPort }) => proxyPort),
-      paths: { exact: '/exact/v1/x', leased: '/leased/v1/x' },
-      everyMs: 10,
-    });
-    const beganMs = Date.now();
+    const load = startSharedLoad(rig);
     await pause(700);
     const stopped = load.stop(1);
-    await gateways[1]?.kill();
+    await rig.nodes.gateways[1]?.kill();
     await stopped;
     await pause(2_000);
     await load.stop();
-    const lastMs = Math.max(...load.answers.map(({ atMs }) => atMs));
-    const windows = Math.floor(lastMs / 1_000) - Math.floor(beganMs / 1_000) + 1;
-    for (const name of ['exact', 'leased']) {
-      const admitted = load.answers.filter((answer) => answer.name === name && answer.status === 200).length;
+    const windows = load.windows();
+    for (const name of SHARED) {
+      const admitted = load.admitted(name);
       expect(admitted, name).toBeLessThanOrEqual(LIMIT * windows);
     }
     const left = load.answers.filter(({ gateway }) => gateway === 0);

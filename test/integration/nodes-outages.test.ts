@@ -2,8 +2,7 @@
  * Several gateways and what may become of their PostgreSQL server: slow, stopped, failed over to another with the same
  * data or with older ones, emptied. Traffic goes on in all of that, and nobody has to restart a gateway.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runToEnd, type TestGateway } from '../support/gateway.ts';
@@ -13,11 +12,13 @@ import {
   readNumber,
   SECRET_KEY,
   startNode,
+  startNodesRig,
   traffic,
   writeNumber,
+  type NodesRig,
 } from '../support/nodes.ts';
-import { startOrigin, type Origin } from '../support/origin.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import type { Origin } from '../support/origin.ts';
+import type { PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
 
 const TIMEOUT_MS = 90_000;
@@ -29,18 +30,15 @@ const CLUSTER = {
   GATEWAY_DATABASE__TIMEOUT_MS: '1200',
 };
 
+let rig: NodesRig;
 let server: PostgresServer;
 let origin: Origin;
-const folder = mkdtempSync(join(tmpdir(), 'headgate-outages-'));
+let folder: string;
 beforeAll(async () => {
-  server = await startPostgres();
-  origin = await startOrigin();
+  rig = await startNodesRig();
+  ({ server, origin, folder } = rig);
 });
-afterAll(async () => {
-  await server.stop();
-  await origin.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rig.close());
 
 const BACK = { timeout: 15_000, interval: 100 };
 /** Until the two have found each other again; further writes in between do no harm. */

@@ -2,9 +2,6 @@
  * Several gateways on one PostgreSQL database: a write through any of them is obeyed by all when it is answered, and
  * what becomes of that when one is frozen, killed or cut off.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
 import { alternate } from '../support/nodes-scenario.ts';
@@ -15,11 +12,13 @@ import {
   readNumber,
   SECRET_KEY,
   startNode,
+  startNodesRig,
   traffic,
   writeNumber,
+  type NodesRig,
 } from '../support/nodes.ts';
-import { startOrigin, type Origin } from '../support/origin.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import type { Origin } from '../support/origin.ts';
+import type { PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
 
 const TIMEOUT_MS = 90_000;
@@ -31,18 +30,15 @@ const CLUSTER = {
   GATEWAY_CLUSTER__WRITE_WAIT_MS: String(WRITE_WAIT_MS),
 };
 
+let rig: NodesRig;
 let server: PostgresServer;
 let origin: Origin;
-const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));
+let folder: string;
 beforeAll(async () => {
-  server = await startPostgres();
-  origin = await startOrigin();
+  rig = await startNodesRig();
+  ({ server, origin, folder } = rig);
 });
-afterAll(async () => {
-  await server.stop();
-  await origin.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rig.close());
 
 describe('two gateways', () => {
   let a: TestGateway;

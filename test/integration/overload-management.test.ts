@@ -13,8 +13,10 @@ import {
   startOverloadable,
   type Overloaded,
 } from '../support/overload-scenario.ts';
+import { metric } from '../support/policies.ts';
 import type { RawResponse } from '../support/raw-client.ts';
-import { problem, request, until } from '../support/traffic.ts';
+import { problem, request } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const SECONDS = 4;
 /** Beyond a few times what an idle server needs meanwhile. */
@@ -26,13 +28,6 @@ beforeAll(async () => {
   overloaded = await startOverloadable();
 });
 afterAll(() => overloaded.stop());
-
-/** A metric, summed over its labels. */
-async function total(name: string): Promise<number> {
-  const text = (await overloaded.gateway.api('GET', '//metrics')).body as string;
-  const values = [...text.matchAll(new RegExp(`^${name}(?:{[^}]*})? (\\d+)$`, 'gm'))];
-  return values.reduce((sum, [, value]) => sum + Number(value), 0);
-}
 
 function expectRefused(response: RawResponse): void {
   expect(problem(response)).toMatchObject({ status: 503, code: 'overloaded' });
@@ -50,8 +45,8 @@ describe('under several times the load that it takes', { timeout: 60_000 }, () =
     expect(figures.medianMs).toBeLessThan(MEDIAN_MS_MAX + 5 * figures.idleMedianMs);
     expect(outcome.memoryGrowthBytes).toBeLessThan(MEMORY_BYTES_MAX);
     for (const refusal of outcome.refusals) expectRefused(refusal);
-    expect(await total('headgate_overload_refusals_total')).toBeGreaterThanOrEqual(figures.refused);
-    await until(async () => ((await total('headgate_exchanges')) === 0 ? true : undefined));
+    expect(await metric(gateway, 'headgate_overload_refusals_total')).toBeGreaterThanOrEqual(figures.refused);
+    await until(async () => (await metric(gateway, 'headgate_exchanges')) === 0);
     for (let turn = 0; turn < 50; turn++) expect((await request(gateway, '/busy/v1/x')).status).toBe(200);
     const warnings = gateway
       .logs()

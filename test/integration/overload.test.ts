@@ -13,7 +13,7 @@ import {
   type TestProxyOptions,
 } from '../support/proxy.ts';
 import { connectRaw, sendRaw, type RawClient, type RawResponse } from '../support/raw-client.ts';
-import { until } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 const ANSWER = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Do: answer\r\n\r\n';
@@ -81,8 +81,7 @@ function expectRefused(response: RawResponse): void {
   expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1);
 }
 
-const waiting = ({ origin }: Setup, count: number): Promise<true> =>
-  until(() => (origin.waiting === count ? true : undefined));
+const waiting = ({ origin }: Setup, count: number): Promise<true> => until(() => origin.waiting === count);
 
 describe('exchanges under way', () => {
   it('beyond the bound are refused at once, on connections that go on, and there is room again afterwards', async () => {
@@ -102,7 +101,7 @@ describe('exchanges under way', () => {
     expect(setup.origin.come).toBe(20);
     expect(setup.refused).toEqual(Array.from({ length: 31 }, () => 'exchanges'));
     setup.origin.answerOne();
-    await until(() => (setup.proxy.context.load.exchanges === 19 ? true : undefined));
+    await until(() => setup.proxy.context.load.exchanges === 19);
     late.write(ANSWER);
     expect((await late.response()).status).toBe(200);
     setup.origin.answerAll();
@@ -116,7 +115,7 @@ describe('exchanges under way', () => {
     await waiting(setup, 2);
     expectRefused(await answerTo(setup));
     setup.origin.endTunnels();
-    await until(() => (setup.proxy.context.load.exchanges === 0 ? true : undefined));
+    await until(() => setup.proxy.context.load.exchanges === 0);
     expect((await answerTo(setup, ANSWER)).status).toBe(200);
   });
 
@@ -140,7 +139,7 @@ describe('exchanges under way', () => {
     gone.write(GET);
     await waiting(setup, 1);
     gone.socket.resetAndDestroy();
-    await until(() => (setup.proxy.context.load.exchanges === 0 ? true : undefined));
+    await until(() => setup.proxy.context.load.exchanges === 0);
     expect((await answerTo(setup, ANSWER)).status).toBe(200);
   });
 });
@@ -149,7 +148,7 @@ describe('connections', () => {
   it('beyond the bound are answered 503 and closed, whatever they were going to ask', async () => {
     const setup = await start({ connectionsMax: 5 });
     const kept = await Promise.all(Array.from({ length: 5 }, () => client(setup)));
-    await until(() => (setup.proxy.listener.connectionCount === 5 ? true : undefined));
+    await until(() => setup.proxy.listener.connectionCount === 5);
     for (let round = 0; round < 3; round++) {
       const late = await client(setup);
       late.write(`POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(100_000)}`);
@@ -162,7 +161,7 @@ describe('connections', () => {
     kept[0]!.write(ANSWER);
     expect((await kept[0]!.response()).status).toBe(200);
     kept[1]!.socket.destroy();
-    await until(() => (setup.proxy.listener.connectionCount === 4 ? true : undefined));
+    await until(() => setup.proxy.listener.connectionCount === 4);
     expect((await answerTo(setup, ANSWER)).status).toBe(200);
   });
 
@@ -192,7 +191,7 @@ describe('connections to a backend', () => {
     const held = await askMany(setup, 2);
     await waiting(setup, 2);
     const inLine = await askMany(setup, 3);
-    await until(() => (setup.proxy.context.slots.waiting === 3 ? true : undefined));
+    await until(() => setup.proxy.context.slots.waiting === 3);
     const startedMs = performance.now();
     expectRefused(await answerTo(setup));
     expect(performance.now() - startedMs).toBeLessThan(300);
@@ -226,17 +225,17 @@ describe('connections to a backend', () => {
     await send('first');
     await waiting(setup, 1);
     await send('second');
-    await until(() => (setup.proxy.context.slots.waiting === 1 ? true : undefined));
+    await until(() => setup.proxy.context.slots.waiting === 1);
     const leaving = await send('leaving');
-    await until(() => (setup.proxy.context.slots.waiting === 2 ? true : undefined));
+    await until(() => setup.proxy.context.slots.waiting === 2);
     await send('third');
-    await until(() => (setup.proxy.context.slots.waiting === 3 ? true : undefined));
+    await until(() => setup.proxy.context.slots.waiting === 3);
     leaving.socket.resetAndDestroy();
-    await until(() => (setup.proxy.context.slots.waiting === 2 ? true : undefined));
+    await until(() => setup.proxy.context.slots.waiting === 2);
     for (let answered = 0; answered < 3; answered++) {
       await waiting(setup, 1);
       setup.origin.answerOne();
-      await until(() => (order.length === answered + 1 ? true : undefined));
+      await until(() => order.length === answered + 1);
     }
     expect(order).toEqual(['first', 'second', 'third']);
     expect(setup.origin.come).toBe(3);
@@ -260,7 +259,7 @@ describe('connections to a backend', () => {
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(24);
     expect(statuses).not.toContain(503);
     expect(relay.peak()).toBeGreaterThanOrEqual(2);
-    await until(() => (setup.proxy.context.load.exchanges === 0 ? true : undefined));
+    await until(() => setup.proxy.context.load.exchanges === 0);
     expect(setup.proxy.context.slots.waiting).toBe(0);
     const answered = await askMany(setup, 10, ANSWER);
     for (const { status } of await Promise.all(answered)) expect(status).toBe(200);

@@ -15,10 +15,10 @@ import {
   request,
   requestText,
   revisionPath,
-  until,
   type Fields,
   type RequestParts,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const FIRST_BYTE_TIMEOUT_MS = 1_500;
 /** Discard: nothing listens there. */
@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const client of clients.splice(0)) client.end();
   origin.answerAll();
   origin.endTunnels();
-  await until(() => (origin.waiting === 0 ? true : undefined));
+  await until(() => origin.waiting === 0);
 });
 afterAll(async () => {
   await gateway.stop();
@@ -62,7 +62,7 @@ async function begin(target: string, parts: RequestParts = {}): Promise<RawClien
 async function hold(target: string, parts: RequestParts = {}): Promise<RawClient> {
   const before = origin.come;
   const client = await begin(target, parts);
-  await until(() => (origin.come > before ? true : undefined));
+  await until(() => origin.come > before);
   return client;
 }
 
@@ -84,7 +84,7 @@ describe('a cap', () => {
     const max = 10;
     await createService(gateway, 'exact', origin.port, { app: { default_policy: cap(max) } });
     const connections = await Promise.all(Array.from({ length: 60 }, () => begin('/exact/v1/x')));
-    await until(() => (origin.waiting === max ? true : undefined));
+    await until(() => origin.waiting === max);
     const answers: RawResponse[] = [];
     for (const client of connections) {
       // Those that are held to the end are cut off at the end of the test.
@@ -93,7 +93,7 @@ describe('a cap', () => {
         () => undefined,
       );
     }
-    await until(() => (answers.length === 50 ? true : undefined));
+    await until(() => answers.length === 50);
     for (const answer of answers) {
       expect(problem(answer)).toMatchObject({ status: 429, code: 'concurrency_limited', data: null });
       expect(answer.headers['retry-after']).toBe('1');
@@ -104,7 +104,7 @@ describe('a cap', () => {
     expect(Math.min(...(await Promise.all(workers))), 'both workers have served').toBeGreaterThan(0);
     // One ends, one more comes in.
     origin.answerOne();
-    await until(() => (answers.length === 51 ? true : undefined));
+    await until(() => answers.length === 51);
     expect(answers[50]?.status).toBe(200);
     await hold('/exact/v1/x');
     expect(await probe('/exact/v1/x')).toBe(429);
@@ -166,7 +166,7 @@ describe('a place is given back when the exchange ends', () => {
     const client = await connectRaw(gateway.proxyPort);
     const before = origin.come;
     client.write('POST /ends/v1/one HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nsome');
-    await until(() => (origin.come > before ? true : undefined));
+    await until(() => origin.come > before);
     expect(await probe('/ends/v1/one')).toBe(429);
     client.end();
     expect(await nextStatus('/ends/v1/one')).toBe(200);
@@ -202,7 +202,7 @@ describe('a place is given back when the exchange ends', () => {
     const upgrade = { headers: { Connection: 'Upgrade', Upgrade: 'held' } };
     for (const end of [(client: RawClient) => client.end(), () => origin.endTunnels()]) {
       const client = await hold('/ends/v1/one', upgrade);
-      await until(() => (client.received().includes(' 101 ') ? true : undefined));
+      await until(() => client.received().includes(' 101 '));
       expect(await probe('/ends/v1/one')).toBe(429);
       end(client);
       expect(await nextStatus('/ends/v1/one')).toBe(200);
@@ -219,10 +219,10 @@ describe('a place is given back when the exchange ends', () => {
     const headers = bearer(await signed({ sub: 'ann' }, key));
     // On each worker, some that go and one that stays: it is answered last, after all that was evaluated.
     const gone = await Promise.all(Array.from({ length: 8 }, () => begin('/late/v1/x', { headers })));
-    await until(() => (waiting.length > 0 ? true : undefined));
+    await until(() => waiting.length > 0);
     for (const client of gone) client.socket.resetAndDestroy();
     // Of those whose request had been read; the others took no place.
-    await until(() => (gateway.logs().some(({ status }) => status === 499) ? true : undefined));
+    await until(() => gateway.logs().some(({ status }) => status === 499));
     const keys = JSON.stringify({ keys: [await jwkOf('ec')] });
     const answering = setInterval(() => {
       for (const response of waiting.splice(0)) response.end(keys);
@@ -236,20 +236,20 @@ describe('a place is given back when the exchange ends', () => {
     const max = 20;
     await createService(gateway, 'deaths', origin.port, { app: { default_policy: cap(max) } });
     const held = await Promise.all(Array.from({ length: max }, () => begin('/deaths/v1/x')));
-    await until(() => (origin.waiting === max ? true : undefined));
+    await until(() => origin.waiting === max);
     expect(await probe('/deaths/v1/x')).toBe(429);
     let lost = 0;
     for (const client of held) client.socket.once('end', () => lost++);
     await crashWorkers(gateway, (title) => title.endsWith('proxy-1'));
     expect(await nextStatus('/deaths/v1/x')).toBe(200);
     // The sockets of a thread are closed before its end is reported.
-    await until(() => (lost > 0 ? true : undefined));
+    await until(() => lost > 0);
     // Of the places all that the dead worker held, and none of the other's.
-    await until(() => (origin.waiting === max - lost ? true : undefined));
+    await until(() => origin.waiting === max - lost);
     const again = await Promise.all(Array.from({ length: 2 * max }, () => begin('/deaths/v1/x')));
     const refused = (): number => again.filter((client) => client.received().includes(' 429 ')).length;
-    await until(() => (refused() === 2 * max - lost ? true : undefined));
-    await until(() => (origin.waiting === max ? true : undefined));
+    await until(() => refused() === 2 * max - lost);
+    await until(() => origin.waiting === max);
   });
 });
 
@@ -351,7 +351,7 @@ describe('with a rate limit', () => {
       expect(refused.headers).not.toHaveProperty('ratelimit');
     }
     origin.answerAll();
-    await until(() => (origin.waiting === 0 ? true : undefined));
+    await until(() => origin.waiting === 0);
     const answer = await request(gateway, '/both/v1/x', { headers: ANSWER });
     expect(answer.headers['x-ratelimit-remaining']).toBe('1');
     expect(await probe('/both/v1/x')).toBe(200);

@@ -8,7 +8,8 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Handler, type Origin } from '../support/origin.ts';
 import { jwkOf, KEYS, signed, type KeyName } from '../support/jwts.ts';
 import { bearer, createPolicies } from '../support/policies.ts';
-import { createEndpoint, request, until, type Fields } from '../support/traffic.ts';
+import { createEndpoint, request, type Fields } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -154,7 +155,7 @@ describe.concurrent('over time', () => {
     expect(await statusOf('/rotated', 'ec')).toBe(200);
     keys = ['rsa'];
     expect(await statusOf('/rotated', 'ec')).toBe(200);
-    await until(async () => ((await statusOf('/rotated', 'rsa')) === 200 ? true : undefined));
+    await until(async () => (await statusOf('/rotated', 'rsa')) === 200);
     expect(server.seen.length).toBeLessThanOrEqual(3);
     // Also for a token that was remembered as good.
     expect(await statusOf('/rotated', 'ec')).toBe(401);
@@ -172,7 +173,7 @@ describe.concurrent('over time', () => {
     broken = true;
     await until(async () => {
       expect(await statusOf('/outage', 'rsa')).toBe(401);
-      return attempts > 0 ? true : undefined;
+      return attempts > 0;
     });
     for (const sub of ['ann', 'bob', 'cid']) expect(await statusOf('/outage', 'ec', { sub })).toBe(200);
     expect(attempts).toBe(1);
@@ -195,6 +196,6 @@ describe.concurrent('over time', () => {
     });
     expect(await statusOf('/late', 'ed')).toBe(401);
     up = true;
-    await until(async () => ((await statusOf('/late', 'ed')) === 200 ? true : undefined));
+    await until(async () => (await statusOf('/late', 'ed')) === 200);
   });
 });

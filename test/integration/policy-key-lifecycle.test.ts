@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey } from '../support/policies.ts';
-import { createService, problem, request, until, type Served } from '../support/traffic.ts';
+import { createService, problem, request, type Served } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -124,7 +125,7 @@ describe('rotation', () => {
     const old = await statusOf(key.token);
     if (Date.now() < sentAt + 2_000) expect(old).toBe(200);
     expect(await statusOf(rotated.token)).toBe(200);
-    await until(async () => ((await statusOf(key.token)) === 401 ? true : undefined));
+    await until(async () => (await statusOf(key.token)) === 401);
     expect(Date.now()).toBeGreaterThanOrEqual(sentAt + 2_000);
     expect(await statusOf(rotated.token)).toBe(200);
   });

@@ -4,7 +4,8 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { createPolicies } from '../support/policies.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
-import { echoed, problem, request, requestText, until } from '../support/traffic.ts';
+import { echoed, problem, request, requestText } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const GLOBAL_BYTES = 2_000;
 let gateway: TestGateway;
@@ -108,7 +109,7 @@ describe('max_body_bytes', () => {
     client.write(
       'POST /shop/v1/ten HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
-    await until(() => (client.received().startsWith('HTTP/1.1 100 ') ? true : undefined));
+    await until(() => client.received().startsWith('HTTP/1.1 100 '));
     client.write('8\r\n12345678\r\n8\r\n12345678\r\n');
     expect(await client.response()).toMatchObject({ status: 413, interim: [100] });
     client.end();

@@ -7,7 +7,8 @@ import { explain, stageOf } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { metric } from '../support/policies.ts';
-import { createEndpoint, createService, problem, request, revisionPath, until } from '../support/traffic.ts';
+import { createEndpoint, createService, problem, request, revisionPath } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

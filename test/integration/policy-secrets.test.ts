@@ -9,7 +9,8 @@ import { forgedToken, signed } from '../support/jwts.ts';
 import { bearer, createKey, createPolicies } from '../support/policies.ts';
 import { sendRaw } from '../support/raw-client.ts';
 import { storedText } from '../support/suite-database.ts';
-import { createService, request, until, type RequestParts } from '../support/traffic.ts';
+import { createService, request, type RequestParts } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const SETTINGS_SECRET = 'settings-secret-0123456789-0123456789-0123456789';
 const POLICY_SECRET = 'policy-secret-0123456789-0123456789-0123456789';
@@ -154,9 +155,7 @@ async function useManagement(): Promise<void> {
 /** What has to be found for a search to mean anything: the lines are all there. */
 const wholeOutput = async (): Promise<string> => {
   await until(() =>
-    gateway.logs().some((line) => line['msg'] === 'access' && line['request_id'] === lastRequestId)
-      ? true
-      : undefined,
+    gateway.logs().some((line) => line['msg'] === 'access' && line['request_id'] === lastRequestId),
   );
   return gateway.output();
 };

@@ -9,7 +9,8 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { createPolicies, metric } from '../support/policies.ts';
 import { sendRaw } from '../support/raw-client.ts';
-import { request, requestText, until, type RequestParts, type Served } from '../support/traffic.ts';
+import { request, requestText, type RequestParts, type Served } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const PAGE = 'https://page.test';
 const OTHER = 'https://other.test';

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs } from '../support/policies.ts';
-import { echoed, request, until, type RequestParts } from '../support/traffic.ts';
+import { echoed, request, type RequestParts } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -2,54 +2,30 @@
  * The program on a real PostgreSQL server: migrated by command, started, restarted; and a server that goes away while
  * it runs or before it starts. Traffic goes on in all of that.
  */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
-import { startOrigin, type Origin } from '../support/origin.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { runToEnd, type TestGateway } from '../support/gateway.ts';
+import { SECRET_KEY, startNode, startNodesRig, type NodesRig } from '../support/nodes.ts';
+import type { Origin } from '../support/origin.ts';
+import type { PostgresServer } from '../support/postgres.ts';
+import { createService } from '../support/traffic.ts';
 
 /** Each test starts the program several times. */
 const TIMEOUT_MS = 90_000;
-const SECRET_KEY = '0123456789abcdef'.repeat(4);
 
+let rig: NodesRig;
 let server: PostgresServer;
 let origin: Origin;
-const folder = mkdtempSync(join(tmpdir(), 'headgate-postgres-gateway-'));
+let folder: string;
 beforeAll(async () => {
-  server = await startPostgres();
-  origin = await startOrigin();
+  rig = await startNodesRig();
+  ({ server, origin, folder } = rig);
 });
-afterAll(async () => {
-  await server.stop();
-  await origin.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rig.close());
 
-function start(url: string, name: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  return startGateway({
-    folder,
-    env: {
-      GATEWAY_DATABASE_URL: url,
-      GATEWAY_SECRET_KEY: SECRET_KEY,
-      GATEWAY_SNAPSHOT_FILE: join(folder, name, 'copy.snapshot'),
-      ...env,
-    },
-  });
-}
-
-async function makeRoute(gateway: TestGateway, slug: string): Promise<void> {
-  const app = await gateway.must('POST', '/apps', { name: slug, slug, gateway_path: `/${slug}` });
-  const version = await gateway.must('POST', `/apps/${app.id}/versions`, { version: 'v1' });
-  await gateway.must('POST', `/apps/${app.id}/versions/${version.id}/revisions`, {
-    revision: 'r1',
-    backend_scheme: 'http',
-    backend_host: '127.0.0.1',
-    backend_port: origin.port,
-    is_current: true,
-  });
-}
+const start = (url: string, name: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> =>
+  startNode({ url, folder, name, env });
 
 const status = async (gateway: TestGateway, path: string): Promise<number> =>
   (await fetch(`${gateway.proxy}${path}`)).status;
@@ -67,10 +43,10 @@ test(
     expect(migrated.code).toBe(0);
     expect((await runToEnd(env, ['migrate'], { cwd: folder })).output).toMatch(/up to date/);
 
-    const first = await start(url, 'behind');
+    const first = await start(url, 'behind', { GATEWAY_AUTO_MIGRATE: 'false' });
     const health = await first.api('GET', '/health');
     expect(health.body.data).toMatchObject({ db: 'ok', db_driver: 'postgres' });
-    await makeRoute(first, 'kept');
+    await createService(first, 'kept', origin.port);
     expect(await status(first, '/kept/v1/')).toBe(200);
     const tagged = await first.api('GET', '/apps/kept');
     await first.must('PATCH', '/apps/kept', { name: 'again' });
@@ -86,7 +62,7 @@ test(
     expect((await first.api('GET', '/apps/a%00b')).status).toBe(404);
     expect(await first.stop()).toBe(0);
 
-    const second = await start(url, 'behind');
+    const second = await start(url, 'behind', { GATEWAY_AUTO_MIGRATE: 'false' });
     expect(await status(second, '/kept/v1/')).toBe(200);
     expect((await second.must('GET', '/apps/kept')).name).toBe('again');
     expect(await second.stop()).toBe(0);
@@ -98,9 +74,9 @@ test(
   'a server that crashes, freezes and comes back is a 503 within two seconds, and no failed request',
   async () => {
     const url = await server.createDatabase();
-    const gateway = await start(url, 'outage', { GATEWAY_AUTO_MIGRATE: 'true' });
+    const gateway = await start(url, 'outage');
     try {
-      await makeRoute(gateway, 'there');
+      await createService(gateway, 'there', origin.port);
       const answers: number[] = [];
       let done = false;
       const traffic = (async () => {
@@ -138,8 +114,8 @@ test(
   'a start without the server is served from the snapshot file, and recovers when it is back',
   async () => {
     const url = await server.createDatabase();
-    const before = await start(url, 'lost', { GATEWAY_AUTO_MIGRATE: 'true' });
-    await makeRoute(before, 'saved');
+    const before = await start(url, 'lost');
+    await createService(before, 'saved', origin.port);
     await expect
       .poll(() => existsSync(join(folder, 'lost', 'copy.snapshot')), { timeout: 10_000 })
       .toBe(true);

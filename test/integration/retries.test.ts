@@ -3,12 +3,14 @@
  * where a retry goes, and what it costs. The rules one by one are in src/proxy/retry.test.ts.
  */
 import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConfigChange } from '../../src/model/config.ts';
 import type { Policy } from '../../src/model/policy.ts';
 import type { Endpoint, Revision } from '../../src/model/resources.ts';
 import { RETRIES_FREE, RETRY_SHARE } from '../../src/proxy/retry-budget.ts';
 import { BREAKER_DEFAULTS } from '../../src/snapshot/compile.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import {
   oneRoute,
@@ -19,6 +21,7 @@ import {
   type TestProxyOptions,
 } from '../support/proxy.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
+import { untilHolds } from '../support/until.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -40,14 +43,6 @@ async function proxyOf(change: ConfigChange, options: TestProxyOptions = {}): Pr
 const proxyTo = (setup: RouteSetup, options: TestProxyOptions = {}): Promise<TestProxy> =>
   proxyOf(oneRoute(setup), options);
 
-/** A port on which nobody listens. */
-async function closedPort(): Promise<number> {
-  const origin = await startRawOrigin(() => undefined);
-  await origin.close();
-  return origin.port;
-}
-
-const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 const answer = (text: string, status = '200 OK'): string =>
   `HTTP/1.1 ${status}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
 const OK = answer('ok');
@@ -292,7 +287,7 @@ describe('retries', () => {
     const proxy = await proxyTo({ backendPort: origin.port, policy: policyOf({ max: 5 }) });
     const client = await connectRaw(proxy.port);
     client.write(GET);
-    while (arrived === 0) await pause(5);
+    await untilHolds(() => arrived > 0, 'the request at the backend');
     client.socket.resetAndDestroy();
     await pause(300);
     expect(arrived).toBe(1);
@@ -317,7 +312,7 @@ describe('the budget', () => {
   });
 
   it('is of each backend: an outage of one takes nothing from another', async () => {
-    const dead = await closedPort();
+    const dead = await freePort();
     let lost = 1;
     const origin = await rawOrigin((socket) => void (lost-- > 0 ? socket.destroy() : socket.write(OK)));
     const change = oneRoute({ backendPort: dead, revision: STEADY });
@@ -343,7 +338,7 @@ describe('another revision', () => {
   /** Two revisions, of which the first one is dead. */
   async function twoRevisions(second: Second, setup: Partial<RouteSetup> = {}) {
     const alive = await rawOrigin((socket) => void socket.write(OK));
-    const change = oneRoute({ backendPort: await closedPort(), revision: STEADY, ...setup });
+    const change = oneRoute({ backendPort: await freePort(), revision: STEADY, ...setup });
     const [app] = change.apps;
     const [version] = app?.versions ?? [];
     if (app === undefined || version === undefined) throw new Error('no version');

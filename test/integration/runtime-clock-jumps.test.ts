@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { freePort } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { createService, request, until } from '../support/traffic.ts';
+import { createService, request } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const PRELOAD = new URL('../support/shifted-clock.mjs', import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
@@ -80,7 +81,7 @@ it.each(['fixed_window', 'sliding_window', 'token_bucket'])(
       // A window of the clock may end in the middle of them, and tokens come back meanwhile.
       expect(admitted).toBeLessThanOrEqual(8);
       expect(new Set([...answers, 200, 429])).toEqual(new Set([200, 429]));
-      await until(async () => ((await status(`/${slug}/v1/x`)) === 200 ? true : undefined), 8_000);
+      await until(async () => (await status(`/${slug}/v1/x`)) === 200, 8_000);
     }
   },
 );
@@ -91,13 +92,10 @@ it('a breaker that is open when the clock is set back lets its trial through in 
     revision: { circuit_breaker: { failures: 1, open_secs: 1 } },
   });
   for (const hours of [2, -2, 0]) {
-    await until(async () => ((await status('/broken/v1/x')) === 503 ? true : undefined));
+    await until(async () => (await status('/broken/v1/x')) === 503);
     await shift(hours);
     const late = await startOriginAt(port);
-    const served = await until(
-      async () => ((await status('/broken/v1/x')) === 200 ? true : undefined),
-      8_000,
-    );
+    const served = await until(async () => (await status('/broken/v1/x')) === 200, 8_000);
     expect(served).toBe(true);
     await late.close();
   }

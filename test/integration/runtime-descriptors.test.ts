@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { connectRaw } from '../support/raw-client.ts';
-import { createService, request, requestText, until } from '../support/traffic.ts';
+import { createService, request, requestText } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const ROOM = 30;
 const CLIENTS = 120;
@@ -67,13 +68,9 @@ it(
     expect(lines.length).toBeLessThanOrEqual(3);
 
     for (const socket of crowd) socket.destroy();
-    await until(async () =>
-      (await request(gateway, '/a/v1/x').catch(() => undefined))?.status === 200 ? true : undefined,
-    );
+    await until(async () => (await request(gateway, '/a/v1/x').catch(() => undefined))?.status === 200);
     await until(() => gateway.logs().find(({ msg }) => msg === 'there are enough file descriptors again'));
-    await until(async () =>
-      (await gateway.api('GET', '/health').catch(() => undefined))?.status === 200 ? true : undefined,
-    );
+    await until(async () => (await gateway.api('GET', '/health').catch(() => undefined))?.status === 200);
     await gateway.must('PATCH', '/apps/a', { description: 'written afterwards' });
     limit(Number(before));
     expect(await ask()).toBe(200);

@@ -4,14 +4,15 @@
  */
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { connectRaw, type RawClient } from '../support/raw-client.ts';
-import { createService, request, requestText, revisionPath, until } from '../support/traffic.ts';
+import { createService, request, requestText, revisionPath } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
 const TAKE_OVER = ['start', '--take-over'];
@@ -37,15 +38,6 @@ afterEach(async () => {
   for (const gateway of running.splice(0)) await gateway.kill();
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function start(args: readonly string[] = []): Promise<TestGateway> {
   const gateway = await startGateway({ env, folder, args });
@@ -104,7 +96,7 @@ describe('headgate start --take-over', () => {
     const after = await start(TAKE_OVER);
     expect((await exited)[0]).toBe(0);
     const atExit = stored;
-    await until(() => (stored > atExit ? true : undefined));
+    await until(() => stored > atExit);
     done = true;
     const answers = (await Promise.all(asking)).flat();
     await writing;
@@ -136,7 +128,7 @@ describe('headgate start --take-over', () => {
     );
     expect(code).toBe(1);
     expect(output).toContain('Cannot listen for traffic on 203.0.113.1');
-    await until(() => (logged(before, 'is open again') ? true : undefined));
+    await until(() => logged(before, 'is open again'));
     await before.must('PATCH', revisionPath('a'), { backend_base_path: '/kept' });
     expect((await request(before, '/a/v1/x')).status).toBe(200);
     expect(origin.seen.at(-1)?.url).toBe('/kept/x');
@@ -168,7 +160,7 @@ describe('GATEWAY_PROXY__DRAIN_GRACE_MS', () => {
     const gateway = await start();
     await createService(gateway, 'a', origin.port);
     const stopped = gateway.stop();
-    await until(async () => ((await gateway.api('GET', '//readyz')).status === 503 ? true : undefined));
+    await until(async () => (await gateway.api('GET', '//readyz')).status === 503);
     const client = await connectRaw(gateway.proxyPort);
     client.write(requestText('/a/v1/x'));
     expect((await client.response()).status).toBe(200);

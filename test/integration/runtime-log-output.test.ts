@@ -8,7 +8,8 @@ import { expect, it } from 'vitest';
 import { ADMIN_TOKEN, MAIN } from '../support/gateway.ts';
 import { freePort } from '../support/origin-process.ts';
 import { sendRaw } from '../support/raw-client.ts';
-import { requestText, until } from '../support/traffic.ts';
+import { requestText } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const KINDS: Readonly<Record<string, (env: NodeJS.ProcessEnv) => ChildProcess>> = {
   'is full': (env) => {
@@ -50,7 +51,7 @@ it.each(Object.keys(KINDS))(
       const base = `http://127.0.0.1:${managementPort}`;
       await until(async () => {
         if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}`);
-        return (await fetch(`${base}/readyz`).catch(() => undefined))?.status === 200 ? true : undefined;
+        return (await fetch(`${base}/readyz`).catch(() => undefined))?.status === 200;
       }, 30_000);
       for (let count = 0; count < 50; count++) {
         expect((await sendRaw(proxyPort, requestText('/nowhere'))).status).toBe(404);
@@ -62,7 +63,7 @@ it.each(Object.keys(KINDS))(
         const dropped = /^headgate_log_lines_dropped_total(?:\{[^}]*\})? (\d+)$/m.exec(
           await metrics.text(),
         )?.[1];
-        return Number(dropped) >= 50 ? true : undefined;
+        return Number(dropped) >= 50;
       });
       child.kill('SIGTERM');
       expect(await exited).toEqual([0, null]);

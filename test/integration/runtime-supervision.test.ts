@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { crashWorkers, INSPECTABLE, type Mishap } from '../support/crash-worker.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { createService, request, revisionPath, until } from '../support/traffic.ts';
+import { createService, request, revisionPath } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
 
@@ -41,7 +42,7 @@ describe('a worker that is lost', () => {
       expect(await until(() => logged('a proxy worker died and is replaced') || undefined, 30_000)).toBe(1);
       await until(async () => {
         const response = await request(running, '/a/v1/x').catch(() => undefined);
-        return response?.status === 200 ? true : undefined;
+        return response?.status === 200;
       }, 30_000);
 
       expect(logged('a proxy worker does not react any more and is ended')).toBe(

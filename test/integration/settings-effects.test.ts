@@ -13,7 +13,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../support/origin.ts';
 import { connectRaw, type RawClient } from '../support/raw-client.ts';
-import { createService, problem, request, until } from '../support/traffic.ts';
+import { createService, problem, request } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
 
@@ -131,14 +132,14 @@ describe('overload', { timeout: 60_000 }, () => {
       return problem(response).detail;
     };
     const held = await Promise.all([0, 1].map((index) => open(index)));
-    await until(() => (silent[1]?.connections() === 1 && silent[0]?.connections() === 1 ? true : undefined));
+    await until(() => silent[1]?.connections() === 1 && silent[0]?.connections() === 1);
     const inLine = await open(0);
     // One of the two finds the line full, the other one waits in vain.
     const late = await open(0);
     expect(await detailOf(late)).toContain('All connections to 127.0.0.1');
     expect(await detailOf(inLine)).toContain('All connections to 127.0.0.1');
     inLine.write('GET /silent2/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
-    await until(() => (silent[2]?.connections() === 1 ? true : undefined));
+    await until(() => silent[2]?.connections() === 1);
     late.write('GET /silent0/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
     const fifth = await open(1);
     expect(await detailOf(fifth)).toContain('4 requests under way');

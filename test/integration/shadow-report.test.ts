@@ -8,7 +8,8 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { SECRET, signed, unixSecs } from '../support/jwts.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
-import { createService, request, until, type RequestParts, type Served } from '../support/traffic.ts';
+import { createService, request, type RequestParts, type Served } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -185,7 +186,7 @@ describe('the log', () => {
     });
     const beganMs = Date.now();
     await times(30, () => call('noisy', '/'));
-    await until(() => (lines().length > 1 ? true : undefined));
+    await until(() => lines().length > 1);
     expect(Date.now() - beganMs).toBeGreaterThan(8_000);
     expect(lines()).toHaveLength(2);
     expect(lines()[1]).toMatchObject({ requests: 30 });
@@ -204,7 +205,7 @@ describe('a worker that dies', () => {
       expect(await mortal.must('GET', path)).toMatchObject({ total: 20 });
       await crashWorkers(mortal, () => true);
       expect(await mortal.must('GET', path)).toMatchObject({ total: 20 });
-      await until(async () => ((await mortal.api('GET', '//readyz')).status === 200 ? true : undefined));
+      await until(async () => (await mortal.api('GET', '//readyz')).status === 200);
       await times(2, () => request(mortal, '/mortal/v1/'));
       expect(await mortal.must('GET', path)).toMatchObject({ total: 22 });
     } finally {

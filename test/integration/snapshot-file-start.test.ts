@@ -28,7 +28,8 @@ import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../suppor
 import { SECRET, signed, unixSecs } from '../support/jwts.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey } from '../support/policies.ts';
-import { createEndpoint, createService, request, until } from '../support/traffic.ts';
+import { createEndpoint, createService, request } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const NOBODY = 65_534;
 let origin: Origin;
@@ -121,7 +122,7 @@ async function expectDegraded(gateway: TestGateway): Promise<void> {
 }
 
 async function expectRecovered(gateway: TestGateway): Promise<void> {
-  await until(async () => ((await gateway.api('GET', '/health')).status === 200 ? true : undefined));
+  await until(async () => (await gateway.api('GET', '/health')).status === 200);
   const ready = await gateway.api('GET', '//readyz');
   expect([ready.status, ready.body.data]).toEqual([200, { ready: true, reason: null }]);
   expect(await traffic(gateway)).toEqual(AS_CONFIGURED);
@@ -264,19 +265,19 @@ describe('the snapshot file', { timeout: 120_000 }, () => {
   it('follows the changes while the gateway runs, one write for many', async () => {
     const gateway = await start({ GATEWAY_LOG__LEVEL: 'debug' });
     const written = () => gateway.logs().filter(({ msg }) => msg === 'snapshot file written');
-    await until(() => (written().length > 0 ? true : undefined));
+    await until(() => written().length > 0);
     const before = written().length;
     for (let index = 0; index < 50; index++) {
       await gateway.must('PATCH', '/apps/shop', { description: `change ${index}` });
     }
-    await until(() => (readFileSync(snapshot(), 'utf8').includes('change 49') ? true : undefined));
+    await until(() => readFileSync(snapshot(), 'utf8').includes('change 49'));
     expect(written().length - before).toBeLessThan(20);
   });
 
   it('survives kill -9 whole: the configuration of the last write, or one a moment older', async () => {
     const gateway = await start();
     await gateway.must('PATCH', '/apps/shop', { description: 'before the end' });
-    await until(() => (readFileSync(snapshot(), 'utf8').includes('before the end') ? true : undefined));
+    await until(() => readFileSync(snapshot(), 'utf8').includes('before the end'));
     await gateway.kill();
     running = undefined;
     writeFileSync(`${snapshot()}.999999999.new`, 'left behind');

@@ -123,7 +123,7 @@ describe('Server-Sent Events', () => {
     const response = await until(() => responses[0]);
     for (let number = 0; number < 5; number++) {
       response.write(`data: ${number}\n\n`);
-      await until(() => (client.received().endsWith(`data: ${number}\n\n`) ? true : undefined));
+      await until(() => client.received().endsWith(`data: ${number}\n\n`));
     }
     response.end();
     await client.closed();

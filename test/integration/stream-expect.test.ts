@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
 import { connectRaw, type RawClient } from '../support/raw-client.ts';
-import { until } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
@@ -38,7 +38,7 @@ describe('Expect: 100-continue', () => {
       else if (hasHead(received)) socket.write(CONTINUE);
     });
     client.write(POST);
-    await until(() => (client.received().includes(CONTINUE) ? true : undefined));
+    await until(() => client.received().includes(CONTINUE));
     expect(origin.received[0]).not.toContain('body');
     client.write('body');
     expect(await client.response()).toMatchObject({ status: 200, interim: [100], body: 'ok' });
@@ -86,7 +86,7 @@ describe('Expect: 100-continue', () => {
       else if (hasHead(received) && !received.includes('body')) socket.write(CONTINUE);
     });
     client.write(POST.replace('Content-Length: 4', 'Transfer-Encoding: chunked'));
-    await until(() => (client.received().includes(CONTINUE) ? true : undefined));
+    await until(() => client.received().includes(CONTINUE));
     client.write('4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n');
     expect((await client.response()).status).toBe(200);
     expect(origin.received[0]).toContain('4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n');
@@ -112,7 +112,7 @@ describe('103 Early Hints', () => {
     });
     client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
     for (let number = 1; number <= 4; number++) {
-      await until(() => (client.received().includes(`</${number - 1}.css>; rel=preload`) ? true : undefined));
+      await until(() => client.received().includes(`</${number - 1}.css>; rel=preload`));
       answer(number < 4 ? hints(number) : OK);
     }
     expect(await client.response()).toMatchObject({ status: 200, interim: [103, 103, 103, 103] });

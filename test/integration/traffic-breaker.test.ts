@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as http from 'node:http';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import {
@@ -12,9 +13,9 @@ import {
   request,
   requestText,
   revisionPath,
-  until,
   type Served,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -29,13 +30,6 @@ afterAll(async () => {
 
 const breakerOf = (slug: string, revision = 'r1'): Promise<Served> =>
   gateway.must('GET', `${revisionPath(slug, 'v1', revision)}/breaker`);
-
-/** A port on which nothing listens. */
-async function closedPort(): Promise<number> {
-  const gone = await startOrigin();
-  await gone.close();
-  return gone.port;
-}
 
 async function statuses(target: string, count: number): Promise<number[]> {
   const all: number[] = [];
@@ -62,7 +56,7 @@ async function moodyOrigin(): Promise<Moody> {
 
 describe('opening', () => {
   it('design 2: closed at first, and open after as many consecutive failures as it takes', async () => {
-    await createService(gateway, 'opening', await closedPort(), {
+    await createService(gateway, 'opening', await freePort(), {
       revision: { circuit_breaker: { failures: 3, open_secs: 3600 } },
     });
     expect(await breakerOf('opening')).toMatchObject({
@@ -86,7 +80,7 @@ describe('opening', () => {
   });
 
   it('design 2: the default opens after 5 failures', async () => {
-    await createService(gateway, 'byfive', await closedPort());
+    await createService(gateway, 'byfive', await freePort());
     expect(await statuses('/byfive/v1/x', 6)).toEqual([502, 502, 502, 502, 502, 503]);
   });
 
@@ -132,11 +126,11 @@ describe('closing', () => {
     });
     expect(await statuses('/trial/v1/x', 2)).toEqual([502, 503]);
     // A failed trial opens it again.
-    await until(async () => ((await request(gateway, '/trial/v1/x')).status === 502 ? true : undefined));
+    await until(async () => (await request(gateway, '/trial/v1/x')).status === 502);
     expect(await breakerOf('trial')).toMatchObject({ state: 'open', openings: 2 });
     const before = moody.seen.length;
     moody.failing = 'no';
-    await until(async () => ((await request(gateway, '/trial/v1/x')).status === 200 ? true : undefined));
+    await until(async () => (await request(gateway, '/trial/v1/x')).status === 200);
     expect(moody.seen).toHaveLength(before + 1);
     expect(await breakerOf('trial')).toMatchObject({ state: 'closed', consecutive_failures: 0, since_ms: 0 });
     expect(await statuses('/trial/v1/x', 3)).toEqual([200, 200, 200]);
@@ -156,11 +150,11 @@ describe('closing', () => {
     expect(await statuses('/onetrial/v1/x', 1)).toEqual([502]);
     holding = true;
     const before = held.seen.length;
-    await until(async () => ((await breakerOf('onetrial')).since_ms > 1_000 ? true : undefined));
+    await until(async () => (await breakerOf('onetrial')).since_ms > 1_000);
     const all = Array.from({ length: 12 }, () => request(gateway, '/onetrial/v1/x'));
     let refused = 0;
     for (const each of all) void each.then(({ status }) => (refused += status === 503 ? 1 : 0));
-    await until(() => (refused === 11 ? true : undefined));
+    await until(() => refused === 11);
     expect((await breakerOf('onetrial')).state).toBe('half_open');
     release();
     const codes = (await Promise.all(all)).map(({ status }) => status);
@@ -181,12 +175,12 @@ describe('closing', () => {
     });
     expect(await statuses('/lost/v1/x', 1)).toEqual([502]);
     holding = true;
-    await until(async () => ((await breakerOf('lost')).since_ms > 1_000 ? true : undefined));
+    await until(async () => (await breakerOf('lost')).since_ms > 1_000);
     const impatient = await connectRaw(gateway.proxyPort);
     impatient.write(requestText('/lost/v1/never-answered'));
-    await until(async () => ((await breakerOf('lost')).state === 'half_open' ? true : undefined));
+    await until(async () => (await breakerOf('lost')).state === 'half_open');
     impatient.socket.resetAndDestroy();
-    await until(async () => ((await breakerOf('lost')).state === 'open' ? true : undefined));
+    await until(async () => (await breakerOf('lost')).state === 'open');
     expect(await statuses('/lost/v1/x', 2)).toEqual([200, 200]);
     expect((await breakerOf('lost')).state).toBe('closed');
     await held.close();
@@ -200,10 +194,10 @@ describe('closing', () => {
     });
     expect(await statuses('/probed/v1/x', 2)).toEqual([502, 503]);
     // Probed more than once, and longer than open_secs: requests are not used as trials.
-    await until(() => (moody.healthChecks >= 3 ? true : undefined));
+    await until(() => moody.healthChecks >= 3);
     expect(await statuses('/probed/v1/x', 2)).toEqual([503, 503]);
     moody.failing = 'no';
-    await until(async () => ((await breakerOf('probed')).state === 'closed' ? true : undefined));
+    await until(async () => (await breakerOf('probed')).state === 'closed');
     expect(await statuses('/probed/v1/x', 2)).toEqual([200, 200]);
     // The first one came twice: a GET whose connection is lost is tried once more.
     expect(moody.seen.filter(({ url }) => url === '/x')).toHaveLength(4);
@@ -211,7 +205,7 @@ describe('closing', () => {
   });
 
   it('design 2: a backend that was moved to a place that works is used at once', async () => {
-    await createService(gateway, 'moved', await closedPort(), {
+    await createService(gateway, 'moved', await freePort(), {
       revision: { circuit_breaker: { failures: 1, open_secs: 3600 } },
     });
     expect(await statuses('/moved/v1/x', 2)).toEqual([502, 503]);
@@ -226,7 +220,7 @@ describe('several revisions', () => {
     await createService(gateway, 'pair', origin.port, {
       revision: { backend_base_path: '/good', traffic_weight: 1 },
     });
-    await createRevision(gateway, 'pair', await closedPort(), {
+    await createRevision(gateway, 'pair', await freePort(), {
       revision: 'bad',
       traffic_weight: 1,
       circuit_breaker: { failures: 1, open_secs: 3600 },
@@ -234,7 +228,7 @@ describe('several revisions', () => {
     // Equal weights: of two requests one meets each revision.
     await until(async () => {
       await request(gateway, '/pair/v1/x');
-      return (await breakerOf('pair', 'bad')).state === 'open' ? true : undefined;
+      return (await breakerOf('pair', 'bad')).state === 'open';
     });
     const responses = await Promise.all(Array.from({ length: 20 }, () => request(gateway, '/pair/v1/x')));
     for (const response of responses) expect(echoed(response).url).toBe('/good/x');
@@ -244,7 +238,7 @@ describe('several revisions', () => {
 
   it('design 2: with all of them open the answer is 503', async () => {
     await gateway.must('PATCH', revisionPath('pair'), {
-      backend_port: await closedPort(),
+      backend_port: await freePort(),
       circuit_breaker: { failures: 1, open_secs: 3600 },
     });
     expect(await statuses('/pair/v1/x', 3)).toEqual([502, 503, 503]);

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startOrigin, startRawOrigin, type Origin } from '../support/origin.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import {
@@ -14,9 +15,9 @@ import {
   request,
   requestText,
   revisionPath,
-  until,
   type Served,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const TLS = join(import.meta.dirname, '../support/tls');
 
@@ -64,15 +65,9 @@ async function checkedOrigin(): Promise<Checked> {
   return origin;
 }
 
-async function gonePort(): Promise<number> {
-  const gone = await startOrigin();
-  await gone.close();
-  return gone.port;
-}
-
 describe('GET …/revisions/{id}/health', () => {
   it('tells the state, since when, the last error and the history, all of it logged', async () => {
-    await createService(gateway, 'told', await gonePort(), {
+    await createService(gateway, 'told', await freePort(), {
       revision: { circuit_breaker: { failures: 2, open_secs: 1 } },
     });
     const { id } = await gateway.must('GET', revisionPath('told'));
@@ -110,7 +105,7 @@ describe('GET …/revisions/{id}/health', () => {
       { at: open.since, from: 'closed', to: 'open', event: 'failure', ...cause },
     ]);
     // A trial that fails as well.
-    await until(async () => ((await request(gateway, '/told/v1/x')).status === 502 ? true : undefined));
+    await until(async () => (await request(gateway, '/told/v1/x')).status === 502);
     const again = await until(async () => {
       const health = await healthOf('told');
       return health.history.length === 3 ? health : undefined;
@@ -154,7 +149,7 @@ describe('health checks', () => {
     await createService(gateway, 'active', origin.port, {
       revision: { health_check_path: '/healthz', circuit_breaker: { probe } },
     });
-    await until(() => (origin.checks >= 3 ? true : undefined));
+    await until(() => origin.checks >= 3);
     expect(await healthOf('active')).toMatchObject({
       state: 'closed',
       probing: 'always',
@@ -183,7 +178,7 @@ describe('health checks', () => {
     await createService(gateway, 'asked', origin.port, {
       revision: { ...fields, circuit_breaker: { probe: { interval_ms: 300 } } },
     });
-    await until(() => (origin.checks >= 4 ? true : undefined));
+    await until(() => origin.checks >= 4);
     const [check] = origin.seen;
     expect(check).toMatchObject({ method: 'GET', url: '/healthz', body: '' });
     expect(check?.headers).toMatchObject({
@@ -275,7 +270,7 @@ describe('coming back', () => {
     origin.failing = true;
     await until(async () => {
       await request(gateway, '/back/v1/x');
-      return (await healthOf('back', 'second')).state === 'open' ? true : undefined;
+      return (await healthOf('back', 'second')).state === 'open';
     });
     expect((await bodies('/back/v1/x', 10)).filter(isSecond)).toHaveLength(0);
     origin.status = 200;
@@ -295,7 +290,7 @@ describe('coming back', () => {
     expect(seconds[0]).toBeLessThanOrEqual(5);
     expect(seconds[0]).toBeLessThan(seconds[1] ?? 0);
     expect(seconds[1]).toBeLessThan(seconds[2] ?? 0);
-    await until(() => (Date.now() >= endMs ? true : undefined));
+    await until(() => Date.now() >= endMs);
     expect((await bodies('/back/v1/x', 100)).filter(isSecond)).toHaveLength(50);
     expect((await healthOf('back', 'second')).traffic_share).toBe(1);
     await origin.close();
@@ -309,7 +304,7 @@ describe('coming back', () => {
     origin.failing = true;
     expect((await request(gateway, '/only/v1/x')).status).toBe(502);
     origin.failing = false;
-    await until(async () => ((await request(gateway, '/only/v1/x')).status === 200 ? true : undefined));
+    await until(async () => (await request(gateway, '/only/v1/x')).status === 200);
     expect(await bodies('/only/v1/x', 30)).toHaveLength(30);
     expect(await healthOf('only')).toMatchObject({ state: 'closed', traffic_share: 0.1 });
     await origin.close();

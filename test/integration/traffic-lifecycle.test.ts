@@ -17,9 +17,9 @@ import {
   request,
   requestText,
   revisionPath,
-  until,
   versionPath,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const TWO_WORKERS = { GATEWAY_WORKERS: '2' };
 const TIMEOUT = { timeout: 90_000 };
@@ -88,7 +88,7 @@ describe('the death of a worker', () => {
       expect(after.every((status) => status === 200 || status === 'closed')).toBe(true);
       for (const client of clients) client.end();
 
-      await until(async () => ((await workersOf(gateway)).includes('3') ? true : undefined));
+      await until(async () => (await workersOf(gateway)).includes('3'));
       expect(gateway.process.exitCode).toBeNull();
       // The replacement has the configuration of now, takes part in changes, and shares the counters.
       await gateway.must('PATCH', versionPath('a'), { status: 'retired' });
@@ -106,10 +106,10 @@ describe('the death of a worker', () => {
     await crashWorkers(gateway, () => true);
     await until(async () => {
       const response = await request(gateway, '/a/v1/x').catch(() => undefined);
-      return response?.status === 200 ? true : undefined;
+      return response?.status === 200;
     }, 60_000);
-    await until(() => (deathsIn(gateway) === 2 ? true : undefined));
-    await until(async () => ((await workersOf(gateway)).length === 2 ? true : undefined), 60_000);
+    await until(() => deathsIn(gateway) === 2);
+    await until(async () => (await workersOf(gateway)).length === 2, 60_000);
     // Writes are possible all along.
     await gateway.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
     expect((await request(gateway, '/a/v1/x')).status).toBe(200);
@@ -178,7 +178,7 @@ describe('an orderly stop', () => {
       await createService(gateway, 'a', slow.port);
       const running = await Promise.all(Array.from({ length: 6 }, () => connectRaw(gateway.proxyPort)));
       for (const client of running) client.write(requestText('/a/v1/slow'));
-      await until(() => (running.every((client) => client.received().includes('begin')) ? true : undefined));
+      await until(() => running.every((client) => client.received().includes('begin')));
       const idle = await connectRaw(gateway.proxyPort);
       const last = await connectRaw(gateway.proxyPort);
       for (const client of [idle, last]) expect(await statusOn(client, '/a/v1/quick')).toBe(200);
@@ -199,7 +199,7 @@ describe('an orderly stop', () => {
       await until(async () => {
         const fresh = await connectRaw(gateway.proxyPort).catch(() => undefined);
         fresh?.end();
-        return fresh === undefined ? true : undefined;
+        return fresh === undefined;
       });
       // Who balances load hears that this one is going; nobody's exchange has been touched.
       expect((await gateway.api('GET', '//readyz')).status).toBe(503);
@@ -227,12 +227,12 @@ describe('an orderly stop', () => {
       await createService(gateway, 'a', held.port);
       const client = await connectRaw(gateway.proxyPort);
       client.write(requestText('/a/v1/x'));
-      await until(() => (held.seen.length > 0 ? true : undefined));
+      await until(() => held.seen.length > 0);
       const stopped = gateway.stop();
       await until(async () => {
         const fresh = await connectRaw(gateway.proxyPort).catch(() => undefined);
         fresh?.end();
-        return fresh === undefined ? true : undefined;
+        return fresh === undefined;
       });
       answer();
       const response = await client.response();
@@ -250,7 +250,7 @@ describe('an orderly stop', () => {
     await createService(gateway, 'a', endless.port);
     const client = await connectRaw(gateway.proxyPort);
     client.write(requestText('/a/v1/x'));
-    await until(() => (client.received().includes('begin') ? true : undefined));
+    await until(() => client.received().includes('begin'));
     expect(await gateway.stop()).toBe(0);
     await client.closed();
     // Cut in the midst, and to be recognised as such: no last chunk.
@@ -270,7 +270,7 @@ describe('an orderly stop', () => {
         client.end();
       }
     });
-    await until(() => (outcomes.length > 200 ? true : undefined), 60_000);
+    await until(() => outcomes.length > 200, 60_000);
     const stopped = gateway.stop();
     await Promise.all(loops);
     expect(await stopped).toBe(0);

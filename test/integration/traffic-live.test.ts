@@ -16,9 +16,9 @@ import {
   request,
   requestText,
   revisionPath,
-  until,
   versionPath,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -142,7 +142,7 @@ describe('running exchanges', () => {
     await createService(gateway, 'slow', slow.port);
     const client = await connectRaw(gateway.proxyPort);
     client.write(requestText('/slow/v1/x'));
-    await until(() => (client.received().includes('begin') ? true : undefined));
+    await until(() => client.received().includes('begin'));
     await gateway.must('PATCH', revisionPath('slow'), { backend_port: other.port });
     expect((await request(gateway, '/slow/v1/x')).status).toBe(200);
     await gateway.must('PATCH', versionPath('slow'), { status: 'retired' });
@@ -164,7 +164,7 @@ describe('running exchanges', () => {
     await createService(gateway, 'upload', reading.port);
     const client = await connectRaw(gateway.proxyPort);
     client.write('POST /upload/v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n');
-    await until(() => (reading.received[0]?.includes('first') === true ? true : undefined));
+    await until(() => reading.received[0]?.includes('first') === true);
     await gateway.must('PATCH', revisionPath('upload'), {
       backend_port: other.port,
       backend_base_path: '/new',
@@ -187,7 +187,7 @@ describe('running exchanges', () => {
     });
     await createService(gateway, 'waiting', waiting.port);
     const pending = Promise.all(Array.from({ length: 8 }, () => request(gateway, '/waiting/v1/x')));
-    await until(() => (release.length === 8 ? true : undefined));
+    await until(() => release.length === 8);
     await gateway.must('PATCH', revisionPath('waiting'), { backend_port: other.port });
     await gateway.must('POST', `${revisionPath('waiting')}/deactivate`);
     for (const each of release) each();

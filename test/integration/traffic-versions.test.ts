@@ -9,9 +9,9 @@ import {
   createVersion,
   problem,
   request,
-  until,
   versionPath,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

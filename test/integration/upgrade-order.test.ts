@@ -3,13 +3,10 @@
  * before serve on and take writes; only a start of theirs is refused from then on. What the next version adds is played
  * by hand: a column and a table that this one does not know.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runToEnd, startGateway } from '../support/gateway.ts';
-import { startOrigin, type Origin } from '../support/origin.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startNodesRig, type NodesRig } from '../support/nodes.ts';
 import { createEndpoint, createService, request, revisionPath } from '../support/traffic.ts';
 
 const NEXT_VERSION = [
@@ -20,19 +17,14 @@ const NEXT_VERSION = [
   'create table added_next (id text primary key)',
 ].join('; ');
 
-const folder = mkdtempSync(join(tmpdir(), 'headgate-upgrade-'));
-let server: PostgresServer;
-let origin: Origin;
+let rig: NodesRig;
 beforeAll(async () => {
-  [server, origin] = await Promise.all([startPostgres('fsync=off'), startOrigin()]);
+  rig = await startNodesRig();
 });
-afterAll(async () => {
-  await server.stop();
-  await origin.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rig.close());
 
 test('a gateway works on with a schema that has grown, and only starts of its version are refused', async () => {
+  const { server, origin, folder } = rig;
   const env = {
     GATEWAY_DATABASE_URL: await server.createDatabase(),
     GATEWAY_AUTO_MIGRATE: 'true',

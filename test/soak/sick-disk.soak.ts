@@ -20,7 +20,8 @@ import { startAsking, type AskingClients } from '../support/asking-clients.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startLeanBackend, type LeanBackend } from '../support/lean-client.ts';
 import { insideOf, withTmpfs } from '../support/small-disk.ts';
-import { createService, request, requestText, until } from '../support/traffic.ts';
+import { createService, request, requestText } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 const TIMEOUT = { timeout: 120_000 };
 const SIZE = '4m';

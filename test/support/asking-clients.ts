@@ -3,6 +3,7 @@
  * pace; for tests of what happens to traffic meanwhile. Each answer and each failure is kept with its time.
  */
 import * as net from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export interface Asked {
   /** When the request was written, or the connection tried; milliseconds as of performance.now(). */
@@ -52,10 +53,6 @@ export function startAsking(options: AskingOptions): AskingClients {
       await Promise.all(clients);
     },
   };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, ms));
 }
 
 class Client {

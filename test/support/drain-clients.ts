@@ -5,6 +5,7 @@
 import { randomInt } from 'node:crypto';
 import * as http2 from 'node:http2';
 import * as net from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import * as tls from 'node:tls';
 import { CA } from './http2-client.ts';
 
@@ -131,10 +132,6 @@ function request(method: string, path: string, fields = ''): string {
 
 function someMs({ exchangeMsMax }: DrainClientOptions): number {
   return randomInt(exchangeMsMax + 1);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, ms));
 }
 
 /** A connection of HTTP/1.1, whose answers are read one after the other. */

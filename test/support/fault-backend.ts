@@ -2,10 +2,10 @@
  * A backend that answers `/good/<id>` as it should, and everything else with one fault of the table below. It counts
  * how often the head of each request came, so that a request that was sent twice shows.
  */
-import * as net from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type * as net from 'node:net';
 import * as tls from 'node:tls';
 import type { UpstreamCause } from '../../src/proxy/upstream-connection.ts';
+import { startSocketServer, type Certificate, type SocketServer } from './socket-server.ts';
 
 /** What a client gets: a status of the gateway's own, the whole answer, or one that shows that it was cut off. */
 export type FaultOutcome = 502 | 504 | 'whole' | 'cut';
@@ -252,16 +252,9 @@ export const FAULTS: readonly Fault[] = [
   },
 ];
 
-export interface FaultBackend {
-  readonly port: number;
+export interface FaultBackend extends SocketServer {
   /** How often the head of a request with that id arrived. */
   readonly arrivals: ReadonlyMap<string, number>;
-  close(): Promise<void>;
-}
-
-export interface Certificate {
-  readonly cert: string;
-  readonly key: string;
 }
 
 /** @param certificate for TLS */
@@ -270,26 +263,8 @@ export async function startFaultBackend(
   certificate?: Certificate,
 ): Promise<FaultBackend> {
   const arrivals = new Map<string, number>();
-  const sockets = new Set<net.Socket>();
-  const accept = (socket: net.Socket): void => serve(socket, fault, arrivals);
-  const server =
-    certificate === undefined
-      ? net.createServer({ allowHalfOpen: true }, accept)
-      : tls.createServer({ ...certificate, allowHalfOpen: true } as tls.TlsOptions, accept);
-  server.on('tlsClientError', () => undefined);
-  server.on('connection', (socket: net.Socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  return {
-    port: (server.address() as AddressInfo).port,
-    arrivals,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise<void>((done) => void server.close(() => done()));
-    },
-  };
+  const server = await startSocketServer((socket) => serve(socket, fault, arrivals), certificate);
+  return { ...server, arrivals };
 }
 
 /** Reads requests whose bodies have a length, one after the other. */

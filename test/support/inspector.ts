@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TestGateway } from './gateway.ts';
-import { until } from './traffic.ts';
+import { until } from './until.ts';
 
 /** Environment of a gateway that can be inspected, on a free port of the loopback interface. */
 export const INSPECTED = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;

@@ -10,7 +10,9 @@ import { join } from 'node:path';
 import { freePort } from './origin-process.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startLeanBackend } from './lean-client.ts';
-import { createService, request, until } from './traffic.ts';
+import { sendRaw } from './raw-client.ts';
+import { createService, requestText } from './traffic.ts';
+import { until } from './until.ts';
 
 export interface KillScenario {
   readonly rounds: number;
@@ -37,26 +39,23 @@ export async function killDuringWrites(scenario: KillScenario): Promise<KillOutc
   const env = {
     GATEWAY_PROXY__PORT: String(await freePort()),
     GATEWAY_LOG__ACCESS: 'false',
-    GATEWAY_LOG__LEVEL: 'warn',
   };
   const wrong: string[] = [];
   const servingMs: number[] = [];
   const writers = Array.from({ length: scenario.writers }, (_, index) => new Writer(index));
   let gateway: TestGateway | undefined;
   try {
-    gateway = await startGateway({ folder, env: { ...env, GATEWAY_LOG__LEVEL: 'info' } });
+    gateway = await startGateway({ folder, env });
     await createService(gateway, 'steady', backend.port);
     for (const writer of writers) await writer.begin(gateway, backend.port);
     for (let round = 0; round < scenario.rounds; round++) {
       await writeAndKill(gateway, writers, scenario.writesPerRound);
       const startedMs = performance.now();
-      const next = startGateway({ folder, env: { ...env, GATEWAY_LOG__LEVEL: 'info' } });
+      const next = startGateway({ folder, env });
       const port = Number(env.GATEWAY_PROXY__PORT);
       await until(async () => {
-        const answer = await request({ proxyPort: port } as TestGateway, '/steady/v1/x').catch(
-          () => undefined,
-        );
-        return answer?.status === 200 && answer.body === WORD ? true : undefined;
+        const answer = await sendRaw(port, requestText('/steady/v1/x')).catch(() => undefined);
+        return answer?.status === 200 && answer.body === WORD;
       }, 60_000);
       servingMs.push(performance.now() - startedMs);
       gateway = await next;
@@ -85,7 +84,7 @@ async function writeAndKill(
   const writing = writers.map(async (writer) => {
     while (!isOver && (await writer.write(gateway)));
   });
-  await until(() => (total() >= goal ? true : undefined), 120_000);
+  await until(() => total() >= goal, 120_000);
   await new Promise((done) => setTimeout(done, randomInt(20)));
   await gateway.kill();
   isOver = true;

@@ -15,43 +15,50 @@ export interface LeanResponse {
   readonly body: string;
 }
 
+export interface LeanClientOptions {
+  readonly localAddress?: string;
+  /** Default: 20 seconds. */
+  readonly answerMsMax?: number;
+}
+
 export class LeanClient {
   readonly #socket: net.Socket;
+  readonly #answerMsMax: number;
   #received = '';
   #waiting: { resolve(response: LeanResponse): void; reject(error: Error): void } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
 
-  private constructor(socket: net.Socket) {
+  private constructor(socket: net.Socket, answerMsMax: number) {
     this.#socket = socket;
+    this.#answerMsMax = answerMsMax;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
-  static async connect(port: number, localAddress?: string): Promise<LeanClient> {
-    const socket = net.connect({
-      port,
-      host: '127.0.0.1',
-      ...(localAddress !== undefined && { localAddress }),
-    });
+  static async connect(
+    port: number,
+    { answerMsMax = ANSWER_MS_MAX, ...from }: LeanClientOptions = {},
+  ): Promise<LeanClient> {
+    const socket = net.connect({ port, host: '127.0.0.1', ...from });
     await new Promise<void>((done, fail) => {
       socket.once('connect', done);
       socket.once('error', fail);
     });
-    return new LeanClient(socket);
+    return new LeanClient(socket, answerMsMax);
   }
 
-  /** Rejects when the connection ends or 20 seconds pass before the answer is whole. */
+  /** Rejects when the connection ends, or the answer takes too long, before it is whole. */
   ask(request: string): Promise<LeanResponse> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#timer = setTimeout(() => {
-        this.#fail(new Error(`no answer within ${ANSWER_MS_MAX} ms`));
+        this.#fail(new Error(`no answer within ${this.#answerMsMax} ms`));
         this.#socket.destroy();
-      }, ANSWER_MS_MAX);
+      }, this.#answerMsMax);
       this.#socket.write(request, 'latin1');
     });
   }

@@ -8,6 +8,7 @@ import type { Policy } from '../../src/model/policy.ts';
 import { startLimitNodes } from './limit-nodes.ts';
 import { startOrigin } from './origin.ts';
 import { startLoad, statusesOf } from './paced-load.ts';
+import { metric } from './policies.ts';
 import { startRedis } from './redis.ts';
 
 const ALGORITHMS = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
@@ -91,10 +92,7 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
     });
     let fallbacks = 0;
     for (const gateway of nodes.gateways) {
-      const text = String((await gateway.api('GET', '//metrics')).body);
-      for (const [, count] of text.matchAll(/^headgate_limit_store_fallbacks_total\{.*\} (\d+)$/gm)) {
-        fallbacks += Number(count);
-      }
+      fallbacks += await metric(gateway, 'headgate_limit_store_fallbacks_total');
     }
     return { results, failures: load.failures, fallbacks };
   } finally {

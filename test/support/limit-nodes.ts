@@ -2,11 +2,12 @@
  * Several gateways that share a store of limits, each with the same app and the same ids: the database is made once and
  * copied, so that the limits of all are the same ones, as with a database that they have in common.
  */
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Policy } from '../../src/model/policy.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
+import { createService } from './traffic.ts';
 
 export interface LimitNodesOptions {
   /** Of the stores' URLs, one for each node. */
@@ -55,24 +56,10 @@ export async function startLimitNodes(options: LimitNodesOptions): Promise<Limit
 }
 
 async function makeTemplate(folder: string, { originPort, policies }: LimitNodesOptions): Promise<void> {
-  const { mkdirSync } = await import('node:fs');
   mkdirSync(folder);
   const gateway = await startGateway({ folder });
   for (const [slug, policy] of Object.entries(policies)) {
-    await gateway.must('POST', '/apps', {
-      name: slug,
-      slug,
-      gateway_path: `/${slug}`,
-      default_policy: policy,
-    });
-    await gateway.must('POST', `/apps/${slug}/versions`, { version: 'v1' });
-    await gateway.must('POST', `/apps/${slug}/versions/v1/revisions`, {
-      revision: 'r1',
-      backend_scheme: 'http',
-      backend_host: '127.0.0.1',
-      backend_port: originPort,
-      is_current: true,
-    });
+    await createService(gateway, slug, originPort, { app: { default_policy: policy } });
   }
   await gateway.stop();
 }

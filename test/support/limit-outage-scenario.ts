@@ -4,11 +4,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Policy } from '../../src/model/policy.ts';
-import { startLink, type FlakyLink } from './flaky-link.ts';
 import { startLimitNodes, type LimitNodes } from './limit-nodes.ts';
 import { startOrigin, type Origin } from './origin.ts';
 import { p99Of, startLoad, statusesOf, type Answered } from './paced-load.ts';
 import { startRedis, type TestRedis } from './redis.ts';
+import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
 export const LIMIT = 20;
 const WINDOW_MS = 1_000;
@@ -27,7 +27,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
 
 export interface Rig {
   readonly redis: TestRedis;
-  readonly link: FlakyLink;
+  readonly relay: TcpRelay;
   readonly nodes: LimitNodes;
   readonly origin: Origin;
   close(): Promise<void>;
@@ -35,18 +35,18 @@ export interface Rig {
 
 export async function startRig(): Promise<Rig> {
   const redis = await startRedis();
-  const link = await startLink(redis.port);
+  const relay = await startTcpRelay(redis.port);
   const origin = await startOrigin((_request, response) => response.end('ok'));
-  const url = `redis://127.0.0.1:${link.port}`;
+  const url = `redis://127.0.0.1:${relay.port}`;
   const nodes = await startLimitNodes({ redisUrls: [url, url], originPort: origin.port, policies: POLICIES });
   return {
     redis,
-    link,
+    relay,
     nodes,
     origin,
     close: async () => {
       await nodes.close();
-      await link.close();
+      relay.close();
       await origin.close();
       redis.thaw();
       await redis.close();
@@ -63,8 +63,8 @@ export interface Outage {
 export const OUTAGES: readonly Outage[] = [
   { name: 'stopped', begin: ({ redis }) => redis.stop(), end: ({ redis }) => redis.start() },
   { name: 'frozen', begin: ({ redis }) => redis.freeze(), end: ({ redis }) => redis.thaw() },
-  { name: 'slow', begin: ({ link }) => link.setDelayMs(400), end: ({ link }) => link.setDelayMs(0) },
-  { name: 'cut off', begin: ({ link }) => link.cut(), end: ({ link }) => link.mend() },
+  { name: 'slow', begin: ({ relay }) => relay.delay(400), end: ({ relay }) => relay.heal() },
+  { name: 'cut off', begin: ({ relay }) => relay.swallow(), end: ({ relay }) => relay.heal('silent') },
 ];
 
 export interface OutageResult {

@@ -1,11 +1,36 @@
 /** Several gateways on one Postgres database, a service behind them whose answers tell the config, and traffic. */
-import { setTimeout as pause } from 'node:timers/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from './gateway.ts';
-import type { Origin } from './origin.ts';
+import { startOrigin, type Origin } from './origin.ts';
+import { startPostgres, type PostgresServer } from './postgres.ts';
+import { createService, revisionPath } from './traffic.ts';
 
 export const SECRET_KEY = '0123456789abcdef'.repeat(4);
 export const NODES_APPLIED = 'headgate-nodes-applied';
+
+/** What gateways on one database have in common. */
+export interface NodesRig {
+  readonly server: PostgresServer;
+  readonly origin: Origin;
+  /** For the files of all of them. */
+  readonly folder: string;
+  close(): Promise<void>;
+}
+
+export async function startNodesRig(): Promise<NodesRig> {
+  // What a crash of the machine would cost is not looked at.
+  const [server, origin] = await Promise.all([startPostgres('fsync=off'), startOrigin()]);
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));
+  const close = async (): Promise<void> => {
+    await server.stop();
+    await origin.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { server, origin, folder, close };
+}
 
 export interface NodeOptions {
   readonly url: string;
@@ -28,20 +53,9 @@ export function startNode({ url, folder, name, env }: NodeOptions): Promise<Test
   });
 }
 
-const REVISION = '/apps/svc/versions/v1/revisions/r1';
-
 /** The app `svc`, whose backend is told the number of the last write in its path. */
 export async function makeService(node: TestGateway, origin: Origin): Promise<void> {
-  await node.must('POST', '/apps', { name: 'svc', slug: 'svc', gateway_path: '/svc' });
-  await node.must('POST', '/apps/svc/versions', { version: 'v1' });
-  await node.must('POST', '/apps/svc/versions/v1/revisions', {
-    revision: 'r1',
-    backend_scheme: 'http',
-    backend_host: '127.0.0.1',
-    backend_port: origin.port,
-    backend_base_path: '/w0',
-    is_current: true,
-  });
+  await createService(node, 'svc', origin.port, { revision: { backend_base_path: '/w0' } });
 }
 
 export interface WriteAnswer {
@@ -54,7 +68,7 @@ export interface WriteAnswer {
 /** Makes every request from now on arrive as `/w<number>`. */
 export async function writeNumber(node: TestGateway, number: number): Promise<WriteAnswer> {
   const startedMs = performance.now();
-  const answer = await node.api('PATCH', REVISION, { backend_base_path: `/w${number}` });
+  const answer = await node.api('PATCH', revisionPath('svc'), { backend_base_path: `/w${number}` });
   const tookMs = performance.now() - startedMs;
   return { status: answer.status, applied: answer.headers.get(NODES_APPLIED), tookMs };
 }

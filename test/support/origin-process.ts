@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { until } from './until.ts';
 
 const READY_MS_MAX = 10_000;
 
@@ -14,11 +15,7 @@ export function collectLines(child: ChildProcess): () => string[] {
 
 /** Waits until `look` holds. */
 export async function ready(look: () => boolean | Promise<boolean>, name: string): Promise<void> {
-  const endMs = performance.now() + READY_MS_MAX;
-  while (!(await look())) {
-    if (performance.now() > endMs) throw new Error(`${name} did not start within ${READY_MS_MAX} ms`);
-    await new Promise((done) => setTimeout(done, 20));
-  }
+  await until<boolean>(look, READY_MS_MAX, 20, `${name} is ready`);
 }
 
 export function accepts(port: number): Promise<boolean> {
@@ -32,11 +29,17 @@ export function accepts(port: number): Promise<boolean> {
   });
 }
 
+/** Ports on which nobody listens, each another one. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer());
+  await Promise.all(servers.map((one) => new Promise<void>((done) => one.listen(0, '127.0.0.1', done))));
+  const ports = servers.map((one) => (one.address() as AddressInfo).port);
+  await Promise.all(servers.map((one) => new Promise((done) => one.close(done))));
+  return ports;
+}
+
 export async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
+  const [port = 0] = await freePorts(1);
   return port;
 }
 

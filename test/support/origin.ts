@@ -1,7 +1,8 @@
 /** Backends for the tests: an echo over real HTTP, and one that sends whatever bytes a test wants. */
 import * as http from 'node:http';
-import * as net from 'node:net';
+import type * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { startSocketServer, type SocketServer } from './socket-server.ts';
 
 export interface Seen {
   readonly method: string;
@@ -44,17 +45,22 @@ export async function startOrigin(handler?: Handler): Promise<Origin> {
     });
   });
   server.keepAliveTimeout = 60_000;
-  await listen(server);
-  return { port: portOf(server), seen, close: () => close(server) };
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return {
+    port: (server.address() as AddressInfo).port,
+    seen,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((done) => server.close(() => done()));
+    },
+  };
 }
 
-export interface RawOrigin {
-  readonly port: number;
+export interface RawOrigin extends SocketServer {
   /** Connections accepted so far. */
   connections(): number;
   /** All bytes received, latin1, per connection. */
   readonly received: string[];
-  close(): Promise<void>;
 }
 
 /** Calls `onData` with each chunk; the test writes to the socket what it likes. */
@@ -62,11 +68,8 @@ export async function startRawOrigin(
   onData: (socket: net.Socket, receivedSoFar: string, connection: number) => void,
 ): Promise<RawOrigin> {
   const received: string[] = [];
-  const sockets = new Set<net.Socket>();
-  const server = net.createServer({ allowHalfOpen: true }, (socket) => {
+  const server = await startSocketServer((socket) => {
     const index = received.push('') - 1;
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
       received[index] += chunk.toString('latin1');
@@ -74,29 +77,5 @@ export async function startRawOrigin(
     });
     socket.on('end', () => socket.end());
   });
-  await listen(server);
-  return {
-    port: portOf(server),
-    received,
-    connections: () => received.length,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await close(server);
-    },
-  };
-}
-
-function listen(server: net.Server): Promise<void> {
-  return new Promise((done) => server.listen(0, '127.0.0.1', done));
-}
-
-function portOf(server: net.Server): number {
-  return (server.address() as AddressInfo).port;
-}
-
-function close(server: net.Server | http.Server): Promise<void> {
-  return new Promise((done) => {
-    if ('closeAllConnections' in server) server.closeAllConnections();
-    server.close(() => done());
-  });
+  return { ...server, received, connections: () => received.length };
 }

@@ -2,9 +2,11 @@
  * Clients that send one request after the other over a connection of their own, at most one in `everyMs`, and note what
  * came when: for tests about limits over several gateways.
  */
-import * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { LeanClient } from './lean-client.ts';
 import { requestText } from './traffic.ts';
+
+const ANSWER_MS_MAX = 10_000;
 
 export interface Answered {
   readonly name: string;
@@ -37,18 +39,18 @@ export function startLoad({ ports, paths, everyMs, clients = 1 }: PacedLoadOptio
   const failures: string[] = [];
   const stopped = new Set<number>();
   const run = async (gateway: number, name: string, path: string): Promise<void> => {
-    const client = await connect(ports[gateway] ?? 0);
+    const client = await LeanClient.connect(ports[gateway] ?? 0, { answerMsMax: ANSWER_MS_MAX });
     const text = requestText(path);
     let nextMs = performance.now();
     while (!stopped.has(gateway)) {
       const beganMs = performance.now();
-      const status = await client.ask(text);
+      const { status } = await client.ask(text);
       const endedMs = performance.now();
       answers.push({ name, gateway, status, atMs: Date.now(), tookMs: endedMs - beganMs });
       nextMs = Math.max(nextMs + everyMs, endedMs - everyMs);
       await pause(Math.max(0, nextMs - endedMs));
     }
-    client.end();
+    client.close();
   };
   const running = ports.map((_, gateway) =>
     Object.entries(paths).flatMap(([name, path]) =>
@@ -67,43 +69,6 @@ export function startLoad({ ports, paths, everyMs, clients = 1 }: PacedLoadOptio
       for (const index of which) stopped.add(index);
       await Promise.all(which.flatMap((index) => running[index] ?? []));
     },
-  };
-}
-
-const ANSWER_TIMEOUT_MS = 10_000;
-
-/** Asks for small things only: what costs the test process least leaves most to the gateways. */
-async function connect(port: number): Promise<{ ask(text: string): Promise<number>; end(): void }> {
-  const socket = net.connect(port, '127.0.0.1');
-  socket.setNoDelay(true);
-  await new Promise<void>((done, fail) => socket.once('connect', done).once('error', fail));
-  let received = '';
-  let settle: ((status: number | Error) => void) | undefined;
-  socket.setEncoding('latin1').on('data', (chunk: string) => {
-    received += chunk;
-    const end = received.indexOf('\r\n\r\n');
-    const length = /\r\ncontent-length: (\d+)/i.exec(received)?.[1];
-    if (end < 0 || (length !== undefined && received.length < end + 4 + Number(length))) return;
-    if (length === undefined && !received.endsWith('0\r\n\r\n')) return;
-    const status = Number(received.slice(9, 12));
-    received = '';
-    settle?.(status);
-  });
-  socket.on('error', () => undefined);
-  socket.on('close', () => settle?.(new Error(`closed after ${JSON.stringify(received)}`)));
-  return {
-    ask: (text) =>
-      new Promise((done, fail) => {
-        const timer = setTimeout(() => settle?.(new Error('no answer')), ANSWER_TIMEOUT_MS);
-        settle = (outcome) => {
-          clearTimeout(timer);
-          settle = undefined;
-          if (typeof outcome === 'number') done(outcome);
-          else fail(outcome);
-        };
-        socket.write(text);
-      }),
-    end: () => socket.destroy(),
   };
 }
 

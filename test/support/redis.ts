@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { installedProgram } from './install-program.ts';
+import { freePort, ready } from './origin-process.ts';
 import { findProgram, plainEnvironment } from './programs.ts';
 
 export interface TestRedis {
@@ -27,18 +27,8 @@ export interface TestRedis {
   close(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 10_000;
-
 export function redisProgram(): string {
   return findProgram('valkey-server') ?? installedProgram('redis-server', 'redis-server');
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /** @param options on top of the defaults, as on the command line */
@@ -53,7 +43,10 @@ export async function startRedis(options: readonly string[] = []): Promise<TestR
       ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...options],
       { cwd: folder, env: plainEnvironment(folder), stdio: 'ignore' },
     );
-    await untilAccepting(port);
+    await ready(
+      async () => (await redisCommand(port, ['PING']).catch(() => '')).includes('PONG'),
+      'redis-server',
+    );
   };
   const stop = async (): Promise<void> => {
     const ending = child;
@@ -97,14 +90,4 @@ export async function redisCommand(port: number, args: readonly string[]): Promi
   } finally {
     socket.destroy();
   }
-}
-
-async function untilAccepting(port: number): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (Date.now() < deadline) {
-    const text = await redisCommand(port, ['PING']).catch(() => '');
-    if (text.includes('PONG')) return;
-    await pause(10);
-  }
-  throw new Error('redis-server did not start');
 }

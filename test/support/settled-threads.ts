@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { TestGateway } from './gateway.ts';
-import { until } from './traffic.ts';
+import { until } from './until.ts';
 
 /** The spare is started a second after the workers. */
 const TIMEOUT_MS = 15_000;

@@ -5,6 +5,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { childReply } from './child-reply.ts';
 import { connectRaw } from './raw-client.ts';
 import type { Attack, Command, End, Reply } from './slow-client-process.ts';
 
@@ -12,7 +13,6 @@ const PROCESS = join(import.meta.dirname, 'slow-client-process.ts');
 /** Connections of the other traffic, each with one request at a time. */
 const CLIENTS = 8;
 const PAUSE_MS = 25;
-const OPENED_MS_MAX = 60_000;
 const LISTENING = '0A';
 
 export class SlowClients {
@@ -26,13 +26,13 @@ export class SlowClients {
 
   static async start(): Promise<SlowClients> {
     const child = fork(PROCESS, { execArgv: [] });
-    const { backendPort } = await reply(child, 'ready');
+    const { backendPort } = await childReply<Reply, 'ready'>(child, 'ready');
     return new SlowClients(child, backendPort);
   }
 
   /** Resolves when every connection stands and has sent its first bytes. */
   async open(attack: Attack): Promise<void> {
-    const opened = reply(this.#child, 'opened');
+    const opened = childReply<Reply, 'opened'>(this.#child, 'opened');
     this.#send({ kind: 'open', attack });
     await opened;
   }
@@ -43,7 +43,7 @@ export class SlowClients {
   }
 
   async ends(): Promise<readonly End[]> {
-    const ends = reply(this.#child, 'ends');
+    const ends = childReply<Reply, 'ends'>(this.#child, 'ends');
     this.#send({ kind: 'report' });
     return (await ends).ends;
   }
@@ -55,27 +55,6 @@ export class SlowClients {
   #send(command: Command): void {
     this.#child.send(command);
   }
-}
-
-function reply<K extends Reply['kind']>(child: ChildProcess, kind: K): Promise<Extract<Reply, { kind: K }>> {
-  return new Promise((done, fail) => {
-    const timer = setTimeout(
-      () => finish(() => fail(new Error(`No "${kind}" within ${OPENED_MS_MAX} ms`))),
-      OPENED_MS_MAX,
-    );
-    const onMessage = (message: Reply): void => {
-      if (message.kind === kind) finish(() => done(message as Extract<Reply, { kind: K }>));
-    };
-    const onExit = (): void => finish(() => fail(new Error(`The slow clients ended before "${kind}"`)));
-    function finish(then: () => void): void {
-      clearTimeout(timer);
-      child.off('message', onMessage);
-      child.off('exit', onExit);
-      then();
-    }
-    child.on('message', onMessage);
-    child.on('exit', onExit);
-  });
 }
 
 /** Sends requests to `target` for `durationMs` on a few connections and gives the time of each answer, sorted. */

@@ -73,7 +73,7 @@ async function runConnections(port: number, index: number): Promise<void> {
   while (running) {
     counts.connections += 1;
     try {
-      const client = await LeanClient.connect(port, `127.0.0.${2 + (index % 50)}`);
+      const client = await LeanClient.connect(port, { localAddress: `127.0.0.${2 + (index % 50)}` });
       for (let left = 1 + below(EXCHANGES_PER_CONNECTION_MAX); left > 0 && running; left--)
         await exchange(client);
       client.close();

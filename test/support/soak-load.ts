@@ -1,10 +1,10 @@
 /** Starts and steers the process of soak-load-process.ts. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { childReply } from './child-reply.ts';
 import type { SoakCommand, SoakReply, SoakReport, Target } from './soak-load-process.ts';
 
 const PROCESS = join(import.meta.dirname, 'soak-load-process.ts');
-const REPLY_MS_MAX = 60_000;
 
 export class SoakLoad {
   readonly backendPort: number;
@@ -19,7 +19,7 @@ export class SoakLoad {
 
   static async open(): Promise<SoakLoad> {
     const child = fork(PROCESS, { execArgv: [] });
-    const { backendPort } = await reply(child, 'ready');
+    const { backendPort } = await childReply<SoakReply, 'ready'>(child, 'ready');
     return new SoakLoad(child, backendPort);
   }
 
@@ -35,14 +35,14 @@ export class SoakLoad {
 
   /** Resolves when no exchange of the target is under way any more. */
   async remove(id: string): Promise<void> {
-    const removed = reply(this.#child, 'removed', (message) => message.id === id);
+    const removed = childReply<SoakReply, 'removed'>(this.#child, 'removed', (message) => message.id === id);
     this.#send({ kind: 'remove', id });
     await removed;
   }
 
   /** Counts since the last start; every exchange that had begun is over. */
   stop(): Promise<SoakReport> {
-    const report = reply(this.#child, 'report');
+    const report = childReply<SoakReply, 'report'>(this.#child, 'report');
     this.#send({ kind: 'stop' });
     return report;
   }
@@ -54,29 +54,4 @@ export class SoakLoad {
   #send(command: SoakCommand): void {
     this.#child.send(command);
   }
-}
-
-type Reply<K> = Extract<SoakReply, { kind: K }>;
-
-function reply<K extends SoakReply['kind']>(
-  child: ChildProcess,
-  kind: K,
-  isIt: (message: Reply<K>) => boolean = () => true,
-): Promise<Reply<K>> {
-  return new Promise((done, fail) => {
-    const timer = setTimeout(
-      () => finish(() => fail(new Error(`No "${kind}" within ${REPLY_MS_MAX} ms`))),
-      REPLY_MS_MAX,
-    );
-    const onMessage = (message: SoakReply): void => {
-      if (message.kind === kind && isIt(message as Reply<K>)) finish(() => done(message as Reply<K>));
-    };
-    const onExit = (): void => finish(() => fail(new Error(`The load ended before "${kind}"`)));
-    function finish(then: () => void): void {
-      clearTimeout(timer);
-      child.off('message', onMessage).off('exit', onExit);
-      then();
-    }
-    child.on('message', onMessage).once('exit', onExit);
-  });
 }

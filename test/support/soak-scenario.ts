@@ -13,9 +13,10 @@ import { SoakChurn, STEADY, targetOf } from './soak-churn.ts';
 import { SoakLoad } from './soak-load.ts';
 import type { SoakReport } from './soak-load-process.ts';
 import { heldConnections } from './slow-clients.ts';
-import { createService, request, until, type Served } from './traffic.ts';
+import { createService, request, type Served } from './traffic.ts';
 import { trendOf, type Sample, type Trend } from './trend.ts';
 import { untilSettled } from './settled-threads.ts';
+import { until } from './until.ts';
 
 const WORKERS = 2;
 
@@ -102,7 +103,7 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   const reports = [capacity.report, report];
   const counters = await countersOf(gateway, reports, [...keys, ...churn.keys], keys[0]);
   load.close();
-  await until(async () => ((await idleUpstream(gateway)) === 0 ? true : undefined), 30_000);
+  await until(async () => (await idleUpstream(gateway)) === 0, 30_000);
   const { early, late, ...memory } = samples;
   const descriptors = { before, early, late, after: descriptorsOf(gateway) };
   inspector.close();
@@ -187,9 +188,9 @@ async function countersOf(
   const counted = sumOf(keys.map(({ id }) => targetCount(id)));
   const usage = async (): Promise<number> =>
     sumOf(await Promise.all(keys.map((key) => allowedOf(gateway, key))));
-  await until(async () => ((await usage()) >= counted ? true : undefined)).catch(() => undefined);
+  await until(async () => (await usage()) >= counted).catch(() => undefined);
   const downstream = (): Promise<number> => metric(gateway, 'headgate_downstream_connections');
-  await until(async () => ((await downstream()) === 0 ? true : undefined)).catch(() => undefined);
+  await until(async () => (await downstream()) === 0).catch(() => undefined);
   const last = await request(gateway, `/${STEADY}/v1/x`, {
     headers: { Authorization: `Bearer ${steady.token}` },
   });

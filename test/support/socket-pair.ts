@@ -41,12 +41,3 @@ export async function socketPair(reader?: SocketReader): Promise<SocketPair> {
     },
   };
 }
-
-/** Waits until `look` is true; throws when it is not within `timeoutMs`. */
-export async function until(look: () => boolean, what: string, timeoutMs = 10_000): Promise<void> {
-  const endMs = performance.now() + timeoutMs;
-  while (!look()) {
-    if (performance.now() > endMs) throw new Error(`Not within ${timeoutMs} ms: ${what}`);
-    await new Promise((done) => setTimeout(done, 2));
-  }
-}

@@ -6,13 +6,12 @@
  * Bytes that come late, behind a complete answer, are never a response: no gateway could tell such a one from the
  * answer to its next request.
  */
-import * as net from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type * as net from 'node:net';
 import * as tls from 'node:tls';
 import { Random } from '../fuzz/random.ts';
+import { startSocketServer, type Certificate, type SocketServer } from './socket-server.ts';
 
-export interface StormBackend {
-  readonly port: number;
+export interface StormBackend extends SocketServer {
   readonly violations: string[];
   /** How often the head of a request with that id arrived. */
   readonly arrivals: ReadonlyMap<string, number>;
@@ -20,7 +19,6 @@ export interface StormBackend {
   missed(): Behaviour[];
   /** Over TLS, those with a complete handshake. */
   openSockets(): number;
-  close(): Promise<void>;
 }
 
 const BEHAVIOURS = [
@@ -39,30 +37,18 @@ export function bodyOf(id: string, size: number): string {
 
 export async function startStormBackend(
   seed: number,
-  certificate: { readonly cert: string; readonly key: string } | undefined,
+  certificate: Certificate | undefined,
 ): Promise<StormBackend> {
   const violations: string[] = [];
   const arrivals = new Map<string, number>();
-  const sockets = new Set<net.Socket>();
   const open = new Set<net.Socket>();
   const accept = (socket: net.Socket): void => {
     open.add(socket);
     socket.on('close', () => open.delete(socket));
     void new BackendPeer(socket, seed, arrivals, violations);
   };
-  const server =
-    certificate === undefined
-      ? net.createServer({ allowHalfOpen: true }, accept)
-      : tls.createServer({ ...certificate, allowHalfOpen: true } as tls.TlsOptions, accept);
-  server.on('tlsClientError', () => undefined);
-  // To be closed at the end, also those whose handshake never does.
-  server.on('connection', (socket: net.Socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
-    port: (server.address() as AddressInfo).port,
+    ...(await startSocketServer(accept, certificate)),
     violations,
     arrivals,
     missed: () =>
@@ -70,10 +56,6 @@ export async function startStormBackend(
         (behaviour) => ![...arrivals.keys()].some((id) => plan(seed, id).behaviour === behaviour),
       ),
     openSockets: () => open.size,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise<void>((done) => void server.close(() => done()));
-    },
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import { query as queryOnce } from './postgres.ts';
 
 /** Set for the tests that are to run on PostgreSQL. */
 const KIND_VARIABLE = 'HEADGATE_TEST_DATABASE';
@@ -85,13 +85,7 @@ function urlOf(server: string, database: string): string {
   return url.href;
 }
 
-async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(text)).rows;
-  } finally {
-    await client.end();
-  }
+/** Tests start many gateways at once, and the server is the same for all. */
+function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  return queryOnce(url, text, 10_000);
 }

@@ -118,18 +118,3 @@ export function problem(response: RawResponse): Served {
     throw new Error(`Expected a problem document, not ${response.status} ${response.body}`);
   return JSON.parse(response.body);
 }
-
-/** Waits until `look`, asked every `intervalMs`, gives something: for what the gateway does on its own and tells nobody. */
-export async function until<T>(
-  look: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 15_000,
-  intervalMs = 20,
-): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(`Nothing came within ${timeoutMs} ms`);
-    await new Promise((done) => setTimeout(done, intervalMs));
-  }
-}

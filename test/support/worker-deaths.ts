@@ -7,7 +7,8 @@ import { startAsking, type Asked } from './asking-clients.ts';
 import { crashWorkers, INSPECTABLE } from './crash-worker.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startOrigin } from './origin.ts';
-import { createService, requestText, until } from './traffic.ts';
+import { createService, requestText } from './traffic.ts';
+import { until } from './until.ts';
 
 export interface DeathsScenario {
   readonly workers: number;

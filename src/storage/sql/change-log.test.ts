@@ -1,26 +1,14 @@
-import { DatabaseSync } from 'node:sqlite';
-import { Kysely } from 'kysely';
+import type { Kysely } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { memoryDatabase } from '../../../test/support/memory-database.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { migrate } from '../migrate.ts';
-import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
-import { StorageUnavailable } from '../repository.ts';
 import { CHANGES_KEPT, logChange, touchedSince } from './change-log.ts';
 import type { Tables } from './schema.ts';
 
 let db: Kysely<Tables>;
 beforeEach(async () => {
-  db = new Kysely<Tables>({
-    dialect: nodeSqliteDialect({
-      open: () => new DatabaseSync(':memory:'),
-      connectionsMax: 1,
-      begin: 'begin immediate',
-      replaceBroken: false,
-      mapError: (error) => error,
-      isBusy: () => false,
-      unavailable: (reason) => new StorageUnavailable(reason),
-    }),
-  });
+  db = memoryDatabase();
   await migrate(db, systemClock);
 });
 afterEach(() => db.destroy());

@@ -3,7 +3,6 @@
  * fast with ten rows and not with a million does not show in other tests.
  */
 import { DatabaseSync } from 'node:sqlite';
-import { Kysely } from 'kysely';
 import { expect, test } from 'vitest';
 import {
   at,
@@ -15,14 +14,12 @@ import {
   seed,
   type Fixture,
 } from '../../../test/contract/records.ts';
+import { memoryDatabase } from '../../../test/support/memory-database.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { migrate } from '../migrate.ts';
-import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
-import { StorageUnavailable, type Repository } from '../repository.ts';
+import type { Repository } from '../repository.ts';
 import { memorySecretBox } from '../secret-key.ts';
-import { isBusy, mapSqliteError } from '../sqlite-errors.ts';
 import { createSqlRepository } from './repository.ts';
-import type { Tables } from './schema.ts';
 
 /** Statements that are meant to see every row, each for one page of a list's `total`. */
 const WHOLE_TABLE = [
@@ -102,20 +99,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
 test('every statement finds its rows by an index', async () => {
   const connection = new DatabaseSync(':memory:');
   const statements = new Set<string>();
-  const db = new Kysely<Tables>({
-    dialect: nodeSqliteDialect({
-      open: () => connection,
-      connectionsMax: 1,
-      begin: 'begin immediate',
-      replaceBroken: false,
-      mapError: mapSqliteError,
-      isBusy,
-      unavailable: (reason) => new StorageUnavailable(reason),
-    }),
-    log: (event) => {
-      statements.add(event.query.sql);
-    },
-  });
+  const db = memoryDatabase(connection, (event) => void statements.add(event.query.sql));
   await migrate(db, systemClock);
   const repository = createSqlRepository({
     driver: 'sqlite',

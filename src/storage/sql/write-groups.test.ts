@@ -1,8 +1,6 @@
-import { DatabaseSync } from 'node:sqlite';
 import { sql, type Kysely } from 'kysely';
-import { Kysely as Database } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
+import { memoryDatabase } from '../../../test/support/memory-database.ts';
 import { StorageUnavailable } from '../repository.ts';
 import type { Tables } from './schema.ts';
 import { WRITES_AT_ONCE, WriteGroups } from './write-groups.ts';
@@ -16,17 +14,7 @@ let groups: WriteGroups;
 beforeEach(async () => {
   transactions = 0;
   commitFails = false;
-  db = new Database<Tables>({
-    dialect: nodeSqliteDialect({
-      open: () => new DatabaseSync(':memory:'),
-      connectionsMax: 1,
-      begin: 'begin immediate',
-      replaceBroken: false,
-      mapError: (error) => error,
-      isBusy: () => false,
-      unavailable: (reason) => new StorageUnavailable(reason),
-    }),
-  });
+  db = memoryDatabase();
   await sql`create table item (id integer primary key)`.execute(db);
   groups = new WriteGroups(async (work) => {
     transactions += 1;
