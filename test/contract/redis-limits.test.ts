@@ -19,6 +19,7 @@ import { freePort } from '../support/origin-process.ts';
 import { plainEnvironment } from '../support/programs.ts';
 import { redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
 
 let redis: TestRedis;
 const opened: { store: LeasedLimitStore; server: RedisLimitServer }[] = [];
@@ -123,16 +124,23 @@ describe('a leased limit', () => {
 
   it('gives back what nobody uses, so that another node gets all of the rest', async () => {
     const [one, two] = [await openStore(), await openStore()];
-    const rule = ruleOf({ requests: 200, windowMs: 1_000 });
-    await pause(1_000 - (now() % 1_000) + 20);
     let admitted = 0;
-    for (let turn = 0; turn < 10; turn++) {
-      for (let index = 0; index < 8; index++) if ((await one.take(rule, '', now())).admitted) admitted += 1;
-      await pause(2);
-    }
-    // Longer than half of the lease and a look for what is unused.
-    await pause(350);
-    for (let index = 0; index < 300; index++) if ((await two.take(rule, '', now())).admitted) admitted += 1;
+    const takeAll = async (): Promise<boolean> => {
+      const rule = ruleOf({ requests: 200, windowMs: 1_000 });
+      await pause(1_000 - (now() % 1_000) + 20);
+      const window = Math.floor(now() / 1_000);
+      admitted = 0;
+      for (let turn = 0; turn < 10; turn++) {
+        for (let index = 0; index < 8; index++) if ((await one.take(rule, '', now())).admitted) admitted += 1;
+        await pause(2);
+      }
+      // Longer than half of the lease and a look for what is unused.
+      await pause(350);
+      for (let index = 0; index < 300; index++) if ((await two.take(rule, '', now())).admitted) admitted += 1;
+      return Math.floor(now() / 1_000) === window;
+    };
+    // On a busy machine it may not come to its end within one window.
+    await until(takeAll);
     expect(admitted).toBeLessThanOrEqual(200);
     expect(admitted).toBeGreaterThanOrEqual(196);
   });

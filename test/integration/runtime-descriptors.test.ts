@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { connectRaw } from '../support/raw-client.ts';
+import { untilSettled } from '../support/settled-threads.ts';
 import { createService, request, requestText } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
 
@@ -20,6 +21,7 @@ let origin: Origin;
 beforeAll(async () => {
   [gateway, origin] = await Promise.all([startGateway(), startOrigin()]);
   await createService(gateway, 'a', origin.port);
+  await untilSettled(gateway);
 });
 afterAll(async () => {
   await gateway.stop();

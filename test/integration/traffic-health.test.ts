@@ -187,11 +187,12 @@ describe('health checks', () => {
     });
     await gateway.must('POST', `${revisionPath('asked')}/deactivate`);
     expect((await healthOf('asked')).probing).toBe('off');
-    // One that was under way.
-    await new Promise((done) => setTimeout(done, 100));
-    const checks = origin.checks;
-    await new Promise((done) => setTimeout(done, 700));
-    expect(origin.checks).toBe(checks);
+    // One may have been under way. With checks that went on there would be no such interval without any.
+    await until(async () => {
+      const { checks } = origin;
+      await new Promise((done) => setTimeout(done, 700));
+      return origin.checks === checks;
+    });
     await origin.close();
   });
 
@@ -284,6 +285,8 @@ describe('coming back', () => {
       if (elapsedMs >= 2_990) break;
       const batch = await bodies('/back/v1/x', 20, 1);
       const third = Math.floor(elapsedMs / 1_000);
+      // On a busy machine it may have gone on into the next one, where it gets more.
+      if (Math.floor((Date.now() - Date.parse(since)) / 1_000) !== third) continue;
       seconds[third] = Math.max(seconds[third] ?? 0, batch.filter(isSecond).length);
     }
     // Of 20 it gets at most 10 × ⅓, 10 × ⅔ and 10.

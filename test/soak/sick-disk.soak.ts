@@ -65,6 +65,12 @@ async function ask(running: TestGateway): Promise<void> {
   });
 }
 
+/** Waits for so many more requests, so that the clients have seen what the disk is like now. */
+async function untilAskedAgain(count = 100): Promise<void> {
+  const before = clients?.asked.length ?? 0;
+  await until(() => (clients?.asked.length ?? 0) >= before + count);
+}
+
 async function expectNoFailure(atLeast: number): Promise<void> {
   await clients?.stop();
   const asked = clients?.asked ?? [];
@@ -120,13 +126,15 @@ it(
         running.logs().find(({ msg }) => String(msg).startsWith('the snapshot file could not be written')),
       );
       expect(readdirSync(inside).filter((name) => name.endsWith('.new'))).toEqual([]);
+      await untilAskedAgain();
 
       rmSync(join(inside, 'filler'));
       await running.must('POST', '/apps', app(refused));
       expect((await running.api('GET', '//readyz')).status).toBe(200);
       expect((await running.api('GET', '/health')).status).toBe(200);
+      await untilAskedAgain();
     }
-    await expectNoFailure(100);
+    await expectNoFailure(500);
     expect(await running.stop()).toBe(0);
   },
 );
@@ -155,7 +163,8 @@ it(
       const answer = await running.api('POST', '/apps', app(`after-${count}`));
       expect([201, 503]).toContain(answer.status);
     }
-    await expectNoFailure(100);
+    await untilAskedAgain(500);
+    await expectNoFailure(500);
     clients = undefined;
     await running.kill();
     const again = await start();

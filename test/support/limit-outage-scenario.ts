@@ -14,6 +14,7 @@ export const LIMIT = 20;
 const WINDOW_MS = 1_000;
 const EVERY_MS = 15;
 const POLL_MS = 25;
+const INTO_WINDOW_MS = 50;
 
 const limited = (fields: object): Policy => ({
   rate_limit: { enabled: true, requests: LIMIT, window_seconds: 1, ...fields },
@@ -91,6 +92,9 @@ export async function runOutage(rig: Rig, outage: Outage, lengthMs: number): Pro
   });
   await untilConnected(rig, 1);
   await pause(1_000);
+  // Right after the beginning of a window: what the store still grants, and a slow one answers late, is of this window,
+  // and of none that lies within the outage.
+  await pause(WINDOW_MS - (Date.now() % WINDOW_MS) + INTO_WINDOW_MS);
   const beganMs = Date.now();
   await outage.begin(rig);
   const noticedMs = (await untilConnected(rig, 0)) - beganMs;

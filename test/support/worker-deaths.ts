@@ -7,6 +7,7 @@ import { startAsking, type Asked } from './asking-clients.ts';
 import { crashWorkers, INSPECTABLE } from './crash-worker.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startOrigin } from './origin.ts';
+import { untilSettled } from './settled-threads.ts';
 import { createService, requestText } from './traffic.ts';
 import { until } from './until.ts';
 
@@ -33,10 +34,11 @@ export interface Death {
 }
 
 const BETWEEN_DEATHS_MS = 1_000;
-const WARM_UP_MS = 3_000;
+const WARM_UP_MS = 1_000;
 /** Answers are counted in windows of this length. */
 const WINDOW_MS = 100;
 const RECOVERED = 0.8;
+const RECOVERY_MS_MAX = 10_000;
 const BODY = 'unharmed';
 
 export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
@@ -49,6 +51,7 @@ export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
   const gateway = await startGateway({ env });
   try {
     await createService(gateway, 'a', backend.port);
+    await untilSettled(gateway, workers);
     const clients = startAsking({
       port: gateway.proxyPort,
       connections,
@@ -66,12 +69,18 @@ export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
       await pause(Math.max(0, BETWEEN_DEATHS_MS - (performance.now() - beganMs)));
     }
     await pause(BETWEEN_DEATHS_MS);
-    await clients.stop();
     const usual = (connections / requestEveryMs) * WINDOW_MS;
     const ends = [...found.slice(1).map(({ beganMs }) => beganMs), Infinity];
-    return found.map(({ beganMs, held }, index) =>
-      deathSeen(clients.asked, beganMs, ends[index] ?? Infinity, held, usual),
+    const seen = (): Death[] =>
+      found.map(({ beganMs, held }, index) =>
+        deathSeen(clients.asked, beganMs, ends[index] ?? Infinity, held, usual),
+      );
+    // Until what there was before is there again, or will not come any more.
+    await until(() => seen().every(({ recoveredMs }) => recoveredMs < Infinity), RECOVERY_MS_MAX, 100).catch(
+      () => undefined,
     );
+    await clients.stop();
+    return seen();
   } finally {
     await gateway.stop();
     await backend.close();
@@ -117,7 +126,7 @@ function deathSeen(
 function recovery(asked: readonly Asked[], firstMs: number, usual: number): number {
   if (firstMs === Infinity) return 0;
   const goodMs = asked.filter(({ outcome }) => outcome === '200').map(({ endedMs }) => endedMs);
-  for (let fromMs = firstMs; fromMs < firstMs + 10_000; fromMs += WINDOW_MS / 10) {
+  for (let fromMs = firstMs; fromMs < firstMs + RECOVERY_MS_MAX; fromMs += WINDOW_MS / 10) {
     const answers = goodMs.filter((ms) => ms >= fromMs && ms < fromMs + WINDOW_MS).length;
     if (answers >= RECOVERED * usual) return fromMs - firstMs;
   }
