@@ -116,7 +116,10 @@ export class PostgresMembership implements Membership {
       this.#failures = 0;
       return true;
     } catch (error) {
-      this.#client?.drop();
+      // Of its end nothing more is to be heard: after a failure the next attempt has to wait.
+      const client = this.#client;
+      this.#client = undefined;
+      client?.drop();
       this.#failures += 1;
       if (this.#failures === 1) events.onLost(mapPostgresError(error));
       return false;

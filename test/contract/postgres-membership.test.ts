@@ -215,6 +215,19 @@ test('a server that is frozen, and then stopped for a while, is found again', as
   expect(await names(one)).toEqual(['a']);
 });
 
+test('a server that answers and cannot take the heartbeat is not asked without a pause', async () => {
+  const one = await open(KEY, true);
+  const a = await join(one, describeNode('a'));
+  await server.query(url, 'alter table node rename to node_of_another_time');
+  const before = relay.connections;
+  await expect.poll(() => a.lost, { timeout: 5_000 }).toBe(1);
+  await pause(1_000);
+  // After 100, 300 and 700 ms.
+  expect(relay.connections - before).toBeLessThanOrEqual(5);
+  await server.query(url, 'alter table node_of_another_time rename to node');
+  await expect.poll(() => a.back, { timeout: 5_000 }).toBe(1);
+});
+
 test('who leaves while the server is away is gone without a trace in time', async () => {
   const one = await open(KEY);
   const a = await join(one, describeNode('a', { timeoutMs: 400 }));

@@ -6,6 +6,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export interface TcpRelay {
   readonly port: number;
+  /** Connections that clients have made so far. */
+  readonly connections: number;
   /**
    * As it should be: whatever was swallowed stays lost, and its connections with it.
    * @param lost what becomes of these connections: `silent` ones stay open, and nothing ever passes
@@ -27,10 +29,12 @@ type Mode = 'pass' | 'swallow' | 'refuse';
 export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
   const pairs = new Set<{ readonly client: Socket; readonly upstream: Socket; broken: boolean }>();
   let mode: Mode = 'pass';
+  let connections = 0;
   let delayMs = 0;
   let trigger: string | undefined;
   // With Nagle's algorithm small messages wait for delayed acknowledgements: an outage of 40 ms that nobody asked for.
   const server: Server = createServer({ noDelay: true }, (client) => {
+    connections += 1;
     client.on('error', () => undefined);
     if (mode === 'refuse') return void client.resetAndDestroy();
     const upstream = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
@@ -71,6 +75,9 @@ export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
   };
   return {
     port: address.port,
+    get connections() {
+      return connections;
+    },
     heal(lost = 'closed') {
       mode = 'pass';
       delayMs = 0;
