@@ -83,6 +83,7 @@ export interface ClusterSettings {
   readonly nodeName: string | undefined;
   readonly heartbeatMs: number;
   readonly nodeTimeoutMs: number;
+  /** How long an answer to a write waits for other nodes to obey it. */
   readonly writeWaitMs: number;
 }
 

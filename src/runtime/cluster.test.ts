@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../kernel/clock.ts';
 import { createLogger } from '../observe/log.ts';
 import { StorageRefused, StorageUnavailable } from '../storage/repository.ts';
@@ -170,5 +170,29 @@ describe('a node', () => {
     const other = await setUp({});
     other.failure.error = new StorageRefused('another key');
     await expect(other.cluster.join(other.store)).rejects.toThrow('another key');
+  });
+
+  it('that joins anew, as when the database was lost again, leaves first', async () => {
+    const { cluster, store, hasLeft } = await setUp({});
+    await cluster.join(store);
+    expect(hasLeft()).toBe(false);
+    await cluster.join(store);
+    expect(hasLeft()).toBe(true);
+  });
+
+  it('that was stopped while it tried to join does not try again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const { cluster, store, failure, looks } = await setUp({});
+      failure.error = new StorageUnavailable('gone');
+      const joining = cluster.join(store);
+      await cluster.stop();
+      await joining;
+      failure.error = undefined;
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(looks()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

@@ -11,6 +11,7 @@ import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import type { ConfigPosition } from '../model/config.ts';
 import type { Logger } from '../observe/log.ts';
+import type { ClusterSettings } from '../settings.ts';
 import {
   StorageRefused,
   type ClusterStore,
@@ -19,15 +20,6 @@ import {
   type NodeRecord,
 } from '../storage/repository.ts';
 import type { ConfigFollower } from './config-follower.ts';
-
-export interface ClusterSettings {
-  /** undefined: the name of the host. */
-  readonly nodeName: string | undefined;
-  readonly heartbeatMs: number;
-  readonly nodeTimeoutMs: number;
-  /** How long an answer to a write waits for other nodes to obey it. */
-  readonly writeWaitMs: number;
-}
 
 export interface ClusterDeps {
   readonly settings: ClusterSettings;
@@ -94,6 +86,7 @@ export class Cluster {
    * @throws StorageRefused when this node must not be one of them
    */
   async join(store: ClusterStore | undefined): Promise<void> {
+    clearTimeout(this.#retry);
     this.#store = store;
     this.#applied = this.#deps.follower.position.configVersion;
     if (store === undefined || this.#stopped) return;
@@ -154,6 +147,8 @@ export class Cluster {
 
   async #tryJoin(store: ClusterStore): Promise<void> {
     const { follower, log } = this.#deps;
+    // Of a database that came back and was lost again before the gateway was done with it.
+    await this.#membership?.leave();
     this.#membership = await store.join(this.#self, this.#applied, {
       onChanged: () => this.#look(),
       onPosition: (position) => this.#onPosition(position),
@@ -169,13 +164,14 @@ export class Cluster {
   }
 
   #joinLater(store: ClusterStore): void {
+    if (this.#stopped) return;
     this.#retry = setTimeout(() => {
       if (this.#membership !== undefined) return void this.#look();
       this.#joining = this.#tryJoin(store).catch((error: unknown) => {
         const isNews = error instanceof StorageRefused && !this.#refused;
         if (isNews) this.#deps.log.error({ err: error }, 'this node must not join the others');
         this.#refused ||= isNews;
-        if (!this.#stopped) this.#joinLater(store);
+        this.#joinLater(store);
       });
     }, JOIN_AGAIN_MS);
   }
