@@ -63,7 +63,7 @@ export async function preparePostgres(
 }
 
 /** In the schemas that statements without a schema find. */
-async function hasTable(db: Kysely<Tables>, name: string): Promise<boolean> {
+export async function hasTable(db: Kysely<Tables>, name: string): Promise<boolean> {
   const result = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db);
   return result.rows[0]?.there === true;
 }

@@ -7,6 +7,7 @@
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../kernel/clock.ts';
+import { beginRead, beginWrite, type TransactionTimeouts } from './postgres-begin.ts';
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
 import { PostgresMembership } from './postgres-membership.ts';
@@ -141,13 +142,13 @@ function connections(options: OpenPostgresOptions) {
   const { readConnectionsMax } = options.settings ?? POSTGRES_DEFAULTS;
   const { timeoutMs, statementTimeoutMs } = waits(options);
   const usual = { statementTimeoutMs, operationTimeoutMs: timeoutMs };
-  const [begin, beginning] = [beginWrite(statementTimeoutMs), beginRead(statementTimeoutMs)];
+  const usually = timeouts(statementTimeoutMs);
   return {
-    write: kyselyOf(options, { ...usual, connectionsMax: 1, begin }),
-    read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginning }),
+    write: kyselyOf(options, { ...usual, connectionsMax: 1, begin: beginWrite(usually) }),
+    read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginRead(usually) }),
     load: kyselyOf(options, {
       connectionsMax: 1,
-      begin: beginRead(LOAD_STATEMENT_TIMEOUT_MS),
+      begin: beginRead(timeouts(LOAD_STATEMENT_TIMEOUT_MS)),
       statementTimeoutMs: LOAD_STATEMENT_TIMEOUT_MS,
       operationTimeoutMs: undefined,
     }),
@@ -168,32 +169,10 @@ function kyselyOf(options: OpenPostgresOptions, part: Part) {
   });
 }
 
-/**
- * Time-outs are set per transaction, as a pooler between here and the server may hand out other sessions. With the
- * row lock everything after it sees what the transactions before it have committed.
- */
-function beginWrite(timeoutMs: number): string {
-  return [
-    'begin isolation level read committed read write',
-    ...timeouts(timeoutMs),
-    // Acknowledged means durable, whatever the server's default; what is stricter than `on` stays.
-    "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'",
-    'select config_version from config_state where id = 1 for update',
-  ].join('; ');
-}
-
-function beginRead(timeoutMs: number): string {
-  return ['begin isolation level repeatable read read only', ...timeouts(timeoutMs)].join('; ');
-}
-
-/** For the server, in case that the end of the connection does not reach it. */
-function timeouts(timeoutMs: number): readonly string[] {
-  return [
-    `set local statement_timeout = ${timeoutMs}`,
-    // A little earlier, so that the error says what it was.
-    `set local lock_timeout = ${Math.ceil(timeoutMs * LOCK_TIMEOUT_PART)}`,
-    `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
-  ];
+function timeouts(statementMs: number): TransactionTimeouts {
+  // The lock's a little earlier, so that the error says what it was.
+  const lockMs = Math.ceil(statementMs * LOCK_TIMEOUT_PART);
+  return { statementMs, lockMs, idleMs: IDLE_IN_TRANSACTION_TIMEOUT_MS };
 }
 
 function startError(url: string, error: unknown): unknown {

@@ -1,8 +1,9 @@
 /** A Postgres database as one side of a copy: transactions that may take long, and one connection for them. */
 import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../kernel/clock.ts';
+import { beginRead, beginWrite, type TransactionTimeouts } from '../postgres-begin.ts';
 import { postgresDialect } from '../postgres-dialect.ts';
-import { preparePostgres } from '../postgres-schema.ts';
+import { hasTable, preparePostgres } from '../postgres-schema.ts';
 import { postgresAddress } from '../postgres-tls.ts';
 import { migratePostgres, POSTGRES_DEFAULTS, withoutPassword } from '../postgres.ts';
 import { createSecretBox } from '../secret-box.ts';
@@ -10,28 +11,15 @@ import { SECRET_KEY_SETTING } from '../secret-key.ts';
 import type { Tables } from '../sql/schema.ts';
 import { at, type CopyEnd, type CopyTarget } from './copy.ts';
 
-/** For one statement: a page of rows, or the count of all. */
-const STATEMENT_TIMEOUT_MS = 120_000;
-/** How long a target is waited for while others write to it. */
-const LOCK_TIMEOUT_MS = 10_000;
-/** Between two statements the other side is busy with a page. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 120_000;
+const TIMEOUTS: TransactionTimeouts = {
+  /** A statement is a page of rows, or the count of all. */
+  statementMs: 120_000,
+  /** How long a target is waited for while others write to it. */
+  lockMs: 10_000,
+  /** Between two statements the other side is busy with a page. */
+  idleMs: 120_000,
+};
 const CONNECT_TIMEOUT_MS = 10_000;
-
-const TIMEOUTS = [
-  `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`,
-  `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
-  `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
-];
-const BEGIN_READ = ['begin isolation level repeatable read read only', ...TIMEOUTS];
-const BEGIN_WRITE = [
-  'begin isolation level read committed read write',
-  ...TIMEOUTS,
-  // Acknowledged means durable, whatever the server's default.
-  "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'",
-  // What every write of a gateway waits for.
-  'select config_version from config_state where id = 1 for update',
-];
 
 export interface PostgresEndOptions {
   readonly url: string;
@@ -44,7 +32,7 @@ export interface PostgresEndOptions {
 
 /** @throws StorageUnavailable when it does not answer, and `StorageRefused` when its schema is not up to date */
 export async function openPostgresSource(options: PostgresEndOptions): Promise<CopyEnd> {
-  const end = endOf(options, BEGIN_READ);
+  const end = endOf(options, beginRead(TIMEOUTS));
   try {
     await at(end, () => preparePostgres(end.db, { ...options, autoMigrate: false }));
     return end;
@@ -57,13 +45,8 @@ export async function openPostgresSource(options: PostgresEndOptions): Promise<C
 /** Connects when it is first used. */
 export function postgresTarget(options: PostgresEndOptions): CopyTarget {
   return {
-    ...endOf(options, BEGIN_WRITE),
-    async hasTable(db, name) {
-      const { rows } = await sql<{
-        there: boolean;
-      }>`select to_regclass(${name}) is not null as there`.execute(db);
-      return rows[0]?.there === true;
-    },
+    ...endOf(options, beginWrite(TIMEOUTS)),
+    hasTable,
     async insert(db, table, page) {
       const columns = sql.join(Object.keys(page[0] ?? {}).map((column) => sql.ref(column)));
       await sql`
@@ -77,7 +60,7 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
   };
 }
 
-function endOf({ url, clock, secretKey, caFile }: PostgresEndOptions, begin: readonly string[]): CopyEnd {
+function endOf({ url, clock, secretKey, caFile }: PostgresEndOptions, begin: string): CopyEnd {
   return {
     name: withoutPassword(url),
     secrets: secretKey === undefined ? undefined : createSecretBox(secretKey, SECRET_KEY_SETTING),
@@ -85,10 +68,10 @@ function endOf({ url, clock, secretKey, caFile }: PostgresEndOptions, begin: rea
       dialect: postgresDialect({
         address: postgresAddress(url, caFile),
         clock,
-        begin: begin.join('; '),
+        begin,
         connectionsMax: 1,
         connectTimeoutMs: CONNECT_TIMEOUT_MS,
-        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+        statementTimeoutMs: TIMEOUTS.statementMs,
         operationTimeoutMs: undefined,
         idleTimeoutMs: POSTGRES_DEFAULTS.idleTimeoutMs,
       }),
