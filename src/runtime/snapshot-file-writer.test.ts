@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { configChange, keyRecord } from '../../test/support/config-records.ts';
 import { oneRoute } from '../../test/support/proxy.ts';
 import { systemClock, type Clock } from '../kernel/clock.ts';
@@ -12,6 +12,7 @@ import { createLogger } from '../observe/log.ts';
 import { createSecretBox } from '../storage/secret-box.ts';
 import { ConfigState } from './config-state.ts';
 import { readSnapshotFile } from './snapshot-file.ts';
+import { ChangedIds } from './snapshot-parts.ts';
 import { SnapshotFileWriter, type SnapshotFileWriterDeps } from './snapshot-file-writer.ts';
 
 const box = createSecretBox(randomBytes(32), 'the test');
@@ -136,6 +137,17 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     await written(1);
     expect(saved()).toMatchObject({ configVersion: 3, keys: { size: 1 } });
     expect(readFileSync(path, 'utf8')).toContain('"backend_port":2');
+  });
+
+  it('keeps no list of what has changed while everything is to be written', async () => {
+    const noted = vi.spyOn(ChangedIds.prototype, 'add');
+    open({ secretBox: () => undefined });
+    change({ keys: [keyOf(1)] });
+    expect(noted).toHaveBeenCalledTimes(1);
+    writer.changed();
+    for (let index = 2; index < 10; index++) change({ keys: [keyOf(index)] });
+    expect(noted).toHaveBeenCalledTimes(1);
+    noted.mockRestore();
   });
 
   it('without a key for secrets tells so, and writes nothing', async () => {

@@ -68,8 +68,7 @@ export class SnapshotFileWriter {
   /** The state is about to be another one, or is: by this change, or (undefined) as a whole. */
   changed(change?: ConfigChange): void {
     if (change === undefined || change.reset) this.#all = true;
-    else this.#changed.add(change);
-    if (this.#changed.size > CHANGED_MAX) this.#all = true;
+    else this.#note(change);
     this.#schedule();
   }
 
@@ -84,6 +83,15 @@ export class SnapshotFileWriter {
     if (this.#isStale && !this.#all && this.#file?.isInPlace === true) await this.#append(this.#file);
     await this.#file?.close();
     this.#file = undefined;
+  }
+
+  /** Of what is written anew as a whole, nothing has to be known; so a disk that takes nothing costs no memory. */
+  #note(change: ConfigChange): void {
+    if (this.#all) return;
+    this.#changed.add(change);
+    if (this.#changed.size <= CHANGED_MAX) return;
+    this.#all = true;
+    this.#changed = new ChangedIds();
   }
 
   get #isStale(): boolean {
@@ -163,7 +171,7 @@ export class SnapshotFileWriter {
     } catch (error) {
       await file?.close();
       this.#all ||= all;
-      this.#changed.addAll(changed);
+      if (!this.#all) this.#changed.addAll(changed);
       if (error instanceof Outdated) return false;
       throw error;
     }
