@@ -45,7 +45,7 @@ import type {
   ToWorker,
   WorkerStart,
 } from './runtime/protocol.ts';
-import { WorkerObserver } from './runtime/worker-observer.ts';
+import { labelsOfAll, WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
 import { KeyReader } from './snapshot/key-table.ts';
 import type { ProxySettings } from './settings.ts';
@@ -71,7 +71,7 @@ const send = (message: FromWorker): void => port.postMessage(message);
 const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
 const log = createLogger({ ...settings.log, output, clock, base: { worker: workerNumber } });
 const accessLog = settings.log.access ? new AccessLog(output, settings.log.format) : undefined;
-const metrics = new WorkerMetrics();
+const metrics = new WorkerMetrics({ routesInUse: () => labelsOfAll(holder.versions()) });
 const recorder = new ExchangeRecorder();
 const debugTokens = new DebugTokens();
 const breakers = new Map<string, Breaker>();

@@ -103,7 +103,7 @@ function probePool({ clock, log }: Parts): UpstreamPool {
 /** What a worker has counted since it was last asked dies with it; so it is asked now and then. */
 export function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => Promise<void> {
   const timer = setInterval(() => {
-    void supervisor.samples().then((samples) => metrics.merge(samples));
+    void supervisor.samples().then((samples) => metrics.note(samples));
   }, METRICS_KEEP_MS);
   return async () => clearInterval(timer);
 }

@@ -9,7 +9,7 @@ afterEach(() => {
   for (const metrics of open.splice(0)) metrics.close();
 });
 
-function workerMetrics(options: { routesMax?: number } = {}): WorkerMetrics {
+function workerMetrics(options: ConstructorParameters<typeof WorkerMetrics>[0] = {}): WorkerMetrics {
   const metrics = new WorkerMetrics(options);
   open.push(metrics);
   return metrics;
@@ -96,6 +96,47 @@ describe('bounds', () => {
     const { routes } = metrics.sample(1);
     expect(routes.map((route) => route.labels.route)).toEqual(['/0', '/1', 'other']);
     expect(routes[2]?.statuses[0]?.[1][0]).toBe(998);
+  });
+
+  it('forget routes that are gone when there are many: what they have counted is "other", and nothing is lost', () => {
+    const inUse = ['/7', '/8', '/9'].map((route) => ({ ...labels, route }));
+    const metrics = workerMetrics({ routesMax: 20, routesInUse: () => inUse });
+    const observe = (from: number, to: number): void => {
+      for (let index = from; index < to; index++)
+        metrics.routeRecord({ ...labels, route: `/${index}` }).observe(200, 0.001);
+    };
+    const seen = () => {
+      const { routes } = metrics.sample(1);
+      const counted = (route: (typeof routes)[number]) => route.statuses[0]?.[1][0] ?? 0;
+      return Object.fromEntries(routes.map((route) => [route.labels.route, counted(route)]));
+    };
+    observe(0, 9);
+    expect(Object.keys(seen())).toHaveLength(9);
+    const gone = metrics.routeRecord({ ...labels, route: '/0' });
+    observe(9, 10);
+    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 7 });
+    // An exchange that ends after its route is gone.
+    gone.observe(200, 0.001);
+    gone.observe(404, 0.001);
+    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 8 });
+    observe(10, 18);
+    // Not looked for again as long as the configuration is the same.
+    expect(Object.keys(seen())).toHaveLength(12);
+    metrics.setConfigVersion(2);
+    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 16 });
+  });
+
+  it('hold the number of routes of workers that have ended', () => {
+    const merger = new MetricsMerger(2);
+    for (let worker = 1; worker <= 10; worker++) {
+      const metrics = workerMetrics();
+      metrics.routeRecord({ ...labels, route: `/${worker}` }).observe(200, 0.001);
+      merger.note([structuredClone(metrics.sample(worker))]);
+      merger.retire(worker);
+    }
+    const { routes } = merger.merge([]);
+    expect(routes.map(({ labels: { route } }) => route)).toEqual(['/1', '/2', 'other']);
+    expect(routes[2]?.statuses.get(200)?.[0]).toBe(8);
   });
 
   it('hold the number of values of a label', () => {

@@ -4,8 +4,8 @@
  * up (metrics-merger.ts). Counts only grow and are never reset.
  *
  * Bounded: at most `routesMax` routes have a record of their own, later ones share the one that is labelled
- * `other`; a counter has at most 64 label values. Labels are names from the configuration or from code, never
- * anything that a client sent.
+ * `other`, to which that of a route that is gone is added when there are many; a counter has at most 64 label values.
+ * Labels are names from the configuration or from code, never anything that a client sent.
  */
 import { monitorEventLoopDelay, performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
@@ -21,10 +21,12 @@ export type HistogramCounts = Float64Array;
 const SUM = DURATION_BOUNDS_SECS.length + 1;
 export const HISTOGRAM_LENGTH = SUM + 1;
 
-const ROUTES_MAX = 5_000;
+export const ROUTES_MAX = 5_000;
+/** From this part of the most on, routes that are gone are forgotten. */
+const FORGET_PART = 0.5;
 const LABEL_VALUES_MAX = 64;
 const OTHER = 'other';
-const OTHER_LABELS: RouteLabels = Object.freeze({
+export const OTHER_LABELS: RouteLabels = Object.freeze({
   app: OTHER,
   version: OTHER,
   revision: OTHER,
@@ -102,10 +104,15 @@ export interface LimitStoreReport {
   };
 }
 
+/** The same for labels that are equal. */
+export function routeKey({ app, version, revision, route }: RouteLabels): string {
+  return JSON.stringify([app, version, revision, route]);
+}
+
 /** The numbers of one route: a histogram per status, made when the status first occurs. */
 export class RouteRecord {
   readonly labels: RouteLabels;
-  readonly #byStatus = new Map<number, HistogramCounts>();
+  #byStatus = new Map<number, HistogramCounts>();
   #lastStatus = -1;
   #lastCounts: HistogramCounts = new Float64Array(0);
 
@@ -121,6 +128,16 @@ export class RouteRecord {
     while (bucket < DURATION_BOUNDS_SECS.length && value > DURATION_BOUNDS_SECS[bucket]!) bucket++;
     counts[bucket]! += 1;
     counts[SUM]! += value;
+  }
+
+  /** Adds what was counted to another record, and counts there from now on. */
+  joinWith(other: RouteRecord): void {
+    for (const [status, counts] of this.#byStatus) {
+      const sums = other.#countsOf(status);
+      for (const [index, count] of counts.entries()) sums[index]! += count;
+    }
+    this.#byStatus = other.#byStatus;
+    this.#lastStatus = -1;
   }
 
   sample(): RouteSample {
@@ -157,6 +174,9 @@ class LabelledCounter {
 
 export class WorkerMetrics {
   readonly #routesMax: number;
+  readonly #routesInUse: () => Iterable<RouteLabels>;
+  /** The configuration whose routes were last looked through. */
+  #forgottenAtVersion = -1;
   readonly #routes = new Map<string, RouteRecord>();
   readonly #otherRoutes = new RouteRecord(OTHER_LABELS);
   readonly #unrouted = new LabelledCounter();
@@ -175,14 +195,18 @@ export class WorkerMetrics {
   #limitStore: LimitStoreReport | undefined;
   #connections: ConnectionCounts = { downstream: 0, upstreamIdle: 0, exchanges: 0, upstreamQueue: 0 };
 
-  constructor(options: { readonly routesMax?: number } = {}) {
+  /** @param options.routesInUse those of the configuration; absent: all that ever were */
+  constructor(
+    options: { readonly routesMax?: number; readonly routesInUse?: () => Iterable<RouteLabels> } = {},
+  ) {
     this.#routesMax = options.routesMax ?? ROUTES_MAX;
+    this.#routesInUse = options.routesInUse ?? (() => [...this.#routes.values()].map(({ labels }) => labels));
     this.#delay.enable();
   }
 
   /** The record of a route, the same one for equal labels; to be kept by the caller, not asked for per request. */
   routeRecord(labels: RouteLabels): RouteRecord {
-    const key = JSON.stringify([labels.app, labels.version, labels.revision, labels.route]);
+    const key = routeKey(labels);
     let record = this.#routes.get(key);
     if (record === undefined) {
       if (this.#routes.size >= this.#routesMax) return this.#otherRoutes;
@@ -254,6 +278,7 @@ export class WorkerMetrics {
 
   /** @param worker number of this worker, never used for another one */
   sample(worker: number): WorkerSample {
+    this.#forgetRoutes();
     const records = [...this.#routes.values(), this.#otherRoutes];
     return {
       worker,
@@ -270,6 +295,20 @@ export class WorkerMetrics {
   /** Ends the measuring of the event loop. */
   close(): void {
     this.#delay.disable();
+  }
+
+  /** Not where a route is first seen: going through all of them takes milliseconds. */
+  #forgetRoutes(): void {
+    if (this.#routes.size < FORGET_PART * this.#routesMax) return;
+    if (this.#forgottenAtVersion === this.#configVersion) return;
+    this.#forgottenAtVersion = this.#configVersion;
+    const inUse = new Set<string>();
+    for (const labels of this.#routesInUse()) inUse.add(routeKey(labels));
+    for (const [key, record] of this.#routes) {
+      if (inUse.has(key)) continue;
+      record.joinWith(this.#otherRoutes);
+      this.#routes.delete(key);
+    }
   }
 
   #counters(): CounterSample[] {

@@ -8,7 +8,15 @@ import { ConfigState } from './config-state.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** What a worker of these tests does with a change. */
-type Behaviour = 'apply' | 'fail' | 'be silent' | 'not listen' | 'die' | 'say that it failed';
+type Behaviour =
+  | 'apply'
+  | 'fail'
+  | 'be silent'
+  | 'not listen'
+  | 'die'
+  | 'say that it failed'
+  /** With a sample, whatever the config version. */
+  | 'answer and die';
 
 interface Rule {
   readonly worker: number;
@@ -31,6 +39,11 @@ function program(rules: readonly Rule[]): URL {
     parentPort.on('message', (message) => {
       if (message.type === 'drain') process.exit(0);
       if (message.type === 'listen') return listen();
+      if (message.type === 'sample') {
+        if (rules.some((rule) => rule.worker === worker && rule.does === 'be silent')) return;
+        parentPort.postMessage({ type: 'sample', id: message.id, sample: { worker } });
+        if (rules.some((rule) => rule.worker === worker && rule.does === 'answer and die')) process.exit(1);
+      }
       if (message.type !== 'apply') return;
       const { configVersion, reset } = message.change;
       const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
@@ -97,6 +110,18 @@ function supervise(
 }
 
 const change = (configVersion: number) => configChange(configVersion, {});
+
+describe('samples', () => {
+  it('of a worker that has ended by the time all have come are left out: they were added up at its end', async () => {
+    const { supervisor, lost } = supervise([
+      { worker: 1, configVersion: -1, does: 'answer and die' },
+      { worker: 2, configVersion: -1, does: 'be silent' },
+    ]);
+    await supervisor.start();
+    expect(await supervisor.samples()).toEqual([]);
+    expect(lost).toEqual([1]);
+  });
+});
 
 describe('a change', () => {
   it('has reached every worker when it is applied', async () => {

@@ -156,14 +156,18 @@ export class Supervisor {
     return isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
   }
 
-  /** One sample from each worker that serves and answers in time. */
+  /**
+   * One sample from each worker that serves and answers in time. One that has ended since is left out: what it had
+   * counted was added up at its end.
+   */
   async samples(): Promise<WorkerSample[]> {
     const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
       member.ask((id) => ({ type: 'sample', id }), SAMPLE_TIMEOUT_MS),
     );
     const samples: WorkerSample[] = [];
-    for (const answer of await Promise.all(answers))
-      if (answer?.type === 'sample') samples.push(answer.sample);
+    for (const answer of await Promise.all(answers)) {
+      if (answer?.type === 'sample' && this.#members.has(answer.sample.worker)) samples.push(answer.sample);
+    }
     return samples;
   }
 

@@ -203,15 +203,29 @@ export class WorkerObserver implements ProxyObserver {
   #reportOf(route: Route): RouteReport {
     const known = route.metrics as RouteReport | undefined;
     if (known !== undefined) return known;
-    const labels: RouteLabels = Object.freeze({
-      app: route.version.app.slug,
-      version: route.version.label,
-      revision: route.revision.label,
-      route: route.template,
-    });
+    const labels = labelsOf(route);
     const report = { labels, record: this.#deps.metrics.routeRecord(labels) };
     route.metrics = report;
     return report;
+  }
+}
+
+function labelsOf({ version, revision, template }: Route): RouteLabels {
+  return Object.freeze({
+    app: version.app.slug,
+    version: version.label,
+    revision: revision.label,
+    route: template,
+  });
+}
+
+/** Those of all routes of these versions. */
+export function* labelsOfAll(versions: Iterable<Version>): IterableIterator<RouteLabels> {
+  for (const { revisions } of versions) {
+    for (const { endpoints, fallback } of revisions) {
+      for (const route of endpoints.entries) yield labelsOf(route);
+      if (fallback !== undefined) yield labelsOf(fallback);
+    }
   }
 }
 
