@@ -5,6 +5,7 @@
  * Nothing is queued while there is no connection: such calls fail at once, and whoever asked goes by its own share.
  * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
  */
+import { within } from '../kernel/within.ts';
 import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
 import type { ListedNodes } from './live-nodes.ts';
 import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
@@ -28,12 +29,7 @@ export class RedisLimitServer implements LimitServer {
 
   /** Resolves once connected, or after `timeoutMs` when that does not succeed; goes on trying in any case. */
   async connect(timeoutMs: number): Promise<boolean> {
-    const connected = this.#open();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((done) => (timer = setTimeout(() => done(false), timeoutMs)));
-    const result = await Promise.race([connected, late]);
-    clearTimeout(timer);
-    return result;
+    return (await within(timeoutMs, this.#open())) ?? false;
   }
 
   grant(request: GrantRequest, done: GrantDone): void {

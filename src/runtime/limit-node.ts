@@ -9,6 +9,7 @@
  */
 import type { Clock } from '../kernel/clock.ts';
 import { randomHex } from '../kernel/ids.ts';
+import { within } from '../kernel/within.ts';
 import {
   type ListedNodes,
   type LiveNodes,
@@ -66,7 +67,7 @@ export class LimitNode {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.isConnected) await within(BEAT_MS, this.#server.heartbeat(this.#id, NODE_TTL_MS, true));
+    if (this.isConnected) await this.#heartbeat(BEAT_MS, true);
     this.#server.close();
   }
 
@@ -87,10 +88,10 @@ export class LimitNode {
   async #beat(): Promise<void> {
     if (this.#beating) return;
     this.#beating = true;
-    const nodes = await within(SILENCE_MS_MAX, this.#server.heartbeat(this.#id, NODE_TTL_MS, false));
+    const nodes = await this.#heartbeat(SILENCE_MS_MAX, false);
     this.#beating = false;
     const nowMs = this.#clock.monotonicMs();
-    if (typeof nodes === 'string') {
+    if (nodes === undefined) {
       this.#replaceSilentConnection(nowMs);
       return;
     }
@@ -99,6 +100,15 @@ export class LimitNode {
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
     this.#nodes = nodes;
     writeLiveNodes(this.#memory, nodes);
+  }
+
+  /** undefined when it failed, or had no answer in time. */
+  #heartbeat(waitMs: number, leave: boolean): Promise<ListedNodes | undefined> {
+    const beat = this.#server.heartbeat(this.#id, NODE_TTL_MS, leave);
+    return within(
+      waitMs,
+      beat.catch(() => undefined),
+    );
   }
 
   /**
@@ -125,12 +135,4 @@ export async function startLimitNode(
   const node = new LimitNode(server, memory, clock, limits.nodes);
   await node.start();
   return node;
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | 'late' | 'failed'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((done) => (timer = setTimeout(() => done('late'), ms)));
-  const result = await Promise.race([work.catch((): 'failed' => 'failed'), late]);
-  clearTimeout(timer);
-  return result;
 }

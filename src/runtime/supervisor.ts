@@ -8,6 +8,7 @@
  * listens, so that a port with one worker is not closed in between.
  */
 import type { Clock } from '../kernel/clock.ts';
+import { within } from '../kernel/within.ts';
 import { releaseThread } from '../limits/shared-memory.ts';
 import type { LimitMemory } from '../limits/memory.ts';
 import type { ConfigChange } from '../model/config.ts';
@@ -207,13 +208,11 @@ export class Supervisor {
     clearTimeout(this.#spareTimer);
     const members = [...this.#members.values()];
     const serving = members.filter(({ isSpare }) => !isSpare);
-    const late = after(timeoutMs);
-    const ends = (async () => {
+    const ends = async (): Promise<void> => {
       await this.#closePorts(serving);
       await Promise.all(serving.map(({ exited }) => exited));
-    })();
-    await Promise.race([ends, late.promise]);
-    late.cancel();
+    };
+    await within(timeoutMs, ends());
     await Promise.all(members.map((member) => member.terminate()));
   }
 
@@ -222,13 +221,13 @@ export class Supervisor {
    * proxy/close-port.ts).
    */
   async #closePorts(members: readonly WorkerThread[]): Promise<void> {
-    const late = after(CLOSE_PORTS_MS_MAX);
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + CLOSE_PORTS_MS_MAX;
     for (const member of members) member.post({ type: 'drain' });
     for (const member of members) {
       member.post({ type: 'close_port' });
-      await Promise.race([member.portClosed, late.promise]);
+      await within(endMs - clock.monotonicMs(), member.portClosed);
     }
-    late.cancel();
   }
 
   /** Those that are not lost. */
@@ -299,9 +298,8 @@ export class Supervisor {
   /** Ends a worker that runs still, if it can be helped not before another listens in its place. */
   async #end(member: WorkerThread): Promise<void> {
     const successor = this.#lose(member);
-    const late = after(PROMOTION_PATIENCE_MS);
-    await Promise.race([successor?.listening.catch(() => undefined), late.promise]);
-    late.cancel();
+    const listening = successor?.listening.catch(() => undefined);
+    if (listening !== undefined) await within(PROMOTION_PATIENCE_MS, listening);
     await member.terminate();
   }
 
@@ -362,10 +360,4 @@ export class Supervisor {
       if (!this.#stopping && this.#all(({ isSpare }) => isSpare).length === 0) this.#spawn(true);
     }, delayMs);
   }
-}
-
-function after(ms: number): { readonly promise: Promise<void>; cancel(): void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return { promise, cancel: () => clearTimeout(timer) };
 }

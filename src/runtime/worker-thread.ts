@@ -5,6 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../kernel/clock.ts';
+import { within } from '../kernel/within.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 
@@ -119,10 +120,7 @@ export class WorkerThread {
    */
   async terminate(): Promise<void> {
     this.isLost = true;
-    let timer: NodeJS.Timeout | undefined;
-    const stuck = new Promise<void>((resolve) => (timer = setTimeout(resolve, TERMINATION_PATIENCE_MS)));
-    await Promise.race([this.#worker.terminate(), stuck]);
-    clearTimeout(timer);
+    await within(TERMINATION_PATIENCE_MS, this.#worker.terminate());
   }
 
   #timeStart(): void {

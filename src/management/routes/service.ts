@@ -2,8 +2,8 @@
  * The operations that are about the service itself: health (contract part 4), probes, metrics. Health and probes
  * need no token and tell nothing but whether the gateway works.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from 'typebox';
+import { within } from '../../kernel/within.ts';
 import { envelopeSchema, HealthSchema, ReadinessSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
@@ -119,13 +119,9 @@ function metrics(context: ManagementContext): Operation {
 }
 
 async function ping({ repository }: ManagementContext): Promise<boolean> {
-  const timeout = new AbortController();
   const answered = repository.ping().then(
     () => true,
     () => false,
   );
-  const late = delay(PING_TIMEOUT_MS, false, { signal: timeout.signal }).catch(() => false);
-  const works = await Promise.race([answered, late]);
-  timeout.abort();
-  return works;
+  return (await within(PING_TIMEOUT_MS, answered)) ?? false;
 }
