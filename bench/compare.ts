@@ -64,8 +64,6 @@ const figures = await contest(contestants, setup, pace, () => undefined);
 const [first, ...others] = figures;
 const checks = others.flatMap(({ name }) => [
   ratio(figures, name, first?.name ?? '', 'cpuUs'),
-  // On a machine that others use too, the best round is the one that they disturbed least.
-  ratio(figures, name, first?.name ?? '', 'cpuUsMin'),
   ratio(figures, name, first?.name ?? '', 'requestsPerSecond'),
 ]);
 process.stdout.write(resultText({ id: load, title: 'checkouts compared', figures, checks }));
