@@ -3,8 +3,9 @@
  * it is used, and the words for what is wrong with it.
  */
 import { DatabaseSync } from 'node:sqlite';
+import type { NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
 import { StorageRefused, StorageUnavailable } from './repository.ts';
-import { unavailableReason } from './sqlite-errors.ts';
+import { isBusy, mapSqliteError, unavailableReason } from './sqlite-errors.ts';
 import type { DatabaseFile } from './sqlite-file.ts';
 
 /**
@@ -35,6 +36,19 @@ export function openConnection(path: string, ...pragmas: readonly string[]): Dat
     db.close();
     throw error;
   }
+}
+
+/** What a dialect has to know of connections to a database. */
+export function connectionsOf(
+  path: string,
+  pragma: string,
+): Pick<NodeSqliteDialectConfig, 'open' | 'mapError' | 'isBusy' | 'unavailable'> {
+  return {
+    open: () => openConnection(path, pragma),
+    mapError: mapSqliteError,
+    isBusy,
+    unavailable: (reason) => new StorageUnavailable(`Cannot use the database: ${reason}`),
+  };
 }
 
 /** Throws `StorageUnavailable` unless the file is a sound SQLite database, or empty, and not one of another program. */

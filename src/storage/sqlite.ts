@@ -6,12 +6,11 @@
  */
 import { resolve } from 'node:path';
 import { Kysely } from 'kysely';
-import { nodeSqliteDialect, type NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
-import { StorageUnavailable, type Repository } from './repository.ts';
+import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
+import type { Repository } from './repository.ts';
 import { createSqlRepository } from './sql/repository.ts';
 import type { Tables } from './sql/schema.ts';
-import { asStartError, checkContent, openConnection } from './sqlite-connection.ts';
-import { isBusy, mapSqliteError } from './sqlite-errors.ts';
+import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';
 import { prepareDatabaseFile } from './sqlite-file.ts';
 import { MEMORY, prepareSqlite, type PrepareSqliteOptions } from './sqlite-schema.ts';
 
@@ -64,19 +63,18 @@ interface Connections {
 async function connect(path: string): Promise<Connections> {
   if (path === MEMORY) {
     const only = new Kysely<Tables>({
-      dialect: nodeSqliteDialect({ ...common(MEMORY), begin: 'begin immediate', replaceBroken: false }),
+      dialect: nodeSqliteDialect({ ...writing(MEMORY), replaceBroken: false }),
     });
     return { write: only, read: only, assertPresent: () => {} };
   }
   const file = prepareDatabaseFile(resolve(path));
   checkContent(file);
   const write = new Kysely<Tables>({
-    dialect: nodeSqliteDialect({ ...common(file.path), begin: 'begin immediate', replaceBroken: true }),
+    dialect: nodeSqliteDialect({ ...writing(file.path), replaceBroken: true }),
   });
   const read = new Kysely<Tables>({
     dialect: nodeSqliteDialect({
-      ...common(file.path),
-      open: () => openConnection(file.path, 'query_only = on'),
+      ...connectionsOf(file.path, 'query_only = on'),
       connectionsMax: READ_CONNECTIONS_MAX,
       begin: 'begin',
       replaceBroken: true,
@@ -85,14 +83,8 @@ async function connect(path: string): Promise<Connections> {
   return { write, read, assertPresent: file.assertPresent };
 }
 
-function common(path: string): Omit<NodeSqliteDialectConfig, 'begin' | 'replaceBroken'> {
-  return {
-    open: () => openConnection(path, 'busy_timeout = 0'),
-    connectionsMax: 1,
-    mapError: mapSqliteError,
-    isBusy,
-    unavailable: (reason) => new StorageUnavailable(`Cannot use the database: ${reason}`),
-  };
+function writing(path: string) {
+  return { ...connectionsOf(path, 'busy_timeout = 0'), connectionsMax: 1, begin: 'begin immediate' as const };
 }
 
 async function destroy({ write, read }: Connections): Promise<void> {

@@ -8,10 +8,9 @@ import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../kernel/clock.ts';
 import { migrate, migrationState } from '../migrate.ts';
 import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
-import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import { StorageRefused } from '../repository.ts';
 import { existingSecretBox } from '../secret-key.ts';
-import { asStartError, checkContent, openConnection } from '../sqlite-connection.ts';
-import { isBusy, mapSqliteError } from '../sqlite-errors.ts';
+import { asStartError, checkContent, connectionsOf } from '../sqlite-connection.ts';
 import { prepareDatabaseFile } from '../sqlite-file.ts';
 import { assertCurrent, assertKnown, hasTable } from '../sqlite-schema.ts';
 import type { Tables } from '../sql/schema.ts';
@@ -77,13 +76,10 @@ function open(
     secrets: existingSecretBox(file.path, secretKey),
     db: new Kysely<Tables>({
       dialect: nodeSqliteDialect({
-        open: () => openConnection(file.path, pragma),
+        ...connectionsOf(file.path, pragma),
         connectionsMax: 1,
         begin,
         replaceBroken: false,
-        mapError: mapSqliteError,
-        isBusy,
-        unavailable: (reason) => new StorageUnavailable(`Cannot use the database: ${reason}`),
       }),
     }),
   };

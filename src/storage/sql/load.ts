@@ -63,7 +63,7 @@ export async function loadAppTrees(
 }
 
 /** The trees of those versions that exist, in order of their ids. */
-export async function loadVersionTrees(
+async function loadVersionTrees(
   db: Kysely<Tables>,
   codecs: Codecs,
   versionIds: readonly string[],
