@@ -15,7 +15,7 @@ export interface ManagementStatus {
   /** What serves in place of a database that could not be used at start, in words; undefined when nothing does. */
   standIn(): string | undefined;
   /** What the rate limits go by when the store that nodes share is out of reach; undefined when all is well. */
-  limits?(): string | undefined;
+  limits(): string | undefined;
   /** Of everything but the database: whether the workers serve. */
   ready(): { readonly ready: boolean; readonly reason: string | undefined };
   /** State of a revision's circuit breaker over all workers, as JSON; undefined when nothing is known of it. */

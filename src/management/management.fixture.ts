@@ -104,6 +104,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     status: {
       dbDriver: 'sqlite',
       standIn: () => undefined,
+      limits: () => undefined,
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,

@@ -281,6 +281,7 @@ describe('service', () => {
         dbDriver: 'sqlite',
         uptimeSecs: () => 0,
         standIn: () => undefined,
+        limits: () => undefined,
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
         revisionHealth: sampleHealth,

@@ -48,6 +48,7 @@ export class Cluster {
   #retry: NodeJS.Timeout | undefined;
   #stopped = false;
   #refused = false;
+  /** Nodes that lived at the last heartbeat, this one included. */
   #live = 1;
   /** What all workers of this node obey. */
   #applied = 0;
@@ -72,11 +73,6 @@ export class Cluster {
 
   get selfId(): string {
     return this.#self.id;
-  }
-
-  /** Nodes that lived at the last heartbeat, this one included. */
-  liveNodes(): number {
-    return this.#live;
   }
 
   /**

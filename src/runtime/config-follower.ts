@@ -125,6 +125,6 @@ export class ConfigFollower {
 }
 
 /** A database that was made anew in place of the one that is served has lost it; nobody deletes his way to version 0. */
-export function isEmptied(change: { readonly configVersion: number }, known: ConfigPosition): boolean {
+function isEmptied(change: { readonly configVersion: number }, known: ConfigPosition): boolean {
   return change.configVersion === 0 && known.configVersion > 0;
 }

@@ -84,7 +84,7 @@ function readiness(context: ManagementContext): Operation {
       const database = (await ping(context))
         ? undefined
         : (context.status.standIn() ?? 'The database does not answer');
-      const reasons = [database, context.status.limits?.()].filter((reason) => reason !== undefined);
+      const reasons = [database, context.status.limits()].filter((reason) => reason !== undefined);
       const reason = reasons.length > 0 ? reasons.join('. ') : null;
       return answer(200, 'ready', { ready: true, reason });
     },
