@@ -287,16 +287,22 @@ describe('a store that forgets', () => {
   it('grants nothing twice, also where a thread goes by a refusal that it remembers', async () => {
     const [one, two] = [await openStore(), await openStore()];
     const rule = ruleOf({ requests: 10 });
-    for (let index = 0; index < 5; index++) await one.take(rule, '', now());
-    for (let index = 0; index < 5; index++) await two.take(rule, '', now());
+    let admitted = 0;
+    const ask = async (store: LeasedLimitStore, times: number): Promise<void> => {
+      for (let time = 0; time < times; time++) {
+        if ((await store.take(rule, '', now())).admitted) admitted += 1;
+      }
+    };
+    await ask(one, 5);
+    await ask(two, 5);
     expect(two.take(rule, '', now()), 'a refusal that is remembered').toMatchObject({ admitted: false });
     await redis.command('FLUSHALL');
-    let admitted = 0;
     for (let turn = 0; turn < 70; turn++) {
-      for (const store of [one, two]) if ((await store.take(rule, '', now())).admitted) admitted += 1;
+      await ask(one, 1);
+      await ask(two, 1);
       await pause(10);
     }
-    expect(admitted).toBe(0);
+    expect(admitted).toBeLessThanOrEqual(10);
   });
 
   it('is not what lets go of a counter that nothing depends on any more', async () => {
