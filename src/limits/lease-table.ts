@@ -17,6 +17,7 @@ const EVICTION_TRIES = 16;
 /** Hexadecimal digits of a counter's name in the store: 128 bits. */
 const KEY_LENGTH = 32;
 
+/** Of one identity; one that has leases is in the table's `#groups`. */
 interface Group {
   readonly identity: string;
   readonly leases: Map<string, Lease>;
@@ -25,7 +26,7 @@ interface Group {
 /** A rule as this thread has prepared it. */
 export interface PreparedRule {
   readonly rule: LimitRule;
-  readonly group: Group;
+  group: Group;
   /** The node's fair share of the rule, and for how many nodes it was worked out. */
   share: LimitRule | undefined;
   shareCount: number;
@@ -60,7 +61,10 @@ export class LeaseTable {
     return prepared;
   }
 
-  find({ group, rule }: PreparedRule, subject: string, monotonicMs: number): Lease {
+  find(prepared: PreparedRule, subject: string, monotonicMs: number): Lease {
+    // Routes have rules of their own with one identity: a group that has lost its last lease may have a successor.
+    if (prepared.group.leases.size === 0) prepared.group = this.#groupOf(prepared.group.identity);
+    const { group, rule } = prepared;
     const known = group.leases.get(subject);
     if (known !== undefined) return known;
     if (this.#size >= this.#max) this.#evict();
