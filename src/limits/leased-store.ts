@@ -9,17 +9,19 @@
  * used up, and then the rule says: the node's fair share of the limit, counted in the memory of the node (the default),
  * everything, or nothing. What is admitted that way is told to the store later.
  *
- * Owns the leases of one thread. Rules that are not shared go to the node's own counters directly.
+ * Owns the leases of one thread; what nobody uses of them goes back through unused-permits.ts. Rules that are not shared
+ * go to the node's own counters directly.
  */
 import type { Clock } from '../kernel/clock.ts';
 import { holdersOf, portionOf } from './lease-size.ts';
 import { LeaseTable, type PreparedRule } from './lease-table.ts';
 import type { Lease, Report, Waiter } from './lease.ts';
-import type { GrantReply, LimitServer } from './limit-server.ts';
+import { type GrantReply, type GrantRequest, type LimitServer, NOTHING_ASKED } from './limit-server.ts';
 import type { LiveNodes } from './live-nodes.ts';
 import { StoreCircuit } from './store-circuit.ts';
 import { type LimitDecision, type LimitMode, type LimitRule, type LimitStore, refusal } from './store.ts';
 import type { After } from './timers.ts';
+import { UnusedPermits } from './unused-permits.ts';
 
 /** The counters of the node itself. */
 export interface NodeLimits extends LimitStore {
@@ -73,14 +75,19 @@ const SECOND_LOOK_MS = 1;
 const LEASE_PAUSE_MS = 200;
 /** Of the latest round trip in the average. */
 const ROUND_TRIP_WEIGHT = 1 / 8;
-/** How often permits that nobody uses are looked for. */
-const SWEEP_MS = 100;
 const PROBE: LimitRule = Object.freeze({
   id: 'probe',
   algorithm: 'fixed_window',
   requests: 1_000_000_000,
   windowMs: 1_000,
   burst: 0,
+});
+const PROBE_REQUEST: GrantRequest = Object.freeze({
+  ...NOTHING_ASKED,
+  rule: PROBE,
+  key: 'probe',
+  need: 1,
+  leaseMs: 1_000,
 });
 
 export class LeasedLimitStore implements LimitStore {
@@ -90,11 +97,7 @@ export class LeasedLimitStore implements LimitStore {
   readonly #table = new LeaseTable();
   readonly #circuit: StoreCircuit;
   readonly #calls = new Set<Call>();
-  /** Leases with permits at hand, and the rule that they were last asked under. */
-  readonly #holding = new Map<
-    Lease,
-    { readonly prepared: PreparedRule; untouchedMs: number; hand: number }
-  >();
+  readonly #unused: UnusedPermits;
   readonly #counts: LeasedStoreCounts = {
     answered: 0,
     timedOut: 0,
@@ -116,11 +119,13 @@ export class LeasedLimitStore implements LimitStore {
       after: deps.after,
       timeoutMs: deps.timeoutMs,
       probe: (done) =>
-        deps.server.grant(probeRequest(), (reply, reason) => done(reply ? '' : reason || 'no reply')),
+        deps.server.grant(PROBE_REQUEST, (reply, reason) => done(reply ? '' : reason || 'no reply')),
       reconnect: () => deps.server.reconnect(),
       onOpen: (reason) => this.#onOutage(reason),
       onClose: () => deps.onRecovery(),
     });
+    const { server, clock, after } = deps;
+    this.#unused = new UnusedPermits({ server, circuit: this.#circuit, clock, after });
   }
 
   get counts(): Readonly<LeasedStoreCounts> {
@@ -134,12 +139,12 @@ export class LeasedLimitStore implements LimitStore {
   /** Asks the store for the first time and begins to look for unused permits; to be called once. */
   start(): void {
     this.#circuit.start();
-    this.#sweepLater();
+    this.#unused.start();
   }
 
   /** Gives unused permits back; decides on without the store. */
   stop(): void {
-    for (const [lease, { prepared }] of this.#holding) this.#return(prepared, lease);
+    this.#unused.stop();
     this.#stopped = true;
     this.#circuit.stop();
   }
@@ -178,15 +183,8 @@ export class LeasedLimitStore implements LimitStore {
     if (this.#isOut(lease, monotonicMs)) return without();
     return new Promise((resolve) => {
       const cancel = this.#deps.after(this.#deps.timeoutMs, () => resolve(without()));
-      const request = {
-        ...probeRequest(),
-        rule,
-        key: lease.key,
-        consume: false,
-        leaseMs: lease.leaseMs,
-        need: 0,
-      };
-      this.#deps.server.grant(request, (reply) => {
+      const { key, leaseMs } = lease;
+      this.#deps.server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, consume: false }, (reply) => {
         cancel();
         resolve(reply === undefined ? without() : looked(rule, lease, reply));
       });
@@ -302,9 +300,7 @@ export class LeasedLimitStore implements LimitStore {
       this.#serve(call.waiters, reply.granted, lease, monotonicMs);
       this.#serveLater(prepared, lease, monotonicMs);
     }
-    if (lease.hand > 0 && !this.#holding.has(lease)) {
-      this.#holding.set(lease, { prepared, untouchedMs: monotonicMs, hand: lease.hand });
-    }
+    this.#unused.note(prepared, lease, monotonicMs);
   }
 
   /** Those that were in the call: as many as permits came; the store has refused the others. */
@@ -395,46 +391,6 @@ export class LeasedLimitStore implements LimitStore {
     if (decision.admitted) lease.owe(rule, monotonicMs);
     return decision;
   }
-
-  #sweepLater(): void {
-    this.#deps.after(SWEEP_MS, () => {
-      if (this.#stopped) return;
-      this.#sweep();
-      this.#sweepLater();
-    });
-  }
-
-  /** Permits of which none was used for the time of a lease go back, so that other nodes can have them. */
-  #sweep(): void {
-    const monotonicMs = this.#clock.monotonicMs();
-    for (const [lease, seen] of this.#holding) {
-      const { hand } = lease;
-      if (hand === 0) this.#holding.delete(lease);
-      else if (hand !== seen.hand) {
-        seen.hand = hand;
-        seen.untouchedMs = monotonicMs;
-      } else if (monotonicMs - seen.untouchedMs >= lease.leaseMs / 2 && !lease.inFlight) {
-        this.#holding.delete(lease);
-        this.#return(seen.prepared, lease);
-      }
-    }
-  }
-
-  #return(prepared: PreparedRule, lease: Lease): void {
-    lease.dropHand(prepared.rule);
-    if (lease.unused > 0 && !lease.inFlight && !this.#circuit.isOpen) this.#giveBack(prepared, lease);
-  }
-
-  /** A call that only gives back. */
-  #giveBack({ rule }: PreparedRule, lease: Lease): void {
-    const sentMs = this.#clock.monotonicMs();
-    const report = lease.takeReport(rule, sentMs);
-    const request = { ...probeRequest(), rule, key: lease.key, need: 0, leaseMs: lease.leaseMs };
-    this.#deps.server.grant({ ...request, ...report, birth: lease.birth }, (reply) => {
-      if (reply !== undefined) this.#circuit.answered();
-      else lease.keepReport(report);
-    });
-  }
 }
 
 function looked(rule: LimitRule, lease: Lease, reply: GrantReply): LimitDecision {
@@ -442,21 +398,4 @@ function looked(rule: LimitRule, lease: Lease, reply: GrantReply): LimitDecision
   const remaining = reply.left + lease.hand;
   if (remaining === 0) return refusal(limit, reply.waitMs, reply.resetMs);
   return { admitted: true, limit, remaining: remaining - 1, resetMs: reply.resetMs, retryAfterSecs: 0 };
-}
-
-function probeRequest() {
-  return {
-    rule: PROBE,
-    key: 'probe',
-    consume: true,
-    need: 1,
-    extra: 0,
-    holders: 1,
-    leaseMs: 1_000,
-    owed: 0,
-    unused: 0,
-    birth: 0,
-    window: -1,
-    used: 0,
-  };
 }

@@ -35,6 +35,19 @@ export interface GrantRequest {
   readonly used: number;
 }
 
+/** What is in a request that asks for no permit and tells nothing; rule, key and `leaseMs` are to be added. */
+export const NOTHING_ASKED = Object.freeze({
+  consume: true,
+  need: 0,
+  extra: 0,
+  holders: 1,
+  owed: 0,
+  unused: 0,
+  birth: 0,
+  window: -1,
+  used: 0,
+}) satisfies Partial<GrantRequest>;
+
 export interface GrantReply {
   readonly granted: number;
   /** Permits that are left in the store. */
