@@ -16,8 +16,8 @@ import type { ResponseHead } from '../http/response-head.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
 import type { CompiledTimeouts } from '../policy/stage.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
-import type { Breaker, Outcome, Trial } from './breaker.ts';
-import type { FailureKind, Route } from './context.ts';
+import type { BreakerReport } from './breaker-report.ts';
+import type { Route } from './context.ts';
 import {
   clientFraming,
   downstreamResponseHead,
@@ -52,9 +52,7 @@ const REPLAYABLE_BYTES_MAX = 64 * 1024;
 export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   readonly #exchange: Exchange;
   #route: Route;
-  #breaker: Breaker | undefined;
-  /** Set while the breaker waits for what comes of this exchange. */
-  #trial: Trial | undefined;
+  readonly #report: BreakerReport;
   #path: string;
   readonly #timeouts: CompiledTimeouts | undefined;
   /** When all of the exchange has to be over; Infinity without such a limit. */
@@ -82,11 +80,10 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   /** Response text that waits for the end of the current read, so that head and small body leave as one write. */
   #text = '';
 
-  constructor(exchange: Exchange, route: Route, trial: Trial | undefined) {
+  constructor(exchange: Exchange, route: Route, report: BreakerReport) {
     this.#exchange = exchange;
     this.#route = route;
-    this.#breaker = exchange.context.breakerOf(route.revision.id);
-    this.#trial = trial;
+    this.#report = report;
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
     this.#timeouts = route.policy.timeouts;
     this.#endsAtMs = exchange.startedMs + (this.#timeouts?.totalMs ?? Infinity);
@@ -113,8 +110,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
 
   /** Lets go of the upstream without a word to the client. */
   cancel(): void {
-    // Whoever has seen the backend answer or fail has told the breaker, and waits no longer.
-    if (this.#trial !== undefined) this.#tellBreaker('lost', 'the client of the trial went away');
+    this.#report.lost();
     this.#phase = 'done';
     this.#upstream?.destroy();
     this.#upstream = undefined;
@@ -224,7 +220,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     exchange.status = head.status;
     exchange.responseStarted = true;
     this.#phase = 'tunnel';
-    this.#noteSuccess();
+    this.#report.succeeded();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
     this.#tunnel = new Tunnel(exchange, upstream, this.#idleTimeoutMs);
     this.#tunnel.start();
@@ -238,7 +234,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     exchange.responseStarted = true;
     this.#phase = 'responding';
     this.#extendIdle();
-    this.#countStatus(head.status);
+    this.#report.answered(head.status);
     this.#framing = clientFraming(exchange, head);
     exchange.connection.endsByClosing = this.#framing === 'until_close';
     // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
@@ -397,7 +393,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const next = upstream && this.#nextAttempt().afterFailure(this.#route, cause, upstream);
     if (next === undefined) return this.#fail(cause, detail);
     if (next !== this.#route) {
-      this.#countFailure(cause, detail);
+      this.#report.failed(cause, detail);
       this.#moveTo(next);
     }
     this.#enter(true);
@@ -410,7 +406,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     this.#upstream?.destroy();
     this.#upstream = undefined;
     if (next !== this.#route) {
-      this.#countStatus(status);
+      this.#report.answered(status);
       this.#moveTo(next);
     }
     this.#enter(true);
@@ -421,12 +417,11 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     return (this.#next ??= new NextAttempt(this.#exchange, this.#wholeBody !== undefined));
   }
 
-  /** Another revision stands in, one whose breaker is closed. */
+  /** Another revision stands in. */
   #moveTo(route: Route): void {
     const exchange = this.#exchange;
     this.#route = route;
-    this.#breaker = exchange.context.breakerOf(route.revision.id);
-    this.#trial = undefined;
+    this.#report.moveTo(route.revision);
     this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
     exchange.route = route;
   }
@@ -439,7 +434,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     exchange.context.observer.upstreamFailed('total_timeout', exchange, detail);
     // A client that is slow, or a response that is long, says nothing against the backend.
     if (this.#phase === 'connecting' || this.#phase === 'waiting')
-      this.#countFailure('total_timeout', detail);
+      this.#report.failed('total_timeout', detail);
     this.cancel();
     this.#respondFailed('total_timeout', detail);
   }
@@ -448,7 +443,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const exchange = this.#exchange;
     this.#phase = 'done';
     exchange.context.observer.upstreamFailed(cause, exchange, detail);
-    this.#countFailure(cause, detail);
+    this.#report.failed(cause, detail);
     this.#respondFailed(cause, detail);
   }
 
@@ -458,31 +453,6 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
       UPSTREAM_ANSWERS[cause],
       `Cannot get a response from ${authority}: ${detail}`,
     );
-  }
-
-  #countStatus(status: number): void {
-    if (status >= 500 && this.#route.revision.breaker.count_5xx)
-      this.#countFailure('status_5xx', `status ${status}`);
-    else this.#noteSuccess();
-  }
-
-  #countFailure(kind: FailureKind, detail: string): void {
-    const { context, requestId } = this.#exchange;
-    context.observer.backendFailed(this.#route.revision, kind, detail, requestId);
-    this.#tellBreaker('failure', detail);
-  }
-
-  #noteSuccess(): void {
-    if (this.#breaker?.isCalm === false) this.#tellBreaker('success', 'the backend answered');
-  }
-
-  #tellBreaker(outcome: Outcome, detail: string): void {
-    const { revision } = this.#route;
-    const { context, requestId } = this.#exchange;
-    const trial = this.#trial;
-    this.#trial = undefined;
-    const move = this.#breaker?.onOutcome(outcome, trial, revision.breaker, context.clock.nowMs());
-    if (move !== undefined) context.observer.breakerMoved(revision, move, detail, requestId);
   }
 
   get #idleTimeoutMs(): number {

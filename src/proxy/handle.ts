@@ -14,7 +14,8 @@ import { releaseHeld } from '../policy/concurrency.ts';
 import { evaluate, newEvaluation } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
 import { TURNS, type Turns } from '../snapshot/weights.ts';
-import { ADMITTED, type Admission } from './breaker.ts';
+import { ADMITTED, type Admission, type Breaker } from './breaker.ts';
+import { BreakerReport } from './breaker-report.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
@@ -151,22 +152,23 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
   }
   const bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
   const isTooLarge = bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax;
-  const admission = isTooLarge ? ADMITTED : admit(exchange, route);
+  const breaker = context.breakerOf(route.revision.id);
+  const admission = isTooLarge ? ADMITTED : admit(exchange, route, breaker);
   if (admission.refused && takeAnother(exchange, route, matches)) return;
   context.observer.policyDecided(exchange, undefined);
   if (isTooLarge)
     return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
-  if (admission.refused) return refuse(exchange, route);
+  if (admission.refused) return refuse(exchange, route, breaker);
   connection.body.bytesMax = bytesMax;
   if (context.divert !== undefined) return context.divert(exchange, route);
-  exchange.forwarding = new Forwarding(exchange, route, admission.trial);
+  const report = new BreakerReport(exchange, route.revision, breaker, admission.trial);
+  exchange.forwarding = new Forwarding(exchange, route, report);
   exchange.forwarding.start();
 }
 
-function admit(exchange: Exchange, { revision }: Route): Admission {
-  const { context } = exchange;
-  const breaker = context.breakerOf(revision.id);
+function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
   if (breaker === undefined || breaker.isCalm) return ADMITTED;
+  const { context } = exchange;
   const hasProbe = revision.healthCheckPath !== undefined;
   const admission = breaker.admit(revision.breaker, hasProbe, context.clock.nowMs());
   if (!admission.refused && admission.move !== undefined) {
@@ -205,10 +207,8 @@ function takeAnother(exchange: Exchange, refused: Route, matches: number): boole
   return true;
 }
 
-function refuse(exchange: Exchange, { revision }: Route): void {
-  const { context } = exchange;
-  const seconds =
-    context.breakerOf(revision.id)?.retryAfterSecs(revision.breaker, context.clock.nowMs()) ?? 1;
+function refuse(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): void {
+  const seconds = breaker?.retryAfterSecs(revision.breaker, exchange.context.clock.nowMs()) ?? 1;
   exchange.respondProblem(
     'circuit_open',
     `Revision ${revision.label} is failing`,
