@@ -102,67 +102,106 @@ function withPlans(
   };
 }
 
+interface LimitContext {
+  readonly limits: PolicyDependencies['limits'];
+  readonly onLimit: PolicyDependencies['onLimit'];
+  readonly shadow: boolean;
+}
+
 function limitStage(
-  dependencies: PolicyDependencies,
+  { limits, onLimit }: PolicyDependencies,
   perAddress: Limiter | undefined,
   own: ((caller: Caller) => Limiter | undefined) | undefined,
   shadow: boolean,
 ): Stage {
-  const { limits } = dependencies;
-  const conclude = (limiter: Limiter, decision: LimitDecision, evaluation: Evaluation): StageResult => {
-    dependencies.onLimit(decision.admitted, limiter.kind);
-    // A limit in shadow mode is not announced: the client is not bound by it.
-    if (!shadow) note(limiter, decision, evaluation);
-    if (decision.admitted) return undefined;
-    const headerLines = `Retry-After: ${decision.retryAfterSecs}\r\n`;
-    return { code: 'rate_limited', detail: limiter.detail, headerLines };
-  };
-  const takeOne = (limiter: Limiter, facts: RequestFacts, evaluation: Evaluation): StageOutcome => {
-    const decision = limits.take(limiter.rule, limiter.subjectOf(facts, evaluation), facts.nowMs);
-    if (decision instanceof Promise) {
-      return decision.then((settled) => conclude(limiter, settled, evaluation));
-    }
-    return conclude(limiter, decision, evaluation);
-  };
-  const takeBoth = (
-    first: Limiter,
-    second: Limiter,
-    facts: RequestFacts,
-    evaluation: Evaluation,
-  ): StageOutcome => {
-    // `Retry-After` holds only when neither refuses then: where both refuse, the longer wait is told.
-    const refuse = (ofFirst: LimitDecision, ofSecond: LimitDecision): StageOutcome =>
-      !ofFirst.admitted && ofFirst.retryAfterSecs > ofSecond.retryAfterSecs
-        ? conclude(first, ofFirst, evaluation)
-        : conclude(second, ofSecond, evaluation);
-    const charge = (expected: LimitDecision): StageOutcome => {
-      if (!expected.admitted) {
-        const other = limits.peek(first.rule, first.subjectOf(facts, evaluation), facts.nowMs);
-        return other instanceof Promise
-          ? other.then((decision) => refuse(decision, expected))
-          : refuse(other, expected);
-      }
-      const outcome = takeOne(first, facts, evaluation);
-      if (outcome instanceof Promise) {
-        return outcome.then((denial) => denial ?? takeOne(second, facts, evaluation));
-      }
-      return outcome ?? takeOne(second, facts, evaluation);
-    };
-    const subject = second.subjectOf(facts, evaluation);
-    const expected =
-      limits.expect === undefined
-        ? limits.peek(second.rule, subject, facts.nowMs)
-        : limits.expect(second.rule, subject, facts.nowMs);
-    return expected instanceof Promise ? expected.then(charge) : charge(expected);
-  };
+  const context: LimitContext = { limits, onLimit, shadow };
   return (facts: RequestFacts, evaluation: Evaluation): StageOutcome => {
     const ofCaller = own?.(evaluation.caller);
     if (perAddress === undefined) {
-      return ofCaller === undefined ? undefined : takeOne(ofCaller, facts, evaluation);
+      return ofCaller === undefined ? undefined : takeOne(context, ofCaller, facts, evaluation);
     }
-    if (ofCaller === undefined) return takeOne(perAddress, facts, evaluation);
-    return takeBoth(perAddress, ofCaller, facts, evaluation);
+    if (ofCaller === undefined) return takeOne(context, perAddress, facts, evaluation);
+    return takeBoth(context, perAddress, ofCaller, facts, evaluation);
   };
+}
+
+function takeOne(
+  context: LimitContext,
+  limiter: Limiter,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  const decision = context.limits.take(limiter.rule, limiter.subjectOf(facts, evaluation), facts.nowMs);
+  if (decision instanceof Promise) {
+    return decision.then((settled) => conclude(context, limiter, settled, evaluation));
+  }
+  return conclude(context, limiter, decision, evaluation);
+}
+
+function takeBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  const { limits } = context;
+  const subject = second.subjectOf(facts, evaluation);
+  const expected =
+    limits.expect === undefined
+      ? limits.peek(second.rule, subject, facts.nowMs)
+      : limits.expect(second.rule, subject, facts.nowMs);
+  return expected instanceof Promise
+    ? expected.then((settled) => chargeBoth(context, first, second, settled, facts, evaluation))
+    : chargeBoth(context, first, second, expected, facts, evaluation);
+}
+
+/** @param expected what the second limit will say */
+function chargeBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  expected: LimitDecision,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  if (!expected.admitted) return refuseBoth(context, first, second, expected, facts, evaluation);
+  const outcome = takeOne(context, first, facts, evaluation);
+  if (outcome instanceof Promise) {
+    return outcome.then((denial) => denial ?? takeOne(context, second, facts, evaluation));
+  }
+  return outcome ?? takeOne(context, second, facts, evaluation);
+}
+
+/** `Retry-After` holds only when neither refuses then: where both do, the longer wait is told. */
+function refuseBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  ofSecond: LimitDecision,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  const refuse = (ofFirst: LimitDecision): StageResult =>
+    !ofFirst.admitted && ofFirst.retryAfterSecs > ofSecond.retryAfterSecs
+      ? conclude(context, first, ofFirst, evaluation)
+      : conclude(context, second, ofSecond, evaluation);
+  const ofFirst = context.limits.peek(first.rule, first.subjectOf(facts, evaluation), facts.nowMs);
+  return ofFirst instanceof Promise ? ofFirst.then(refuse) : refuse(ofFirst);
+}
+
+function conclude(
+  { onLimit, shadow }: LimitContext,
+  limiter: Limiter,
+  decision: LimitDecision,
+  evaluation: Evaluation,
+): StageResult {
+  onLimit(decision.admitted, limiter.kind);
+  // A limit in shadow mode is not announced: the client is not bound by it.
+  if (!shadow) note(limiter, decision, evaluation);
+  if (decision.admitted) return undefined;
+  const headerLines = `Retry-After: ${decision.retryAfterSecs}\r\n`;
+  return { code: 'rate_limited', detail: limiter.detail, headerLines };
 }
 
 /** Keeps the decision for the response's fields: a refusal, else the one with the least remaining. */
