@@ -1,8 +1,9 @@
 /**
  * Where a request may go when the revision that it was meant for has failed it. Another revision of the version is
- * fit to stand in when it has a weight, a closed breaker from which it is not just recovering, and an active route for the method and path, and when that
- * route is under the very same policy: what let the request pass here must be what would have let it pass there.
- * That is so for revisions and endpoints without a policy of their own. Owns no state but scratch memory.
+ * fit to stand in when it has a weight, a closed breaker from which it is not just recovering, and an active route for
+ * the method and path, and when that route is under the very same policy: what let the request pass here must be what
+ * would have let it pass there. That is so for revisions and endpoints without a policy of their own. Owns no state but
+ * scratch memory.
  */
 import { comparablePath } from '../http/canonical-path.ts';
 import { findRoute } from '../snapshot/path-trie.ts';

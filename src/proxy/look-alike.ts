@@ -41,7 +41,7 @@ export function lookAlike<P>(
   restFrom: number,
   method: string,
 ): string | undefined {
-  if (isLiteral(route)) return undefined;
+  if (route.isLiteral) return undefined;
   const { endpoints } = route.revision;
   const isPlain = isPlainPath(path) && !HAS_LOWER_CASE.test(method);
   const { isUniform, byLenientPath } = endpoints.depth > 0 ? endpointsOf(route) : NO_ENDPOINTS;
@@ -59,10 +59,6 @@ export function lookAlike<P>(
 
 const HAS_LOWER_CASE = /[a-z]/;
 const NO_ENDPOINTS: Endpoints<never> = { isUniform: true, byLenientPath: undefined };
-
-function isLiteral({ endpointId, template }: CompiledRoute<unknown>): boolean {
-  return endpointId !== undefined && !template.includes('{') && !template.endsWith('/*');
-}
 
 /** A wildcard above an endpoint of its own has been overridden by it, for all that it matches. */
 function differs<P>(alike: CompiledRoute<P>, route: CompiledRoute<P>): boolean {

@@ -70,7 +70,7 @@ export class UpstreamPool {
   put(connection: UpstreamConnection): void {
     // What TLS has decrypted comes record by record: only when the turn is over is it known that nothing came behind
     // the response, which must not become the answer to a request that is sent at once.
-    if (connection.poolKey.startsWith('https:')) setImmediate(() => this.#keep(connection));
+    if (connection.isTls) setImmediate(() => this.#keep(connection));
     else this.#keep(connection);
   }
 

@@ -60,6 +60,7 @@ type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';
 
 export class UpstreamConnection implements Expiring {
   readonly poolKey: string;
+  readonly isTls: boolean;
   /** Set while the connection is idle in the pool. */
   deadlineMs = Infinity;
   /** Coarse monotonic time of the last release into the pool. */
@@ -104,6 +105,7 @@ export class UpstreamConnection implements Expiring {
     deadlines.add(this);
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
     const isTls = backend.scheme === 'https';
+    this.isTls = isTls;
     const { onread } = this.#reader;
     this.#socket = isTls ? connectTls(backend, onread, lookup) : connectTcp(backend, onread, lookup);
     this.#reader.attach(this.#socket);

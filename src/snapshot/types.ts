@@ -84,6 +84,8 @@ export interface CompiledRoute<P> {
   /** undefined for the fallback of a pass-through revision. */
   readonly endpointId: string | undefined;
   readonly active: boolean;
+  /** Its path holds no `{name}` and no `*`: who asks for it means this very endpoint. */
+  readonly isLiteral: boolean;
   /** Method as registered, or `*`. */
   readonly method: string;
   /** For logs and metrics: gateway path + endpoint path with its `{name}`s, or gateway path + `/*`. */
