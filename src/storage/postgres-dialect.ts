@@ -93,9 +93,7 @@ class PostgresPool implements Driver {
     connection.endOperation();
     const next = this.#waiters.shift();
     if (next !== undefined) {
-      clearTimeout(next.timer);
-      connection.startOperation(next.sinceMs);
-      next.resolve(connection);
+      give(connection, next);
     } else if (this.#closed) {
       await this.#close(connection);
     } else {
@@ -148,9 +146,18 @@ class PostgresPool implements Driver {
   /** Never rejects. */
   async #close(connection: PostgresConnection): Promise<void> {
     await connection.close();
+    // Somebody may have come meanwhile, for whom there was no other one.
+    const next = this.#waiters.shift();
+    if (next !== undefined) return give(new PostgresConnection(this.#config), next);
     this.#count -= 1;
     if (this.#count === 0) this.#drained?.();
   }
+}
+
+function give(connection: PostgresConnection, { sinceMs, resolve, timer }: Waiter): void {
+  clearTimeout(timer);
+  connection.startOperation(sinceMs);
+  resolve(connection);
 }
 
 function unavailable(reason: string): StorageUnavailable {

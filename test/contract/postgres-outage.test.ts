@@ -3,6 +3,7 @@
  * seconds, nothing is half done, and the next call works when the server does. And several repositories on one
  * database, as several gateways have them.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
@@ -136,6 +137,29 @@ describe('a connection that is cut', () => {
       relay.close();
     }
   });
+});
+
+test('a connection that is being closed since nobody used it costs who comes at that moment nothing', async () => {
+  const repository = await openPostgres({
+    url: await server.createDatabase(),
+    autoMigrate: true,
+    clock: systemClock,
+    secretKey: KEY,
+    settings: { ...POSTGRES_DEFAULTS, idleTimeoutMs: 100 },
+  });
+  try {
+    const { app } = await seed(repository);
+    // So that closing takes its time.
+    server.signalAll('SIGSTOP');
+    await pause(300);
+    const renamed = rename(repository, app, 'after');
+    await pause(50);
+    server.signalAll('SIGCONT');
+    await expect(renamed).resolves.toMatchObject({ configVersion: 2 });
+  } finally {
+    server.signalAll('SIGCONT');
+    await repository.close();
+  }
 });
 
 describe('several repositories on one database', () => {
