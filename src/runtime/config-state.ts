@@ -1,7 +1,7 @@
 /**
  * The main thread's copy of the configuration, as plain records: what a worker that is started later, or in
  * place of a dead one, is given, also while the database is away. Also owns the breakers' shared memory, one
- * per revision, which lives as long as the revision is current and its backend the same.
+ * per revision, which lives as long as the revision and its backend are the same.
  */
 import type { AppTree, ConfigChange, ConfigPosition, EndpointChange, VersionTree } from '../model/config.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
@@ -96,7 +96,7 @@ export class ConfigState {
     return this.#apps.get(appId)?.versions.keys() ?? [];
   }
 
-  /** The breakers of the current revisions that a change brings; made on first sight, kept ever after. */
+  /** The breakers of the revisions that a change brings; made on first sight. */
   breakersOf(change: ConfigChange): BreakerEntry[] {
     const entries: BreakerEntry[] = [];
     const add = (tree: VersionTree): void => {
