@@ -21,6 +21,8 @@ export interface Commander {
   /** Resolves once connected; does not reject before `destroy`. */
   connect(): Promise<void>;
   isReady(): boolean;
+  /** What the last failure of a connection was; '' when there was none. Texts of servers and of TLS, no credentials. */
+  lastFailure(): string;
   /** Ends all connections; commands without an answer reject. */
   destroy(): void;
 }
@@ -55,13 +57,24 @@ function commonOptions({ tls, username, password }: RedisTarget, connectTimeout:
 }
 type CommonOptions = ReturnType<typeof commonOptions>;
 
-/** Errors come to the calls that they end; the event only has to be heard, or it would end the process. */
-const heard = (): void => undefined;
+/** Errors come to the calls that they end, but those of connecting come here only. */
+class Failures {
+  #last = '';
+
+  readonly note = (error: unknown): void => {
+    // Of a cluster or of Sentinels each host has failed in a way of its own; one will do.
+    const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+    this.#last = first instanceof Error ? first.message : String(first);
+  };
+  readonly last = (): string => this.#last;
+}
 
 function singleCommander({ hosts, database }: RedisTarget, common: CommonOptions): Commander {
   const client = createClient({ ...common, socket: { ...common.socket, ...hosts[0]! }, database });
-  client.on('error', heard);
+  const failures = new Failures();
+  client.on('error', failures.note);
   return {
+    lastFailure: failures.last,
     send: (_key, args) => client.sendCommand(args),
     connect: async () => void (await client.connect()),
     isReady: () => client.isReady,
@@ -77,12 +90,15 @@ function clusterCommander({ hosts }: RedisTarget, common: CommonOptions): Comman
     defaults: common,
     RESP: 2,
   });
-  cluster.on('error', heard);
+  const failures = new Failures();
+  cluster.on('error', failures.note);
   return {
+    lastFailure: failures.last,
     send: (key, args) => cluster.sendCommand(key, false, args),
     ...persistent(
       () => cluster.connect(),
       () => void cluster.destroy(),
+      failures,
     ),
   };
 }
@@ -98,12 +114,15 @@ function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOp
     masterPoolSize: PRIMARY_CONNECTIONS,
     RESP,
   });
-  sentinel.on('error', heard);
+  const failures = new Failures();
+  sentinel.on('error', failures.note);
   return {
+    lastFailure: failures.last,
     send: (_key, args) => sentinel.sendCommand(false, args),
     ...persistent(
       () => sentinel.connect(),
-      () => void sentinel.destroy().catch(heard),
+      () => void sentinel.destroy().catch(failures.note),
+      failures,
     ),
   };
 }
@@ -112,6 +131,7 @@ function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOp
 function persistent(
   connect: () => Promise<unknown>,
   destroy: () => void,
+  failures: Failures,
 ): Pick<Commander, 'connect' | 'isReady' | 'destroy'> {
   let state: 'connecting' | 'ready' | 'destroyed' = 'connecting';
   const isDestroyed = (): boolean => state === 'destroyed';
@@ -120,7 +140,7 @@ function persistent(
       while (!isDestroyed()) {
         const connected = await connect().then(
           () => true,
-          () => false,
+          (error: unknown) => void failures.note(error),
         );
         if (isDestroyed()) return destroy();
         if (connected) return void (state = 'ready');

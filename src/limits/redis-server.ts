@@ -78,7 +78,10 @@ export class RedisLimitServer implements LimitServer {
 
   async #run(script: RedisScript, key: string, args: readonly string[]): Promise<unknown> {
     const commander = this.#commander;
-    if (!commander.isReady()) throw new Error('there is no connection');
+    if (!commander.isReady()) {
+      const failure = commander.lastFailure();
+      throw new Error(failure === '' ? 'there is no connection' : `there is no connection: ${failure}`);
+    }
     try {
       return await commander.send(key, ['EVALSHA', script.sha1, '1', key, ...args]);
     } catch (error) {
