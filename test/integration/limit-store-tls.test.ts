@@ -38,11 +38,14 @@ async function start(env: Record<string, string> = {}): Promise<TestGateway> {
 beforeAll(async () => {
   const port = await freePort();
   const file = (name: string): string => join(TLS, name);
-  redis = await startRedis([
-    ...['--tls-port', String(port), '--tls-auth-clients', 'no'],
-    ...['--tls-cert-file', file('backend.pem'), '--tls-key-file', file('backend-key.pem')],
-    ...['--tls-ca-cert-file', file('ca.pem')],
-  ]);
+  const options = {
+    '--tls-port': String(port),
+    '--tls-auth-clients': 'no',
+    '--tls-cert-file': file('backend.pem'),
+    '--tls-key-file': file('backend-key.pem'),
+    '--tls-ca-cert-file': file('ca.pem'),
+  };
+  redis = await startRedis(Object.entries(options).flat());
   origin = await startOrigin((_request, response) => response.end('ok'));
   url = `rediss://127.0.0.1:${port}`;
 });
