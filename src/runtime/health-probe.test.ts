@@ -9,6 +9,7 @@ import {
   versionRecord,
   versionTree,
 } from '../../test/support/config-records.ts';
+import { until } from '../../test/support/until.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { Revision } from '../model/resources.ts';
 import { createLogger } from '../observe/log.ts';
@@ -94,13 +95,6 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
   return { state, breakers, book, trees, prober };
 }
 
-async function until(look: () => boolean, timeoutMs = 15_000): Promise<void> {
-  for (const endMs = performance.now() + timeoutMs; !look();) {
-    if (performance.now() > endMs) throw new Error(`Nothing came within ${timeoutMs} ms`);
-    await new Promise((done) => setTimeout(done, 10));
-  }
-}
-
 describe('HealthProbe', { timeout: 30_000 }, () => {
   it('asks everybody, though none of very many answers, and not more than some at once', async () => {
     const silent = await startBackend(() => undefined);
@@ -129,10 +123,12 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     const quick = await startBackend((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
     stops.push(() => quick.close());
     const { breakers } = start(quick.port, 300, { interval_ms: 1_500 });
-    await until(() => quick.paths.size > 0);
-    await new Promise((done) => setTimeout(done, 500));
-    expect(quick.paths.size).toBeGreaterThan(30);
+    await until(() => quick.paths.size > 0, 15_000, 2);
+    const firstMs = performance.now();
+    await until(() => quick.paths.size > 30, 15_000, 2);
     expect(quick.paths.size).toBeLessThan(270);
+    await until(() => quick.paths.size >= 270, 15_000, 2);
+    expect(performance.now() - firstMs).toBeGreaterThan(500);
     await until(() => quick.paths.size === 300);
     for (const breaker of breakers.values()) expect(breaker.isCalm).toBe(true);
   });
