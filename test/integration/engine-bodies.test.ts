@@ -78,11 +78,21 @@ async function send(to: http.OutgoingMessage, sending: Sending): Promise<void> {
     from += length;
     if (from >= stopAt) return void to.destroy();
     if (to.destroyed) return;
-    if (!more) await new Promise<void>((done) => void to.once('drain', done).once('close', done));
+    if (!more) await drained(to);
     else if (random.oneIn(40)) await new Promise((done) => setImmediate(done));
   }
   await sending.until;
   to.end();
+}
+
+function drained(to: http.OutgoingMessage): Promise<void> {
+  return new Promise((done) => {
+    const go = (): void => {
+      to.off('drain', go).off('close', go);
+      done();
+    };
+    to.on('drain', go).on('close', go);
+  });
 }
 
 /** The digest of what was received and that of what should have been, of the same length. */
