@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Explanation } from '../../src/model/schemas/explain.ts';
 import { stageOf } from '../support/explain.ts';
-import { crashWorkers, INSPECTABLE } from '../support/crash-worker.ts';
+import { crashWorkers } from '../support/crash-worker.ts';
+import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type Answer, type TestGateway } from '../support/gateway.ts';
 import { apiAs, expectProblem } from '../support/management.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';

@@ -1,7 +1,8 @@
 /** The policy part `concurrency`: how many requests may be under way at once, and that every end of one gives back. */
 import type * as http from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers, INSPECTABLE } from '../support/crash-worker.ts';
+import { crashWorkers } from '../support/crash-worker.ts';
+import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startHoldingOrigin, type HoldingOrigin } from '../support/holding-origin.ts';
 import { jwkOf, KEYS, signed } from '../support/jwts.ts';

@@ -3,7 +3,8 @@
  * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers, INSPECTABLE, type Mishap } from '../support/crash-worker.ts';
+import { crashWorkers, type Mishap } from '../support/crash-worker.ts';
+import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { createService, request, revisionPath } from '../support/traffic.ts';

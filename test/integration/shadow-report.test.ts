@@ -3,7 +3,8 @@
  * endpoint, part and caller, over all workers; the log says so without flooding.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers, INSPECTABLE } from '../support/crash-worker.ts';
+import { crashWorkers } from '../support/crash-worker.ts';
+import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { SECRET, signed, unixSecs } from '../support/jwts.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';

@@ -1,14 +1,13 @@
 /**
- * A started gateway's garbage collectors, over the inspector (Chrome DevTools Protocol, HeapProfiler; the threads of
- * a process by Node's domain NodeWorker). What is resident after a full collection is what is held: between two
- * collections V8 lets a heap grow by what it pleases, which on a quiet management thread takes more than an hour.
+ * The threads of a started gateway, over the inspector (Chrome DevTools Protocol; the threads beside the main one by
+ * Node's domain NodeWorker): to run something in them, and to collect their garbage.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TestGateway } from './gateway.ts';
 import { until } from './until.ts';
 
 /** Environment of a gateway that can be inspected, on a free port of the loopback interface. */
-export const INSPECTED = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
+export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
 
 const REPLY_MS_MAX = 30_000;
 const COLLECT = 'HeapProfiler.collectGarbage';
@@ -16,14 +15,18 @@ const COLLECT = 'HeapProfiler.collectGarbage';
 interface Message {
   readonly id?: number;
   readonly method?: string;
-  readonly params?: { readonly sessionId?: string; readonly message?: string };
+  readonly params?: {
+    readonly sessionId?: string;
+    readonly message?: string;
+    readonly workerInfo?: { readonly title: string };
+  };
   readonly error?: { readonly message: string };
 }
 
 export class Inspector {
   readonly #socket: WebSocket;
-  /** Of the threads beside the main one, that live. */
-  readonly #sessions = new Set<string>();
+  /** Titles of the threads beside the main one, that live. */
+  readonly #threads = new Map<string, string>();
   /** By thread ('' is the main one) and number of the command. */
   readonly #waiting = new Map<string, (message: Message) => void>();
   #lastId = 0;
@@ -33,7 +36,7 @@ export class Inspector {
     socket.addEventListener('message', ({ data }) => this.#take('', JSON.parse(String(data)) as Message));
   }
 
-  /** @param gateway started with INSPECTED */
+  /** @param gateway started with INSPECTABLE */
   static async open(gateway: TestGateway): Promise<Inspector> {
     const url = await until(() => /Debugger listening on (ws:\S+)/.exec(gateway.output())?.[1]);
     const socket = new WebSocket(url);
@@ -46,9 +49,22 @@ export class Inspector {
     return inspector;
   }
 
-  /** A full collection in every thread, one after the other. */
+  /** Titles of all threads that live but the main one, by session; those of workers end in their name, `proxy-1`. */
+  get threads(): ReadonlyMap<string, string> {
+    return this.#threads;
+  }
+
+  /** Does not wait for what comes of it. */
+  run(thread: string, expression: string): void {
+    this.#send(thread, { id: ++this.#lastId, method: 'Runtime.evaluate', params: { expression } });
+  }
+
+  /**
+   * A full collection in every thread, one after the other. What is resident then is what is held: between two
+   * collections V8 lets a heap grow by what it pleases, which on a quiet management thread takes more than an hour.
+   */
   async collectGarbage(): Promise<void> {
-    for (const thread of ['', ...this.#sessions]) await this.#ask(thread, COLLECT);
+    for (const thread of ['', ...this.#threads.keys()]) await this.#ask(thread, COLLECT);
     // Pages are given back to the system by threads of V8, a little later.
     await pause(500);
   }
@@ -67,11 +83,11 @@ export class Inspector {
     }));
     const { error } = await Promise.race([reply, late]);
     // A thread that has ended meanwhile has no garbage.
-    if (error !== undefined && (thread === '' || this.#sessions.has(thread)))
+    if (error !== undefined && (thread === '' || this.#threads.has(thread)))
       throw new Error(`${method}: ${error.message}`);
   }
 
-  #send(thread: string, command: { readonly id: number }): void {
+  #send(thread: string, command: object): void {
     const whole =
       thread === ''
         ? command
@@ -84,9 +100,9 @@ export class Inspector {
   }
 
   #take(thread: string, message: Message): void {
-    const { id, method, params: { sessionId = '', message: inner = '{}' } = {} } = message;
-    if (method === 'NodeWorker.attachedToWorker') this.#sessions.add(sessionId);
-    else if (method === 'NodeWorker.detachedFromWorker') this.#sessions.delete(sessionId);
+    const { id, method, params: { sessionId = '', message: inner = '{}', workerInfo } = {} } = message;
+    if (method === 'NodeWorker.attachedToWorker') this.#threads.set(sessionId, workerInfo?.title ?? '');
+    else if (method === 'NodeWorker.detachedFromWorker') this.#threads.delete(sessionId);
     else if (method === 'NodeWorker.receivedMessageFromWorker')
       this.#take(sessionId, JSON.parse(inner) as Message);
     else if (id !== undefined) {

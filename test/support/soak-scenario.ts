@@ -6,7 +6,7 @@
 import { readdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from './gateway.ts';
-import { INSPECTED, Inspector } from './inspector.ts';
+import { INSPECTABLE, Inspector } from './inspector.ts';
 import { createKey, metric, quietWindowSecs } from './policies.ts';
 import { peakBytes, residentBytes } from './process-memory.ts';
 import { SoakChurn, STEADY, targetOf } from './soak-churn.ts';
@@ -68,7 +68,7 @@ export async function soak(options: Soak): Promise<SoakOutcome> {
   const load = await SoakLoad.open();
   const gateway = await startGateway({
     env: {
-      ...INSPECTED,
+      ...INSPECTABLE,
       GATEWAY_WORKERS: String(WORKERS),
       GATEWAY_LOG__ACCESS: 'false',
       GATEWAY_TRUSTED_PROXY_IPS: '127.0.0.0/8',

@@ -4,7 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { startAsking, type Asked } from './asking-clients.ts';
-import { crashWorkers, INSPECTABLE } from './crash-worker.ts';
+import { crashWorkers } from './crash-worker.ts';
+import { INSPECTABLE } from './inspector.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startOrigin } from './origin.ts';
 import { untilSettled } from './settled-threads.ts';
