@@ -9,7 +9,7 @@ import { createChanges } from './compose/changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './compose/database.ts';
 import { createManagement, listenForManagement } from './compose/management.ts';
 import type { Parts } from './compose/parts.ts';
-import { claim, takeOver } from './compose/take-over.ts';
+import { claim, release, takeOver } from './compose/take-over.ts';
 import {
   createSupervisor,
   listenForTraffic,
@@ -32,7 +32,7 @@ import { instanceFile } from './runtime/instance-file.ts';
 import { KeyUsageWriter } from './runtime/key-usage.ts';
 import { makeOwnFolder, openDatabase } from './runtime/open-database.ts';
 import { ShadowLog } from './runtime/shadow-log.ts';
-import { initialState, startDatabase } from './runtime/start-database.ts';
+import { startDatabase } from './runtime/start-database.ts';
 import type { Settings } from './settings.ts';
 import type { Repository } from './storage/repository.ts';
 
@@ -83,18 +83,20 @@ export function createLogging(settings: Settings): Logging {
  */
 export async function startGateway(options: StartOptions, logging: Logging): Promise<Gateway> {
   const { settings } = options;
-  const { log } = logging;
+  const { log, output } = logging;
   const database = databaseOf(settings);
   makeOwnFolder(database);
   const instance = database.folder === undefined ? undefined : instanceFile(database.folder);
   const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
   try {
-    const gateway = await startParts(options, logging);
+    const gateway = await startParts(options, log);
     claim(instance, log);
     predecessor?.complete();
     const stop = async (): Promise<void> => {
       await gateway.stop();
-      instance?.release();
+      release(instance, log);
+      log.info('headgate has stopped');
+      output.flushSync();
     };
     return { ...gateway, stop };
   } catch (error) {
@@ -103,27 +105,25 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   }
 }
 
-async function startParts(options: StartOptions, { log, output }: Logging): Promise<Gateway> {
+async function startParts(options: StartOptions, log: Logger): Promise<Gateway> {
   const { settings, version, announce } = options;
   const clock = systemClock;
   const certificates = await readCertificates(settings);
   const database = databaseOf(settings);
   const open = (mustExist: boolean): Promise<Repository> =>
     openDatabase(database, settings, clock, mustExist);
-  const opened = await startDatabase(database, open, log);
-  const { repository, recovering } = opened;
+  const announceToken = async (usable: Repository): Promise<void> => {
+    if (settings.adminToken !== undefined) return;
+    await announceFirstToken(usable, clock, database.folder, announce);
+  };
+  const opened = await startDatabase(database, open, announceToken, log);
+  const { repository, recovering, state } = opened;
   const undo: (() => Promise<unknown>)[] = [() => repository.close()];
   try {
-    const announceToken = async (usable: Repository): Promise<void> => {
-      if (settings.adminToken !== undefined) return;
-      await announceFirstToken(usable, clock, database.folder, announce);
-    };
-    if (recovering === undefined) await announceToken(repository);
-    const state = await initialState(opened);
     const limits = await startLimits(settings, clock);
     undo.unshift(async () => limits.limitNode?.stop());
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
-    const own = { settings, version, clock, log, state, snapshotFile, ...opened, ...limits };
+    const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits };
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
@@ -153,8 +153,6 @@ async function startParts(options: StartOptions, { log, output }: Logging): Prom
       // Whoever balances load asks for readiness now and then, and sends traffic until it has heard of it.
       await delay(settings.proxy.drainGraceMs);
       for (const step of undo) await step();
-      log.info('headgate has stopped');
-      output.flushSync();
     };
     const reload = watch && (() => watch.reload());
     return { managementPort, proxyPort, handOver: () => handOver.request(), reload, stop };

@@ -245,7 +245,7 @@ export const SETTINGS = {
     {
       default: 1,
       description:
-        'How many gateways share the limits, for one that starts while the store of limits is out of reach; once it has been in reach, the live ones are counted there.',
+        'How many gateways share the limits, for one that starts while the store of limits is out of reach. It goes by those that live on its PostgreSQL database where they are more; once the store has been in reach, the live ones are counted there.',
     },
   ),
   GATEWAY_JWT__ISSUER: text('text', {

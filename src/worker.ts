@@ -15,8 +15,9 @@ import { standardOutput } from './observe/output.ts';
 import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
-import { Breaker } from './proxy/breaker.ts';
-import { shares, type ProxyContext } from './proxy/context.ts';
+import type { Breaker } from './proxy/breaker.ts';
+import { BreakerHandles } from './proxy/breaker-handles.ts';
+import { shares, type ProxyContext, type Revision } from './proxy/context.ts';
 import { Deadlines } from './proxy/deadlines.ts';
 import { createExplain } from './proxy/explain.ts';
 import { DebugTokens } from './proxy/explain-debug.ts';
@@ -74,7 +75,7 @@ const accessLog = settings.log.access ? new AccessLog(output, settings.log.forma
 const metrics = new WorkerMetrics({ routesInUse: () => labelsOfAll(holder.versions()) });
 const recorder = new ExchangeRecorder();
 const debugTokens = new DebugTokens();
-const breakers = new Map<string, Breaker>();
+const breakers = new BreakerHandles();
 const observer = new WorkerObserver({
   metrics,
   accessLog,
@@ -82,7 +83,7 @@ const observer = new WorkerObserver({
   send,
   recorder,
   clock,
-  breakerOf: (revisionId) => breakers.get(revisionId),
+  breakerOf: (revisionId) => breakers.byId(revisionId),
 });
 const deadlines = new Deadlines(clock);
 const pool = new UpstreamPool(deadlines, {
@@ -119,6 +120,7 @@ const policyDependencies: PolicyDependencies = {
       : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
   perIp: settings.perIpRateLimit,
   authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
+  bodyBytesMax: settings.proxy.maxBodyBytes,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
   onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
@@ -126,7 +128,7 @@ const policyDependencies: PolicyDependencies = {
 const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
-const breakerOf = (revisionId: string): Breaker | undefined => breakers.get(revisionId);
+const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
 const options = proxyOptions(settings.proxy);
 const context: ProxyContext = {
   options,
@@ -186,6 +188,7 @@ port.on('message', (message: ToWorker) => {
       });
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
+      metrics.setTokenMemory(compilers.tokenMemoryBytes());
       metrics.setLimitStore(limits.shared?.());
       return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
     case 'explain':
@@ -220,9 +223,7 @@ function tryApply({ change, breakers: entries, removedRevisionIds }: ApplyMessag
     return error instanceof Error ? error.message : String(error);
   }
   for (const revisionId of removedRevisionIds) breakers.delete(revisionId);
-  for (const [revisionId, memory] of entries) {
-    if (!breakers.has(revisionId)) breakers.set(revisionId, new Breaker(memory));
-  }
+  for (const [revisionId, memory] of entries) breakers.add(revisionId, memory);
   return undefined;
 }
 

@@ -25,7 +25,14 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     onApplied: (configVersion) => cluster.applied(configVersion),
     log,
   });
-  const cluster = new Cluster({ settings: settings.cluster, programVersion: version, follower, clock, log });
+  const cluster = new Cluster({
+    settings: settings.cluster,
+    programVersion: version,
+    follower,
+    onNodes: (place) => parts.limitNode?.assume(place),
+    clock,
+    log,
+  });
   return { follower, cluster };
 }
 

@@ -17,6 +17,15 @@ export function claim(instance: InstanceFile | undefined, log: Logger): void {
   }
 }
 
+/** A file that stays behind, as on a disk that has turned read-only, names a process that has ended: nobody. */
+export function release(instance: InstanceFile | undefined, log: Logger): void {
+  try {
+    instance?.release();
+  } catch (error) {
+    log.warn({ err: error }, 'the file with the process id could not be removed');
+  }
+}
+
 /** Undefined when there is nobody to take over from. */
 export async function takeOver(
   instance: InstanceFile | undefined,

@@ -23,6 +23,12 @@ const TO_ENCODE = 2;
 const UNRESERVED = new Uint8Array(128);
 const CLASS = buildClassTable();
 
+/**
+ * 1 for bytes of which a path that is made of them alone is canonical if it has no empty segments, and is read alike
+ * also by servers that read paths leniently: lower-case unreserved characters but ".", sub-delims but ";", "/", ":", "@".
+ */
+export const PLAIN_PATH: Uint8Array = buildPlainTable();
+
 const badEncoding = headError(
   400,
   'bad_path_encoding',
@@ -137,6 +143,13 @@ function isOverlong(lead: number, next: number): boolean {
 
 function percentEncoded(octet: number): string {
   return `%${HEX.charAt(octet >> 4)}${HEX.charAt(octet & 15)}`;
+}
+
+function buildPlainTable(): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const character of "abcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()*+,=:@/")
+    table[character.charCodeAt(0)] = 1;
+  return table;
 }
 
 function buildClassTable(): Uint8Array {

@@ -4,15 +4,24 @@
  * objects per field. Refused: obs-fold, white space before the colon, empty names, bare CR or LF, NUL and every
  * other control character, more than `headersMax` fields.
  *
+ * Who keeps a connection sends the same fields again and again. So a section that has been scanned is good until
+ * another one comes: when the fields of the connection's next message are the same bytes (`holds`), nothing is scanned.
+ *
  * It knows nothing about start lines, nor about what fields mean beyond their kind.
  */
 import { isBlank, TOKEN } from './characters.ts';
 import { connectionOptions, type ConnectionOptions } from './connection-options.ts';
 import { headError, type HeadError } from './head-error.ts';
 import { classifyName, HASH_SEED, HeaderKind, hashStep } from './header-kind.ts';
-import { scratchBytes } from './latin1.ts';
+import { latin1Text, ownText, scratchBytes } from './latin1.ts';
 
-const INITIAL_FIELDS = 32;
+const INITIAL_FIELDS = 16;
+/** A longer section is not kept. */
+const KEPT_BYTES_MAX = 1024;
+const KEPT_BYTES_STEP = 128;
+/** After so many sections of which none was repeated, only some are kept on trial. */
+const MISSES_MAX = 8;
+const TRIED_EVERY = 16;
 const CR = 0x0d;
 const LF = 0x0a;
 const COLON = 0x3a;
@@ -23,7 +32,11 @@ const DEL = 0x7f;
 export class FieldSection {
   /** Number of fields. */
   count = 0;
-  /** The text that was scanned; names and values are slices of it. */
+  /** Whether the fields are those of the message before, so that what was made of them is good again. */
+  isRepeated = false;
+  /** What somebody has made of these very fields; forgotten with them. */
+  made: unknown;
+  /** The text that was scanned, of the fields alone; names and values are slices of it. */
   protected text = '';
   /** Four positions per field: start and end of its name, start and end of its value. */
   #bounds = new Int32Array(INITIAL_FIELDS * 4);
@@ -33,6 +46,14 @@ export class FieldSection {
   #seen = 0;
   #repeated = 0;
   #nominated: readonly string[] | undefined;
+  /** Sections since the last one that was repeated. */
+  #misses = 0;
+  #authorization: string | undefined;
+  #origin: string | undefined;
+  /** The bytes of a section that was kept; memory that is used again. */
+  #kept: Buffer | undefined;
+  /** 0 when the section is not kept. */
+  #keptLength = 0;
 
   /** Name of field `index`, spelled as it was sent. */
   name(index: number): string {
@@ -59,10 +80,18 @@ export class FieldSection {
     return (this.#repeated & (1 << kind)) !== 0;
   }
 
-  /** Value of the first field of `kind`. */
+  /**
+   * Value of the first field of `kind`; of the kinds that nearly every request is asked for it is the very same text
+   * each time while the fields are repeated.
+   */
   valueOf(kind: HeaderKind): string | undefined {
     const index = this.first(kind);
-    return index < 0 ? undefined : this.value(index);
+    if (index < 0) return undefined;
+    if (!this.isRepeated) return this.value(index);
+    // In memory of its own: to compare a slice with anything costs several times as much.
+    if (kind === HeaderKind.authorization) return (this.#authorization ??= ownText(this.value(index)));
+    if (kind === HeaderKind.origin) return (this.#origin ??= ownText(this.value(index)));
+    return this.value(index);
   }
 
   /** Value of the first field with that name, which must be given in lower case. */
@@ -123,31 +152,66 @@ export class FieldSection {
     return runStart < 0 ? lines : lines + this.text.slice(runStart, runEnd);
   }
 
+  /**
+   * Keeps the section for the next message, if it is worth it; else lets go of it. Not owed: a section that is not kept
+   * is scanned anew.
+   */
+  protected keep(): void {
+    if (this.isRepeated) return;
+    const { length } = this.text;
+    const isInVain = this.#misses > MISSES_MAX && this.#misses % TRIED_EVERY !== 0;
+    if (length > KEPT_BYTES_MAX || isInVain) return this.release();
+    let kept = this.#kept;
+    if (kept === undefined || kept.length < length) {
+      kept = Buffer.allocUnsafeSlow(Math.ceil(length / KEPT_BYTES_STEP) * KEPT_BYTES_STEP);
+      this.#kept = kept;
+    }
+    kept.write(this.text, 'latin1');
+    this.#keptLength = length;
+  }
+
+  /** For another connection: nothing is known of what it repeats. */
+  forget(): void {
+    this.release();
+    this.#misses = 0;
+  }
+
   /** Lets go of the scanned text, so that an idle connection does not hold up to a head's worth of memory. */
   release(): void {
     this.text = '';
     this.count = 0;
+    this.isRepeated = false;
+    this.made = undefined;
+    this.#authorization = undefined;
+    this.#origin = undefined;
+    this.#keptLength = 0;
     this.#seen = 0;
     this.#repeated = 0;
     this.#nominated = undefined;
   }
 
+  /** Whether the section was kept, is within the limit, and is the same as `bytes[from, to)`. */
+  protected holds(bytes: Buffer, from: number, to: number, headersMax: number): boolean {
+    const kept = this.#kept;
+    if (kept === undefined || this.count > headersMax) return false;
+    const length = this.#keptLength;
+    if (length === 0 || length !== to - from) return false;
+    for (let at = 0; at < length; at++) {
+      if (bytes[from + at] !== kept[at]) return false;
+    }
+    this.#misses = 0;
+    return true;
+  }
+
   /**
-   * Scans the field lines in `bytes[from, to)`, which must end with the CRLF of the last line. `text` is the
-   * latin1 text of the message and `base` where it starts in `bytes`: bytes are what is scanned, because typed
-   * arrays are several times faster to walk over than strings; text is what names and values are sliced from.
-   * On an error the state is that of a section with no fields.
+   * Scans the field lines in `bytes[from, to)`, which must end with the CRLF of the last line. Bytes are what is
+   * scanned, because typed arrays are several times faster to walk over than strings; their text, which names and values
+   * are sliced from, is made for it. On an error the state is that of a section with no fields.
    */
-  protected scan(
-    text: string,
-    bytes: Buffer,
-    base: number,
-    from: number,
-    to: number,
-    headersMax: number,
-  ): HeadError | undefined {
+  protected scan(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
     this.release();
-    this.text = text;
+    this.#misses += 1;
+    this.text = from < to ? latin1Text(bytes, from, to) : '';
     let position = from;
     while (position < to) {
       const nameStart = position;
@@ -176,10 +240,10 @@ export class FieldSection {
       if (index >= headersMax) return this.#fail(tooManyHeaders(headersMax));
       if (index === this.#kinds.length) this.#grow();
       const bounds = this.#bounds;
-      bounds[index * 4] = nameStart - base;
-      bounds[index * 4 + 1] = nameEnd - base;
-      bounds[index * 4 + 2] = valueStart - base;
-      bounds[index * 4 + 3] = valueEnd - base;
+      bounds[index * 4] = nameStart - from;
+      bounds[index * 4 + 1] = nameEnd - from;
+      bounds[index * 4 + 2] = valueStart - from;
+      bounds[index * 4 + 3] = valueEnd - from;
       this.#add(index, classifyName(bytes, nameStart, nameEnd, hash, bits));
     }
     return undefined;
@@ -243,7 +307,7 @@ export class TrailerSection extends FieldSection {
   parse(text: string, headersMax: number): HeadError | undefined {
     if (!text.endsWith('\r\n'))
       return headError(400, 'bad_header_line', 'The trailer section is incomplete.');
-    return this.scan(text, scratchBytes(text), 0, 0, text.length, headersMax);
+    return this.scan(scratchBytes(text), 0, text.length, headersMax);
   }
 }
 

@@ -11,6 +11,14 @@ export function latin1Text(buffer: Buffer, from: number, to: number): string {
   return (buffer as unknown as Latin1Source).latin1Slice(from, to);
 }
 
+/** Whether `expected` stands in `bytes` at `from`; false also where `bytes` is over before. */
+export function hasBytes(bytes: Buffer, from: number, expected: Buffer): boolean {
+  for (let i = 0; i < expected.length; i++) {
+    if (bytes[from + i] !== expected[i]) return false;
+  }
+  return true;
+}
+
 /** The same text in memory of its own: a slice of a larger one keeps all of that alive. */
 export function ownText(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { referenceRequest } from '../../test/fuzz/reference/request.ts';
 import { BodyFraming } from './framing.ts';
+import { HeaderKind } from './header-kind.ts';
 import { RequestHead } from './request-head.ts';
 
 const limits = { targetBytesMax: 100, headersMax: 5 };
@@ -63,6 +64,88 @@ describe('RequestHead', () => {
       '1',
       'X: 1\r\n',
     ]);
+  });
+
+  it('knows fields again only when they were kept, and every byte of them is the same', () => {
+    const head = new RequestHead();
+    const read = (line: string, fields: string) => {
+      expect(head.parse(`${line}\r\n${fields}`, limits)).toBeUndefined();
+      const { isRepeated } = head;
+      head.rest();
+      return isRepeated;
+    };
+    const fields = 'Host: a\r\nA: 1\r\n';
+    expect(read('GET / HTTP/1.1', fields)).toBe(false);
+    expect(read('POST /b HTTP/1.1', fields)).toBe(true);
+    expect(read('GET / HTTP/1.0', fields)).toBe(false);
+    expect(read('GET / HTTP/1.0', fields)).toBe(true);
+    expect(read('GET / HTTP/1.1', fields)).toBe(false);
+    expect(read('GET / HTTP/1.1', 'Host: a\r\nA: 2\r\n')).toBe(false);
+    expect(read('GET / HTTP/1.1', `${fields}A: 2\r\n`)).toBe(false);
+    const long = `Host: a\r\nA: ${'x'.repeat(1_024)}\r\n`;
+    expect([read('GET / HTTP/1.1', long), read('GET / HTTP/1.1', long)]).toEqual([false, false]);
+    head.parse(`GET / HTTP/1.1\r\n${fields}`, limits);
+    head.release();
+    expect(read('GET / HTTP/1.1', fields)).toBe(false);
+  });
+
+  it('keeps fields seldom while they are always others, and at once for another connection', () => {
+    const head = new RequestHead();
+    const read = (field: number) => {
+      head.parse(`GET / HTTP/1.1\r\nHost: a\r\nA: ${field}\r\n`, limits);
+      const { isRepeated } = head;
+      head.rest();
+      return isRepeated;
+    };
+    for (let field = 0; field < 20; field++) expect(read(field)).toBe(false);
+    const same = Array.from({ length: 20 }, () => read(99));
+    // From the one on that is kept on trial.
+    expect(same).toEqual(same.map((_isRepeated, index) => index >= 12));
+    for (let field = 0; field < 20; field++) expect(read(field)).toBe(false);
+    head.forget();
+    expect([read(99), read(99)]).toEqual([false, true]);
+  });
+
+  it('forgets what was made of fields with them', () => {
+    const head = new RequestHead();
+    const fields = 'Host: a\r\nAuthorization: Bearer t\r\nOrigin: p\r\n';
+    for (let count = 0; count < 2; count++) {
+      head.parse(`GET / HTTP/1.1\r\n${fields}`, limits);
+      head.rest();
+    }
+    head.made = 'something';
+    expect(head.valueOf(HeaderKind.authorization)).toBe('Bearer t');
+    expect(head.valueOf(HeaderKind.origin)).toBe('p');
+    head.parse(`GET /b HTTP/1.1\r\n${fields}`, limits);
+    expect([head.made, head.valueOf(HeaderKind.authorization)]).toEqual(['something', 'Bearer t']);
+    for (const isRepeated of [false, true]) {
+      head.parse('GET /b HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer u\r\nOrigin: o\r\n', limits);
+      expect([head.isRepeated, head.made]).toEqual([isRepeated, undefined]);
+      const values = [head.valueOf(HeaderKind.authorization), head.valueOf(HeaderKind.origin)];
+      expect(values).toEqual(['Bearer u', 'o']);
+      head.rest();
+    }
+  });
+
+  it.each([
+    ['/', 1],
+    ['/a/b-c_d~1', 10],
+    ['/a?B=/../%2F', 2],
+    ["/:@!$&'()*+,=", 13],
+    ['/A', -1],
+    ['/a/', -1],
+    ['/a//b', -1],
+    ['/a.b', -1],
+    ['/..', -1],
+    ['/%61', -1],
+    ['/a;b', -1],
+    ['/a|b', -1],
+    ['/?', 1],
+    ['http://b/a', -1],
+  ])('sees whether the path of %s is plain', (target, length) => {
+    const head = new RequestHead();
+    expect(head.parse(`GET ${target} HTTP/1.1\r\nHost: a\r\n`, limits)).toBeUndefined();
+    expect(head.plainPathLength).toBe(length);
   });
 
   it.each([

@@ -6,12 +6,13 @@
  * It does not judge the path (canonical-path.ts) nor the method beyond its grammar.
  */
 import { TOKEN } from './characters.ts';
+import { PLAIN_PATH } from './canonical-path.ts';
 import { FieldSection, hasLowerCaseAt, lineEndError } from './field-section.ts';
 import { BodyFraming, contentLengthOf, isChunked } from './framing.ts';
 import { headError, type HeadError } from './head-error.ts';
 import { HeaderKind } from './header-kind.ts';
 import { isHostAndPort } from './host.ts';
-import { latin1Text, scratchBytes } from './latin1.ts';
+import { hasBytes, latin1Text, ownText, scratchBytes } from './latin1.ts';
 
 export type RequestHeadLimits = {
   /** Longest request target, in bytes; beyond it 414. */
@@ -23,11 +24,14 @@ export type RequestHeadLimits = {
 const METHOD_BYTES_MAX = 64;
 const VERSION_BYTES = 8;
 const HTTP_SLASH = Buffer.from('HTTP/', 'latin1');
+const GET = Buffer.from('GET', 'latin1');
+const POST = Buffer.from('POST', 'latin1');
 const CR = 0x0d;
 const LF = 0x0a;
 const SP = 0x20;
 const DOT = 0x2e;
 const SLASH = 0x2f;
+const QUESTION_MARK = 0x3f;
 
 const badRequestLine = headError(
   400,
@@ -53,6 +57,11 @@ export class RequestHead extends FieldSection {
    * for OPTIONS. Visible ASCII without "#"; starts with "/" but not with "//".
    */
   target = '';
+  /**
+   * Length of the target's path when it is one that everybody reads alike, else -1: canonical (canonical-path.ts), plain
+   * (lenient-path.ts) and without percent-encoding. Most are, and it is seen in passing.
+   */
+  plainPathLength = -1;
   httpMinor: 0 | 1 = 1;
   /** `host [":" port]` of the Host field or of an absolute-form target; '' for HTTP/1.0 without one. */
   host = '';
@@ -67,27 +76,24 @@ export class RequestHead extends FieldSection {
   upgrade: string | undefined;
   /** Lower-case names nominated by Connection; see connection-options.ts. */
   connectionTokens: readonly string[] | undefined;
+  /** The version under which the fields that are held were found sound, -1 when they were not. */
+  #soundMinor = -1;
+  /** `host` as the fields have it. */
+  #fieldHost = '';
 
   /**
    * Parses a head: `text` holds one character per byte, from the request line up to and with the CRLF of the last
-   * header line. Overwrites all state. On an error the state is undefined and the connection must be closed.
+   * header line. Overwrites all state, whatever was parsed before. On an error the state is undefined and the
+   * connection must be closed.
    */
   parse(text: string, limits: RequestHeadLimits): HeadError | undefined {
-    return this.#parse(text, scratchBytes(text), 0, text.length, limits);
+    return this.parseBytes(scratchBytes(text), 0, text.length, limits);
   }
 
   /** `parse` for a head that lies in `bytes[from, to)`; the faster of the two, and the buffer may be reused. */
   parseBytes(bytes: Buffer, from: number, to: number, limits: RequestHeadLimits): HeadError | undefined {
-    return this.#parse(latin1Text(bytes, from, to), bytes, from, to, limits);
-  }
-
-  #parse(
-    text: string,
-    bytes: Buffer,
-    from: number,
-    to: number,
-    limits: RequestHeadLimits,
-  ): HeadError | undefined {
+    // Until it is known: what the request before it was has no meaning for one that cannot be read.
+    this.httpMinor = 1;
     // From here on every loop stops at this CR at the latest, so none needs to look at `to`.
     if (to - from < 2 || bytes[to - 2] !== CR || bytes[to - 1] !== LF) return badRequestLine;
     let position = from;
@@ -96,10 +102,11 @@ export class RequestHead extends FieldSection {
     if (position - from > METHOD_BYTES_MAX) {
       return headError(501, 'method_too_long', `The method is longer than ${METHOD_BYTES_MAX} bytes.`);
     }
-    this.method = methodOf(text, position - from);
+    this.method = methodOf(bytes, from, position);
 
     const targetStart = position + 1;
-    const targetEnd = endOfTarget(bytes, targetStart);
+    const plainEnd = endOfPlainPath(bytes, targetStart);
+    const targetEnd = endOfTarget(bytes, plainEnd);
     if (targetEnd - targetStart > limits.targetBytesMax) {
       return headError(
         414,
@@ -109,16 +116,36 @@ export class RequestHead extends FieldSection {
     }
     if (bytes[targetEnd] !== SP) return requestLineError(bytes, targetEnd);
     if (targetEnd === targetStart) return badRequestLine;
-    this.target = text.slice(targetStart - from, targetEnd - from);
+    this.target = latin1Text(bytes, targetStart, targetEnd);
+    this.plainPathLength = isPlainPathIn(bytes, targetStart, plainEnd) ? plainEnd - targetStart : -1;
+    const versionError = this.#parseVersion(bytes, targetEnd + 1, to);
+    if (versionError !== undefined) return versionError;
 
-    return (
-      this.#parseVersion(bytes, targetEnd + 1, to) ??
-      this.scan(text, bytes, from, targetEnd + 1 + VERSION_BYTES + 2, to, limits.headersMax) ??
+    const fieldsStart = targetEnd + 1 + VERSION_BYTES + 2;
+    const { headersMax } = limits;
+    this.isRepeated = this.#soundMinor === this.httpMinor && this.holds(bytes, fieldsStart, to, headersMax);
+    return this.isRepeated ? this.#resolveTarget() : this.#parseFields(bytes, fieldsStart, to, headersMax);
+  }
+
+  /** Everything that follows from the fields; also whether they are sound, which depends on the version. */
+  #parseFields(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
+    this.#soundMinor = -1;
+    const error =
+      this.scan(bytes, from, to, headersMax) ??
       this.#resolveTarget() ??
       this.#resolveConnection() ??
       this.#resolveFraming() ??
-      this.#resolveExpectation()
-    );
+      this.#resolveExpectation();
+    if (error === undefined) this.#soundMinor = this.httpMinor;
+    return error;
+  }
+
+  /** Lets go of what belongs to one request, and keeps the fields if they are worth it; see `isRepeated`. */
+  rest(): void {
+    this.method = '';
+    this.target = '';
+    this.host = '';
+    this.keep();
   }
 
   /** `HTTP/` DIGIT `.` DIGIT CRLF at `start`. */
@@ -152,13 +179,9 @@ export class RequestHead extends FieldSection {
         'The gateway is no forward proxy; CONNECT is not supported.',
       );
     }
-    const hostIndex = this.first(HeaderKind.host);
-    if (this.repeated(HeaderKind.host))
-      return headError(400, 'duplicate_host', 'The request has more than one Host field.');
-    if (hostIndex < 0 && this.httpMinor === 1)
-      return headError(400, 'missing_host', 'An HTTP/1.1 request needs a Host field.');
-    this.host = hostIndex < 0 ? '' : this.value(hostIndex);
-    if (hostIndex >= 0 && !isHostAndPort(this.host)) return badHost;
+    const hostError = this.isRepeated ? undefined : this.#resolveHost();
+    if (hostError !== undefined) return hostError;
+    this.host = this.#fieldHost;
 
     if (this.target.charCodeAt(0) === SLASH) {
       return this.target.charCodeAt(1) === SLASH ? badTarget : undefined;
@@ -167,8 +190,19 @@ export class RequestHead extends FieldSection {
     return this.#resolveAbsoluteForm();
   }
 
+  #resolveHost(): HeadError | undefined {
+    const index = this.first(HeaderKind.host);
+    if (this.repeated(HeaderKind.host))
+      return headError(400, 'duplicate_host', 'The request has more than one Host field.');
+    if (index < 0 && this.httpMinor === 1)
+      return headError(400, 'missing_host', 'An HTTP/1.1 request needs a Host field.');
+    this.#fieldHost = index < 0 ? '' : this.value(index);
+    return index >= 0 && !isHostAndPort(this.#fieldHost) ? badHost : undefined;
+  }
+
   #resolveAbsoluteForm(): HeadError | undefined {
     const url = this.target;
+    this.plainPathLength = -1;
     const authorityStart = startsWithScheme(url, 'http') ? 7 : startsWithScheme(url, 'https') ? 8 : -1;
     if (authorityStart < 0) return badTarget;
     let authorityEnd = authorityStart;
@@ -179,7 +213,7 @@ export class RequestHead extends FieldSection {
     ) {
       authorityEnd++;
     }
-    this.host = url.slice(authorityStart, authorityEnd);
+    this.host = ownText(url.slice(authorityStart, authorityEnd));
     if (!isHostAndPort(this.host)) return badHost;
     const rest = url.slice(authorityEnd);
     this.target = rest.startsWith('/') ? rest : `/${rest}`;
@@ -231,11 +265,31 @@ export class RequestHead extends FieldSection {
   }
 }
 
-/** The method that begins `text`; the usual ones without a new string. */
-function methodOf(text: string, length: number): string {
-  if (length === 3 && text.startsWith('GET')) return 'GET';
-  if (length === 4 && text.startsWith('POST')) return 'POST';
-  return text.slice(0, length);
+/** The method in `bytes[from, to)`; the usual ones without a new string. */
+function methodOf(bytes: Buffer, from: number, to: number): string {
+  const length = to - from;
+  if (length === 3 && hasBytes(bytes, from, GET)) return 'GET';
+  if (length === 4 && hasBytes(bytes, from, POST)) return 'POST';
+  return latin1Text(bytes, from, to);
+}
+
+/** First position at or after `start` whose byte is none of a plain path, or a slash behind another one. */
+function endOfPlainPath(bytes: Buffer, start: number): number {
+  let position = start;
+  let last = 0;
+  for (;;) {
+    const byte = bytes[position] as number;
+    if (PLAIN_PATH[byte] === 0 || (byte === SLASH && last === SLASH)) return position;
+    last = byte;
+    position++;
+  }
+}
+
+/** Whether the path of a target is over at `end`, up to where it was found to be plain. */
+function isPlainPathIn(bytes: Buffer, start: number, end: number): boolean {
+  const next = bytes[end];
+  if ((next !== SP && next !== QUESTION_MARK) || bytes[start] !== SLASH) return false;
+  return end === start + 1 || bytes[end - 1] !== SLASH;
 }
 
 /** First position at or after `start` that is not visible ASCII, or is "#". */

@@ -5,16 +5,30 @@
  * for more than a refusal, is the caller's business.
  */
 import { FIELD_TEXT } from './characters.ts';
+import type { ConnectionOptions } from './connection-options.ts';
 import { FieldSection } from './field-section.ts';
 import { BodyFraming, contentLengthOf, isChunked } from './framing.ts';
 import { upstreamError, type HeadError } from './head-error.ts';
-import { latin1Text, scratchBytes } from './latin1.ts';
+import { hasBytes, latin1Text, scratchBytes } from './latin1.ts';
 
 export type ResponseHeadLimits = {
   /** Largest number of header fields. */
   readonly headersMax: number;
 };
 
+/** What the fields say, whatever the status and the method of the request make of it. */
+type FieldFacts = {
+  readonly options: ConnectionOptions;
+  readonly chunked: boolean;
+  /** -1 without a Content-Length. */
+  readonly length: number;
+};
+
+const CR = 0x0d;
+const LF = 0x0a;
+const HTTP_1_1 = Buffer.from('HTTP/1.1 ', 'latin1');
+const HTTP_1_0 = Buffer.from('HTTP/1.0 ', 'latin1');
+const OK = Buffer.from('OK', 'latin1');
 const STATUS_START = 9;
 const REASON_START = 13;
 
@@ -33,13 +47,15 @@ export class ResponseHead extends FieldSection {
   upgrade: string | undefined;
   /** Lower-case names nominated by Connection; see connection-options.ts. */
   connectionTokens: readonly string[] | undefined;
+  /** Of the fields that are held; undefined when they were not sound. */
+  #facts: FieldFacts | undefined;
 
   /**
    * Parses a head: `text` as for `RequestHead.parse`. `requestMethod` decides, with the status, whether a body
    * follows. Overwrites all state; on an error the state is undefined.
    */
   parse(text: string, requestMethod: string, limits: ResponseHeadLimits): HeadError | undefined {
-    return this.#parse(text, scratchBytes(text), 0, text.length, requestMethod, limits);
+    return this.parseBytes(scratchBytes(text), 0, text.length, requestMethod, limits);
   }
 
   /** `parse` for a head that lies in `bytes[from, to)`; the faster of the two, and the buffer may be reused. */
@@ -48,35 +64,35 @@ export class ResponseHead extends FieldSection {
     from: number,
     to: number,
     requestMethod: string,
-    limits: ResponseHeadLimits,
+    { headersMax }: ResponseHeadLimits,
   ): HeadError | undefined {
-    return this.#parse(latin1Text(bytes, from, to), bytes, from, to, requestMethod, limits);
+    if (to - from < 2 || bytes[to - 2] !== CR || bytes[to - 1] !== LF)
+      return upstreamError('The response head is incomplete.');
+    const fieldsStart = this.#parseStatusLine(bytes, from);
+    if (typeof fieldsStart === 'object') return fieldsStart;
+    this.isRepeated = this.#facts !== undefined && this.holds(bytes, fieldsStart, to, headersMax);
+    if (!this.isRepeated) {
+      const error = this.#parseFields(bytes, fieldsStart, to, headersMax);
+      if (error !== undefined) return upstreamError(error.detail);
+    }
+    return this.#resolve(requestMethod);
   }
 
-  #parse(
-    text: string,
-    bytes: Buffer,
-    from: number,
-    to: number,
-    requestMethod: string,
-    limits: ResponseHeadLimits,
-  ): HeadError | undefined {
-    if (!text.endsWith('\r\n')) return upstreamError('The response head is incomplete.');
-    const fieldsStart = this.#parseStatusLine(text, bytes, from);
-    if (typeof fieldsStart === 'object') return fieldsStart;
-    const error = this.scan(text, bytes, from, fieldsStart, to, limits.headersMax);
-    if (error !== undefined) return upstreamError(error.detail);
-    return this.#resolveConnection() ?? this.#resolveFraming(requestMethod);
+  /** Keeps the fields until the next response if they are worth it; see `isRepeated`. */
+  rest(): void {
+    this.reason = '';
+    this.keep();
   }
 
   /** Where the field lines start in `bytes`. The SP after the status is not insisted on: many servers omit it. */
-  #parseStatusLine(text: string, bytes: Buffer, from: number): number | HeadError {
-    if (!text.startsWith('HTTP/1.1 ') && !text.startsWith('HTTP/1.0 ')) {
+  #parseStatusLine(bytes: Buffer, from: number): number | HeadError {
+    const minor = hasBytes(bytes, from, HTTP_1_1) ? 1 : hasBytes(bytes, from, HTTP_1_0) ? 0 : undefined;
+    if (minor === undefined) {
       return upstreamError('The status line does not start with HTTP/1.1 or HTTP/1.0.');
     }
     let status = 0;
     for (let i = 0; i < 3; i++) {
-      const digit = text.charCodeAt(STATUS_START + i) - 0x30;
+      const digit = (bytes[from + STATUS_START + i] as number) - 0x30;
       if (!(digit >= 0 && digit <= 9)) return upstreamError('The status is not a number of three digits.');
       status = status * 10 + digit;
     }
@@ -85,30 +101,35 @@ export class ResponseHead extends FieldSection {
     if (bytes[end] === 0x20) {
       while (FIELD_TEXT[bytes[end] as number] === 1) end++;
     }
-    if (!text.startsWith('\r\n', end - from)) return upstreamError('The status line is malformed.');
+    if (bytes[end] !== CR || bytes[end + 1] !== LF) return upstreamError('The status line is malformed.');
     this.status = status;
-    this.reason = reasonOf(text, end - from);
-    this.httpMinor = text.charCodeAt(7) === 0x31 ? 1 : 0;
+    this.reason = reasonOf(bytes, from + REASON_START, end);
+    this.httpMinor = minor;
     return end + 2;
   }
 
-  #resolveConnection(): HeadError | undefined {
+  #parseFields(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
+    this.#facts = undefined;
+    const error = this.scan(bytes, from, to, headersMax);
+    if (error !== undefined) return error;
     const options = this.scanConnection();
-    if ('code' in options) return upstreamError(options.detail);
-    this.persistent = !options.close && (this.httpMinor === 1 || options.keepAlive);
+    if ('code' in options) return options;
     this.upgrade = options.upgrade ? this.combined('upgrade') : undefined;
     this.connectionTokens = options.nominated;
+    const chunked = isChunked(this);
+    if (typeof chunked === 'object') return chunked;
+    const length = contentLengthOf(this);
+    if (typeof length === 'object') return length;
+    if (chunked && length >= 0)
+      return upstreamError('The response has both Content-Length and Transfer-Encoding.');
+    this.#facts = { options, chunked, length };
     return undefined;
   }
 
-  /** RFC 9112 section 6.3, in its order, with errors where it offers a choice. */
-  #resolveFraming(requestMethod: string): HeadError | undefined {
-    const chunked = isChunked(this);
-    if (typeof chunked === 'object') return upstreamError(chunked.detail);
-    const length = contentLengthOf(this);
-    if (typeof length === 'object') return upstreamError(length.detail);
-    if (chunked && length >= 0)
-      return upstreamError('The response has both Content-Length and Transfer-Encoding.');
+  /** RFC 9112 sections 9.3 and 6.3, the latter in its order, with errors where it offers a choice. */
+  #resolve(requestMethod: string): HeadError | undefined {
+    const { options, chunked, length } = this.#facts as FieldFacts;
+    this.persistent = !options.close && (this.httpMinor === 1 || options.keepAlive);
     if (chunked && this.httpMinor === 0)
       return upstreamError('An HTTP/1.0 response cannot have a Transfer-Encoding.');
     this.contentLength = length;
@@ -134,9 +155,8 @@ export class ResponseHead extends FieldSection {
   }
 }
 
-/** The reason that stands up to `end`; the usual one without a new string. */
-function reasonOf(text: string, end: number): string {
-  return end === REASON_START + 2 && text.startsWith('OK', REASON_START)
-    ? 'OK'
-    : text.slice(REASON_START, end);
+/** The reason in `bytes[from, to)`, if any; the usual one without a new string. */
+function reasonOf(bytes: Buffer, from: number, to: number): string {
+  if (from >= to) return '';
+  return to === from + OK.length && hasBytes(bytes, from, OK) ? 'OK' : latin1Text(bytes, from, to);
 }

@@ -26,6 +26,14 @@ describe('randomness', () => {
     expect(new Set(drawn).size).toBe(drawn.length);
   });
 
+  it('numbers request ids behind a prefix of its own', () => {
+    const next = requestIds();
+    const ids = Array.from({ length: 2_000 }, next);
+    const [prefix = ''] = ids[0]?.split('-') ?? [];
+    expect(prefix).toMatch(/^[0-9a-f]{16}$/);
+    expect(ids).toEqual(ids.map((_id, index) => `${prefix}-${(index + 1).toString(36)}`));
+  });
+
   it('gives unique request ids', () => {
     const next = requestIds();
     const other = requestIds();

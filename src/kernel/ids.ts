@@ -53,12 +53,21 @@ export function uuidv7(nowMs: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`;
 }
 
+const RADIX_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
+const RADIX = RADIX_DIGITS.length;
+
 /**
  * A generator of request ids: 16 random hex digits drawn once, then a counter. Unique over processes and
  * cheap enough for every request; the ids are no secrets.
  */
 export function requestIds(): () => string {
-  const prefix = randomHex(8);
+  const prefix = `${randomHex(8)}-`;
   let counter = 0;
-  return () => `${prefix}-${(++counter).toString(36)}`;
+  /** The id but for its last digit. */
+  let stem = prefix;
+  return () => {
+    const digit = ++counter % RADIX;
+    if (digit === 0) stem = prefix + (counter / RADIX).toString(RADIX);
+    return stem + RADIX_DIGITS.charAt(digit);
+  };
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { heapBytes } from '../../test/support/garbage.ts';
 import { exactLimit } from '../../test/support/limits-exact.ts';
 import { evictedCell } from './eviction.ts';
 import { EVICTED, EVICTED_KINDS, SLOTS } from './memory.ts';
@@ -133,6 +134,8 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
 });
 
 describe('memory', () => {
+  const WARM_UP = 20_000;
+
   it.each([
     { algorithm: 'fixed_window', subjects: 1_000_000 },
     { algorithm: 'sliding_window', subjects: 200_000 },
@@ -143,15 +146,18 @@ describe('memory', () => {
       const memory = createLimitMemory({ slots: 4096, slidingSlots: 1024 });
       const store = new SharedMemoryLimitStore(memory, 1);
       const rule = ruleOf(algorithm, 1000);
+      const take = (subject: number): boolean =>
+        store.take(rule, `2001:db8::${subject.toString(16)}`, START_MS + subject / 1000).admitted;
       const before = process.memoryUsage().rss;
       let admitted = 0;
-      for (let subject = 0; subject < subjects; subject++) {
-        if (store.take(rule, `2001:db8::${subject.toString(16)}`, START_MS + subject / 1000).admitted)
-          admitted++;
-      }
+      for (let subject = 0; subject < WARM_UP; subject++) if (take(subject)) admitted++;
+      const heapBefore = heapBytes();
+      for (let subject = WARM_UP; subject < subjects; subject++) if (take(subject)) admitted++;
       // Newcomers inherit usage, but with so large a limit none is refused.
       expect(admitted).toBe(subjects);
       expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
+      // Ten bytes for each subject would be too many, were it a million.
+      expect(heapBytes() - heapBefore).toBeLessThan(8 * 1024 * 1024);
     },
     60_000,
   );

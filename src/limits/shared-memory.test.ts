@@ -170,6 +170,74 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
   });
 });
 
+describe('two limits at once', () => {
+  const anyRule = (id: string) =>
+    fc
+      .tuple(fc.constantFrom(...ALGORITHMS), fc.integer({ min: 0, max: 6 }), fc.constantFrom(1000, 3000))
+      .map(([algorithm, requests, windowMs]): LimitRule => ({
+        ...ruleOf(algorithm, requests, windowMs),
+        id,
+      }));
+
+  it('are charged together or not at all, as two exact twins would, in one set or in two', () => {
+    const anyCall = fc.tuple(fc.integer({ min: 0, max: 400 }), fc.constantFrom('first', 'second', 'both'));
+    fc.assert(
+      fc.property(
+        anyRule('ip'),
+        anyRule('app:1'),
+        fc.constantFrom(16, 1024),
+        fc.array(anyCall, { minLength: 1, maxLength: 200 }),
+        (first, second, slots, calls) => {
+          const store = newStore(createLimitMemory({ slots, slidingSlots: slots }));
+          const twins = { first: exactLimit(first), second: exactLimit(second) };
+          let nowMs = START_MS;
+          for (const [step, which] of calls) {
+            nowMs += step;
+            if (which === 'first')
+              expect(store.take(first, 'a', nowMs).admitted).toBe(twins.first.take(nowMs));
+            else if (which === 'second')
+              expect(store.take(second, '', nowMs).admitted).toBe(twins.second.take(nowMs));
+            else {
+              const looks = { first: store.peek(first, 'a', nowMs), second: store.peek(second, '', nowMs) };
+              expect(store.takeBoth(first, 'a', second, '', nowMs)).toEqual(looks);
+              const isAdmitted = twins.first.left(nowMs) > 0 && twins.second.left(nowMs) > 0;
+              expect(looks.first.admitted && looks.second.admitted).toBe(isAdmitted);
+              if (isAdmitted)
+                expect([twins.first.take(nowMs), twins.second.take(nowMs)]).toEqual([true, true]);
+            }
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it.each(['counters', 'logs'] as const)(
+    'a dead thread that holds the lock of one, in %s, keeps nothing of the other',
+    (table) => {
+      const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+      const store = newStore(memory);
+      const [window, log] = [ruleOf('fixed_window', 2), ruleOf('sliding_window', 2)];
+      const words = new Int32Array(memory[table].buffer);
+      words[2 * LOCK] = 2;
+      const refused = { admitted: false, retryAfterSecs: 1 };
+      for (const [first, second] of [
+        [window, log],
+        [log, window],
+      ] as const) {
+        expect(store.takeBoth(first, 'a', second, 'a', START_MS)).toMatchObject({
+          first: refused,
+          second: refused,
+        });
+      }
+      expect(releaseLocksOf(memory, 2)).toBe(1);
+      expect(releaseLocksOf(memory, 1), 'none is left behind').toBe(0);
+      expect(admittedOf(store, window, 'a', START_MS, 9)).toBe(2);
+      expect(admittedOf(store, log, 'a', START_MS, 9)).toBe(2);
+    },
+  );
+});
+
 describe('shared-memory store', () => {
   it('rounds the number of slots up to whole sets', () => {
     const memory = createLimitMemory({ slots: 17, slidingSlots: 1 });

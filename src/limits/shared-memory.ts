@@ -11,12 +11,10 @@
 import { assert } from '../kernel/assert.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { releaseColumnOf } from './concurrency-memory.ts';
+import { ask, type Prepared, prepare } from './counter.ts';
 import {
-  ALGORITHM_OF_KIND,
-  type CounterKey,
   fillWay,
   findWay,
-  KIND_OF,
   lockOf,
   openTable,
   rebaseSet,
@@ -25,12 +23,11 @@ import {
   slotAt,
   type Table,
 } from './counter-table.ts';
-import { beginCounter, evictedCell, freeWay } from './eviction.ts';
+import { beginCounter, freeWay } from './eviction.ts';
 import { hashText, type HashKey } from './hash.ts';
 import { LATEST_MS, type LimitMemory } from './memory.ts';
 import { acquire, release, takeOver } from './set-lock.ts';
-import { BURST, REQUESTS, type SlotAlgorithm } from './slot.ts';
-import { type LimitDecision, type LimitRule, type LimitStore, refusal } from './store.ts';
+import { type BothDecisions, type LimitDecision, type LimitRule, type LimitStore, refusal } from './store.ts';
 
 export { createLimitMemory, type LimitMemory, type LimitMemoryOptions } from './memory.ts';
 
@@ -39,18 +36,6 @@ export const CLOCK_STEP_MS = 10_000;
 
 /** Holds a lock while mending what a dead thread left; larger than any number of a thread. */
 const SUPERVISOR = 0x7fff_ffff;
-
-/** A rule as this thread has prepared it. */
-interface Prepared {
-  readonly rule: LimitRule;
-  readonly algorithm: SlotAlgorithm;
-  readonly table: Table;
-  readonly key: CounterKey;
-  /** Cell within a set for what is remembered of evicted counters. */
-  readonly evicted: number;
-  /** Where the counter that was last used is in its set. */
-  likelyWay: number;
-}
 
 export class SharedMemoryLimitStore implements LimitStore {
   readonly #owner: number;
@@ -86,9 +71,70 @@ export class SharedMemoryLimitStore implements LimitStore {
     return this.#decide(rule, subject, Math.floor(nowMs), false);
   }
 
+  /**
+   * Both locks are held meanwhile, and always taken in the same order. One of both counts is kept for a request that is
+   * refused only where the two live in the same, full set, and beginning the first evicts the second.
+   */
+  takeBoth(
+    firstRule: LimitRule,
+    firstSubject: string,
+    secondRule: LimitRule,
+    secondSubject: string,
+    nowMs: number,
+  ): BothDecisions {
+    assert(firstRule !== secondRule, 'one limit cannot be taken as two');
+    const askedMs = Math.floor(nowMs);
+    const first = this.#keyed(firstRule, firstSubject);
+    const second = this.#keyed(secondRule, secondSubject);
+    const firstSet = setOf(first.table, first.key);
+    const secondSet = setOf(second.table, second.key);
+    const isOneSet = first.table === second.table && firstSet === secondSet;
+    const isInOrder = first.table === second.table ? firstSet < secondSet : first.table === this.#counters;
+    const isLocked = isInOrder
+      ? this.#acquireBoth(first.table, firstSet, second.table, secondSet)
+      : this.#acquireBoth(second.table, secondSet, first.table, isOneSet ? -1 : firstSet);
+    if (!isLocked) {
+      return { first: refusedByLock(firstRule), second: refusedByLock(secondRule) };
+    }
+    try {
+      const firstMs = this.#advance(first.table, firstSet, askedMs, true);
+      const secondMs = this.#advance(second.table, secondSet, askedMs, true);
+      const expected = ask(second, secondSet, secondMs, askedMs, false);
+      const decision = ask(first, firstSet, firstMs, askedMs, expected.admitted);
+      if (!expected.admitted || !decision.admitted) return { first: decision, second: expected };
+      return { first: decision, second: ask(second, secondSet, secondMs, askedMs, true) };
+    } finally {
+      release(second.table.words, lockOf(second.table, secondSet));
+      if (!isOneSet) release(first.table.words, lockOf(first.table, firstSet));
+    }
+  }
+
   #decide(rule: LimitRule, subject: string, askedMs: number, consume: boolean): LimitDecision {
+    const prepared = this.#keyed(rule, subject);
+    const { table } = prepared;
+    const set = setOf(table, prepared.key);
+    const lock = lockOf(table, set);
+    if (!acquire(table.words, lock, this.#owner)) return refusedByLock(rule);
+    try {
+      return ask(prepared, set, this.#advance(table, set, askedMs, consume), askedMs, consume);
+    } finally {
+      release(table.words, lock);
+    }
+  }
+
+  /** The locks of two sets in this order, -1 being none; false, with neither held, if one could not be had. */
+  #acquireBoth(outer: Table, outerSet: number, inner: Table, innerSet: number): boolean {
+    const lock = lockOf(outer, outerSet);
+    if (!acquire(outer.words, lock, this.#owner)) return false;
+    if (innerSet < 0 || acquire(inner.words, lockOf(inner, innerSet), this.#owner)) return true;
+    release(outer.words, lock);
+    return false;
+  }
+
+  /** The rule, its key set to the subject. */
+  #keyed(rule: LimitRule, subject: string): Prepared {
     const prepared = this.#last?.rule === rule ? this.#last : this.#prepare(rule);
-    const { table, key } = prepared;
+    const { key } = prepared;
     if (subject === '') {
       key.tag = this.#wholeRule[0]! | 1;
       key.subject = this.#wholeRule[1]!;
@@ -97,25 +143,7 @@ export class SharedMemoryLimitStore implements LimitStore {
       key.tag = this.#hash[0]! | 1;
       key.subject = this.#hash[1]!;
     }
-    const set = setOf(table, key);
-    const lock = lockOf(table, set);
-    if (!acquire(table.words, lock, this.#owner)) {
-      // Whoever holds it must have died. Refusing is the safe answer until the supervisor has mended the set.
-      return refusal(rule.requests, 1000, 1000);
-    }
-    try {
-      const nowMs = this.#advance(table, set, askedMs, consume);
-      const way = findWay(table, set, key, prepared.likelyWay);
-      if (way >= 0) {
-        prepared.likelyWay = way;
-        return consume
-          ? count(table, slotAt(table, set, way), prepared, nowMs, askedMs)
-          : look(table, slotAt(table, set, way), prepared, nowMs, askedMs);
-      }
-      return begin(table, set, prepared, nowMs, askedMs, consume);
-    } finally {
-      release(table.words, lock);
-    }
+    return prepared;
   }
 
   /** Counts `count` requests, at least 1, that were admitted elsewhere, whether the rule admits them or not. */
@@ -163,19 +191,9 @@ export class SharedMemoryLimitStore implements LimitStore {
   #prepare(rule: LimitRule): Prepared {
     let prepared = this.#prepared.get(rule);
     if (prepared === undefined) {
-      assert(Number.isSafeInteger(rule.windowMs) && rule.windowMs > 0, `bad windowMs: ${rule.windowMs}`);
-      assert(Number.isSafeInteger(rule.requests) && rule.requests >= 0, `bad requests: ${rule.requests}`);
-      assert(Number.isSafeInteger(rule.burst) && rule.burst >= 0, `bad burst: ${rule.burst}`);
-      const kind = KIND_OF[rule.algorithm];
       hashText(`${rule.algorithm} ${rule.windowMs} ${rule.id}`, this.#hashKey, this.#hash);
-      prepared = {
-        rule,
-        algorithm: ALGORITHM_OF_KIND[kind]!,
-        table: rule.algorithm === 'sliding_window' ? this.#logs : this.#counters,
-        key: { kind, rule: this.#hash[0]!, rule2: this.#hash[1]!, tag: 1, subject: 0 },
-        evicted: evictedCell(rule.windowMs),
-        likelyWay: 0,
-      };
+      const table = rule.algorithm === 'sliding_window' ? this.#logs : this.#counters;
+      prepared = prepare(rule, table, this.#hash);
       this.#prepared.set(rule, prepared);
     }
     this.#last = prepared;
@@ -183,47 +201,14 @@ export class SharedMemoryLimitStore implements LimitStore {
   }
 }
 
-/** Decides on a slot of the table. */
-function count(
-  table: Table,
-  slot: number,
-  prepared: Prepared,
-  nowMs: number,
-  askedMs: number,
-): LimitDecision {
-  const { rule, algorithm } = prepared;
-  const cells = table.cells;
-  const decision = algorithm.take(cells, slot, rule, nowMs, askedMs);
-  if (cells[slot + REQUESTS] !== rule.requests) cells[slot + REQUESTS] = rule.requests;
-  if (cells[slot + BURST] !== rule.burst) cells[slot + BURST] = rule.burst;
-  return decision;
-}
-
-/** Decides on a copy of a slot. */
-function look(table: Table, slot: number, prepared: Prepared, nowMs: number, askedMs: number): LimitDecision {
-  table.scratch.set(table.cells.subarray(slot, slot + table.slotCells));
-  return prepared.algorithm.take(table.scratch, 0, prepared.rule, nowMs, askedMs);
-}
-
-/** Decides on a counter that is not in the table; it gets a slot only when there is something to count. */
-function begin(
-  table: Table,
-  set: number,
-  prepared: Prepared,
-  nowMs: number,
-  askedMs: number,
-  consume: boolean,
-): LimitDecision {
-  const { rule, algorithm, key } = prepared;
-  beginCounter(table, set, algorithm, rule, prepared.evicted, nowMs);
-  const decision = algorithm.take(table.scratch, 0, rule, nowMs, askedMs);
-  if (consume && decision.admitted) fillWay(table, set, freeWay(table, set, nowMs), key);
-  return decision;
+/** Whoever holds the lock must have died. Refusing is the safe answer until the supervisor has mended the set. */
+function refusedByLock({ requests }: LimitRule): LimitDecision {
+  return refusal(requests, 1000, 1000);
 }
 
 /**
  * Frees the locks of a thread that no longer runs, and mends what it left half done. Returns how many locks were freed
- * (0 or 1).
+ * (at most 2).
  */
 export function releaseLocksOf(memory: LimitMemory, owner: number): number {
   let freed = 0;

@@ -51,6 +51,12 @@ export interface LimitDecision {
   readonly retryAfterSecs: number;
 }
 
+/** One request under two rules. */
+export interface BothDecisions {
+  readonly first: LimitDecision;
+  readonly second: LimitDecision;
+}
+
 export interface LimitStore {
   /**
    * Counts one request if the rule admits it; a refused one takes nothing.
@@ -68,6 +74,19 @@ export interface LimitStore {
    * as fetching fetches here what `take` then finds at hand; without this function, `peek` does.
    */
   expect?(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
+
+  /**
+   * Counts one request under both rules, which are two, if both admit it, and under neither otherwise: in one step, so
+   * that no other thread comes in between. Of a request that is refused the decisions are those of `peek`. Without this
+   * function a caller looks at one before it takes the other.
+   */
+  takeBoth?(
+    firstRule: LimitRule,
+    firstSubject: string,
+    secondRule: LimitRule,
+    secondSubject: string,
+    nowMs: number,
+  ): BothDecisions;
 }
 
 /** A refusal, given the milliseconds after which one request will be admitted. */

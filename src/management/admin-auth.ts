@@ -4,6 +4,7 @@
  * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { withWaits } from '../kernel/call-waits.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
 import type { AdminRole } from '../model/resources.ts';
@@ -42,8 +43,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): Authentica
   function recordUse(id: string, nowMs: number): void {
     if (recording.has(id)) return;
     recording.add(id);
-    void repository
-      .recordAdminTokenUse(id, timestamp(nowMs))
+    void withWaits(undefined, () => repository.recordAdminTokenUse(id, timestamp(nowMs)))
       .catch(onUseNotRecorded)
       .finally(() => recording.delete(id));
   }

@@ -11,6 +11,7 @@ import Fastify, {
   type FastifyInstance,
   type FastifyRequest,
 } from 'fastify';
+import { noWaits, withWaits, type CallWaits } from '../kernel/call-waits.ts';
 import { requestIds } from '../kernel/ids.ts';
 import {
   checkRole,
@@ -187,20 +188,26 @@ function serve(
   actors: Actors,
 ): void {
   const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
+  // Whoever has waited for the database to be known has less time left for the rest.
+  const waitsOf = new WeakMap<FastifyRequest, CallWaits>();
   server.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     // Before the body is read: who may not call cannot make the server take in a megabyte.
     onRequest: async (request, reply) => {
       if (operation.access === 'public') return undefined;
-      const actor = await authenticate(request.headers.authorization);
+      const waits = noWaits();
+      waitsOf.set(request, waits);
+      const actor = await withWaits(waits, () => authenticate(request.headers.authorization));
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
       const forbidden = checkRole(actor, operation.access);
       return forbidden === undefined ? undefined : sendFailure(request, reply, forbidden);
     },
     handler: async (request, reply) => {
-      const result = await run(operation, request, actors.get(request) ?? anonymous);
+      const actor = actors.get(request) ?? anonymous;
+      const waits = waitsOf.get(request) ?? noWaits();
+      const result = await withWaits(waits, () => run(operation, request, actor));
       return isFailure(result) ? sendFailure(request, reply, result) : sendAnswer(reply, result);
     },
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { currentWaits, noWaits, withWaits, type CallWaits } from '../kernel/call-waits.ts';
 import { StorageUnavailable } from '../storage/repository.ts';
 import { manualClock } from './management.fixture.ts';
 import { createTurns } from './turns.ts';
@@ -23,9 +24,9 @@ function steered() {
   };
 }
 
-function setUp(count: number) {
+function setUp(count: number, atOnce = AT_ONCE) {
   const clock = manualClock();
-  const inTurn = createTurns(clock, () => AT_ONCE);
+  const inTurn = createTurns(clock, () => atOnce);
   const works = Array.from({ length: count }, steered);
   const results = works.map(({ work }) => inTurn(work));
   for (const result of results) result.catch(() => undefined);
@@ -69,5 +70,45 @@ describe('turns', () => {
     works[1]?.resolve('');
     works[2]?.resolve('tried by itself');
     expect(await results[2]).toBe('tried by itself');
+  });
+
+  describe('of calls with one time for all waits', () => {
+    /** A work that waits for so long when its turn comes; whether its call is the one that is current then. */
+    function waiting(clock: ReturnType<typeof manualClock>, waits: CallWaits, ms: number, fails = false) {
+      return async () => {
+        clock.advance(ms);
+        (currentWaits() as CallWaits).spentMs += ms;
+        if (fails) throw new StorageUnavailable('frozen');
+        return currentWaits() === waits;
+      };
+    }
+
+    it.each([
+      { what: 'a failure', ms: 300, fails: true, shared: [200, 200] },
+      { what: 'a slow turn', ms: 700, fails: false, shared: [600, 600] },
+      { what: 'a turn that is only busy', ms: 300, fails: false, shared: [0, 0] },
+    ])('$what counts for those in line, from when they came: $shared', async ({ ms, fails, shared }) => {
+      const { clock, inTurn } = setUp(0, 1);
+      const calls = [noWaits(), noWaits(), noWaits()] as const;
+      const gate = steered();
+      const first = withWaits(calls[0], () =>
+        inTurn(async () => {
+          await gate.work();
+          return waiting(clock, calls[0], ms - 100, fails)();
+        }),
+      );
+      await gate.begun;
+      clock.advance(100);
+      calls[0].spentMs += 100;
+      const rest = [calls[1], calls[2]].map((waits) =>
+        withWaits(waits, () => inTurn(waiting(clock, waits, 0))),
+      );
+      gate.resolve('');
+      expect(await first.catch((error: unknown) => String(error))).toEqual(
+        fails ? 'StorageUnavailable: frozen' : true,
+      );
+      expect(await Promise.all(rest)).toEqual([true, true]);
+      expect(calls.slice(1).map(({ spentMs }) => spentMs)).toEqual(shared);
+    });
   });
 });

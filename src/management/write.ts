@@ -6,6 +6,7 @@
  * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
  * responsible for bringing the workers up to date with it.
  */
+import { withWaits } from '../kernel/call-waits.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
@@ -119,7 +120,8 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     );
     if (change === undefined) return { result: value, configVersion, live: undefined };
     // Writes settle in the order of their commits, so that this is called in the order of the config versions.
-    const live = publish(change);
+    // It serves other writes, too, and what it waits for does not undo this one.
+    const live = withWaits(undefined, () => publish(change));
     // Somebody waits for it, but only when the turn is over.
     live.catch(() => undefined);
     return { result: value, configVersion, live: { promise: live } };
@@ -127,7 +129,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 
   /** The answer, when the others obey what it says. */
   async function settled(answer: Answer, configVersion: number): Promise<Answer> {
-    const { applied, nodes } = await settle(configVersion);
+    const { applied, nodes } = await withWaits(undefined, () => settle(configVersion));
     return { ...answer, headers: { ...answer.headers, [NODES_APPLIED_HEADER]: `${applied}/${nodes}` } };
   }
 

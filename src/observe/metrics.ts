@@ -84,6 +84,8 @@ export interface WorkerSample {
     readonly idleSecs: number;
   };
   readonly heapUsedBytes: number;
+  /** In which tokens of API keys are remembered. */
+  readonly tokenMemoryBytes: number;
   /** Whether the store of limits that nodes share answers; undefined without one. */
   readonly limitStoreConnected?: boolean | undefined;
   readonly routes: readonly RouteSample[];
@@ -192,6 +194,7 @@ export class WorkerMetrics {
   #internalErrors = 0;
   #logLinesDropped = 0;
   #configVersion = 0;
+  #tokenMemoryBytes = 0;
   #limitStore: LimitStoreReport | undefined;
   #connections: ConnectionCounts = { downstream: 0, upstreamIdle: 0, exchanges: 0, upstreamQueue: 0 };
 
@@ -266,6 +269,10 @@ export class WorkerMetrics {
     this.#configVersion = configVersion;
   }
 
+  setTokenMemory(bytes: number): void {
+    this.#tokenMemoryBytes = bytes;
+  }
+
   /** @param report undefined where nodes share no store of limits */
   setLimitStore(report: LimitStoreReport | undefined): void {
     this.#limitStore = report;
@@ -286,6 +293,7 @@ export class WorkerMetrics {
       connections: { ...this.#connections },
       eventLoop: this.#eventLoop(),
       heapUsedBytes: getHeapStatistics().used_heap_size,
+      tokenMemoryBytes: this.#tokenMemoryBytes,
       limitStoreConnected: this.#limitStore?.connected,
       routes: records.map((record) => record.sample()).filter(({ statuses }) => statuses.length > 0),
       counters: this.#counters(),

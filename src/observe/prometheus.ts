@@ -169,6 +169,11 @@ function registerWorkers(registry: Registry, workers: readonly WorkerSample[]): 
   );
   perWorker('config_version', 'Version of the configuration that is served', (s) => s.configVersion);
   perWorker('worker_heap_bytes', 'JavaScript heap in use', (s) => s.heapUsedBytes);
+  perWorker(
+    'worker_token_memory_bytes',
+    'Memory in which tokens of API keys are remembered',
+    (s) => s.tokenMemoryBytes,
+  );
   const delays = workers.flatMap(({ worker, eventLoop }) => [
     { labels: { worker, quantile: '0.5' }, value: eventLoop.delayP50Secs },
     { labels: { worker, quantile: '0.99' }, value: eventLoop.delayP99Secs },

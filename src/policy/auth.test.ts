@@ -122,6 +122,100 @@ describe('API-key authentication', () => {
     expect(evaluation.refusedKeyId).toBe(id);
   });
 
+  it('remembers twenty thousand keys, and the first of more is looked up again', async () => {
+    const gateway = testGateway();
+    const policy = gateway.compile(REQUIRED);
+    const tokens = Array.from({ length: 20_001 }, () => gateway.keys.create().token);
+    const lookups = async (index: number): Promise<number> => {
+      const before = gateway.keys.lookups;
+      expect((await run(policy, testFacts(bearer(tokens[index] ?? '')))).denial).toBeUndefined();
+      return gateway.keys.lookups - before;
+    };
+    for (let index = 0; index < 20_000; index++) expect(await lookups(index)).toBe(1);
+    expect(await lookups(0)).toBe(0);
+    expect(await lookups(20_000)).toBe(1);
+    expect(await lookups(20_000)).toBe(0);
+    expect(await lookups(0)).toBe(1);
+  });
+
+  describe('with more keys in use than are remembered', () => {
+    const KEYS = 20_100;
+    /** The last ones are not remembered, but for their tokens. */
+    async function crowded(fields: Partial<StoredApiKey> = {}) {
+      const gateway = testGateway();
+      const policy = gateway.compile({ ...REQUIRED, required_scopes: ['read'] });
+      const all = Array.from({ length: KEYS }, (_, index) =>
+        gateway.keys.create(index > KEYS - 10 ? fields : {}),
+      );
+      const ask = (token: string, nowMs = NOW_MS) => run(policy, testFacts(bearer(token), { nowMs }));
+      for (let round = 0; round < 2; round++) for (const { token } of all) await ask(token);
+      const { token, key } = all.at(-1)!;
+      return { gateway, all, ask, token, key };
+    }
+
+    it('the others are looked up for every request, and crowd none out that are', async () => {
+      const { gateway, all, ask } = await crowded();
+      const before = gateway.keys.lookups;
+      for (const { token, key } of all) {
+        const { denial, evaluation } = await ask(token);
+        expect(denial).toBeUndefined();
+        if (evaluation.caller.id !== key.id) expect(evaluation.caller.id).toBe(key.id);
+      }
+      // Room was made once, for a sixteenth, and may not be made again so soon.
+      const lookups = gateway.keys.lookups - before;
+      expect(lookups).toBeGreaterThanOrEqual(100);
+      expect(lookups).toBeLessThanOrEqual(100 + 20_000 / 16);
+    });
+
+    it('a change is seen with the next request', async () => {
+      const { gateway, ask, token, key } = await crowded();
+      const other = gateway.keys.create();
+      const changes: [Partial<StoredApiKey>, string | undefined][] = [
+        [{ is_active: false }, 'disabled'],
+        [{}, undefined],
+        [{ expires_at: AT(NOW_MS) }, 'expired'],
+        [{}, undefined],
+        [{ scopes: ['write'] }, 'lacks the scope'],
+        [{ app_id: 'app-other' }, 'another app'],
+        [{}, undefined],
+        [{ token_hash: other.key.token_hash, previous_token_hash: key.token_hash }, 'not known'],
+      ];
+      for (const [change, reason] of changes) {
+        gateway.keys.put({ ...key, ...change });
+        const { denial } = await ask(token);
+        if (reason === undefined) expect(denial).toBeUndefined();
+        else expect(denial?.detail).toContain(reason);
+      }
+      gateway.keys.put(key);
+      expect((await ask(token)).denial).toBeUndefined();
+      gateway.keys.remove(key);
+      expect((await ask(token)).denial?.detail).toContain('not known');
+    });
+
+    it('the end of a key, and of an overlap, needs no change', async () => {
+      const { gateway, all, ask, token } = await crowded({ expires_at: AT(NOW_MS + 1000) });
+      expect((await ask(token, NOW_MS + 999)).denial).toBeUndefined();
+      expect((await ask(token, NOW_MS + 1000)).denial?.detail).toContain('expired');
+      const old = all[1]!;
+      const { token_hash } = gateway.keys.create().key;
+      const overlap = { previous_token_hash: old.key.token_hash, previous_expires_at: AT(NOW_MS + 500) };
+      gateway.keys.put({ ...old.key, token_hash, ...overlap });
+      expect((await ask(old.token, NOW_MS + 499)).denial).toBeUndefined();
+      expect((await ask(old.token, NOW_MS + 500)).denial?.detail).toContain('expired');
+    });
+
+    it('a token that differs in one character is as malformed as ever', async () => {
+      const { gateway, ask, token } = await crowded();
+      const before = gateway.keys.lookups;
+      for (let at = 4; at < token.length; at++) {
+        const other = token[at] === 'A' ? 'B' : 'A';
+        const { denial } = await ask(token.slice(0, at) + other + token.slice(at + 1));
+        expect(denial?.detail).toContain('mistyped');
+      }
+      expect(gateway.keys.lookups).toBe(before);
+    });
+  });
+
   it('refuses a mistyped key without a look-up', async () => {
     const gateway = testGateway();
     const policy = gateway.compile(REQUIRED);

@@ -1,7 +1,7 @@
 /**
  * Turns an effective policy into its stages, in the one order that the gateway knows: the guard against guessing,
- * authentication (with required claims), scopes, methods, concurrency, rate limits. A part that a route does not use has no
- * stage and costs it nothing; everything that does not depend on the request is worked out here.
+ * authentication (with required claims), scopes, methods, body size, concurrency, rate limits. A part that a route does
+ * not use has no stage and costs it nothing; everything that does not depend on the request is worked out here.
  */
 import type { EffectivePolicy, Policy, ShadowPart } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';
@@ -9,6 +9,7 @@ import type { PolicyCompiler } from '../snapshot/types.ts';
 import { createApiKeys, type ApiKeys } from './api-key.ts';
 import { createAuthGuard, type AuthGuard } from './auth-guard.ts';
 import { compileAuth } from './auth.ts';
+import { compileBodySize } from './body-size.ts';
 import { compileConcurrency } from './concurrency.ts';
 import { compileCors } from './cors.ts';
 import { corsShadowStage } from './cors-shadow.ts';
@@ -43,18 +44,25 @@ export interface PolicyCompilers {
    * which counters they asked. Verified tokens and key sets are those of `compile`.
    */
   looking(looks: PolicyLooks): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
+  /** Bytes in which the policies of `compile` remember tokens of API keys; at most TOKEN_MEMORY_BYTES_MAX. */
+  tokenMemoryBytes(): number;
 }
 
 /** @returns compilers as `createPolicyCompiler` describes */
 export function createPolicyCompilers(dependencies: PolicyDependencies): PolicyCompilers {
   const verifiers = createJwtVerifiers(dependencies);
-  const compilerFor = (own: PolicyDependencies) => {
-    const shared: Shared = { apiKeys: createApiKeys(own), verifiers, guard: createAuthGuard(own) };
+  const compilerFor = (own: PolicyDependencies, apiKeys: ApiKeys) => {
+    const shared: Shared = { apiKeys, verifiers, guard: createAuthGuard(own) };
     return (effective: EffectivePolicy, app: AppName) => compilePolicy(effective, app, own, shared);
   };
+  const keys = createApiKeys(dependencies);
   return Object.freeze({
-    compile: compilerFor(dependencies),
-    looking: (looks: PolicyLooks) => compilerFor(lookingDependencies(dependencies, looks)),
+    compile: compilerFor(dependencies, keys),
+    looking: (looks: PolicyLooks) => {
+      const own = lookingDependencies(dependencies, looks);
+      return compilerFor(own, createApiKeys(own));
+    },
+    tokenMemoryBytes: () => keys.tokenMemoryBytes,
   });
 }
 
@@ -79,17 +87,20 @@ function compilePolicy(
   if (methods !== undefined) {
     stages.push({ part: 'allowed_methods', run: methods, shadow: isShadow(policy, 'allowed_methods') });
   }
+  const bodyInShadow = isShadow(policy, 'max_body_bytes');
+  const policyBytes = policy.max_body_bytes ?? 0;
+  const maxBodyBytes = bodyInShadow ? 0 : policyBytes;
+  const bodySize = compileBodySize(maxBodyBytes || dependencies.bodyBytesMax);
+  if (bodySize !== undefined) stages.push(bodySize);
   const concurrency = compileConcurrency(effective, app, dependencies);
   if (concurrency !== undefined) stages.push(concurrency);
   stages.push(...compileRateLimits(effective, app, auth.usesApiKeys, dependencies));
-  const maxBodyBytes = policy.max_body_bytes ?? 0;
-  const bodyInShadow = isShadow(policy, 'max_body_bytes');
   return Object.freeze({
     effective,
     stages: Object.freeze(stages),
     cors: corsInShadow ? undefined : cors,
-    maxBodyBytes: bodyInShadow ? 0 : maxBodyBytes,
-    shadowBodyBytes: bodyInShadow ? maxBodyBytes : 0,
+    maxBodyBytes,
+    shadowBodyBytes: bodyInShadow ? policyBytes : 0,
     managedHeaders: auth.managedHeaders,
     forwardsApiKeys: policy.auth?.forward_credentials === true,
     timeouts: compileTimeouts(policy.timeouts),

@@ -6,12 +6,13 @@ import type { Clock } from '../kernel/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitStore } from '../limits/store.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
-import type { StoredApiKey } from '../model/resources.ts';
+import type { WordBuffer } from '../snapshot/key-text.ts';
+import type { PresentedKey } from '../snapshot/presented-key.ts';
 
 /** The keys that the worker knows of. */
 export interface KeyDirectory {
-  /** @param hash SHA-256 of a token, 64 lower-case hex digits; matches a key's present and previous value */
-  findKeyByHash(hash: string): StoredApiKey | undefined;
+  /** @param hash SHA-256 of a token as `readHash` writes it; matches a key's present and previous value */
+  findPresentedKey(hash: WordBuffer): PresentedKey | undefined;
   /** Changes with every change of any key, so that what was remembered about keys can be dropped. */
   readonly generation: number;
 }
@@ -57,6 +58,8 @@ export interface PolicyDependencies {
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
   /** 0: off. */
   readonly authFailuresPerMinute: number;
+  /** Longest request body where no policy says; 0: unlimited. */
+  readonly bodyBytesMax: number;
   readonly onAuth: (outcome: AuthOutcome) => void;
   readonly onLimit: (admitted: boolean, kind: LimitKind) => void;
   /** A key set could not be fetched; for the log. Neither argument holds a secret. */

@@ -294,6 +294,17 @@ describe('remembered tokens', () => {
     expect(codes).toEqual([undefined, 'credentials_invalid', undefined, 'credentials_invalid']);
   });
 
+  it('are ten thousand, and the first of more goes first', async () => {
+    const policy = testGateway().compile(withSecret());
+    const tokens = Array.from({ length: 10_001 }, (_, id) => rawToken({ alg: 'HS256' }, { sub: `${id}` }));
+    const ask = (index: number) => evaluate(policy, testFacts(bearer(tokens[index] ?? '')), newEvaluation());
+    for (let index = 0; index < 10_000; index++) expect(await ask(index)).toBeUndefined();
+    expect(ask(0)).toBeUndefined();
+    expect(await ask(10_000)).toBeUndefined();
+    expect(ask(10_000)).toBeUndefined();
+    expect(ask(0)).toBeInstanceOf(Promise);
+  });
+
   it('are shared by policies with the same settings, whatever else those have', async () => {
     const gateway = testGateway();
     const facts = testFacts(bearer(await sign({ sub: 'x' })));

@@ -5,10 +5,11 @@
  *
  * A counter belongs to the level that set the limit: an app's limit counts all requests of the app, an endpoint's
  * those of the endpoint. A `rate_limit` that is not enabled exempts the route, but not a key that has its own plan.
- * A refused request takes nothing: where two limits apply, the second is asked before the first is charged. (Should
- * another thread use up the second in between, the first keeps one too many; neither ever admits too many.)
+ * A request that is refused here takes nothing: where two limits apply, both are taken in one step. With a store that
+ * nodes share, the second is asked before the first is charged. (Should another request use up the second in between,
+ * the first keeps one too many; neither ever admits too many.)
  */
-import type { LimitDecision } from '../limits/store.ts';
+import type { BothDecisions, LimitDecision } from '../limits/store.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';
 import type { PolicyDependencies } from './dependencies.ts';
@@ -147,6 +148,11 @@ function takeBoth(
 ): StageOutcome {
   const { limits } = context;
   const subject = second.subjectOf(facts, evaluation);
+  if (limits.takeBoth !== undefined) {
+    const firstSubject = first.subjectOf(facts, evaluation);
+    const both = limits.takeBoth(first.rule, firstSubject, second.rule, subject, facts.nowMs);
+    return concludeBoth(context, first, second, both, evaluation);
+  }
   const expected =
     limits.expect === undefined
       ? limits.peek(second.rule, subject, facts.nowMs)
@@ -174,6 +180,22 @@ function chargeBoth(
 }
 
 /** `Retry-After` holds only when neither refuses then: where both do, the longer wait is told. */
+function concludeBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  both: BothDecisions,
+  evaluation: Evaluation,
+): StageResult {
+  evaluation.bothLimitsRefuse = !both.first.admitted && !both.second.admitted;
+  const waitsForSecond =
+    !both.second.admitted && (both.first.admitted || both.first.retryAfterSecs <= both.second.retryAfterSecs);
+  if (waitsForSecond) return conclude(context, second, both.second, evaluation);
+  return (
+    conclude(context, first, both.first, evaluation) ?? conclude(context, second, both.second, evaluation)
+  );
+}
+
 function refuseBoth(
   context: LimitContext,
   first: Limiter,
@@ -183,9 +205,7 @@ function refuseBoth(
   evaluation: Evaluation,
 ): StageOutcome {
   const refuse = (ofFirst: LimitDecision): StageResult =>
-    !ofFirst.admitted && ofFirst.retryAfterSecs > ofSecond.retryAfterSecs
-      ? conclude(context, first, ofFirst, evaluation)
-      : conclude(context, second, ofSecond, evaluation);
+    concludeBoth(context, first, second, { first: ofFirst, second: ofSecond }, evaluation);
   const ofFirst = context.limits.peek(first.rule, first.subjectOf(facts, evaluation), facts.nowMs);
   return ofFirst instanceof Promise ? ofFirst.then(refuse) : refuse(ofFirst);
 }

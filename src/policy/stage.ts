@@ -15,6 +15,8 @@ export interface RequestFacts {
   readonly path: string;
   /** Address of the client as design section "Client IP" has it. */
   readonly clientIp: string;
+  /** Length of the body as the head announces it; -1 without a body, and for a chunked one. */
+  readonly announcedBytes: number;
   /** Wall clock at the start of the exchange, Unix milliseconds. */
   readonly nowMs: number;
   /** First field value of a lower-case name. */
@@ -58,8 +60,12 @@ export interface Evaluation {
   limitWindowSecs: number;
   /** Start of the RateLimit header lines, which depends on the rule of `limit` only; '' without. */
   limitFieldsStart: string;
+  /** True when the limit per address and the route's own refuse; `limit` is the one with the longer wait. */
+  bothLimitsRefuse: boolean;
   /** Id of an API key that was sent and does not hold here: disabled, expired or another app's; '' otherwise. */
   refusedKeyId: string;
+  /** Its name. */
+  refusedKeyName: string;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
   /** Where the request holds `heldPlace` under a concurrency cap; undefined when it holds none. */

@@ -5,6 +5,8 @@ import { createLimitMemory, SharedMemoryLimitStore } from '../limits/shared-memo
 import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
 import type { App, StoredApiKey } from '../model/resources.ts';
 import { API_KEY_PREFIX, createToken, tokenDisplayPrefix, tokenHash } from '../model/token.ts';
+import type { WordBuffer } from '../snapshot/key-text.ts';
+import { presentedKey, type PresentedKey } from '../snapshot/presented-key.ts';
 import { createPolicyCompiler } from './compile-policy.ts';
 import type { AuthOutcome, KeyDirectory, PolicyDependencies } from './dependencies.ts';
 import { evaluate, newEvaluation } from './evaluate.ts';
@@ -46,6 +48,7 @@ export function testFacts(
     method: 'GET',
     path: '/billing/invoices',
     clientIp: '192.0.2.1',
+    announcedBytes: -1,
     nowMs: NOW_MS,
     ...overrides,
     header: (name) => headers[name],
@@ -58,9 +61,11 @@ export class TestKeys implements KeyDirectory {
   lookups = 0;
   readonly #byHash = new Map<string, StoredApiKey>();
 
-  findKeyByHash(hash: string): StoredApiKey | undefined {
+  findPresentedKey({ bytes }: WordBuffer): PresentedKey | undefined {
     this.lookups++;
-    return this.#byHash.get(hash);
+    const hash = bytes.toString('hex');
+    const key = this.#byHash.get(hash);
+    return key && presentedKey(key, key.token_hash !== hash);
   }
 
   put(key: StoredApiKey): void {
@@ -134,6 +139,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     globals: undefined,
     perIp: undefined,
     authFailuresPerMinute: 0,
+    bodyBytesMax: 0,
     onAuth: (outcome) => outcomes.push(outcome),
     onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),
     onJwksFailure: (uri, reason) => jwksFailures.push(`${uri}: ${reason}`),

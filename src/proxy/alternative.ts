@@ -33,7 +33,7 @@ export function alternativeTo(
     eligible[index] = 0;
     if (revision.weight === 0 || tried.includes(revision)) continue;
     // One that recovers is spared, too.
-    if (context.breakerOf(revision.id)?.isClosed === false || context.shareOf(revision) < 1) continue;
+    if (context.breakerOf(revision)?.isClosed === false || context.shareOf(revision) < 1) continue;
     const found = findRoute(revision.endpoints, path, gatewayPath.length, method) ?? revision.fallback;
     if (found === undefined || !found.active || found.policy !== route.policy) continue;
     // Whether such a value may be put there was looked at for the first route only (match.ts).

@@ -87,6 +87,8 @@ export interface BreakerView {
 export class Breaker {
   readonly #word: BigUint64Array;
   readonly #halves: Int32Array;
+  /** Its revision has gone, or has another one now. */
+  isRemoved = false;
 
   constructor(memory: SharedArrayBuffer) {
     this.#word = new BigUint64Array(memory, 0, 1);

@@ -23,7 +23,7 @@ import { forwardedLines } from '../http/forwarded.ts';
 import { latin1Text, ownText } from '../http/latin1.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
-import { giveHead, NO_HEAD, takeHead } from './request-heads.ts';
+import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './request-heads.ts';
 import type { Tunnel } from './tunnel.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
@@ -36,7 +36,8 @@ const HEAD_TIMED_OUT: HeadError = {
 };
 
 export class Connection implements Expiring, BodySink, ClientSocketEvents {
-  deadlineMs: number;
+  // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
+  deadlineMs = Infinity;
   readonly context: ProxyContext;
   /** Of the request under way. */
   head: RequestHead = NO_HEAD;
@@ -54,8 +55,12 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   readonly #onClosed: (connection: Connection) => void;
   #phase: Phase = 'idle';
   /** On the scale of `Deadlines.nowMs`. */
-  #idleSinceMs: number;
+  #idleSinceMs = -Infinity;
   #exchange: Exchange | undefined;
+  /** Between requests, the head of those who have sent several; nobody else's. */
+  #keptHead: RequestHead | undefined;
+  /** It has had a request that was answered. */
+  #hasServed = false;
   #pending: Buffer = EMPTY;
   /** How much of `#pending` is known to hold no end of a head. */
   #scanned = 0;
@@ -251,7 +256,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     try {
       if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onDeadline();
       else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT);
-      else if (this.#phase === 'idle') this.#linger();
+      else if (this.#phase === 'idle') this.#rest();
       else this.abort();
     } catch (error) {
       this.#onDefect(error);
@@ -372,7 +377,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
       return false;
     }
     this.#scanned = 0;
-    this.head = takeHead();
+    this.head = this.#keptHead ?? takeHead();
+    this.#keptHead = undefined;
     const error = this.head.parseBytes(buffer, from, end - 2, options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
     if (error !== undefined) this.#reject(error);
@@ -402,12 +408,32 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   #becomeIdle(): void {
     const { options, deadlines } = this.context;
     this.#phase = 'idle';
-    giveHead(this.head);
-    this.head = NO_HEAD;
     this.#idleSinceMs = deadlines.nowMs;
-    this.deadlineMs = this.#idleSinceMs + options.keepaliveTimeoutMs;
+    if (this.#hasServed) {
+      this.head.rest();
+      this.#keptHead = this.head;
+      this.deadlineMs = this.#idleSinceMs + Math.min(options.keepaliveTimeoutMs, HEAD_KEPT_MS);
+    } else {
+      giveHead(this.head);
+      this.#hasServed = true;
+      this.deadlineMs = this.#idleSinceMs + options.keepaliveTimeoutMs;
+    }
+    this.head = NO_HEAD;
     if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
     if (this.#paused) this.resumeBody();
+  }
+
+  /** At rest for long enough to let go of what is kept for the next request, or of the connection. */
+  #rest(): void {
+    const endsAtMs = this.#idleSinceMs + this.context.options.keepaliveTimeoutMs;
+    if (this.#keptHead === undefined || this.context.deadlines.nowMs >= endsAtMs) return this.#linger();
+    this.#letGoOfHead();
+    this.deadlineMs = endsAtMs;
+  }
+
+  #letGoOfHead(): void {
+    if (this.#keptHead !== undefined) giveHead(this.#keptHead);
+    this.#keptHead = undefined;
   }
 
   #linger(): void {
@@ -444,6 +470,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
     this.#pending = EMPTY;
+    this.#letGoOfHead();
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#onClosed(this);

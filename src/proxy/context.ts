@@ -59,7 +59,7 @@ export interface ProxyContext {
   readonly observer: ProxyObserver;
   /** The snapshot that an exchange starts with. */
   snapshot(): Snapshot<CompiledPolicy>;
-  breakerOf(revisionId: string): Breaker | undefined;
+  breakerOf(revision: Revision): Breaker | undefined;
   /** Which part of its usual traffic the revision's breaker would let through, 0 for none; takes nothing. */
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
@@ -77,11 +77,11 @@ export interface ProxyContext {
 
 /** `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not calm. */
 export function shares(
-  breakerOf: (revisionId: string) => Breaker | undefined,
+  breakerOf: (revision: Revision) => Breaker | undefined,
   clock: Clock,
 ): (revision: Revision) => number {
   return (revision) => {
-    const breaker = breakerOf(revision.id);
+    const breaker = breakerOf(revision);
     if (breaker === undefined || breaker.isCalm) return 1;
     return breaker.share(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
   };

@@ -2,14 +2,19 @@
  * The response head that the client gets for a backend's response: re-serialised, without what was meant for
  * the upstream hop, with the gateway's own fields in place of the backend's where both speak of the same thing
  * (CORS, RateLimit, Deprecation, X-Request-Id).
+ *
+ * As with requests (upstream-head.ts), what follows from the fields is kept with them while the backend repeats them
+ * on its connection.
  */
 import { viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
+import { ownText } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
 import { statusText } from '../http/status-text.ts';
 import type { Exchange } from './exchange.ts';
-import { connectionField, responseFields } from './respond.ts';
+import { KeptPieces } from './kept-pieces.ts';
+import { connectionField, fieldsBehindId, responseFields } from './respond.ts';
 
 /** How the body goes to the client. */
 export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
@@ -21,22 +26,106 @@ export function clientFraming(exchange: Exchange, head: ResponseHead): ClientFra
   return exchange.connection.head.httpMinor === 1 ? 'chunked' : 'until_close';
 }
 
+/** A head but for the fields of the gateway's own, which stand between these two. */
+interface Pieces {
+  /** What they depend on beside the fields. */
+  readonly status: number;
+  readonly reason: string;
+  readonly conditions: number;
+  /** Up to the request id. */
+  readonly start: string;
+  /** From there to the end. */
+  readonly end: string;
+  /** The same where more fields come in between. */
+  readonly endBehindMore: string;
+}
+
 export function downstreamResponseHead(
   exchange: Exchange,
   head: ResponseHead,
   framing: ClientFraming,
   persist: boolean,
 ): string {
-  const reason = head.reason === '' ? statusText(head.status) : head.reason;
-  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  const conditions = conditionsOf(exchange, head, framing, persist);
+  // The date that is made for a backend that sends none is another one soon.
+  const isKeeping = head.isRepeated && head.first(HeaderKind.date) >= 0;
+  const known = isKeeping ? findKept(head, conditions) : undefined;
+  const pieces = known ?? makePieces(exchange, head, framing, persist, conditions);
+  if (isKeeping && known === undefined) keep(head, pieces);
+  const more = fieldsBehindId(exchange);
+  // Mostly there are none; what is written in few pieces costs less.
+  if (more === '') return pieces.start + exchange.requestId + pieces.end;
+  return `${pieces.start}${exchange.requestId}\r\n${more}${pieces.endBehindMore}`;
+}
+
+function keep(head: ResponseHead, pieces: Pieces): void {
+  const kept = (head.made ??= new KeptPieces<Pieces>()) as KeptPieces<Pieces>;
+  if (kept.isOpen) kept.keep(ownPieces(pieces));
+}
+
+function findKept(head: ResponseHead, conditions: number): Pieces | undefined {
+  const kept = head.made as KeptPieces<Pieces> | undefined;
+  if (kept === undefined) return undefined;
+  for (const pieces of kept.all) {
+    const isSame = pieces.status === head.status && pieces.reason === head.reason;
+    if (isSame && pieces.conditions === conditions) return pieces;
+  }
+  return undefined;
+}
+
+const FRAMINGS: readonly ClientFraming[] = ['none', 'length', 'chunked', 'until_close'];
+
+function conditionsOf(
+  { route, version, evaluation, connection }: Exchange,
+  head: ResponseHead,
+  framing: ClientFraming,
+  persist: boolean,
+): number {
   return (
-    `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}` +
-    managedLines(exchange, head, framing) +
-    (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
-    viaLine(head.httpMinor, via) +
-    responseFields(exchange) +
-    `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`
+    FRAMINGS.indexOf(framing) |
+    (persist ? 4 : 0) |
+    (head.httpMinor === 1 ? 8 : 0) |
+    (connection.head.httpMinor === 1 ? 16 : 0) |
+    (route?.policy.cors === undefined ? 32 : 0) |
+    (evaluation.limit === undefined ? 64 : 0) |
+    (version?.status === 'deprecated' ? 128 : 0)
   );
+}
+
+function makePieces(
+  exchange: Exchange,
+  head: ResponseHead,
+  framing: ClientFraming,
+  persist: boolean,
+  conditions: number,
+): Pieces {
+  const { status, reason } = head;
+  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  const endBehindMore = `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`;
+  return {
+    status,
+    reason,
+    conditions,
+    start:
+      `HTTP/1.1 ${status} ${reason === '' ? statusText(status) : reason}\r\n${head.ordinaryLines()}` +
+      managedLines(exchange, head, framing) +
+      (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
+      `${viaLine(head.httpMinor, via)}X-Request-Id: `,
+    end: `\r\n${endBehindMore}`,
+    endBehindMore,
+  };
+}
+
+/** Texts in memory of their own, and in one piece each. */
+function ownPieces(pieces: Pieces): Pieces {
+  const { reason, start, end, endBehindMore } = pieces;
+  return {
+    ...pieces,
+    reason: ownText(reason),
+    start: ownText(start),
+    end: ownText(end),
+    endBehindMore: ownText(endBehindMore),
+  };
 }
 
 /** An interim response (RFC 9110 section 15.2), for clients that know of them. */

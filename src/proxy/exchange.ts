@@ -33,6 +33,8 @@ export class Exchange implements RequestFacts {
   method = '';
   /** Canonical, without the query. */
   path = '';
+  /** It is the same in every spelling (`RequestHead.plainPathLength`). */
+  hasPlainPath = false;
   hasEncodedSlash = false;
   /** True when this is a preflight that the gateway answered itself. */
   preflight = false;
@@ -82,6 +84,10 @@ export class Exchange implements RequestFacts {
     if (lowerName === 'authorization') return head.valueOf(HeaderKind.authorization);
     if (lowerName === 'origin') return head.valueOf(HeaderKind.origin);
     return head.get(lowerName);
+  }
+
+  get announcedBytes(): number {
+    return this.connection.head.contentLength;
   }
 
   /** False when the worker has enough to do already. */

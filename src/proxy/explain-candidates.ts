@@ -28,7 +28,7 @@ export function candidatesOf(
   });
   const shares = sharesOf(shown, context);
   return shown.map(({ revision, reason }, index) => {
-    const breaker = context.breakerOf(revision.id);
+    const breaker = context.breakerOf(revision);
     const candidate = reason === '';
     const chosen = revision.id === chosenId;
     return {

@@ -88,7 +88,7 @@ export class ExchangeRecorder {
 }
 
 function compact(facts: ExchangeFacts): ExchangeFacts {
-  const { evaluation, upstreamUrl } = facts;
+  const { endpoint, evaluation, upstreamUrl } = facts;
   return {
     ...facts,
     requestId: copyOf(facts.requestId),
@@ -96,6 +96,7 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     host: copyOf(facts.host),
     path: copyOf(facts.path),
     restPath: copyOf(facts.restPath),
+    endpoint: endpoint && { ...endpoint, parameters: compactParameters(endpoint.parameters) },
     matchedMethod: copyOf(facts.matchedMethod),
     query: '',
     corsRefusal: compactRefusal(facts.corsRefusal),
@@ -107,6 +108,10 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
 
 function compactRefusal(refusal: ExchangeFacts['corsRefusal']): ExchangeFacts['corsRefusal'] {
   return refusal && { ...refusal, lacks: refusal.lacks.map((item) => copyOf(item)) };
+}
+
+function compactParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, copyOf(value)]));
 }
 
 function compactField({ name, value }: HeaderField): HeaderField {

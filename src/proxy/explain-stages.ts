@@ -29,13 +29,15 @@ interface Decider {
 export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): ExplainedStage[] {
   const stoppedAt = stopOf(facts);
   const stop = stoppedAt === undefined ? STAGES.length : STAGES.indexOf(stoppedAt);
+  const lastAsked = isCutOnTheWay(facts) ? STAGES.indexOf('forward') - 1 : stop;
   return STAGES.map((stage, index) => {
     const decider = deciderOf(stage, facts, settings);
     const applies = appliesTo(stage, facts, decider);
     const shadowed = facts.evaluation.wouldDeny?.find(({ part }) => part === stage)?.denial;
     let verdict: Verdict = applies ? 'passed' : 'not_applicable';
     // Without a route nobody knows which stages it would have had.
-    if (index > stop && (applies || facts.policy === undefined)) verdict = 'skipped';
+    if (index > lastAsked && (applies || facts.policy === undefined)) verdict = 'skipped';
+    else if (stage === 'ip_rate_limit' && refusesBeside(stoppedAt, facts)) verdict = 'skipped';
     else if (index === stop) verdict = facts.code === undefined ? 'answered' : 'denied';
     else if (shadowed !== undefined) verdict = 'would_deny';
     const code = verdict === 'denied' ? (facts.code ?? null) : null;
@@ -47,6 +49,11 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
       ...(applies && decider !== undefined ? shownDecider(decider) : NOBODY),
     };
   });
+}
+
+/** A chunked body grows too large while it is passed on: by then all stages but the last have let it pass. */
+function isCutOnTheWay({ code, policy, evaluation }: ExchangeFacts): boolean {
+  return code === 'body_too_large' && policy !== undefined && evaluation.deniedBy === undefined;
 }
 
 const NOBODY = { level: null, source_id: null, value: null } as const;
@@ -65,6 +72,11 @@ function stopOf(facts: ExchangeFacts): StageName | undefined {
   if (facts.preflight) return 'preflight';
   // `OPTIONS *` is about the gateway itself.
   return facts.version === null ? 'path' : undefined;
+}
+
+/** The two limits are asked together: the one with the shorter wait refuses as well, and is not what denied. */
+function refusesBeside(stoppedAt: StageName | undefined, { evaluation }: ExchangeFacts): boolean {
+  return stoppedAt === 'rate_limit' && evaluation.bothLimitsRefuse;
 }
 
 function detailOf(

@@ -141,7 +141,7 @@ function lookingContext(
     // A description takes no room.
     load: new Load(Infinity),
     snapshot: () => lookingSnapshot(context.snapshot()),
-    breakerOf: (revisionId) => context.breakerOf(revisionId)?.copy(),
+    breakerOf: (revision) => context.breakerOf(revision)?.copy(),
     match: new LookingMatch((route) => ({
       ...route,
       policy: compile(route.effective, route.version.app),

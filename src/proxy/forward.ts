@@ -234,7 +234,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     exchange.responseStarted = true;
     this.#phase = 'responding';
     this.#extendIdle();
-    this.#report.answered(head.status);
+    this.#report.answered(head.status, exchange.context.deadlines.nowMs);
     this.#framing = clientFraming(exchange, head);
     exchange.connection.endsByClosing = this.#framing === 'until_close';
     // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
@@ -249,6 +249,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const length = to - from;
     exchange.bytesOut += length;
     this.#extendIdle();
+    this.#report.coming(exchange.context.deadlines.nowMs);
     const chunked = this.#framing === 'chunked';
     if (chunked) this.#text += chunkHeader(length);
     if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
@@ -324,7 +325,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
     const upstream = pooled ?? context.pool.open(backend, context.slots.idleMax(backend.poolKey));
     this.#upstream = upstream;
-    upstream.acquire(this, method, this.#upgrade !== undefined);
+    upstream.acquire(this, method, this.#upgrade);
     if (pooled !== undefined) return this.#send();
     this.#phase = 'connecting';
     this.#setDeadline(this.#timeouts?.connectMs ?? context.options.connectTimeoutMs);
@@ -352,7 +353,8 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
       exchange.connection.startBody(this);
       return;
     }
-    upstream.writeText(body === '' ? head : head + body);
+    if (body === '') upstream.writeText(head);
+    else upstream.writeTexts(head, body);
     this.#becomeSent();
   }
 
@@ -373,6 +375,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const upstream = this.#upstream;
     this.#phase = 'done';
     this.#upstream = undefined;
+    this.#report.completed();
     if (upstream !== undefined) {
       // A backend that answered before it had the whole request may read the rest as another one.
       if (this.#requestSent) this.#exchange.context.pool.put(upstream);
@@ -406,7 +409,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     this.#upstream?.destroy();
     this.#upstream = undefined;
     if (next !== this.#route) {
-      this.#report.answered(status);
+      this.#report.answered(status, this.#exchange.context.deadlines.nowMs);
       this.#moveTo(next);
     }
     this.#enter(true);

@@ -4,12 +4,13 @@
  *   enter             room for one more exchange                      503
  *   locate            canonical path, version, revision, endpoint     400 404 410 503
  *   answerPreflight   CORS preflight, without credentials             204
- *   evaluate          authentication, scopes, methods, concurrency,   401 403 405 429
- *                     rate limits
- *   proceed           body size, breaker, then the upstream           413 503, and forward's 502 504
+ *   evaluate          authentication, scopes, methods, body size,     401 403 405 413 429
+ *                     concurrency, rate limits
+ *   proceed           breaker, then the upstream                      503, and forward's 413 502 504
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { HeaderKind } from '../http/header-kind.ts';
+import type { RequestHead } from '../http/request-head.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
 import { evaluate, newEvaluation } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
@@ -56,6 +57,10 @@ function overloaded(exchange: Exchange): void {
 function locate(exchange: Exchange): boolean {
   const { head } = exchange.connection;
   exchange.method = head.method;
+  if (head.plainPathLength >= 0) {
+    locatePlain(exchange, head);
+    return true;
+  }
   if (head.target === '*') {
     exchange.respondEmpty(204, '');
     return false;
@@ -75,6 +80,16 @@ function locate(exchange: Exchange): boolean {
   return true;
 }
 
+/** Nothing is left to be looked at. */
+function locatePlain(exchange: Exchange, { target, plainPathLength }: RequestHead): void {
+  exchange.hasPlainPath = true;
+  if (plainPathLength === target.length) exchange.path = target;
+  else {
+    exchange.path = target.slice(0, plainPathLength);
+    exchange.query = target.slice(plainPathLength);
+  }
+}
+
 /** Before authentication the mere presence of a credential has to do. */
 function turnsOf(exchange: Exchange): Turns {
   return exchange.connection.head.first(HeaderKind.authorization) < 0 ? TURNS.bare : TURNS.credentialed;
@@ -92,9 +107,9 @@ function match(exchange: Exchange, method: string, turns: Turns): boolean {
 function find(exchange: Exchange, method: string, turns: Turns): boolean {
   const { context } = exchange;
   const result = context.match;
-  const comparable = comparablePath(exchange.path);
-  const { hasEncodedSlash: encoded } = exchange;
-  matchRequest(context.snapshot(), comparable, encoded, method, context.shareOf, result, turns);
+  const { hasEncodedSlash: encoded, hasPlainPath } = exchange;
+  const comparable = hasPlainPath ? exchange.path : comparablePath(exchange.path);
+  matchRequest(context.snapshot(), comparable, encoded, method, context.shareOf, result, turns, hasPlainPath);
   exchange.version = result.version;
   exchange.route = result.route;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
@@ -150,16 +165,13 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
     if (denial !== undefined) exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
     return;
   }
-  const bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
-  const isTooLarge = bytesMax > 0 && !connection.body.isChunked && connection.body.remaining > bytesMax;
-  const breaker = context.breakerOf(route.revision.id);
-  const admission = isTooLarge ? ADMITTED : admit(exchange, route, breaker);
+  const breaker = context.breakerOf(route.revision);
+  const admission = admit(exchange, route, breaker);
   if (admission.refused && takeAnother(exchange, route, matches)) return;
   context.observer.policyDecided(exchange, undefined);
-  if (isTooLarge)
-    return exchange.respondProblem('body_too_large', `The request body is larger than ${bytesMax} bytes`);
   if (admission.refused) return refuse(exchange, route, breaker);
-  connection.body.bytesMax = bytesMax;
+  // The length of a chunked body shows only as it comes.
+  connection.body.bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
   if (context.divert !== undefined) return context.divert(exchange, route);
   const report = new BreakerReport(exchange, route.revision, breaker, admission.trial);
   exchange.forwarding = new Forwarding(exchange, route, report);

@@ -98,6 +98,10 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     return writable;
   }
 
+  writeCopy(bytes: Buffer): boolean {
+    return this.#write(bytes, false);
+  }
+
   cork(): void {
     this.#corks += 1;
   }

@@ -48,6 +48,11 @@ export class Http2Connection implements Expiring {
   readonly #streams = new Map<Connection, Http2ClientSocket>();
   /** When the session ends for want of requests; Infinity while there is one. */
   #idleDeadlineMs: number;
+  /** The last stream whose head has come whole. */
+  #wholeHead = 0;
+  /** A later one whose head has begun and may be incomplete, and when it has to be whole; 0 and Infinity without one. */
+  #begunHead = 0;
+  #headDeadlineMs = Infinity;
   #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
 
   constructor(
@@ -130,6 +135,7 @@ export class Http2Connection implements Expiring {
   #onStream(stream: ServerHttp2Stream, isWhole: boolean, fields: readonly string[]): void {
     stream.on('error', () => undefined);
     stream.on('close', () => this.#onStreamClosed(stream));
+    this.#wholeHead = stream.id ?? this.#wholeHead;
     this.#guard.onRequest(fields);
     // Thrown away before anybody could look at it.
     if (stream.destroyed || stream.closed || this.#phase === 'ended') return;
@@ -162,7 +168,8 @@ export class Http2Connection implements Expiring {
   #calm(): void {
     if (this.#phase === 'ended' || this.#phase === 'closed') return;
     this.#phase = 'ended';
-    this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    // Without an error node takes no notice of the code.
+    this.#session.destroy(new Error('The client went too far'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
     this.#touch();
   }
 
@@ -187,8 +194,29 @@ export class Http2Connection implements Expiring {
     if (this.#phase === 'ended' || this.#session.destroyed) return;
     let bytesWaiting = 0;
     for (const socket of this.#streams.values()) bytesWaiting += socket.bytesWaiting;
-    if (!this.#guard.allowsBytes(this.#socket.bytesRead, bytesWaiting, nowMs)) this.#calm();
-    this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs);
+    const isBearable = this.#guard.allowsBytes(this.#socket.bytesRead, bytesWaiting, nowMs);
+    this.#watchHead(nowMs);
+    if (!isBearable || nowMs >= this.#headDeadlineMs) this.#calm();
+    this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs, this.#headDeadlineMs);
+  }
+
+  /**
+   * Gives each head its time from when it is seen to have begun, also beside other streams. Of one that is refused
+   * whole (RFC 9113 section 8.1.1) node tells nothing; but within a head nothing else can be sent (section 6.10), so
+   * whoever answers a PING is not in the middle of one.
+   */
+  #watchHead(nowMs: number): void {
+    const begun = this.#session.state.lastProcStreamID ?? 0;
+    if (begun <= this.#wholeHead) {
+      this.#begunHead = 0;
+      this.#headDeadlineMs = Infinity;
+    } else if (begun !== this.#begunHead) {
+      this.#begunHead = begun;
+      this.#headDeadlineMs = nowMs + this.#context.options.headTimeoutMs;
+      this.#session.ping((error) => {
+        if (error === null) this.#wholeHead = Math.max(this.#wholeHead, begun);
+      });
+    }
   }
 
   #onSocketClosed(): void {

@@ -116,6 +116,32 @@ describe('a path that a lenient backend could take for an endpoint with another 
   });
 });
 
+describe('what was worked out about the endpoints of a revision', () => {
+  it('is worked out anew when single ones change', () => {
+    const revision = revisionRecord({ id: 'r1' });
+    const version = versionRecord({ id: 'v1', app_id: 'app', gateway_path: '/app/v1' });
+    const endpoint = (id: string, path: string, fields: Partial<Endpoint> = {}) =>
+      endpointRecord({ id, method: '*', path, ...fields });
+    const holder = holderOf();
+    const first = versionTree(version, { revision, endpoints: [endpoint('e1', '/a/{id}')] });
+    holder.apply(configChange(1, { apps: [appTree(appRecord({ id: 'app' }), first)] }));
+    let configVersion = 1;
+    const after = (endpointId: string, changed: Endpoint | undefined): string => {
+      const change = { versionId: 'v1', revision, endpointId, endpoint: changed };
+      holder.apply(configChange(++configVersion, { endpoints: [change] }));
+      const out = createMatchResult<EffectivePolicy>();
+      matchRequest(holder.current, '/app/v1/a/B', false, 'GET', fullShare, out);
+      return out.code ?? out.route?.template ?? '';
+    };
+    const served = '/app/v1/a/{id}';
+    expect(after('e2', endpoint('e2', '/c'))).toBe(served);
+    expect(after('e3', endpoint('e3', '/a/b', STRICT))).toBe('bad_path');
+    expect(after('e3', endpoint('e3', '/a/b'))).toBe(served);
+    expect(after('e3', endpoint('e3', '/a/b', OFF))).toBe('bad_path');
+    expect(after('e3', undefined)).toBe(served);
+  });
+});
+
 describe('a path that a lenient backend could take for one of a version below', () => {
   const versions = [{ gateway_path: '/app/v1/old', status: 'retired' as const }];
 

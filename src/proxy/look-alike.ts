@@ -7,7 +7,7 @@
  *
  * A path that somebody has registered as it is, without parameter or wildcard, is never refused.
  *
- * Owns what it has worked out about the endpoints of a revision, which lives as long as they do.
+ * Owns what it has worked out about the endpoints of a revision, which their trie keeps (`known`).
  */
 import { isPlainPath, lenientPath } from '../http/lenient-path.ts';
 import { buildPathTrie, findRoute, type PathTrie, type PathTrieEntry } from '../snapshot/path-trie.ts';
@@ -26,13 +26,12 @@ interface Endpoints<P> {
   readonly byLenientPath: PathTrie<Alike<P>> | undefined;
 }
 
-const known = new WeakMap<PathTrie<CompiledRoute<unknown>>, Endpoints<unknown>>();
-
 /**
  * Says for what else the path could be taken, as the end of a sentence; undefined when for nothing that matters.
  * @param route that was matched
  * @param path in its comparable spelling
  * @param restFrom where what follows the gateway path begins
+ * @param isPlainAlready the path is known to be plain
  */
 export function lookAlike<P>(
   snapshot: Snapshot<P>,
@@ -40,11 +39,12 @@ export function lookAlike<P>(
   path: string,
   restFrom: number,
   method: string,
+  isPlainAlready = false,
 ): string | undefined {
   if (route.isLiteral) return undefined;
   const { endpoints } = route.revision;
-  const isPlain = isPlainPath(path) && !HAS_LOWER_CASE.test(method);
-  const { isUniform, byLenientPath } = endpoints.depth > 0 ? endpointsOf(route) : NO_ENDPOINTS;
+  const isPlain = (isPlainAlready || isPlainPath(path)) && !hasLowerCase(method);
+  const { isUniform, byLenientPath } = endpoints.depth > 0 ? endpointsOf(route) : UNIFORM;
   if (!isUniform && !(isPlain && byLenientPath === undefined)) {
     const rest = lenientPath(path.slice(restFrom));
     const asked = method.toUpperCase();
@@ -58,7 +58,13 @@ export function lookAlike<P>(
 }
 
 const HAS_LOWER_CASE = /[a-z]/;
-const NO_ENDPOINTS: Endpoints<never> = { isUniform: true, byLenientPath: undefined };
+
+function hasLowerCase(method: string): boolean {
+  return method !== 'GET' && method !== 'POST' && HAS_LOWER_CASE.test(method);
+}
+
+/** Also of none at all. One for all of the kind: a request to any of them needs no other memory. */
+const UNIFORM: Endpoints<never> = { isUniform: true, byLenientPath: undefined };
 
 /** A wildcard above an endpoint of its own has been overridden by it, for all that it matches. */
 function differs<P>(alike: CompiledRoute<P>, route: CompiledRoute<P>): boolean {
@@ -84,12 +90,12 @@ function deeperVersion<P>(
 
 function endpointsOf<P>({ revision }: CompiledRoute<P>): Endpoints<P> {
   const { endpoints, fallback } = revision;
-  let found = known.get(endpoints) as Endpoints<P> | undefined;
+  let found = endpoints.known as Endpoints<P> | undefined;
   if (found === undefined) {
     const routes = fallback === undefined ? endpoints.entries : [...endpoints.entries, fallback];
     const isUniform = routes.every((each) => each.active && each.effective === routes[0]?.effective);
-    found = { isUniform, byLenientPath: isUniform ? undefined : lenientTrie(endpoints.entries) };
-    known.set(endpoints, found);
+    found = isUniform ? UNIFORM : { isUniform, byLenientPath: lenientTrie(endpoints.entries) };
+    endpoints.known = found;
   }
   return found;
 }

@@ -63,6 +63,7 @@ export const fullShare = (): number => 1;
  * @param shareOf from 0 (not available) to 1; must only look: it is asked for revisions that are then not chosen
  * @param out overwritten
  * @param turns kind of the request, by which revisions are taken in turn
+ * @param isPlain the path is known to be plain (http/lenient-path.ts)
  */
 export function matchRequest<P>(
   snapshot: Snapshot<P>,
@@ -72,6 +73,7 @@ export function matchRequest<P>(
   shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
   turns: Turns = TURNS.bare,
+  isPlain = false,
 ): void {
   const version = snapshot.findVersion(path);
   out.version = version;
@@ -97,7 +99,7 @@ export function matchRequest<P>(
   else matchWeighted(version, path, method, shareOf, out, turns);
   if (out.route === undefined || out.code === 'endpoint_disabled') return;
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
-  const alike = lookAlike(snapshot, out.route, path, out.restFrom, method);
+  const alike = lookAlike(snapshot, out.route, path, out.restFrom, method, isPlain);
   if (alike !== undefined) fail(out, 'bad_path', `A backend could take the path for that of ${alike}`);
 }
 

@@ -44,7 +44,10 @@ export const UPSTREAM_IDLE_TIMEOUT_MS = 55_000;
 export const UPSTREAM_AGE_MAX_MS = 15_000;
 /** A body that is left unread is drained up to this size to keep the connection; a larger one costs it. */
 export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
-/** After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer. */
+/**
+ * After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer.
+ * So long has a backend, too, that ends a tunnel, to read what is on its way to it.
+ */
 export const LINGER_MS = 2_000;
 /** …and at most this much of it. */
 export const LINGER_BYTES_MAX = 1024 * 1024;

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { describe, expect, it } from 'vitest';
-import { createLookup, type ResolverOptions } from './resolver.ts';
+import { UPSTREAM_AGE_MAX_MS } from './options.ts';
+import { ADDRESS_USE_MS, createLookup, type ResolverOptions } from './resolver.ts';
 
 /** A resolver whose answers a test gives, in the order of the questions, and a clock that it moves. */
 function resolver(onFailure: ResolverOptions['onFailure'] = () => undefined) {
@@ -60,6 +61,18 @@ describe('the addresses of a backend', () => {
     questions[0]?.resolve([v4('192.0.2.1')]);
     await first;
     passMs(20_000);
+    const second = find();
+    questions[1]?.resolve([v4('192.0.2.9')]);
+    expect(await second).toBe('192.0.2.9');
+  });
+
+  it('are out of use 30 seconds after a change, whatever connections there are to them', async () => {
+    expect(ADDRESS_USE_MS + UPSTREAM_AGE_MAX_MS).toBeLessThanOrEqual(30_000);
+    const { questions, find, passMs } = resolver();
+    const first = find();
+    questions[0]?.resolve([v4('192.0.2.1')]);
+    await first;
+    passMs(ADDRESS_USE_MS);
     const second = find();
     questions[1]?.resolve([v4('192.0.2.9')]);
     expect(await second).toBe('192.0.2.9');

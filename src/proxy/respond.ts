@@ -31,8 +31,13 @@ function escapeCharacter(character: string): string {
 
 /** Fields of the gateway's own that go on every response of the exchange; each line ends in CRLF. */
 export function responseFields(exchange: Exchange): string {
+  return `X-Request-Id: ${exchange.requestId}\r\n${fieldsBehindId(exchange)}`;
+}
+
+/** Those of `responseFields` that not every response has; they stand behind the request id. */
+export function fieldsBehindId(exchange: Exchange): string {
   const { route, version, evaluation } = exchange;
-  let fields = `X-Request-Id: ${exchange.requestId}\r\n`;
+  let fields = '';
   if (mayAskForDecision(exchange)) fields += exchange.context.decisionLine?.(exchange) ?? '';
   const cors = corsOf(exchange);
   if (cors !== undefined && !exchange.preflight) fields += cors.responseLines(exchange.header('origin'));

@@ -60,7 +60,26 @@ it('does not let text pile up within a turn', async () => {
   expect(writer.departures).toBe(1);
 });
 
-it('does not count a text as gone that the system has refused', async () => {
+it('writes a long text behind another one, ahead of what follows', async () => {
+  const { near, writer, listen, received } = await writing();
+  listen();
+  await once(writer, 'warm');
+  const stream = vi.spyOn(near, 'write');
+  const long = 'caf\xe9'.repeat(1_000);
+  writer.writeTexts('a', long);
+  expect([writer.departures, writer.isFlushed]).toEqual([1, false]);
+  await untilHolds(() => received() === `warma${long}`, 'both');
+  expect([writer.departures, writer.isFlushed]).toEqual([2, true]);
+  writer.writeTexts('b', long);
+  writer.writeText('c');
+  await untilHolds(() => received() === `warma${long}b${long}c`, 'what follows');
+  expect(stream).not.toHaveBeenCalled();
+});
+
+it.each([
+  ['a text', (writer: SocketWriter) => writer.writeText('lost')],
+  ['a long one', (writer: SocketWriter) => writer.writeTexts('lost', 'x'.repeat(5_000))],
+])('does not count %s as gone that the system has refused', async (_name, write) => {
   const { near, far, writer, listen } = await writing();
   listen();
   await once(writer, 'warm');
@@ -69,7 +88,7 @@ it('does not count a text as gone that the system has refused', async () => {
   const before = writer.departures;
   // The system knows at once that the peer is gone, the stream not before the next turn.
   far.resetAndDestroy();
-  writer.writeText('lost');
+  write(writer);
   writer.flush();
   expect(writer.departures).toBe(before);
   await untilHolds(() => near.destroyed && errors.length === 1, 'the error');
@@ -109,7 +128,12 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
     } else if (random(2) === 0) {
       writer.writeCopy(bytes);
       bytes.fill(0xbb);
-    } else writer.writeText(bytes.toString('latin1'));
+    } else {
+      const text = bytes.toString('latin1');
+      const cut = random(length + 1);
+      if (cut % 2 === 0) writer.writeTexts(text.slice(0, cut), text.slice(cut));
+      else writer.writeText(text);
+    }
     if (random(8) === 0) await new Promise((done) => setImmediate(done));
   }
   await untilHolds(() => seenBytes === sentBytes, 'all bytes', 30_000);

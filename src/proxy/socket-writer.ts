@@ -37,6 +37,9 @@ const WAITING_CHARS_MAX = 16 * 1024;
 /** Text and bytes together that are written from the scratch buffer. */
 const SCRATCH_BYTES = 32 * 1024;
 
+/** A shorter text is joined to what it follows. */
+const TAIL_CHARS_MIN = 1024;
+
 /** Of a text that is written in pieces: Node tries to write a text of up to this size before it copies it. */
 const PIECE_BYTES = 16 * 1024;
 
@@ -56,8 +59,12 @@ export class SocketWriter {
   /** How often something has left: what was written since it last changed still waits. */
   departures = 0;
   #text = '';
+  /** A long text that waits behind it, apart: joined they would be copied once more. */
+  #tail = '';
   /** Direct writes under way. */
   #pending = 0;
+  /** Something was written by way of the stream; before that there is no need to ask what it still holds. */
+  #usedStream = false;
 
   /**
    * @param socket plain TCP; with TLS the handle is not the one that encrypts
@@ -74,8 +81,9 @@ export class SocketWriter {
   /** The peer reads too slowly; `onDrain` follows. Of text that waits it is not known yet. */
   get needsDrain(): boolean {
     const socket = this.#socket;
+    if (this.#pending > 0) return true;
     // A large write that the system has taken whole leaves nothing to wait for, though the stream still says so.
-    return this.#pending > 0 || (socket.writableNeedDrain && socket.writableLength > 0);
+    return this.#usedStream && socket.writableNeedDrain && socket.writableLength > 0;
   }
 
   /** Whether everything written so far has been handed to the system. */
@@ -85,6 +93,7 @@ export class SocketWriter {
 
   /** Text is latin1. False when the peer reads too slowly. Errors come as the socket's. */
   writeText(text: string): boolean {
+    if (this.#tail !== '') this.#text = this.#takeText();
     if (this.#text === '') {
       this.#text = text;
       if (text !== '' && waiting.push(this) === 1) setImmediate(flushAll);
@@ -93,15 +102,31 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
+  /** `writeText` for two texts, of which the second is long. */
+  writeTexts(text: string, long: string): boolean {
+    const isNext = this.#text === '' && text.length + long.length <= WAITING_CHARS_MAX;
+    if (!isNext || long.length < TAIL_CHARS_MIN) return this.writeText(text + long);
+    const isWritable = this.writeText(text);
+    this.#tail = long;
+    return isWritable;
+  }
+
+  #takeText(): string {
+    const text = this.#text + this.#tail;
+    this.#text = '';
+    this.#tail = '';
+    return text;
+  }
+
   /**
    * Leaves together with the text that waits.
    * @param release called once when the bytes are written or given up, never from within this call
    */
   writeBytes(bytes: Buffer, release?: () => void): boolean {
     const socket = this.#socket;
-    const text = this.#text;
-    this.#text = '';
+    const text = this.#takeText();
     this.departures += 1;
+    this.#usedStream = true;
     if (text === '') socket.write(bytes, release);
     else {
       socket.cork();
@@ -114,6 +139,7 @@ export class SocketWriter {
 
   /** `writeBytes` for bytes that are somebody else's again when this returns. */
   writeCopy(bytes: Buffer): boolean {
+    if (this.#tail !== '') this.#text = this.#takeText();
     const text = this.#text;
     const length = text.length + bytes.length;
     const handle = holdsMany() || length <= SCRATCH_BYTES ? this.#freeHandle() : undefined;
@@ -154,14 +180,21 @@ export class SocketWriter {
 
   /** Writes the text that waits. Owed before the socket is ended, and when what was written shall not be lost. */
   flush(): void {
-    const text = this.#text;
-    if (text === '') return;
+    const first = this.#text;
+    if (first === '') return;
+    const tail = this.#tail;
     this.#text = '';
-    if (!this.#socket.writable) return;
-    this.departures += 1;
+    this.#tail = '';
     const handle = this.#freeHandle();
-    if (handle === undefined) this.#socket.write(text, 'latin1');
-    else if (Request === undefined) this.#learnRequest(handle, text);
+    if (handle === undefined && !this.#socket.writable) return;
+    this.departures += 1;
+    if (tail !== '' && handle !== undefined && Request !== undefined && !holdsMany())
+      return this.#writeBoth(handle, Request, first, tail);
+    const text = first + tail;
+    if (handle === undefined) {
+      this.#usedStream = true;
+      this.#socket.write(text, 'latin1');
+    } else if (Request === undefined) this.#learnRequest(handle, text);
     else {
       const request = takeRequest(Request);
       const error = handle.writeLatin1String(request, text);
@@ -169,6 +202,17 @@ export class SocketWriter {
       if (error !== 0) this.departures -= 1;
       this.#isPending(handle, request, error);
     }
+  }
+
+  /** A text and its tail, from the scratch buffer. */
+  #writeBoth(handle: TcpHandle, Made: new () => WriteRequest, text: string, tail: string): void {
+    scratch.write(text, 'latin1');
+    scratch.write(tail, text.length, 'latin1');
+    const bytes = scratch.subarray(0, text.length + tail.length);
+    const isHeld = this.#writeBuffer(handle, Made, bytes, SCRATCH_BYTES);
+    if (isHeld) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+    // Refused as a whole; see `flush`.
+    else if (this.#socket.destroyed) this.departures -= 1;
   }
 
   /** `flush` that ends the socket when it throws: nobody else's text may be lost for it. */
@@ -183,7 +227,8 @@ export class SocketWriter {
   /** The handle, when nothing that the stream has not finished must stay ahead of what is written to it. */
   #freeHandle(): TcpHandle | undefined {
     const socket = this.#socket;
-    if (socket.writableLength > 0 || socket.connecting || !socket.writable) return undefined;
+    if ((this.#usedStream && socket.writableLength > 0) || socket.connecting || !socket.writable)
+      return undefined;
     return (this.#handle ??= handleOf(socket));
   }
 
@@ -237,6 +282,7 @@ export class SocketWriter {
 
   /** The first text of the thread goes through the stream to show what a request is: Node has no public name for it. */
   #learnRequest(handle: TcpHandle, text: string): void {
+    this.#usedStream = true;
     const write = handle.writeLatin1String.bind(handle);
     handle.writeLatin1String = (request, latin1) => {
       if (typeof request.getAsyncId === 'function') Request = request.constructor as new () => WriteRequest;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
-import { TlsContexts } from './tls-contexts.ts';
+import { contextOptions, TlsContexts } from './tls-contexts.ts';
 
 const pem = (name: string): string =>
   readFileSync(join(import.meta.dirname, '../../test/support/tls', name), 'utf8');
@@ -29,6 +29,14 @@ describe('certificateFacts', () => {
     const facts = certificateFacts(pair);
     expect('error' in facts && facts.error).toMatch(message);
     expect(JSON.stringify(facts)).not.toContain('PRIVATE');
+  });
+});
+
+describe('contextOptions', () => {
+  it('has TLS 1.2 for the oldest version, and for it only suites with forward secrecy', () => {
+    const { minVersion, maxVersion, ciphers = '' } = contextOptions(site);
+    expect([minVersion, maxVersion]).toEqual(['TLSv1.2', undefined]);
+    expect(ciphers.split(':').filter((suite) => !/^(?:TLS_|ECDHE-)/.test(suite))).toEqual([]);
   });
 });
 

@@ -1,10 +1,11 @@
 /**
  * The connection after a 101 (RFC 9110 section 7.8, RFC 6455): bytes both ways, unread, with back-pressure, until
- * one side ends or both are silent for the idle time. Begins only when the backend has switched; until then what
+ * the backend ends or both are silent for the idle time. Begins only when the backend has switched; until then what
  * the client sends stays in its buffer. Owns the deadline of the connection while it lasts.
  */
 import type { Connection } from './connection.ts';
 import type { Exchange } from './exchange.ts';
+import { LINGER_MS } from './options.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
 /** RFC 9110 section 7.8 `protocol`: one of them, since the gateway cannot know which one a backend would choose. */
@@ -16,6 +17,18 @@ const REQUEST_PROTOCOLS = /^(?:h2c?|http|tls)(?:\/|$)/i;
 export function tunnelledProtocol(upgrade: string | undefined): string | undefined {
   if (upgrade === undefined || !PROTOCOL.test(upgrade) || REQUEST_PROTOCOLS.test(upgrade)) return undefined;
   return upgrade;
+}
+
+/**
+ * Whether a 101 names the protocol that was asked for, since no other may be switched to (RFC 9110 section 7.8). Names
+ * are compared without regard to case; a version counts where both sides give one.
+ */
+export function isProtocolAskedFor(asked: string | undefined, named: string | undefined): boolean {
+  if (asked === undefined || named === undefined || !PROTOCOL.test(named)) return false;
+  const [name = '', version] = asked.split('/');
+  const [namedName = '', namedVersion] = named.split('/');
+  if (name.toLowerCase() !== namedName.toLowerCase()) return false;
+  return version === undefined || namedVersion === undefined || version === namedVersion;
 }
 
 export class Tunnel {
@@ -64,10 +77,12 @@ export class Tunnel {
     if (!this.#connection.writeFrom(bytes, release)) this.#upstream.pauseReading();
   }
 
-  /** The backend has ended the connection, which ends the exchange once the client has everything. */
+  /**
+   * The backend has ended its side, which ends the exchange: both get what is on its way to them, and the client is
+   * heard no further. Whether the backend still listens only writing could tell, and it would hold its place till then.
+   */
   onUpstreamEnd(): void {
-    // It may never read what waits for it.
-    this.#upstream.destroy();
+    this.#upstream.destroySoon(LINGER_MS);
     this.#exchange.end(false);
   }
 

@@ -16,6 +16,7 @@ import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } 
 import { heldCopy } from './held-copies.ts';
 import { SocketReader } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
+import { isProtocolAskedFor } from './tunnel.ts';
 
 /** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
 export type UpstreamCause =
@@ -88,7 +89,7 @@ export class UpstreamConnection implements Expiring {
   /** Writes that had left when the exchange began. */
   #departuresBefore = -1;
   #requestMethod = '';
-  #maySwitch = false;
+  #upgrade: string | undefined;
   #partial: Buffer = EMPTY;
   #interimCount = 0;
   #bodyRemaining = 0;
@@ -118,6 +119,7 @@ export class UpstreamConnection implements Expiring {
     this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
     this.#socket.on('close', () => {
       this.#reader.close();
+      this.#deadlines.delete(this);
       this.#guard(() => this.#fail('reset', 'the backend closed the connection'));
     });
   }
@@ -146,12 +148,12 @@ export class UpstreamConnection implements Expiring {
 
   /**
    * Takes the connection for one exchange; responses are read in the light of the request's method.
-   * @param maySwitch the request asks for another protocol, so that a 101 is an answer
+   * @param upgrade the protocol that the request asks for, so that a 101 that names it is an answer
    */
-  acquire(client: UpstreamClient, requestMethod: string, maySwitch: boolean): void {
+  acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void {
     this.#client = client;
     this.#requestMethod = requestMethod;
-    this.#maySwitch = maySwitch;
+    this.#upgrade = upgrade;
     this.#departuresBefore = this.#writer?.departures ?? -1;
     this.#state = 'head';
     this.#interimCount = 0;
@@ -166,7 +168,7 @@ export class UpstreamConnection implements Expiring {
   release(onLost: (connection: UpstreamConnection) => void): void {
     this.#client = undefined;
     this.#state = 'unused';
-    this.#head.release();
+    this.#head.rest();
     this.uses += 1;
     this.idleSinceMs = this.#deadlines.nowMs;
     this.#onIdleLost = onLost;
@@ -181,6 +183,11 @@ export class UpstreamConnection implements Expiring {
   /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
   writeText(text: string): boolean {
     return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
+  }
+
+  /** `writeText` for two texts, of which the second may be long. */
+  writeTexts(text: string, more: string): boolean {
+    return this.#writer?.writeTexts(text, more) ?? this.#socket.write(text + more, 'latin1');
   }
 
   /**
@@ -224,6 +231,16 @@ export class UpstreamConnection implements Expiring {
 
   resumeReading(): void {
     this.#reader.resume();
+  }
+
+  /** Ends it when what was written is out, or after `timeoutMs`, without telling the client of it. */
+  destroySoon(timeoutMs: number): void {
+    this.#client = undefined;
+    this.#state = 'closed';
+    this.deadlineMs = this.#deadlines.nowMs + timeoutMs;
+    this.#reader.pause();
+    this.#writer?.flush();
+    this.#socket.destroySoon();
   }
 
   /** Ends it at once, without telling the client of it. */
@@ -304,13 +321,14 @@ export class UpstreamConnection implements Expiring {
   }
 
   #readInterim(head: ResponseHead, end: number, to: number): number {
-    if (head.status === 101 && this.#maySwitch && head.upgrade !== undefined) {
+    if (head.status === 101 && isProtocolAskedFor(this.#upgrade, head.upgrade)) {
       this.#state = 'tunnel';
       this.#client?.onSwitch(head);
       return end;
     }
     this.#interimCount += 1;
-    if (head.status === 101) this.#fail('bad_response', 'the backend switched protocols without being asked');
+    if (head.status === 101)
+      this.#fail('bad_response', 'the backend switched to a protocol that was not asked for');
     else if (this.#interimCount > INTERIM_RESPONSES_MAX) {
       this.#fail('bad_response', `more than ${INTERIM_RESPONSES_MAX} interim responses`);
     } else {

@@ -3,17 +3,42 @@
  * meant for this hop dropped (RFC 9110 section 7.6.1) and what the gateway vouches for put in place (design
  * section 2 "Client IP"). Trust decides: what an untrusted client says about where a request comes from is
  * replaced, what a trusted proxy says is continued.
+ *
+ * What follows from the fields of the request is kept with them for as long as the client repeats them on its
+ * connection (`isRepeated` of http/field-section.ts), together with all else that it depends on.
  */
-import { randomHex } from '../kernel/ids.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { forwardedForValue, forwardedLines, viaLine } from '../http/forwarded.ts';
-import { isValidTraceparent, makeTraceparent } from '../http/trace-context.ts';
+import { isValidTraceparent } from '../http/trace-context.ts';
+import { ownText } from '../http/latin1.ts';
 import { carriesApiKey } from '../policy/api-key.ts';
+import type { Evaluation } from '../policy/stage.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { Connection } from './connection.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
+import { KeptPieces } from './kept-pieces.ts';
+import { newTraceparent } from './traceparents.ts';
+
+/** A head but for what is new in every request: its target, its id, and mostly its trace. */
+interface Pieces {
+  /**
+   * What it depends on beside the fields. Of the connection it depends too, which is one for all requests that repeat
+   * their fields.
+   */
+  readonly host: string;
+  readonly requestHost: string;
+  readonly callerLines: string;
+  readonly managedHeaders: ReadonlySet<string> | undefined;
+  readonly conditions: number;
+  /** From behind the target to the request id. */
+  readonly start: string;
+  /** On to the value of a new trace, if there is to be one. */
+  readonly middle: string;
+  readonly end: string;
+  readonly beginsTrace: boolean;
+}
 
 /**
  * @param path the upstream's, without the query
@@ -28,18 +53,86 @@ export function upstreamRequestHead(
   upgrade: string | undefined,
 ): string {
   const { head } = exchange.connection;
-  const { revision } = route;
-  const host = revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
+  const pieces =
+    head.isRepeated && upgrade === undefined
+      ? repeatedPieces(exchange, route, expectContinue)
+      : makePieces(exchange, route, expectContinue, upgrade);
   return (
-    `${head.method} ${path}${exchange.query} HTTP/1.1\r\nHost: ${host}\r\n` +
-    ordinaryLines(head, route.policy.managedHeaders) +
-    managedLines(exchange, route, upgrade === undefined) +
-    forwardingLines(exchange, head) +
-    exchange.evaluation.caller.upstreamHeaderLines +
-    framingLines(head) +
-    (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
-    (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n')
+    `${head.method} ${path}${exchange.query}${pieces.start}${exchange.requestId}${pieces.middle}` +
+    (pieces.beginsTrace ? newTraceparent() + pieces.end : pieces.end)
   );
+}
+
+function repeatedPieces(exchange: Exchange, route: Route, expectContinue: boolean): Pieces {
+  const { head } = exchange.connection;
+  const kept = (head.made ??= new KeptPieces<Pieces>()) as KeptPieces<Pieces>;
+  for (const pieces of kept.all) {
+    if (isFor(pieces, exchange, route, expectContinue)) return pieces;
+  }
+  const pieces = makePieces(exchange, route, expectContinue, undefined);
+  if (kept.isOpen) kept.keep(ownPieces(pieces));
+  return pieces;
+}
+
+function isFor(pieces: Pieces, exchange: Exchange, route: Route, expectContinue: boolean): boolean {
+  const { connection, evaluation } = exchange;
+  return (
+    pieces.conditions === conditionsOf(evaluation, route, expectContinue) &&
+    pieces.host === hostFor(connection.head, route) &&
+    pieces.requestHost === connection.head.host &&
+    pieces.callerLines === evaluation.caller.upstreamHeaderLines &&
+    pieces.managedHeaders === route.policy.managedHeaders
+  );
+}
+
+function conditionsOf(evaluation: Evaluation, { policy }: Route, expectContinue: boolean): number {
+  return (expectContinue ? 1 : 0) | (policy.forwardsApiKeys ? 2 : 0) | (evaluation.dropAuthorization ? 4 : 0);
+}
+
+function hostFor(head: RequestHead, { revision }: Route): string {
+  return revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
+}
+
+function makePieces(
+  exchange: Exchange,
+  route: Route,
+  expectContinue: boolean,
+  upgrade: string | undefined,
+): Pieces {
+  const { connection, evaluation } = exchange;
+  const { head } = connection;
+  const { managedHeaders } = route.policy;
+  const { upstreamHeaderLines } = evaluation.caller;
+  const host = hostFor(head, route);
+  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  const traceLines = continuedTrace(head);
+  return {
+    host,
+    requestHost: head.host,
+    callerLines: upstreamHeaderLines,
+    managedHeaders,
+    conditions: conditionsOf(evaluation, route, expectContinue),
+    start:
+      ` HTTP/1.1\r\nHost: ${host}\r\n` +
+      ordinaryLines(head, managedHeaders) +
+      managedLines(exchange, route, upgrade === undefined) +
+      (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwardedLines(head.host)) +
+      'X-Request-Id: ',
+    middle: '\r\n' + viaLine(head.httpMinor, via, connection.isHttp2) + (traceLines ?? 'traceparent: '),
+    end:
+      (traceLines === undefined ? '\r\n' : '') +
+      upstreamHeaderLines +
+      framingLines(head) +
+      (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
+      (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n'),
+    beginsTrace: traceLines === undefined,
+  };
+}
+
+/** Texts in memory of their own, and in one piece each. */
+function ownPieces(pieces: Pieces): Pieces {
+  const { start, middle, end } = pieces;
+  return { ...pieces, start: ownText(start), middle: ownText(middle), end: ownText(end) };
 }
 
 /** What passes as it is; on routes that put claims into headers, without what the client sent under those names. */
@@ -98,18 +191,6 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
   return head.name(index).length === 2 && head.value(index).toLowerCase() === 'trailers';
 }
 
-/** Who sent this, through whom, and under which trace. */
-function forwardingLines(exchange: Exchange, head: RequestHead): string {
-  const { connection } = exchange;
-  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
-  return (
-    (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwardedLines(head.host)) +
-    `X-Request-Id: ${exchange.requestId}\r\n` +
-    viaLine(head.httpMinor, via, connection.isHttp2) +
-    traceLines(head)
-  );
-}
-
 /** What a trusted proxy says about the way of the request, with the proxy as the last step of it. */
 function continuedLines(connection: Connection, head: RequestHead): string {
   const { peer, isSecure } = connection;
@@ -119,12 +200,14 @@ function continuedLines(connection: Connection, head: RequestHead): string {
   return forwardedLines(forwardedFor, proto, host);
 }
 
-/** W3C Trace Context: a valid traceparent is passed on with its tracestate; anything else starts a new trace. */
-function traceLines(head: RequestHead): string {
+/**
+ * W3C Trace Context: a valid traceparent is passed on with its tracestate; anything else starts a new trace.
+ * @returns undefined for a new trace
+ */
+function continuedTrace(head: RequestHead): string | undefined {
   const given = head.valueOf(HeaderKind.traceparent);
-  if (given === undefined || head.repeated(HeaderKind.traceparent) || !isValidTraceparent(given)) {
-    return `traceparent: ${makeTraceparent(randomHex(16), randomHex(8))}\r\n`;
-  }
+  if (given === undefined || head.repeated(HeaderKind.traceparent) || !isValidTraceparent(given))
+    return undefined;
   const state = head.first(HeaderKind.tracestate) < 0 ? undefined : head.combined('tracestate');
   return `traceparent: ${given}\r\n${state === undefined ? '' : `tracestate: ${state}\r\n`}`;
 }

@@ -52,6 +52,7 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
         looks += 1;
       },
     },
+    onNodes: () => undefined,
     clock: systemClock,
     log: createLogger({
       level: 'silent',
@@ -126,7 +127,7 @@ describe('a write', () => {
     const { cluster, store, events, failure } = await setUp({ b: 1 }, 0);
     await cluster.join(store);
     expect(await cluster.settle(2)).toEqual({ applied: 1, nodes: 2 });
-    events().onNodes(4);
+    events().onNodes({ count: 4, rank: 1 });
     failure.error = new StorageUnavailable('gone');
     expect(await cluster.settle(3), 'as many as the last heartbeat told of').toEqual({
       applied: 1,

@@ -17,6 +17,7 @@ import {
   type ClusterStore,
   type Membership,
   type NodeDescription,
+  type NodePlace,
   type NodeRecord,
 } from '../storage/repository.ts';
 import type { ConfigFollower } from './config-follower.ts';
@@ -25,6 +26,8 @@ export interface ClusterDeps {
   readonly settings: ClusterSettings;
   readonly programVersion: string;
   readonly follower: Pick<ConfigFollower, 'position' | 'catchUp'>;
+  /** With each heartbeat. */
+  readonly onNodes: (place: NodePlace) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -149,8 +152,9 @@ export class Cluster {
       onChanged: () => this.#look(),
       onPosition: (position) => this.#onPosition(position),
       onApplied: (id, version) => this.#hear(id, version),
-      onNodes: (count) => {
-        this.#live = count;
+      onNodes: (place) => {
+        this.#live = place.count;
+        this.#deps.onNodes(place);
       },
       onLost: (error) => log.warn({ err: error }, 'the connection to the other nodes was lost'),
       onBack: () => log.info('the connection to the other nodes is back'),

@@ -13,7 +13,7 @@ export interface InstanceFile {
   claim(): void;
   /** The process that the file names, while that lives and is not this one. */
   otherPid(): number | undefined;
-  /** Removes the file if it still names this process. */
+  /** Removes the file if it still names this process. Throws the system's error when it cannot be removed. */
   release(): void;
 }
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { uuidv7 } from '../kernel/ids.ts';
 import { DAY_MS } from '../model/key-usage.ts';
 import type { KeyUsage } from '../model/key-usage.ts';
 import { KeyNotes, usagesOf } from './key-notes.ts';
@@ -76,4 +77,39 @@ it('few keys are handed over every turn, many keys every fifth, and all of them 
   use(1_001);
   all.send();
   expect(sent).toHaveLength(3);
+});
+
+it('counts the same, whether keys are few or many, and whatever their ids', () => {
+  const { notes: all, sent } = notes();
+  const ids = Array.from({ length: 3_000 }, (_, index) => (index % 5 === 0 ? `k${index}` : uuidv7(NOON_MS)));
+  const outcomes = ['allowed', 'limited', 'denied'] as const;
+  const expected = new Map<
+    string,
+    { allowed: number; limited: number; denied: number; lastUsedMs: number }
+  >();
+  for (let round = 0; round < 3; round++) {
+    expected.clear();
+    for (let request = 0; request < 12_000; request++) {
+      const keyId = ids[(Math.imul(request, 7 + round) % (1_500 * (round + 1))) % ids.length] ?? '';
+      const [outcome, accepted] = [outcomes[request % 3] ?? 'allowed', request % 4 > 0];
+      const at = NOON_MS + (Math.imul(request, 31) % 1_000);
+      all.note(keyId, outcome, accepted, at);
+      const counts = expected.get(keyId) ?? { allowed: 0, limited: 0, denied: 0, lastUsedMs: 0 };
+      counts[outcome]++;
+      if (accepted) counts.lastUsedMs = Math.max(counts.lastUsedMs, at);
+      expected.set(keyId, counts);
+    }
+    all.send();
+    const counted = sent.pop()?.map(({ keyId, date: _date, ...counts }) => [keyId, counts] as const);
+    expect(new Map(counted)).toEqual(expected);
+    expect(counted?.length).toBe(expected.size);
+  }
+});
+
+it('holds a bounded number of UUIDs, too, and loses none', () => {
+  const { notes: all, sent } = notes();
+  for (let key = 0; key < 120_000; key++) all.note(uuidv7(NOON_MS), 'allowed', true, NOON_MS);
+  expect(sent.map((rows) => rows.length)).toEqual([50_000, 50_000]);
+  all.send();
+  expect(new Set(sent.flat().map(({ keyId }) => keyId)).size).toBe(120_000);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { seed } from '../../test/contract/records.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { createLogger } from '../observe/log.ts';
@@ -15,6 +15,8 @@ const log = createLogger({
   clock: systemClock,
 });
 const DATE = '2030-01-01';
+/** What the writer waits with; the database keeps its own. */
+const FAKED = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] as const;
 const FIRST_MS = Date.parse('2030-01-01T00:00:00.000Z');
 
 let repository: Repository;
@@ -28,6 +30,7 @@ beforeEach(async () => {
   [appId, keyId] = [app.id, key.id];
 });
 afterEach(async () => {
+  vi.useRealTimers();
   for (const writer of writers.splice(0)) await writer.stop();
   await repository.close();
 });
@@ -149,6 +152,48 @@ describe('KeyUsageWriter', () => {
     writer.add(used(FIRST_MS, 3));
     await writer.stop();
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 0, denied: 0 }]);
+  });
+
+  it('a thousand keys are written in parts with rests between, and then not again for four seconds', async () => {
+    vi.useFakeTimers({ toFake: [...FAKED] });
+    const writes: { readonly keys: number; readonly atMs: number }[] = [];
+    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) =>
+      void writes.push({ keys: usages.length, atMs: Date.now() });
+    const writer = open({ repository: { ...repository, recordKeyUsage } });
+    writer.add(strangers(1_000));
+    await vi.advanceTimersByTimeAsync(2_400);
+    expect(writes.map(({ keys }) => keys)).toEqual([250, 250, 250, 250]);
+    const times = writes.map(({ atMs }) => atMs);
+    for (let part = 1; part < 4; part++) {
+      expect((times[part] ?? 0) - (times[part - 1] ?? 0)).toBeGreaterThanOrEqual(90);
+    }
+    writer.add(used(FIRST_MS));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(writes[4]?.keys).toBe(1);
+    expect((writes[4]?.atMs ?? 0) - (times[3] ?? 0)).toBeGreaterThanOrEqual(4_000);
+    await writer.stop();
+  });
+
+  it('a write that hangs: no other begins, uses add up within the bound, and follow when it ends', async () => {
+    vi.useFakeTimers({ toFake: [...FAKED] });
+    const hanging = Promise.withResolvers<void>();
+    let calls = 0;
+    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) => {
+      if (++calls === 1) await hanging.promise;
+      await repository.recordKeyUsage(usages);
+    };
+    const writer = open({ pendingMax: 2, repository: { ...repository, recordKeyUsage } });
+    writer.add(used(FIRST_MS));
+    for (let second = 0; second < 60; second++) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      writer.add(used(FIRST_MS));
+      writer.add(strangers(3));
+    }
+    expect(calls).toBe(1);
+    expect(await stored()).toEqual([]);
+    hanging.resolve();
+    await writer.stop();
+    expect(await stored()).toEqual([{ date: DATE, allowed: 61, limited: 0, denied: 0 }]);
   });
 
   it('keeps as many days as it is told, today included', async () => {

@@ -6,6 +6,9 @@
  * While the store is out of reach the last count holds. After an outage nobody's heartbeat is fresh, and a store that
  * has lost its data knows of nobody, so a count that has become smaller is believed only once all nodes have had the time
  * to come back.
+ *
+ * A node that starts while the store is out of reach has no last count. It goes by the gateways on its database, where
+ * there are several (runtime/cluster.ts), and by the setting where that says more.
  */
 import type { Clock } from '../kernel/clock.ts';
 import { randomHex } from '../kernel/ids.ts';
@@ -41,7 +44,12 @@ export class LimitNode {
   readonly #memory: LiveNodesMemory;
   readonly #clock: Clock;
   readonly #id = randomHex(NODE_ID_BYTES);
+  readonly #assumed: number;
   #nodes: LiveNodes;
+  /** The nodes are those that the store has told, once. */
+  #isTold = false;
+  /** Since when the database has told of fewer gateways than are gone by. */
+  #fewerSinceMs: number | undefined;
   #answeredMs = -Infinity;
   /** Since when the store has answered without a break and without forgetting. */
   #steadySinceMs = 0;
@@ -54,6 +62,7 @@ export class LimitNode {
     this.#server = server;
     this.#memory = memory;
     this.#clock = clock;
+    this.#assumed = assumed;
     this.#nodes = { count: assumed, rank: 0 };
     this.#reconnectedMs = clock.monotonicMs();
     writeLiveNodes(memory, this.#nodes);
@@ -69,6 +78,19 @@ export class LimitNode {
     clearInterval(this.#timer);
     if (this.isConnected) await this.#heartbeat(BEAT_MS, true);
     this.#server.close();
+  }
+
+  /**
+   * The gateways that share this node's database, for as long as the store has told nothing. After an outage of the
+   * database they come back one after the other, so fewer are believed only when that does not pass.
+   */
+  assume({ count, rank }: LiveNodes): void {
+    if (this.#isTold) return;
+    const nodes = { count: Math.max(count, this.#assumed), rank };
+    const nowMs = this.#clock.monotonicMs();
+    if (nodes.count >= this.#nodes.count) this.#fewerSinceMs = undefined;
+    else if (nowMs - (this.#fewerSinceMs ??= nowMs) < NODE_TTL_MS) return;
+    this.#set(nodes);
   }
 
   get isConnected(): boolean {
@@ -98,6 +120,11 @@ export class LimitNode {
     if (!this.isConnected || !nodes.wasListed) this.#steadySinceMs = nowMs;
     this.#answeredMs = nowMs;
     if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
+    this.#isTold = true;
+    this.#set(nodes);
+  }
+
+  #set(nodes: LiveNodes): void {
     this.#nodes = nodes;
     writeLiveNodes(this.#memory, nodes);
   }

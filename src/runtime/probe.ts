@@ -66,7 +66,7 @@ export function probe(
       onReadEnd: nothing,
       onUpstreamWritable: nothing,
     };
-    connection.acquire(client, 'GET', false);
+    connection.acquire(client, 'GET', undefined);
   });
 }
 

@@ -3,7 +3,14 @@
  * sent once a second, so that a request never waits for another thread. The first of a route and part is sent at
  * once, for the log. A worker that dies takes at most its last second along.
  */
-import { WouldDenyTally, rowKey, type WouldDenyRoute, type WouldDenyRow } from '../observe/would-deny.ts';
+import {
+  WouldDenyTally,
+  rowKey,
+  type WouldDenyCaller,
+  type WouldDenyRoute,
+  type WouldDenyRow,
+} from '../observe/would-deny.ts';
+import type { Evaluation } from '../policy/stage.ts';
 import type { Route } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 
@@ -31,9 +38,9 @@ export class ShadowNotes {
     let isNews = false;
     for (const { part, denial } of evaluation.wouldDeny) {
       const { code, detail } = denial;
-      const { kind, id, name } = evaluation.caller;
       const fact = { part, code, detail, requestId: exchange.requestId, atMs };
-      if (this.#tally.add(place, fact, { kind, id, name })) isNews = this.#isNews(place, part) || isNews;
+      if (this.#tally.add(place, fact, callerOf(evaluation, part)))
+        isNews = this.#isNews(place, part) || isNews;
     }
     if (isNews) this.send();
   }
@@ -60,6 +67,14 @@ export class ShadowNotes {
     this.#known.set(key, 0);
     return !isKnown;
   }
+}
+
+/** `auth` would have locked out a key that it knows: its owner is who the operator has to ask, not "anonymous". */
+function callerOf({ caller, refusedKeyId, refusedKeyName }: Evaluation, part: string): WouldDenyCaller {
+  const { kind, id, name } = caller;
+  return part === 'auth' && kind === 'anonymous' && refusedKeyId !== ''
+    ? { kind: 'api_key', id: refusedKeyId, name: refusedKeyName }
+    : { kind, id, name };
 }
 
 function placeOf(route: Route): WouldDenyRoute {

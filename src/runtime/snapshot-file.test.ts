@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -225,6 +226,17 @@ describe('a snapshot file', () => {
     await slower.close();
     expect(file.isInPlace).toBe(false);
     expect(readdirSync(folder)).toEqual(['last.snapshot']);
+  });
+
+  it('that cannot be removed while it is not finished, as on a read-only disk, is left behind', async () => {
+    const unfinished = await SnapshotFile.create(path);
+    const [name = ''] = readdirSync(folder).filter((each) => each.endsWith('.new'));
+    // A folder is not removed in place of a file.
+    rmSync(join(folder, name));
+    mkdirSync(join(folder, name));
+    await expect(unfinished.close()).resolves.toBeUndefined();
+    expect(readdirSync(folder)).toContain(name);
+    rmSync(join(folder, name), { recursive: true });
   });
 
   it('is cleared of what dead processes left beside it, and of nothing else', () => {

@@ -91,7 +91,12 @@ export class SnapshotFile {
   /** Never rejects. A file that never got its name is removed. */
   async close(): Promise<void> {
     await this.#file.close().catch(() => undefined);
-    if (this.#inode === undefined) rmSync(temporaryOf(this.#path), { force: true });
+    if (this.#inode !== undefined) return;
+    try {
+      rmSync(temporaryOf(this.#path), { force: true });
+    } catch {
+      // On a disk that has turned read-only: the next start removes it.
+    }
   }
 }
 

@@ -17,6 +17,8 @@ import { hasSnapshotFile, readSnapshotFile, type SavedConfig } from './snapshot-
 
 export interface StartDatabase {
   readonly repository: Repository;
+  /** The configuration to begin with. */
+  readonly state: ConfigState;
   /** The same object, while it waits for the database; undefined after a usual start. */
   readonly recovering: RecoveringRepository | undefined;
   readonly saved: SavedConfig | undefined;
@@ -24,11 +26,13 @@ export interface StartDatabase {
 
 /**
  * @param open opens the database, and makes it when it is missing, or on a server unless it must exist
- * @throws what `open` throws, when nothing can stand in; the message then says why
+ * @param begin what else a start does with its database before it reads it
+ * @throws what `open` or `begin` throw, when nothing can stand in; the message then says why
  */
 export async function startDatabase(
   location: DatabaseLocation,
   open: (mustExist: boolean) => Promise<Repository>,
+  begin: (repository: Repository) => Promise<void>,
   log: Logger,
 ): Promise<StartDatabase> {
   const { file, snapshotFile } = location;
@@ -43,24 +47,26 @@ export async function startDatabase(
     if (file !== undefined) assertNotLost(file, snapshotFile);
     return open(true);
   };
+  let repository: Repository | undefined;
   try {
-    const repository = await (mayBeNew ? open(false) : openExisting());
-    return { repository, recovering: undefined, saved: undefined };
+    repository = await (mayBeNew ? open(false) : openExisting());
+    await begin(repository);
+    return { repository, state: await loadState(repository), recovering: undefined, saved: undefined };
   } catch (error) {
+    await repository?.close();
     if (mayBeNew || error instanceof StorageRefused || !(error instanceof StorageUnavailable)) throw error;
     const saved = savedConfig(location, snapshotFile, error, log);
-    const repository = new RecoveringRepository({
+    const recovering = new RecoveringRepository({
       driver: location.kind,
       reason: error.message,
       open: openExisting,
     });
-    return { repository, recovering: repository, saved };
+    return { repository: recovering, state: saved.state, recovering, saved };
   }
 }
 
-/** The configuration to begin with. Nobody reads the keys yet, so what a batch replaces is free at once. */
-export async function initialState({ repository, saved }: StartDatabase): Promise<ConfigState> {
-  if (saved !== undefined) return saved.state;
+/** Nobody reads the keys yet, so what a batch replaces is free at once. */
+async function loadState(repository: Repository): Promise<ConfigState> {
   const state = new ConfigState();
   state.apply(await repository.loadAll((keys) => state.keys.change(keys, [])), true);
   state.keys.release(state.keys.takeRetired());

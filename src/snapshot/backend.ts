@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { BackendTls, Revision } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { parseBasePath } from './path-patterns.ts';
+import { sharedText } from './shared-text.ts';
 import type { CompiledBackend } from './types.ts';
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const;
@@ -21,13 +22,13 @@ export function compileBackend(revision: Revision): CompiledBackend {
   const uriHost = host.includes(':') ? `[${host}]` : host;
   const tls = scheme === 'https' ? (revision.backend_tls ?? undefined) : undefined;
   return {
-    scheme,
-    host,
+    scheme: sharedText(scheme),
+    host: sharedText(host),
     port,
-    authority: port === DEFAULT_PORTS[scheme] ? uriHost : `${uriHost}:${port}`,
-    basePath: parsed.path,
+    authority: sharedText(port === DEFAULT_PORTS[scheme] ? uriHost : `${uriHost}:${port}`),
+    basePath: sharedText(parsed.path),
     tls,
-    poolKey: `${scheme}://${uriHost.toLowerCase()}:${port}${tlsKey(tls)}`,
+    poolKey: sharedText(`${scheme}://${uriHost.toLowerCase()}:${port}${tlsKey(tls)}`),
   };
 }
 

@@ -25,6 +25,7 @@ import type {
   PolicyCompiler,
   PolicyPair,
 } from './types.ts';
+import { sharedText } from './shared-text.ts';
 import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
 
 /** The defaults of `circuit_breaker` (docs/policies.md). */
@@ -84,7 +85,7 @@ export function compileVersion<P>(
     label: record.version,
     app: app.compiled,
     gatewayPath: gatewayPath.path === '/' ? '' : gatewayPath.path,
-    status: record.status,
+    status: sharedText(record.status),
     deprecatedAtSecs: unixSeconds(record.deprecated_at),
     sunsetAtSecs: unixSeconds(record.sunset_at),
     unmatched: undefined,
@@ -137,6 +138,7 @@ export function compileRevision<P>(
     endpoints: NO_ENDPOINTS,
     inherited: undefined,
     fallback: undefined,
+    breakerHandle: undefined,
   };
   if (!app.compiled.managed) revision.fallback = createFallback(version, revision, base.inherited());
   if (endpoints.length > 0) {
@@ -258,7 +260,7 @@ export function compileEndpoint<P>(
     endpointId: record.id,
     active: record.is_active,
     isLiteral: pattern.names.length === 0 && segments.at(-1) !== '*',
-    method: record.method,
+    method: sharedText(record.method),
     template: version.gatewayPath + record.path,
     backendPath: record.backend_path ?? undefined,
     backendParts: backendParts(record.backend_path ?? '', segments),

@@ -9,31 +9,32 @@
  */
 import type { RateLimitPolicy } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
+import {
+  APP_ID,
+  CREATED_AT,
+  FLAGS,
+  FLAG_BITS,
+  HASH_WORDS,
+  HAS_EXPIRES_AT,
+  HAS_LAST_USED_AT,
+  HAS_PREVIOUS_EXPIRES_AT,
+  HAS_PREVIOUS_HASH,
+  HAS_UPDATED_AT,
+  ID,
+  ID_WORDS,
+  IS_ACTIVE,
+  OPTIONAL,
+  TIME_WORDS,
+  TOKEN_HASH,
+  UNITS,
+  isAt,
+  previousHashAt,
+  timeMsAt,
+  timesOf,
+} from './key-layout.ts';
 import { UNIT_BYTES, UNIT_WORDS } from './key-memory.ts';
 import type { KeyMemoryView } from './key-memory.ts';
 import { WordBuffer, idText, plainTimeMs, readHash, readId, timeText } from './key-text.ts';
-
-/** Word 0: flags, and above them the bytes of JSON. Word 1: units of the block. */
-const FLAGS = 0;
-const UNITS = 1;
-const TOKEN_HASH = 2;
-const ID = 10;
-const APP_ID = 14;
-const CREATED_AT = 18;
-/** Here begin the fields that only some keys have, in the order of their flags. */
-const OPTIONAL = 20;
-
-const IS_ACTIVE = 1;
-const HAS_UPDATED_AT = 2;
-const HAS_EXPIRES_AT = 4;
-const HAS_LAST_USED_AT = 8;
-const HAS_PREVIOUS_EXPIRES_AT = 16;
-const HAS_PREVIOUS_HASH = 32;
-const FLAG_BITS = 6;
-
-const HASH_WORDS = 8;
-const ID_WORDS = 4;
-const TIME_WORDS = 2;
 
 /** `extra` has whatever does not lie elsewhere, by its name. */
 type Texts = readonly [
@@ -259,24 +260,6 @@ export function placesOfHashes(words: Int32Array, reference: number): readonly n
   return previous === 0 ? [place] : [place, words[previous] as number];
 }
 
-function previousHashAt(words: Int32Array, start: number): number {
-  const flags = words[start + FLAGS] as number;
-  if ((flags & HAS_PREVIOUS_HASH) === 0) return 0;
-  return start + OPTIONAL + timesOf(flags) * TIME_WORDS;
-}
-
-/** Number of optional times. */
-function timesOf(flags: number): number {
-  let times = 0;
-  for (let flag = HAS_UPDATED_AT; flag < HAS_PREVIOUS_HASH; flag <<= 1) if (flags & flag) times++;
-  return times;
-}
-
-function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number): boolean {
-  for (let index = 0; index < count; index++) if (words[at + index] !== wanted[index]) return false;
-  return true;
-}
-
 // The words of the record that is being encoded; more than any record has.
 const draftBuffer = new WordBuffer(OPTIONAL + 4 * TIME_WORDS + HASH_WORDS);
 const draft = draftBuffer.words;
@@ -326,7 +309,7 @@ function hashText(view: KeyMemoryView, at: number): string {
 }
 
 function timeAt(words: Int32Array, at: number): string {
-  return timeText((words[at + 1] as number) * 2 ** 32 + ((words[at] as number) >>> 0));
+  return timeText(timeMsAt(words, at));
 }
 
 function escaped(character: string): string {

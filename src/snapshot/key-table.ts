@@ -1,7 +1,8 @@
 /**
  * The API keys of the node, by hash and by id: one table in shared memory (key-memory.ts) that the main thread writes
- * and that every worker reads, some 160 bytes for each key, once. A record is decoded when it is asked for; the cache
- * in front of the api-key stage makes that rare.
+ * and that every worker reads, some 160 bytes for each key, once. A record is decoded when it is asked for, or read as
+ * far as a request needs it (presented-key.ts); the memories in front of the api-key stage make the one rare and the
+ * other cheap.
  *
  * `generation` grows after every change, so that whoever remembers keys knows when to forget: what was looked up
  * after reading a generation is good until another is read. When `change` has returned, no look-up of any thread
@@ -44,6 +45,7 @@ import {
   unitsOf,
 } from './key-record.ts';
 import { WordBuffer, readHash, readId } from './key-text.ts';
+import { readPresentedKey, type PresentedKey } from './presented-key.ts';
 
 /** Most keys of a node (docs/operations.md). */
 export const KEYS_MAX = 10_000_000;
@@ -89,6 +91,17 @@ export class KeyReader {
     const index = Atomics.load(this.view.header, HASH_INDEX);
     const reference = findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
     return reference === 0 ? undefined : decodeKey(this.view, reference);
+  }
+
+  /**
+   * What a request needs of the key one of whose values has this SHA-256, as `readHash` writes it. undefined also when
+   * that is the value before the last rotation, which does not count any more.
+   */
+  findPresentedKey(hash: WordBuffer): PresentedKey | undefined {
+    hashWanted.words.set(hash.words);
+    const index = Atomics.load(this.view.header, HASH_INDEX);
+    const reference = findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
+    return reference === 0 ? undefined : readPresentedKey(this.view, reference, hashWanted);
   }
 
   findKeyById(id: string): StoredApiKey | undefined {

@@ -27,7 +27,7 @@ export function replaceEntry<T extends { readonly method: string }>(
   index: number,
   value: T,
 ): PathTrie<T> {
-  return { ...trie, entries: trie.entries.with(index, value) };
+  return { ...trie, entries: trie.entries.with(index, value), known: undefined };
 }
 
 /** @param index in `entries` */
@@ -46,7 +46,8 @@ export function removeEntry<T extends { readonly method: string }>(
         add(nodes, node + WILDCARD_COUNT, -1);
     }
   }
-  return { ...trie, nodes, entries: trie.entries.toSpliced(index, 1), removed: trie.removed + 1 };
+  const entries = trie.entries.toSpliced(index, 1);
+  return { ...trie, nodes, entries, removed: trie.removed + 1, known: undefined };
 }
 
 /** The trie with one entry more, or which one is in its way. */
@@ -80,7 +81,7 @@ export function addEntry<T extends { readonly method: string }>(
       if ((nodes[each + FIRST_ENTRY] as number) > first) add(nodes, each + FIRST_ENTRY, 1);
     }
   }
-  return { nodes, text: draft.text, entries, depth, removed: trie.removed };
+  return { nodes, text: draft.text, entries, depth, removed: trie.removed, known: undefined };
 }
 
 interface Draft {

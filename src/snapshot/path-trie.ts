@@ -27,6 +27,8 @@ export interface PathTrie<T extends { readonly method: string }> {
   readonly depth: number;
   /** Entries that were taken out since it was built (path-trie-patch.ts). */
   readonly removed: number;
+  /** Owned by proxy/: what it has worked out about the entries, on first use. */
+  known: unknown;
 }
 
 export const FIRST_ENTRY = 0;
@@ -200,6 +202,7 @@ const EMPTY: PathTrie<never> = Object.freeze({
   entries: [],
   depth: 0,
   removed: 0,
+  known: undefined,
 });
 
 /** Builds the trie, or tells which two entries are in each other's way. */
@@ -220,7 +223,14 @@ export function buildPathTrie<T extends { readonly method: string }>(
   const entries: T[] = [];
   const text = new TextPool();
   layOut(root, nodes, entries, text);
-  return { nodes: nodes.slice(), text: text.take(), entries: entries.slice(), depth, removed: 0 };
+  return {
+    nodes: nodes.slice(),
+    text: text.take(),
+    entries: entries.slice(),
+    depth,
+    removed: 0,
+    known: undefined,
+  };
 }
 
 function createDraft<T>(): Draft<T> {

@@ -76,6 +76,8 @@ export interface CompiledRevision<P> {
   inherited: PolicyPair<P> | undefined;
   /** Serves what no endpoint matches, in pass-through mode; undefined in managed mode. */
   readonly fallback: CompiledRoute<P> | undefined;
+  /** Owned by proxy/: the handle of its breaker, found on first use. */
+  breakerHandle: unknown;
 }
 
 export interface CompiledRoute<P> {

@@ -4,6 +4,7 @@
  */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { assert } from '../kernel/assert.ts';
+import { noWaits, type CallWaits } from '../kernel/call-waits.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
 import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
@@ -23,7 +24,10 @@ export interface PostgresConnectionConfig {
   readonly connectTimeoutMs: number;
   /** For one statement. */
   readonly statementTimeoutMs: number;
-  /** For all that one operation waits from the call on, but for prompt answers; undefined: no such limit. */
+  /**
+   * For all that one operation waits from the call on, but for prompt answers, together with what the operations
+   * before it have waited in the same call from outside; undefined: no such limit.
+   */
   readonly operationTimeoutMs: number | undefined;
   readonly clock: Clock;
 }
@@ -31,8 +35,8 @@ export interface PostgresConnectionConfig {
 export class PostgresConnection implements DatabaseConnection {
   readonly #config: PostgresConnectionConfig;
   #live: PostgresClient | undefined;
-  /** What is left of the operation's time. */
-  #leftMs = Infinity;
+  /** What has been waited of the operation's time. */
+  #waits: CallWaits = noWaits();
   #inTransaction = false;
   /** The end of the statement before: the driver takes one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -41,10 +45,13 @@ export class PostgresConnection implements DatabaseConnection {
     this.#config = config;
   }
 
-  /** @param sinceMs when the operation was asked for, by the monotonic clock */
-  startOperation(sinceMs: number): void {
-    const waitedMs = this.#config.clock.monotonicMs() - sinceMs;
-    this.#leftMs = (this.#config.operationTimeoutMs ?? Infinity) - waitedMs;
+  /**
+   * @param waits of the call that the operation is for; it grows
+   * @param sinceMs when the operation was asked for, by the monotonic clock
+   */
+  startOperation(waits: CallWaits, sinceMs: number): void {
+    this.#waits = waits;
+    waits.spentMs += this.#config.clock.monotonicMs() - sinceMs;
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -132,7 +139,7 @@ export class PostgresConnection implements DatabaseConnection {
 
   /** What comes back into the pool with a transaction open must not be used again. */
   endOperation(): void {
-    this.#leftMs = Infinity;
+    this.#waits = noWaits();
     if (this.#inTransaction) this.discard();
   }
 
@@ -173,17 +180,22 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   #assertTimeLeft(action: string): void {
-    if (this.#leftMs <= 0) throw tooLate(action);
+    if (this.#leftMs() <= 0) throw tooLate(action);
+  }
+
+  #leftMs(): number {
+    return (this.#config.operationTimeoutMs ?? Infinity) - this.#waits.spentMs;
   }
 
   /** One wait, of at most `timeoutMs` and of what is left of the operation's time. */
   async #bounded<T>(timeoutMs: number, work: (waitMs: number) => Promise<T>): Promise<T> {
+    const waits = this.#waits;
     const startedMs = this.#config.clock.monotonicMs();
     try {
-      return await work(Math.max(0, Math.min(timeoutMs, this.#leftMs)));
+      return await work(Math.max(0, Math.min(timeoutMs, this.#leftMs())));
     } finally {
       const tookMs = this.#config.clock.monotonicMs() - startedMs;
-      if (tookMs > PROMPT_ANSWER_MS) this.#leftMs -= tookMs;
+      if (tookMs > PROMPT_ANSWER_MS) waits.spentMs += tookMs;
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
  * A Kysely dialect over connections to Postgres: a small pool with a bounded queue, in which an operation's time-out
- * begins with its call. Knows nothing of Headgate's tables. What happens on a connection is in
- * postgres-connection.ts.
+ * begins with its call, or with the operations before it of the same call from outside (kernel/call-waits.ts). Knows
+ * nothing of Headgate's tables. What happens on a connection is in postgres-connection.ts.
  */
 import {
   PostgresAdapter,
@@ -12,6 +12,8 @@ import {
   type Driver,
   type Kysely,
 } from 'kysely';
+import { currentWaits, noWaits, type CallWaits } from '../kernel/call-waits.ts';
+import { tooLate } from './postgres-client.ts';
 import { PostgresConnection, type PostgresConnectionConfig } from './postgres-connection.ts';
 import { StorageUnavailable } from './repository.ts';
 
@@ -36,6 +38,7 @@ export function postgresDialect(config: PostgresDialectConfig): Dialect {
 }
 
 interface Waiter {
+  readonly waits: CallWaits;
   readonly sinceMs: number;
   readonly resolve: (connection: PostgresConnection) => void;
   readonly reject: (error: unknown) => void;
@@ -59,31 +62,40 @@ class PostgresPool implements Driver {
 
   async acquireConnection(): Promise<PostgresConnection> {
     if (this.#closed) throw unavailable('it is closed');
+    const waits = currentWaits() ?? noWaits();
+    // A connection that could not be waited for would be lost.
+    if (this.#leftMs(waits) <= 0) throw tooLate('answer');
     const sinceMs = this.#config.clock.monotonicMs();
     const idle = this.#idle.pop();
     if (idle !== undefined) {
       clearTimeout(idle.timer);
-      idle.connection.startOperation(sinceMs);
+      idle.connection.startOperation(waits, sinceMs);
       return idle.connection;
     }
     if (this.#count < this.#config.connectionsMax) {
       this.#count += 1;
       const connection = new PostgresConnection(this.#config);
-      connection.startOperation(sinceMs);
+      connection.startOperation(waits, sinceMs);
       return connection;
     }
     if (this.#waiters.length >= WAITERS_MAX) throw unavailable(`${WAITERS_MAX} callers wait for it already`);
-    return this.#wait(sinceMs);
+    return this.#wait(waits, sinceMs);
   }
 
-  async #wait(sinceMs: number): Promise<PostgresConnection> {
-    const timeoutMs = this.#config.operationTimeoutMs ?? ACQUIRE_TIMEOUT_MS;
+  #leftMs({ spentMs }: CallWaits): number {
+    return (this.#config.operationTimeoutMs ?? Infinity) - spentMs;
+  }
+
+  async #wait(waits: CallWaits, sinceMs: number): Promise<PostgresConnection> {
+    const leftMs = this.#leftMs(waits);
+    const timeoutMs = leftMs === Infinity ? ACQUIRE_TIMEOUT_MS : leftMs;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        reject(unavailable(`it was busy for ${timeoutMs} ms`));
+        waits.spentMs += timeoutMs;
+        reject(unavailable(`it was busy for ${Math.round(timeoutMs)} ms`));
       }, timeoutMs);
-      const waiter: Waiter = { sinceMs, resolve, reject, timer };
+      const waiter: Waiter = { waits, sinceMs, resolve, reject, timer };
       this.#waiters.push(waiter);
     });
   }
@@ -154,9 +166,9 @@ class PostgresPool implements Driver {
   }
 }
 
-function give(connection: PostgresConnection, { sinceMs, resolve, timer }: Waiter): void {
+function give(connection: PostgresConnection, { waits, sinceMs, resolve, timer }: Waiter): void {
   clearTimeout(timer);
-  connection.startOperation(sinceMs);
+  connection.startOperation(waits, sinceMs);
   resolve(connection);
 }
 

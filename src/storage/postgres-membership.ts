@@ -149,7 +149,7 @@ export class PostgresMembership implements Membership {
     this.#told = applied;
     const [beat] = rows;
     if (beat === undefined) return;
-    events.onNodes(beat.live);
+    events.onNodes({ count: beat.live, rank: beat.before });
     events.onPosition({ configVersion: beat.config_version, changeId: beat.change_id ?? undefined });
   }
 

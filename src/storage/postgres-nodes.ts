@@ -55,6 +55,8 @@ export interface Beat {
   readonly config_version: number;
   readonly change_id: string | null;
   readonly live: number;
+  /** How many of them have started before this one. */
+  readonly before: number;
 }
 
 /**
@@ -74,9 +76,11 @@ const beat = (first: string): string => `
     on conflict (id) do update
       set config_version = excluded.config_version, last_seen_ms = excluded.last_seen_ms
   )
-  select ${first} config_version, change_id,
-    1 + (select count(*) from node where id <> $1 and last_seen_ms + timeout_ms > ${NOW_MS}) as live
-  from config_state left join config_change using (config_version)`;
+  select ${first} config_version, change_id, 1 + others.live as live, others.before
+  from config_state left join config_change using (config_version), (
+    select count(*) as live, count(*) filter (where (started_at, id) < ($5, $1)) as before
+    from node where id <> $1 and last_seen_ms + timeout_ms > ${NOW_MS}
+  ) as others`;
 
 const BEAT = beat('');
 /** The same, and tells the others which version the node obeys. */

@@ -35,22 +35,30 @@ export interface PrepareOptions {
   readonly secretKey?: Buffer | undefined;
 }
 
+/** Connections for what differs in how long it may take; they may be one. */
+export interface PrepareConnections {
+  /** A start, or a recovery, is held up by these: they give up as soon as a management call does. */
+  readonly check: Kysely<Tables>;
+  /** Walks through whole tables. */
+  readonly load: Kysely<Tables>;
+  /** Waits until another gateway has migrated. */
+  readonly migrate: Kysely<Tables>;
+}
+
 /** In this order: a database that cannot be used is left as it is. Throws `StorageRefused` for one of those. */
 export async function preparePostgres(
-  db: Kysely<Tables>,
+  { check, load, migrate: migrating }: PrepareConnections,
   { autoMigrate, mustExist = false, clock, secretKey }: PrepareOptions,
 ): Promise<{ readonly secrets: SecretBox; readonly applied: readonly string[] }> {
   try {
-    await assertEncoding(db);
-    if (mustExist && !(await hasTable(db, 'config_state'))) {
-      throw new DatabaseEmpty('Cannot use the database: there is nothing of Headgate in it');
-    }
-    const state = await migrationState(db, (name) => hasTable(db, name));
-    assertKnown(state);
+    const state = await check.transaction().execute((db) => inspectSchema(db, mustExist));
     if (!autoMigrate) assertCurrent(state);
-    const secrets = await openSecrets(db, secretKey);
-    if (!autoMigrate) return { secrets, applied: [] };
-    const migrated = await migrate(db, clock, MIGRATION_DIALECT);
+    if (state.pending.length === 0) {
+      const secrets = await load.transaction().execute((db) => openSecrets(db, secretKey));
+      return { secrets, applied: [] };
+    }
+    const secrets = await openSecrets(migrating, secretKey);
+    const migrated = await migrate(migrating, clock, MIGRATION_DIALECT);
     assertKnown(migrated);
     return { secrets, applied: migrated.applied };
   } catch (error) {
@@ -60,6 +68,17 @@ export async function preparePostgres(
       `Cannot open the database: it holds tables of another program, or changed ones (${text}); expected a database or a schema of Headgate's own, or an empty one`,
     );
   }
+}
+
+/** @throws StorageRefused for a database that is not to be used, and `DatabaseEmpty` */
+async function inspectSchema(db: Kysely<Tables>, mustExist: boolean): Promise<MigrationState> {
+  await assertEncoding(db);
+  if (mustExist && !(await hasTable(db, 'config_state'))) {
+    throw new DatabaseEmpty('Cannot use the database: there is nothing of Headgate in it');
+  }
+  const state = await migrationState(db, (name) => hasTable(db, name));
+  assertKnown(state);
+  return state;
 }
 
 /** In the schemas that statements without a schema find. */

@@ -117,19 +117,25 @@ export async function migratePostgres(
 }
 
 async function prepare(options: OpenPostgresOptions): ReturnType<typeof preparePostgres> {
-  const db = kyselyOf(options, {
-    connectionsMax: 1,
-    begin: 'begin isolation level read committed read write',
-    // Other gateways may be migrating; they are waited for.
-    statementTimeoutMs: MIGRATION_TIMEOUT_MS,
-    operationTimeoutMs: undefined,
-  });
+  const { statementTimeoutMs } = waits(options);
+  const part = { connectionsMax: 1, operationTimeoutMs: undefined };
+  const begin = beginRead(timeouts(statementTimeoutMs));
+  const parts = {
+    check: kyselyOf(options, { ...part, begin, statementTimeoutMs }),
+    load: kyselyOf(options, loading(statementTimeoutMs)),
+    migrate: kyselyOf(options, {
+      ...part,
+      begin: 'begin isolation level read committed read write',
+      // Other gateways may be migrating; they are waited for.
+      statementTimeoutMs: MIGRATION_TIMEOUT_MS,
+    }),
+  };
   try {
-    return await preparePostgres(db, options);
+    return await preparePostgres(parts, options);
   } catch (error) {
     throw startError(options.url, error);
   } finally {
-    await db.destroy();
+    await Promise.all(Object.values(parts).map((db) => db.destroy()));
   }
 }
 
@@ -146,12 +152,18 @@ function connections(options: OpenPostgresOptions) {
   return {
     write: kyselyOf(options, { ...usual, connectionsMax: 1, begin: beginWrite(usually) }),
     read: kyselyOf(options, { ...usual, connectionsMax: readConnectionsMax, begin: beginRead(usually) }),
-    load: kyselyOf(options, {
-      connectionsMax: 1,
-      begin: beginRead(timeouts(LOAD_STATEMENT_TIMEOUT_MS)),
-      statementTimeoutMs: LOAD_STATEMENT_TIMEOUT_MS,
-      operationTimeoutMs: undefined,
-    }),
+    load: kyselyOf(options, loading(statementTimeoutMs)),
+  };
+}
+
+/** Reading whole tables takes its time; a lock on one of them is waited for as long as anywhere. */
+function loading(usualStatementTimeoutMs: number): Part {
+  const { lockMs } = timeouts(usualStatementTimeoutMs);
+  return {
+    connectionsMax: 1,
+    begin: beginRead({ ...timeouts(LOAD_STATEMENT_TIMEOUT_MS), lockMs }),
+    statementTimeoutMs: LOAD_STATEMENT_TIMEOUT_MS,
+    operationTimeoutMs: undefined,
   };
 }
 

@@ -193,6 +193,14 @@ export interface NodeRecord {
   readonly configVersion: number;
 }
 
+/** One gateway among those that live. */
+export interface NodePlace {
+  /** Of those that live, this one included. */
+  readonly count: number;
+  /** From 0, by their start: a different one for each. */
+  readonly rank: number;
+}
+
 /** What a member hears; none may throw. */
 export interface MembershipEvents {
   /** A gateway has written something. */
@@ -201,8 +209,8 @@ export interface MembershipEvents {
   onPosition(position: ConfigPosition): void;
   /** Another gateway's workers obey this version. */
   onApplied(nodeId: string, configVersion: number): void;
-  /** The number of gateways that live, this one included; with each heartbeat. */
-  onNodes(count: number): void;
+  /** How many gateways live, and which of them this one is; with each heartbeat. */
+  onNodes(place: NodePlace): void;
   /** The connection was lost and is tried again, or is back. */
   onLost(error: unknown): void;
   onBack(): void;

@@ -126,6 +126,17 @@ describe('rotating a token', () => {
       previous_token_hash: tokenHash(String(made.body.data.token)),
       previous_expires_at: '2026-01-01T00:01:00.000Z',
     });
+    // Both work now; neither is told again.
+    const values = [String(made.body.data.token), String(reply.body.data.token)];
+    expect(reply.text).not.toContain(tokenHash(values[1] ?? ''));
+    for (const place of [TOKENS, path, '/audit', '/apps', '/apps/billing']) {
+      const { status, text } = await api.get(place);
+      expect(status).toBe(200);
+      for (const value of values) {
+        expect(text, place).not.toContain(value);
+        expect(text, place).not.toContain(tokenHash(value));
+      }
+    }
     const second = await api.post(`${path}/rotate`);
     expect(second.status).toBe(200);
     expect(api.published.at(-1)?.keys[0]).toMatchObject({

@@ -80,10 +80,10 @@ export const STAGES = [
   'auth',
   'required_scopes',
   'allowed_methods',
+  'max_body_bytes',
   'concurrency',
   'ip_rate_limit',
   'rate_limit',
-  'max_body_bytes',
   'circuit_breaker',
   'forward',
 ] as const;

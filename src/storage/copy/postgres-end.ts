@@ -34,7 +34,9 @@ export interface PostgresEndOptions {
 export async function openPostgresSource(options: PostgresEndOptions): Promise<CopyEnd> {
   const end = endOf(options, beginRead(TIMEOUTS));
   try {
-    await at(end, () => preparePostgres(end.db, { ...options, autoMigrate: false }));
+    const { db } = end;
+    const connections = { check: db, load: db, migrate: db };
+    await at(end, () => preparePostgres(connections, { ...options, autoMigrate: false }));
     return end;
   } catch (error) {
     await end.db.destroy();

@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { runUntilSignal, type Running } from './serve.ts';
+
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGUSR2', 'SIGHUP'] as const;
+const ours: (() => void)[] = [];
+afterEach(() => {
+  for (const remove of ours.splice(0)) remove();
+});
+
+/** A gateway that runs, signals that reach it alone, and a clock that the test moves. */
+async function serve(gateway: Partial<Running> = {}) {
+  const before = new Set(SIGNALS.flatMap((signal) => process.listeners(signal)));
+  const stopped = Promise.withResolvers<void>();
+  const told: NodeJS.Signals[] = [];
+  let stops = 0;
+  let nowMs = 0;
+  let exitCode: number | undefined;
+  const stop = (): Promise<void> => {
+    stops += 1;
+    return stopped.promise;
+  };
+  const running: Running = { handOver: async () => undefined, stop, ...gateway };
+  const ended = runUntilSignal(
+    async () => running,
+    (signal) => told.push(signal),
+    () => nowMs,
+  ).then((code) => (exitCode = code));
+  const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
+  await turn();
+  const listenersOf = (signal: NodeJS.Signals): NodeJS.SignalsListener[] =>
+    process.listeners(signal).filter((listener) => !before.has(listener));
+  for (const signal of SIGNALS)
+    for (const listener of listenersOf(signal)) ours.push(() => process.off(signal, listener));
+  return {
+    told,
+    ended,
+    stopped,
+    stops: () => stops,
+    exitCode: () => exitCode,
+    /** @param atMs time of the clock */
+    signal: async (signal: NodeJS.Signals, atMs: number) => {
+      nowMs = atMs;
+      for (const listener of listenersOf(signal)) listener(signal);
+      await turn();
+    },
+  };
+}
+
+describe('headgate start', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('stops once at %s, and ends with 0 when it has', async (name) => {
+    const { signal, told, stops, stopped, ended, exitCode } = await serve();
+    await signal(name, 0);
+    expect([told, stops(), exitCode()]).toEqual([[name], 1, undefined]);
+    stopped.resolve();
+    expect(await ended).toBe(0);
+  });
+
+  it('ends with 130 at the third Ctrl-C, told to stop once', async () => {
+    const { signal, told, stops, exitCode } = await serve();
+    await signal('SIGINT', 0);
+    await signal('SIGINT', 1_001);
+    expect(exitCode()).toBeUndefined();
+    await signal('SIGINT', 2_002);
+    expect([told, stops(), exitCode()]).toEqual([['SIGINT'], 1, 130]);
+  });
+
+  it('takes a Ctrl-C that comes twice, from the terminal and from npm, for one', async () => {
+    const { signal, exitCode } = await serve();
+    for (const atMs of [0, 30, 1_500, 1_530]) await signal('SIGINT', atMs);
+    expect(exitCode()).toBeUndefined();
+    await signal('SIGINT', 3_000);
+    expect(exitCode()).toBe(130);
+  });
+
+  it('goes on to drain however often it is asked by SIGTERM', async () => {
+    const { signal, stops, stopped, ended, exitCode } = await serve();
+    for (let turn = 0; turn < 10; turn++) await signal('SIGTERM', turn * 5_000);
+    expect([stops(), exitCode()]).toEqual([1, undefined]);
+    stopped.resolve();
+    expect(await ended).toBe(0);
+  });
+});

@@ -1,0 +1,165 @@
+import { hash, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { API_KEY_PREFIX, createToken, TOKEN_LENGTH } from '../model/token.ts';
+import { readHash, WordBuffer } from '../snapshot/key-text.ts';
+import { TOKEN_MEMORY_BYTES_MAX, TokenMemory, TOKENS_REMEMBERED_MAX } from './token-memory.ts';
+
+const newToken = (): string => createToken(API_KEY_PREFIX, randomBytes(32));
+/** Of the right length, and as unlike each other as counting allows. */
+const tokenOf = (index: number): string =>
+  `${API_KEY_PREFIX}${String(index).padStart(TOKEN_LENGTH - API_KEY_PREFIX.length, '0')}`;
+
+/** The words of a hash that says which token it belongs to. */
+function numbered(number: number): WordBuffer {
+  const words = new WordBuffer(8);
+  words.words.fill(number);
+  return words;
+}
+
+interface Made {
+  readonly memory: TokenMemory<string>;
+  readonly dropped: string[];
+}
+function make(valuesMax = 100, missesMin = 100, setsMax?: number): Made {
+  const dropped: string[] = [];
+  const limits = { valuesMax, missesMin, ...(setsMax === undefined ? {} : { setsMax }) };
+  return { memory: new TokenMemory(limits, (value) => void dropped.push(value)), dropped };
+}
+
+/** What is remembered as the hash of a token: its number, NaN for words that are not of one. */
+function found(memory: TokenMemory<string>, token: string): number | undefined {
+  const place = memory.find(token);
+  if (place < 0) return undefined;
+  const into = new WordBuffer(8);
+  memory.copyHash(place, into);
+  return into.words.every((word) => word === into.words[0]) ? into.words[0] : NaN;
+}
+const known = (memory: TokenMemory<string>, count: number): number[] =>
+  Array.from({ length: count }, (_, index) => index).filter(
+    (index) => found(memory, tokenOf(index)) === index,
+  );
+
+describe('the hashes of tokens', () => {
+  it('are given back as they were added', () => {
+    const { memory } = make();
+    const token = newToken();
+    const sha256 = new WordBuffer(8);
+    readHash(hash('sha256', token), sha256);
+    expect(memory.find(token)).toBe(-1);
+    const place = memory.add(token, sha256);
+    expect(memory.find(token)).toBe(place);
+    const into = new WordBuffer(8);
+    memory.copyHash(place, into);
+    expect(into.bytes.toString('hex')).toBe(hash('sha256', token));
+  });
+
+  it('take memory with the first token only, and grow to a bounded size', () => {
+    const { memory } = make();
+    expect([memory.bytes, found(memory, newToken())]).toEqual([0, undefined]);
+    memory.add(newToken(), numbered(1));
+    expect(memory.bytes).toBeLessThan(64 * 1024);
+    expect(TOKEN_MEMORY_BYTES_MAX).toBeLessThanOrEqual(16 * 1024 * 1024);
+    expect(TOKENS_REMEMBERED_MAX).toBe(262_144);
+  });
+
+  it('belong to a token by each of its characters', () => {
+    const { memory } = make();
+    const token = newToken();
+    memory.add(token, numbered(1));
+    for (let at = 0; at < TOKEN_LENGTH; at++) {
+      for (const other of ['A', 'B', '_', '\x00', 'ÿ']) {
+        const changed = token.slice(0, at) + other + token.slice(at + 1);
+        expect(found(memory, changed)).toBe(changed === token ? 1 : undefined);
+      }
+    }
+  });
+
+  it('are kept while the table grows, nearly all until it is half full, and never mixed up', () => {
+    const { memory } = make(100, 100, 2_048);
+    const count = 8_000;
+    for (let index = 0; index < count; index++) memory.add(tokenOf(index), numbered(index));
+    const left = known(memory, count);
+    expect(left.length).toBeGreaterThan(count * 0.97);
+    const strangers = Array.from({ length: count }, (_, index) => found(memory, tokenOf(count + index)));
+    expect(strangers.every((each) => each === undefined)).toBe(true);
+  });
+
+  it('make room for others in a full table, rather those that are not asked for', () => {
+    const { memory } = make(100, 100, 128);
+    const count = 4_096;
+    const asked = tokenOf(0);
+    memory.add(asked, numbered(0));
+    for (let index = 1; index < count; index++) {
+      memory.add(tokenOf(index), numbered(index));
+      expect(found(memory, asked)).toBe(0);
+    }
+    expect(memory.bytes).toBe((TOKEN_MEMORY_BYTES_MAX / TOKENS_REMEMBERED_MAX) * 1_024);
+    const left = known(memory, count);
+    expect(left.length).toBeLessThanOrEqual(1_024);
+    expect(left.length).toBeGreaterThan(900);
+  });
+
+  it('have their places by a key of each worker', () => {
+    // Tokens that crowd each other out of a set of one memory are not together in a set of another.
+    const left = (): string => {
+      const { memory } = make(100, 100, 128);
+      for (let index = 0; index < 1_024; index++) memory.add(tokenOf(index), numbered(index));
+      return known(memory, 1_024).join();
+    };
+    expect(left()).not.toBe(left());
+  });
+});
+
+describe('the values of tokens', () => {
+  it('are kept in a bounded number, and room is made for a sixteenth after enough look-ups in vain', () => {
+    const { memory, dropped } = make(32, 50);
+    const places = Array.from({ length: 200 }, (_, index) => memory.add(tokenOf(index), numbered(index)));
+    const keep = (index: number): boolean => memory.keep(memory.find(tokenOf(index)), `v${index}`);
+    const valueOf = (index: number): string | undefined => memory.valueAt(memory.find(tokenOf(index)));
+    expect(places.length).toBe(200);
+    for (let index = 0; index < 32; index++) expect(keep(index)).toBe(true);
+    for (let index = 32; index < 50; index++) expect(keep(index)).toBe(false);
+    expect([keep(50), keep(51), keep(52)]).toEqual([true, true, false]);
+    expect([valueOf(0), valueOf(1), valueOf(2), valueOf(50), valueOf(51), valueOf(52)]).toEqual([
+      undefined,
+      undefined,
+      'v2',
+      'v50',
+      'v51',
+      undefined,
+    ]);
+    expect(dropped).toEqual(['v0', 'v1']);
+    memory.dropValues();
+    expect([valueOf(2), valueOf(50), found(memory, tokenOf(2))]).toEqual([undefined, undefined, 2]);
+    expect([keep(2), valueOf(2)]).toEqual([true, 'v2']);
+  });
+
+  it('are always those of their tokens, whatever is done', () => {
+    const command = fc.record({
+      name: fc.constantFrom('ask', 'ask', 'ask', 'drop'),
+      token: fc.nat({ max: 3_000 }),
+    });
+    fc.assert(
+      fc.property(fc.array(command, { minLength: 200, maxLength: 3_000 }), (commands) => {
+        const { memory, dropped } = make(64, 20, 256);
+        const held = new Set<string>();
+        for (const { name, token } of commands) {
+          if (name === 'drop' && token % 97 === 0) {
+            memory.dropValues();
+            held.clear();
+          }
+          let place = memory.find(tokenOf(token));
+          if (place < 0) place = memory.add(tokenOf(token), numbered(token));
+          const value = memory.valueAt(place);
+          if (value === undefined) {
+            if (memory.keep(place, `v${token}`)) held.add(`v${token}`);
+          } else expect([value, held.has(value)]).toEqual([`v${token}`, true]);
+          for (const each of dropped.splice(0)) expect(held.delete(each)).toBe(true);
+          expect(held.size).toBeLessThanOrEqual(64);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+});

@@ -1,0 +1,51 @@
+/**
+ * Where the fields of an API key lie in its block of shared memory; key-record.ts writes and reads whole records,
+ * presented-key.ts what a request needs.
+ */
+
+/** Word 0: flags, and above them the bytes of JSON. Word 1: units of the block. */
+export const FLAGS = 0;
+export const UNITS = 1;
+export const TOKEN_HASH = 2;
+export const ID = 10;
+export const APP_ID = 14;
+export const CREATED_AT = 18;
+/** Here begin the fields that only some keys have, in the order of their flags. */
+export const OPTIONAL = 20;
+
+export const IS_ACTIVE = 1;
+export const HAS_UPDATED_AT = 2;
+export const HAS_EXPIRES_AT = 4;
+export const HAS_LAST_USED_AT = 8;
+export const HAS_PREVIOUS_EXPIRES_AT = 16;
+export const HAS_PREVIOUS_HASH = 32;
+export const FLAG_BITS = 6;
+
+export const HASH_WORDS = 8;
+export const ID_WORDS = 4;
+export const TIME_WORDS = 2;
+
+/** The word at which the hash before the last rotation begins, or 0. */
+export function previousHashAt(words: Int32Array, start: number): number {
+  const flags = words[start + FLAGS] as number;
+  if ((flags & HAS_PREVIOUS_HASH) === 0) return 0;
+  return start + OPTIONAL + timesOf(flags) * TIME_WORDS;
+}
+
+/** Number of optional times. */
+export function timesOf(flags: number): number {
+  let times = 0;
+  for (let flag = HAS_UPDATED_AT; flag < HAS_PREVIOUS_HASH; flag <<= 1) if (flags & flag) times++;
+  return times;
+}
+
+/** Whether the words from `at` on are the first `count` of `wanted`. */
+export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number): boolean {
+  for (let index = 0; index < count; index++) if (words[at + index] !== wanted[index]) return false;
+  return true;
+}
+
+/** Unix milliseconds of the time at `at`. */
+export function timeMsAt(words: Int32Array, at: number): number {
+  return (words[at + 1] as number) * 2 ** 32 + ((words[at] as number) >>> 0);
+}

@@ -1,0 +1,117 @@
+/** Reading a key for a request against its slow twin: making the record an object and taking from that. */
+import { hash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { keyRecord } from '../../test/support/config-records.ts';
+import type { StoredApiKey } from '../model/resources.ts';
+import { KeyTable } from './key-table.ts';
+import { WordBuffer, readHash } from './key-text.ts';
+import { presentedKey, type PresentedKey } from './presented-key.ts';
+
+const PRESENT = hash('sha256', 'present');
+const PREVIOUS = hash('sha256', 'previous');
+const ID = '0197a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b';
+
+function find(table: KeyTable, tokenHash: string): PresentedKey | undefined {
+  const words = new WordBuffer(8);
+  readHash(tokenHash, words);
+  return table.findPresentedKey(words);
+}
+
+function tableWith(...keys: StoredApiKey[]): KeyTable {
+  const table = new KeyTable();
+  table.change(keys, []);
+  return table;
+}
+
+/** Everything that could be taken for the end of something. */
+const text = fc.oneof(
+  fc.string({ maxLength: 12 }),
+  fc.stringMatching(/^[\]["\\,{}:nü☃ a]*$/, { maxLength: 12 }),
+  fc.constantFrom('', ']', '"]', '],"', '","', 'orders:read', 'name', '\\u0041', '__proto__'),
+);
+const time = fc.oneof(
+  fc.integer({ min: 0, max: 4_102_444_800_000 }).map((ms) => new Date(ms).toISOString()),
+  fc.constantFrom('soon', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000+01:00', ''),
+);
+const plan = fc.constantFrom(
+  null,
+  null,
+  { enabled: false },
+  { enabled: true, requests: 5, per: 'header:x"y' },
+);
+const record: fc.Arbitrary<StoredApiKey> = fc
+  .record({
+    id: fc.constantFrom(ID, 'k', ID.toUpperCase()),
+    app_id: fc.oneof(fc.uuid(), fc.constantFrom('app', ID)),
+    name: text,
+    scopes: fc.array(text, { maxLength: 4 }),
+    token_prefix: fc.constantFrom('hgk_abcdefgh', '', 'hgk_"'),
+    is_active: fc.boolean(),
+    created_at: time,
+    updated_at: time,
+    expires_at: fc.option(time),
+    last_used_at: fc.option(time),
+    rate_limit: plan,
+    token_hash: fc.constant(PRESENT),
+    previous_token_hash: fc.constantFrom(null, PREVIOUS),
+    previous_expires_at: fc.option(time),
+  })
+  .chain((key) => fc.constantFrom(key, { ...key, added_later: [1, 'x'] }));
+
+describe('a key as a request needs it', () => {
+  it('is what its record says, whatever the record', () => {
+    fc.assert(
+      fc.property(record, (key) => {
+        const table = tableWith(key);
+        expect(find(table, PRESENT)).toEqual(presentedKey(key, false));
+        const previous = key.previous_token_hash === null ? undefined : presentedKey(key, true);
+        expect(find(table, PREVIOUS)).toEqual(previous);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is refused from its expiry on, or from the end of the overlap, whichever comes first', () => {
+    const [early, late] = ['2026-01-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'];
+    const rotated = { id: ID, token_hash: PRESENT, previous_token_hash: PREVIOUS };
+    const cases: [
+      expires: string | null,
+      overlap: string | null,
+      present: string | null,
+      previous: unknown,
+    ][] = [
+      [null, early, null, Date.parse(early)],
+      [early, late, early, Date.parse(early)],
+      [late, early, late, Date.parse(early)],
+      [late, null, late, undefined],
+      [null, 'never', null, 0],
+    ];
+    for (const [expires_at, previous_expires_at, present, previous] of cases) {
+      const table = tableWith(keyRecord({ ...rotated, expires_at, previous_expires_at }));
+      expect(find(table, PRESENT)?.expiresAtMs).toBe(present === null ? Infinity : Date.parse(present));
+      expect(find(table, PREVIOUS)?.expiresAtMs).toBe(previous);
+    }
+  });
+
+  it('has the same list of scopes as other keys with equal ones, and the right app', () => {
+    const ids = Array.from({ length: 300 }, (_, index) => ID.slice(0, -3) + String(index).padStart(3, '0'));
+    const keys = ids.map((id, index) =>
+      keyRecord({
+        id,
+        app_id: ids[299 - index] ?? '',
+        name: index % 3 === 0 ? 'büro' : 'office',
+        scopes: index % 2 === 0 ? ['orders:read', 'a]'] : [],
+        token_hash: hash('sha256', id),
+      }),
+    );
+    const table = tableWith(...keys);
+    const found = keys.map(({ token_hash }) => find(table, token_hash));
+    expect(found).toEqual(keys.map((key) => presentedKey(key, false)));
+    expect(new Set(found.map((key) => key?.scopes)).size).toBe(2);
+  });
+
+  it('is not found by a hash that no key has', () => {
+    expect(find(tableWith(keyRecord({ id: ID, token_hash: PRESENT })), PREVIOUS)).toBeUndefined();
+  });
+});
