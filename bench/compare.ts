@@ -1,21 +1,22 @@
 /**
  * This checkout against others, for before and after: `node bench/compare.ts <checkout …> [--load policy] [--rounds 9]
- * [--seconds 3] [--nginx]`. Loads as in bench/profile.ts; with `--nginx`, nginx does the same beside them. Prints
+ * [--seconds 3] [--nginx]`. Loads as in bench/profile.ts, also several, such as `keys-few,keys`, to see what one costs
+ * above the other; with `--nginx`, nginx does the same beside them. Prints
  * figures and ratios to the first one; writes nothing.
  * A folder with its own `src` and a `node_modules` link is checkout enough.
  */
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { contest, type Contestant } from './contest.ts';
-import { coresFor } from './cores.ts';
-import { configureFor, LOADS, type LoadName } from './loads.ts';
+import { coresFor, stayOffProxy } from './cores.ts';
+import { configureFor, fillerFor, LOADS, type LoadName } from './loads.ts';
 import { startHeadgate } from './peers/headgate.ts';
 import { nginxLua } from './peers/nginx-lua.ts';
 import { nginxBare } from './peers/nginx.ts';
 import { startOrigin } from './peers/origin.ts';
 import { assertPrograms } from './programs.ts';
 import { ratio, resultText } from './report.ts';
-import { benchToken, FILLER_ENDPOINTS, orderRequest } from './service.ts';
+import { benchToken, orderRequest } from './service.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -26,19 +27,21 @@ const { values, positionals } = parseArgs({
     nginx: { type: 'boolean', default: false },
   },
 });
-if (!(values.load in LOADS)) {
-  throw new Error(`Cannot load as "${values.load}": expected ${Object.keys(LOADS).join(', ')}`);
+const loads = values.load.split(',') as LoadName[];
+for (const load of loads) {
+  if (!(load in LOADS))
+    throw new Error(`Cannot load as "${load}": expected ${Object.keys(LOADS).join(', ')}`);
 }
-const load = values.load as LoadName;
+const [load = 'policy'] = loads;
 
-function contestant(checkout: string): Contestant {
+function contestant(checkout: string, load: LoadName): Contestant {
   let made = LOADS[load];
   const name = basename(resolve(checkout));
   return {
     peer: {
-      name,
+      name: loads.length === 1 ? name : `${name} ${load}`,
       start: async (setup) => {
-        const options = { checkout: resolve(checkout), filler: { endpoints: FILLER_ENDPOINTS } };
+        const options = { checkout: resolve(checkout), filler: fillerFor(load) };
         const gateway = await startHeadgate(setup, options);
         made = await configureFor(load, gateway, setup.originPort);
         return gateway;
@@ -56,16 +59,20 @@ const nginx: Contestant =
 
 assertPrograms();
 const cores = coresFor(1);
+stayOffProxy(cores);
 const origin = await startOrigin(cores);
 const setup = { originPort: origin.port, cores, workers: 1, accessLog: false };
 const pace = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 10 };
-const contestants = [...(values.nginx ? [nginx] : []), ...positionals.map(contestant)];
+const contestants = [
+  ...(values.nginx ? [nginx] : []),
+  ...positionals.flatMap((checkout) => loads.map((each) => contestant(checkout, each))),
+];
 const figures = await contest(contestants, setup, pace, () => undefined);
 const [first, ...others] = figures;
 const checks = others.flatMap(({ name }) => [
   ratio(figures, name, first?.name ?? '', 'cpuUs'),
   ratio(figures, name, first?.name ?? '', 'requestsPerSecond'),
 ]);
-process.stdout.write(resultText({ id: load, title: 'checkouts compared', figures, checks }));
+process.stdout.write(resultText({ id: values.load, title: 'checkouts compared', figures, checks }));
 await origin.stop();
 process.exit();

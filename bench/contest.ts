@@ -1,10 +1,13 @@
 /**
  * Runs contestants against each other: all are started, each is warmed up, then they take turns for a number of
- * rounds, so that whatever else the machine does hits all alike. What counts is the median over the rounds.
+ * rounds, so that whatever else the machine does hits all alike. What counts is the median over the rounds; of a ratio, that of
+ * the ratios within each round, which a machine that is slow for a while does not change. Where the
+ * machine is a virtual one and its host takes the processors away in the middle of a round, another round is run, and
+ * those count in which it took least: chosen by that alone, not by what was measured.
  */
-import type { Cores } from './cores.ts';
+import { CORES, type Cores } from './cores.ts';
 import { runLoad, tryOnce, type Load, type LoadResult } from './load.ts';
-import { cpuDifference, cpuTime, residentBytes, watchPeak } from './measure.ts';
+import { cpuDifference, cpuTime, residentBytes, stolenMs, watchPeak } from './measure.ts';
 import type { Peer, PeerSetup } from './peers/peer.ts';
 import type { RunningProgram } from './processes.ts';
 
@@ -27,19 +30,27 @@ export interface Round extends LoadResult {
   readonly systemUs: number;
   /** Percent of one core that the proxy used. */
   readonly coreUse: number;
+  /** Percent of the time of all cores that the host took away. */
+  readonly stolen: number;
+}
+
+/** What ratios are made of. */
+export interface RoundFigures {
+  /** Per request, all processes and threads of the proxy. */
+  readonly cpuUs: number;
+  readonly requestsPerSecond: number;
+  readonly bytesPerSecond: number;
+  readonly p99Us: number;
 }
 
 /** Medians over the rounds. */
-export interface Figures {
+export interface Figures extends RoundFigures {
   readonly name: string;
-  /** Per request, all processes and threads of the proxy. */
-  readonly cpuUs: number;
+  /** In the order in which they were run, the same for all contestants. */
+  readonly rounds: readonly RoundFigures[];
   readonly userUs: number;
   readonly systemUs: number;
-  readonly requestsPerSecond: number;
-  readonly bytesPerSecond: number;
   readonly p50Us: number;
-  readonly p99Us: number;
   readonly coreUse: number;
   readonly residentBytes: number;
   /** Peak of resident memory during the rounds, above the level at their start. */
@@ -47,7 +58,14 @@ export interface Figures {
   /** Of the CPU time per request, over all rounds: how far the machine let the figure wander. */
   readonly cpuUsMin: number;
   readonly cpuUsMax: number;
+  /** Percent of the time of all cores that the host took away; results of earlier benches have none. */
+  readonly stolen?: number;
 }
+
+/** Of the time of all cores: a round with less counts as undisturbed. */
+const STOLEN_PERCENT_MAX = 0.5;
+/** How many times as many rounds are run at most as are asked for. */
+const ROUNDS_FACTOR_MAX = 3;
 
 /** Starts, measures and stops the contestants; figures in their order. */
 export async function contest(
@@ -58,12 +76,12 @@ export async function contest(
 ): Promise<Figures[]> {
   const started: RunningProgram[] = [];
   try {
-    const entries = [];
+    const entries: { name: string; program: RunningProgram; load: Load }[] = [];
     for (const contestant of contestants) {
       const name = contestant.label ?? contestant.peer.name;
       const program = await named(name, contestant.peer.start(setup));
       started.push(program);
-      entries.push({ name, program, load: contestant.load(), rounds: [] as Round[] });
+      entries.push({ name, program, load: contestant.load() });
     }
     for (const { name, program, load } of entries) {
       progress(`warming up ${name}`);
@@ -71,18 +89,56 @@ export async function contest(
       await named(name, runLoad(load, program.port, pace.warmUpSeconds, setup.cores.load));
     }
     const peaks = entries.map(({ program }) => watchPeak(program.pid));
-    for (let round = 1; round <= pace.rounds; round++) {
-      for (const { name, program, load, rounds } of entries) {
-        progress(`round ${round} of ${pace.rounds}: ${name}`);
-        rounds.push(await named(name, measureRound(load, program, pace.seconds, setup.cores)));
-      }
-    }
-    return entries.map(({ name, program, rounds }, index) =>
-      figuresOf(name, rounds, residentBytes(program.pid), peaks[index]?.() ?? 0),
+    const rounds = await quietRounds(pace, (round) =>
+      inTurn(entries, round, ({ name, program, load }) => {
+        progress(`round ${round} of ${pace.rounds} or more: ${name}`);
+        return named(name, measureRound(load, program, pace.seconds, setup.cores));
+      }),
     );
+    return entries.map(({ name, program }, index) => {
+      return figuresOf(name, rounds[index] ?? [], residentBytes(program.pid), peaks[index]?.() ?? 0);
+    });
   } finally {
     await Promise.all(started.map((program) => program.stop()));
   }
+}
+
+/**
+ * Runs rounds until there are as many undisturbed ones as asked for, or several times as many in all; keeps as many as
+ * asked for, those of which the host took least.
+ * @param run one round of every contestant; gives them in the same order each time
+ * @returns the rounds of each contestant, in that order
+ */
+export async function quietRounds(
+  pace: Pace,
+  run: (round: number) => Promise<readonly Round[]>,
+): Promise<Round[][]> {
+  const turns: { readonly rounds: readonly Round[]; readonly stolen: number }[] = [];
+  let quiet = 0;
+  while (quiet < pace.rounds && turns.length < pace.rounds * ROUNDS_FACTOR_MAX) {
+    const rounds = await run(turns.length + 1);
+    const stolen = Math.max(...rounds.map((each) => each.stolen));
+    turns.push({ rounds, stolen });
+    if (stolen <= STOLEN_PERCENT_MAX) quiet += 1;
+  }
+  const least = turns.toSorted((a, b) => a.stolen - b.stolen).slice(0, pace.rounds);
+  const contestants = [...(least[0]?.rounds ?? []).keys()];
+  return contestants.map((index) => least.flatMap(({ rounds }) => rounds[index] ?? []));
+}
+
+/**
+ * Measures one after the other, every other round the other way round, so that none always follows the same neighbour.
+ * @returns what was measured, in the order of the entries
+ */
+export async function inTurn<E, T>(
+  entries: readonly E[],
+  round: number,
+  measure: (entry: E) => Promise<T>,
+): Promise<T[]> {
+  const backwards = round % 2 === 0;
+  const measured: T[] = [];
+  for (const entry of backwards ? entries.toReversed() : entries) measured.push(await measure(entry));
+  return backwards ? measured.toReversed() : measured;
 }
 
 async function named<T>(name: string, result: Promise<T>): Promise<T> {
@@ -100,26 +156,31 @@ export async function measureRound(
   cores: Cores,
 ): Promise<Round> {
   const before = cpuTime(program.pid);
+  const [stolenBeforeMs, begunMs] = [stolenMs(), performance.now()];
   const result = await runLoad(load, program.port, seconds, cores.load);
   const spent = cpuDifference(before, cpuTime(program.pid));
+  const allMs = (performance.now() - begunMs) * CORES;
   return {
     ...result,
     userUs: (spent.userMs * 1000) / result.requests,
     systemUs: (spent.systemMs * 1000) / result.requests,
     coreUse: (spent.userMs + spent.systemMs) / (result.durationSecs * 10),
+    stolen: ((stolenMs() - stolenBeforeMs) / allMs) * 100,
   };
 }
 
 export function figuresOf(name: string, rounds: readonly Round[], bytes: number, grownBytes = 0): Figures {
   const of = (value: (round: Round) => number): number => median(rounds.map(value));
-  const cpu = rounds.map((round) => round.userUs + round.systemUs);
+  const each = rounds.map(figuresOfRound);
+  const cpu = each.map(({ cpuUs }) => cpuUs);
   return {
     name,
+    rounds: each,
     cpuUs: median(cpu),
     userUs: of((round) => round.userUs),
     systemUs: of((round) => round.systemUs),
-    requestsPerSecond: of((round) => round.requests / round.durationSecs),
-    bytesPerSecond: of((round) => round.bytesRead / round.durationSecs),
+    requestsPerSecond: median(each.map(({ requestsPerSecond }) => requestsPerSecond)),
+    bytesPerSecond: median(each.map(({ bytesPerSecond }) => bytesPerSecond)),
     p50Us: of((round) => round.p50Us),
     p99Us: of((round) => round.p99Us),
     coreUse: of((round) => round.coreUse),
@@ -127,6 +188,17 @@ export function figuresOf(name: string, rounds: readonly Round[], bytes: number,
     grownBytes,
     cpuUsMin: Math.min(...cpu),
     cpuUsMax: Math.max(...cpu),
+    stolen: of((round) => round.stolen),
+  };
+}
+
+function figuresOfRound(round: Round): RoundFigures {
+  const { userUs, systemUs, requests, bytesRead, durationSecs, p99Us } = round;
+  return {
+    cpuUs: userUs + systemUs,
+    requestsPerSecond: requests / durationSecs,
+    bytesPerSecond: bytesRead / durationSecs,
+    p99Us,
   };
 }
 

@@ -58,6 +58,12 @@ export function cpuDifference(before: CpuTime, after: CpuTime): CpuTime {
   return { userMs: after.userMs - before.userMs, systemMs: after.systemMs - before.systemMs, threadsMs };
 }
 
+/** CPU time that the hypervisor has given to others while this machine wanted it, over all cores; proc_stat(5). */
+export function stolenMs(): number {
+  const [all = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
+  return ticksMs(all.split(/\s+/)[8]);
+}
+
 /** Resident memory in bytes, shared pages shared out (PSS), of the process and all below it. */
 export function residentBytes(root: number): number {
   let bytes = 0;

@@ -51,6 +51,7 @@ for (const [name, policy, token] of cases) {
     method: 'GET',
     path: '/billing/invoices',
     clientIp: '192.0.2.1',
+    announcedBytes: -1,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(31, head.length - 4),
   };

@@ -1,19 +1,18 @@
 /**
- * Where the time of a proxied request goes: `node bench/profile.ts [policy|pass|bodies|download] [seconds]`. Starts
+ * Where the time of a proxied request goes: `node bench/profile.ts [policy|pass|bodies|download|keys|routes|…] [seconds]`. Starts
  * Headgate with V8's sampling profiler on, loads it as the workload of that name does, and prints the functions with
  * the most time of their own in the worker thread, in percent of the time that it was not idle. The profile itself is
  * kept beside the bench's results for a viewer (`*.cpuprofile`).
  */
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { coresFor } from './cores.ts';
+import { coresFor, stayOffProxy } from './cores.ts';
 import { runLoad, tryOnce } from './load.ts';
-import { configureFor, LOADS, type LoadName } from './loads.ts';
+import { configureFor, fillerFor, LOADS, type LoadName } from './loads.ts';
 import { cpuDifference, cpuTime } from './measure.ts';
 import { startHeadgate } from './peers/headgate.ts';
 import { startOrigin } from './peers/origin.ts';
 import { assertPrograms } from './programs.ts';
-import { FILLER_ENDPOINTS } from './service.ts';
 
 interface ProfileNode {
   readonly id: number;
@@ -32,6 +31,7 @@ const [name = 'policy', seconds = '10'] = process.argv.slice(2);
 if (!(name in LOADS)) throw new Error(`Cannot profile "${name}": expected ${Object.keys(LOADS).join(', ')}`);
 assertPrograms();
 const cores = coresFor(1);
+stayOffProxy(cores);
 const origin = await startOrigin(cores);
 const folder = join(import.meta.dirname, 'results/tmp', name);
 mkdirSync(folder, { recursive: true });
@@ -39,7 +39,7 @@ const gateway = await startHeadgate(
   { originPort: origin.port, cores, workers: 1, accessLog: false },
   {
     nodeArguments: ['--cpu-prof', `--cpu-prof-dir=${folder}`, `--cpu-prof-interval=${SAMPLE_MICROSECONDS}`],
-    filler: { endpoints: FILLER_ENDPOINTS },
+    filler: fillerFor(name as LoadName),
   },
 );
 const load = await configureFor(name as LoadName, gateway, origin.port);

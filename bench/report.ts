@@ -3,9 +3,10 @@
  * are against peers of the same run; absolute figures belong to the machine and the hour.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { arch, availableParallelism } from 'node:os';
+import { arch } from 'node:os';
 import { join } from 'node:path';
-import type { Figures } from './contest.ts';
+import { median, type Figures, type RoundFigures } from './contest.ts';
+import { CORES } from './cores.ts';
 
 /** One figure that has a target. */
 export interface Check {
@@ -23,6 +24,8 @@ export interface WorkloadResult {
   readonly figures: readonly Figures[];
   readonly checks: readonly Check[];
   readonly notes?: readonly string[];
+  /** How often and how long it was measured, where that is not in rounds of a load. */
+  readonly pace?: string;
 }
 
 export interface NamedResult extends WorkloadResult {
@@ -48,15 +51,15 @@ export function verdict({ value, atMost, atLeast }: Check): 'met' | 'MISSED' | '
 
 /** What matters of the machine for a ratio; which one it is does not. */
 export function machine(): string {
-  return `${availableParallelism()} cores ${arch()}, Node.js ${process.versions.node}`;
+  return `${CORES} cores ${arch()}, Node.js ${process.versions.node}`;
 }
 
-/** The ratio of a figure between two contestants, as a check. */
+/** The ratio of a figure between two contestants, as a check: the median of what it was in each round. */
 export function ratio(
   figures: readonly Figures[],
   of: string,
   to: string,
-  measure: 'cpuUs' | 'requestsPerSecond' | 'bytesPerSecond' | 'p99Us',
+  measure: keyof RoundFigures,
   target: { readonly atMost?: number; readonly atLeast?: number } = {},
 ): Check {
   const names = {
@@ -65,12 +68,14 @@ export function ratio(
     bytesPerSecond: 'bytes/s',
     p99Us: 'p99',
   };
-  const find = (name: string, what: 'cpuUsMin' | typeof measure): number =>
-    figures.find((each) => each.name === name)?.[what] ?? NaN;
+  const [one, other] = [of, to].map((name) => figures.find((each) => each.name === name));
+  const inRounds = one?.rounds.map(
+    (round, index) => round[measure] / (other?.rounds[index]?.[measure] ?? NaN),
+  );
   return {
     what: `${names[measure]}, ${of} ÷ ${to}`,
-    value: find(of, measure) / find(to, measure),
-    ...(measure === 'cpuUs' && { bestRound: find(of, 'cpuUsMin') / find(to, 'cpuUsMin') }),
+    value: median(inRounds ?? []),
+    ...(measure === 'cpuUs' && { bestRound: (one?.cpuUsMin ?? NaN) / (other?.cpuUsMin ?? NaN) }),
     unit: '×',
     ...target,
   };
@@ -80,8 +85,11 @@ export function resultText(result: WorkloadResult & Pick<NamedResult, 'id' | 'ti
   return `\n${result.id}  ${result.title}\n${plain(figureRows(result.figures))}${plain(checkRows(result.checks))}${(result.notes ?? []).map((note) => `  ${note}\n`).join('')}`;
 }
 
-/** A result in latest.json. */
-type StoredResult = Omit<NamedResult, 'notes'> & { readonly notes: string };
+/** A result in latest.json, where there are medians alone. */
+type StoredResult = Omit<NamedResult, 'notes' | 'figures'> & {
+  readonly notes: string;
+  readonly figures: readonly Omit<Figures, 'rounds'>[];
+};
 
 const FOLDER = join(import.meta.dirname, 'results');
 
@@ -98,8 +106,15 @@ export function writeReport(report: Report, ids: readonly string[]): string {
   const results = ids.flatMap((id) => found.get(id) ?? []);
   const whole = { ...report, results };
   // Notes as one text: the formatter wants short lists of texts on one line, and the file is checked like any other.
-  const stored = results.map((result) => ({ ...result, notes: (result.notes ?? []).join(' ') }));
-  writeFileSync(join(FOLDER, 'latest.json'), `${JSON.stringify({ ...whole, results: stored }, null, 2)}\n`);
+  const stored = results.map((result): StoredResult => ({
+    ...result,
+    notes: (result.notes ?? []).join(' '),
+  }));
+  const withoutRounds = (key: string, value: unknown): unknown => (key === 'rounds' ? undefined : value);
+  writeFileSync(
+    join(FOLDER, 'latest.json'),
+    `${JSON.stringify({ ...whole, results: stored }, withoutRounds, 2)}\n`,
+  );
   writeFileSync(join(FOLDER, 'latest.md'), reportMarkdown(whole));
   return FOLDER;
 }
@@ -116,7 +131,11 @@ function keptResults({ machine: on, failures }: Report): NamedResult[] {
   if (last.machine !== on) return [];
   return last.results
     .filter(({ id }) => !failures.some((failure) => failure.id === id))
-    .map((result) => ({ ...result, notes: result.notes === '' ? [] : [result.notes] }));
+    .map((result) => ({
+      ...result,
+      figures: result.figures.map((figures) => ({ ...figures, rounds: [] })),
+      notes: result.notes === '' ? [] : [result.notes],
+    }));
 }
 
 export function reportMarkdown({ machine: on, results, failures }: Report): string {
@@ -150,6 +169,7 @@ function figureRows(figures: readonly Figures[]): string[][] {
     'p50 µs',
     'p99 µs',
     'core %',
+    'stolen %',
     'memory MiB',
   ];
   const rows = figures.map((each) => [
@@ -163,6 +183,7 @@ function figureRows(figures: readonly Figures[]): string[][] {
     each.p50Us.toFixed(0),
     each.p99Us.toFixed(0),
     each.coreUse.toFixed(0),
+    each.stolen?.toFixed(1) ?? '',
     (each.residentBytes / 1048576).toFixed(0),
   ]);
   return [head, ...rows];

@@ -11,7 +11,7 @@
  *   --list          the workloads
  */
 import { parseArgs } from 'node:util';
-import { coresFor } from './cores.ts';
+import { coresFor, stayOffProxy } from './cores.ts';
 import type { Pace } from './contest.ts';
 import { startOrigin } from './peers/origin.ts';
 import { assertPrograms } from './programs.ts';
@@ -50,6 +50,7 @@ async function main(): Promise<void> {
     warmUpSeconds: positive('--warm-up', values['warm-up'], quick ? 1 : DEFAULT_WARM_UP_SECONDS),
   };
   const cores = coresFor(1);
+  stayOffProxy(cores);
   const origin = await startOrigin(cores);
   const setup = { originPort: origin.port, cores, workers: 1, accessLog: false };
   const paceText = `${pace.rounds} rounds of ${pace.seconds} s per contestant, medians${quick ? ' (quick: not a measurement)' : ''}`;

@@ -4,16 +4,12 @@
  */
 import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
-import { systemClock } from '../src/kernel/clock.ts';
-import { createLimitMemory } from '../src/limits/memory.ts';
-import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
-import { SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
 import type { ConfigChange } from '../src/model/config.ts';
 import type { StoredApiKey } from '../src/model/resources.ts';
-import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
 import { SnapshotHolder } from '../src/snapshot/holder.ts';
 import { KeyTable } from '../src/snapshot/key-table.ts';
 import { fillerKeys, fillerRecords, type Filler } from './database.ts';
+import { compilerFor } from './policies.ts';
 
 const BATCH_KEYS = 2_000;
 
@@ -44,7 +40,7 @@ export function keyTableBytes(filler: Filler): number {
   return table.bytes;
 }
 
-function changeOf(filler: Filler): ConfigChange {
+export function changeOf(filler: Filler): ConfigChange {
   const { apps, versions, revisions, endpoints } = fillerRecords(filler, 80);
   const endpointsOf = Map.groupBy(endpoints, (endpoint) => endpoint.revision_id);
   const revisionsOf = Map.groupBy(revisions, (revision) => revision.version_id);
@@ -83,30 +79,8 @@ function usedBytes(): number {
 }
 
 function measure(filler: Filler): number {
-  const nothing = (): void => undefined;
   const keys = new KeyTable();
-  const memory = createLimitMemory();
-  const compile = createPolicyCompiler({
-    clock: systemClock,
-    limits: new SharedMemoryLimitStore(memory, 1),
-    concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
-    keys,
-    jwtDefaults: {
-      issuer: undefined,
-      audiences: [],
-      jwksUri: undefined,
-      secret: undefined,
-      algorithms: [],
-      leewaySecs: 30,
-    },
-    globals: undefined,
-    perIp: undefined,
-    authFailuresPerMinute: 0,
-    onAuth: nothing,
-    onLimit: nothing,
-    onJwksFailure: nothing,
-  });
-  const holder = new SnapshotHolder(compile, keys);
+  const holder = new SnapshotHolder(compilerFor(keys), keys);
   const before = usedBytes();
   // Through a structured clone, as from the main thread: a worker shares no strings with the records of others.
   applyClone(holder, filler);

@@ -27,6 +27,8 @@ export interface RunningHeadgate extends RunningProgram {
 export interface HeadgateOptions {
   /** What is configured beside the service that is measured. */
   readonly filler?: Filler;
+  /** Whether it is waited for what the main thread does after a start with a filler; by default it is. */
+  readonly settles?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   /** Another checkout to run instead of this one. */
   readonly checkout?: string;
@@ -65,7 +67,7 @@ export async function startHeadgate(
   });
   const base = `http://127.0.0.1:${managementPort}`;
   const startedInMs = performance.now() - begunMs;
-  if (options.filler !== undefined) await untilExists(`${database}.snapshot`);
+  if (options.filler !== undefined && options.settles !== false) await untilExists(`${database}.snapshot`);
   return {
     ...program,
     startedInMs,

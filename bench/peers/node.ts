@@ -9,8 +9,7 @@ import type { Peer, PeerSetup } from './peer.ts';
 const UNDICI = join(import.meta.dirname, 'undici-proxy.ts');
 const RELAY = join(import.meta.dirname, 'node-relay.ts');
 const FASTIFY = join(import.meta.dirname, 'fastify-proxy.ts');
-const FAST_GATEWAY = join(import.meta.dirname, 'fast-gateway.ts');
-const FAST_GATEWAY_PACKAGE = join(import.meta.dirname, '../../node_modules/fast-gateway');
+const PACKAGES = join(import.meta.dirname, '../../node_modules');
 
 export const nodeUndici: Peer = {
   name: 'node:http + undici',
@@ -33,10 +32,10 @@ export const fastifyPolicy: Peer = {
   start: (setup) => startNode('@fastify/http-proxy + policy', FASTIFY, setup, { BENCH_KEY: benchToken(0) }),
 };
 
-/** undefined when the package is not installed. */
-export function fastGateway(): Peer | undefined {
-  if (!existsSync(FAST_GATEWAY_PACKAGE)) return undefined;
-  return { name: 'fast-gateway', start: (setup) => startNode('fast-gateway', FAST_GATEWAY, setup, {}) };
+/** A gateway from npm that is not among the project's packages; undefined when it is not installed. */
+export function npmGateway(name: 'fast-gateway' | 'express-gateway'): Peer | undefined {
+  if (!existsSync(join(PACKAGES, name))) return undefined;
+  return { name, start: (setup) => startNode(name, join(import.meta.dirname, `${name}.ts`), setup, {}) };
 }
 
 async function startNode(
@@ -46,13 +45,20 @@ async function startNode(
   env: Readonly<Record<string, string>>,
 ): Promise<RunningProgram> {
   const port = await freePort();
+  const folder = newFolder(name.replaceAll(/\W+/g, '-'));
   return startProgram({
     name,
     command: [process.execPath, '--disable-warning=ExperimentalWarning', program],
     cores: cores.proxy,
-    folder: newFolder(name.replaceAll(/\W+/g, '-')),
+    folder,
     port,
-    env: { ...env, BENCH_PORT: String(port), BENCH_ORIGIN_PORT: String(originPort), NODE_ENV: 'production' },
+    env: {
+      ...env,
+      BENCH_FOLDER: folder,
+      BENCH_PORT: String(port),
+      BENCH_ORIGIN_PORT: String(originPort),
+      NODE_ENV: 'production',
+    },
   });
 }
 

@@ -1,16 +1,18 @@
 /** Writes to a large configuration: how long one takes to be answered, and what traffic notices of many. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { figuresOf, measureRound, median, type Round } from '../contest.ts';
+import { figuresOf, inTurn, measureRound, median, quietRounds, type Round } from '../contest.ts';
 import { runLoad, tryOnce, type Load } from '../load.ts';
 import { residentBytes } from '../measure.ts';
 import { startHeadgate, type RunningHeadgate } from '../peers/headgate.ts';
-import type { Check } from '../report.ts';
+import { ratio, type Check } from '../report.ts';
 import { halfLoad } from './half-load.ts';
 import { routeRequests } from './scale.ts';
 import type { Workload } from './workload.ts';
 
 const WRITES = 41;
-const WRITES_PER_SECOND = 10;
+/** Beside the traffic: now and then, and by a program that never stops. */
+const RATES = [1, 10];
+const UNDISTURBED = 0;
 const REVISION = '/apps/app0/versions/v0/revisions/r1';
 
 export const configWrite: Workload = {
@@ -35,30 +37,20 @@ export const configWrite: Workload = {
         ...(await halfLoad({ connections: 1, requests }, gateway, setup.cores)),
         requests,
       };
-      const calm: Round[] = [];
-      const disturbed: Round[] = [];
-      for (let round = 1; round <= pace.rounds; round++) {
-        progress(`round ${round} of ${pace.rounds}`);
-        calm.push(await measureRound(load, gateway, pace.seconds, setup.cores));
-        disturbed.push(
-          await whileWriting(gateway, () => measureRound(load, gateway, pace.seconds, setup.cores)),
+      const measure = (): Promise<Round> => measureRound(load, gateway, pace.seconds, setup.cores);
+      const rounds = await quietRounds(pace, (round) => {
+        progress(`round ${round} of ${pace.rounds} or more`);
+        return inTurn([UNDISTURBED, ...RATES], round, (rate) =>
+          rate === UNDISTURBED ? measure() : whileWriting(gateway, rate, measure),
         );
-      }
-      const bytes = residentBytes(gateway.pid);
-      const [still, busy] = [
-        figuresOf('undisturbed', calm, bytes),
-        figuresOf('while writing', disturbed, bytes),
-      ];
-      checks.push({
-        what: 'p99 while writing ÷ undisturbed',
-        value: busy.p99Us / still.p99Us,
-        atMost: 1.2,
-        unit: '×',
       });
-      const notes = [
-        `${load.connections} connections, ${WRITES_PER_SECOND} writes/s; the management API shares the proxy's core.`,
-      ];
-      return { figures: [still, busy], checks, notes };
+      const bytes = residentBytes(gateway.pid);
+      const names = ['undisturbed', ...RATES.map((rate) => `writes at ${rate}/s`)];
+      const figures = names.map((name, index) => figuresOf(name, rounds[index] ?? [], bytes));
+      for (const name of names.slice(1))
+        checks.push(ratio(figures, name, 'undisturbed', 'p99Us', { atMost: 1.2 }));
+      const notes = [`${load.connections} connections; the management API shares the proxy's core.`];
+      return { figures, checks, notes };
     } finally {
       await gateway.stop();
     }
@@ -80,14 +72,18 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - begunMs;
 }
 
-/** Does the work while endpoints are switched off and on again. */
-async function whileWriting<T>(gateway: RunningHeadgate, work: () => Promise<T>): Promise<T> {
+/** Does the work while the weight of a revision changes again and again. */
+async function whileWriting<T>(
+  gateway: RunningHeadgate,
+  perSecond: number,
+  work: () => Promise<T>,
+): Promise<T> {
   let working = true;
   let number = 0;
   const writing = (async () => {
     while (working) {
       await gateway.api('PATCH', REVISION, { traffic_weight: 50 + (number++ % 50) });
-      await pause(1000 / WRITES_PER_SECOND);
+      await pause(1000 / perSecond);
     }
   })();
   try {

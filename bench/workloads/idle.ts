@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { inTurn, median } from '../contest.ts';
 import { residentBytes } from '../measure.ts';
 import { nginxBare } from '../peers/nginx.ts';
 import type { Peer, PeerSetup } from '../peers/peer.ts';
@@ -17,21 +18,33 @@ const SETTLE_MS = 3_000;
 export const idle: Workload = {
   id: 'k-idle',
   title: '10,000 idle keep-alive connections',
-  run: async ({ setup, quick, progress }) => {
+  run: async ({ setup, pace, quick, progress }) => {
     const count = quick ? 1_000 : 10_000;
-    const checks: Check[] = [];
-    for (const peer of [bareHeadgate(), nginxBare]) {
-      progress(peer.name);
-      const bytes = await bytesPerConnection(peer, setup, count);
-      const target = peer === nginxBare ? {} : { atMost: 10 };
-      checks.push({
-        what: `${peer.name}, memory per connection`,
-        value: bytes / 1024,
-        unit: 'KiB',
-        ...target,
+    const peers = [bareHeadgate(), nginxBare];
+    const rounds: number[][] = [];
+    for (let round = 1; round <= pace.rounds; round++) {
+      const bytes = await inTurn(peers, round, (peer) => {
+        progress(`round ${round} of ${pace.rounds}: ${peer.name}`);
+        return bytesPerConnection(peer, setup, count);
       });
+      rounds.push(bytes.map((each) => each / 1024));
     }
-    return { figures: [], checks, notes: [`${count} connections, each of which has carried one request.`] };
+    const checks: Check[] = peers.map((peer, index) => ({
+      what: `${peer.name}, memory per connection`,
+      value: median(rounds.map((round) => round[index] ?? NaN)),
+      unit: 'KiB',
+      ...(peer === nginxBare ? {} : { atMost: 10 }),
+    }));
+    const all = peers.map(
+      ({ name }, index) =>
+        `${name} ${rounds.map((round) => (round[index] ?? NaN).toFixed(1)).join(', ')} KiB`,
+    );
+    return {
+      figures: [],
+      checks,
+      pace: `${pace.rounds} rounds in which each is started anew, medians`,
+      notes: [`${count} connections, each of which has carried one request.`, `All: ${all.join('; ')}.`],
+    };
   },
 };
 

@@ -1,5 +1,5 @@
 /** What the full policy adds to a response's time at half load, against the origin asked directly. */
-import { figuresOf, measureRound, type Round } from '../contest.ts';
+import { figuresOf, inTurn, measureRound, quietRounds } from '../contest.ts';
 import { runLoad, tryOnce, type Load } from '../load.ts';
 import { residentBytes } from '../measure.ts';
 import { nginxLua } from '../peers/nginx-lua.ts';
@@ -34,18 +34,18 @@ export const latency: Workload = {
       const load = await halfLoad(full, gateway, setup.cores);
       const luaLoad: Load = { ...load, requests: [orderRequest(benchToken(0))] };
       const entries = [
-        { name: 'headgate', program: gateway, load, rounds: [] as Round[] },
-        { name: nginxLua.name, program: lua, load: luaLoad, rounds: [] as Round[] },
-        { name: 'direct', program: origin, load, rounds: [] as Round[] },
+        { name: 'headgate', program: gateway, load },
+        { name: nginxLua.name, program: lua, load: luaLoad },
+        { name: 'direct', program: origin, load },
       ];
-      for (let round = 1; round <= pace.rounds; round++) {
-        for (const { name, program, load: each, rounds } of entries) {
-          progress(`round ${round} of ${pace.rounds}: ${name}`);
-          rounds.push(await measureRound(each, program, pace.seconds, setup.cores));
-        }
-      }
-      const figures = entries.map(({ name, program, rounds }) =>
-        figuresOf(name, rounds, residentBytes(program.pid)),
+      const rounds = await quietRounds(pace, (round) =>
+        inTurn(entries, round, ({ name, program, load: each }) => {
+          progress(`round ${round} of ${pace.rounds} or more: ${name}`);
+          return measureRound(each, program, pace.seconds, setup.cores);
+        }),
+      );
+      const figures = entries.map(({ name, program }, index) =>
+        figuresOf(name, rounds[index] ?? [], residentBytes(program.pid)),
       );
       const [proxied, byLua, direct] = figures;
       const added = (of: typeof proxied, measure: 'p50Us' | 'p99Us'): number =>
@@ -58,7 +58,9 @@ export const latency: Workload = {
           { what: 'added by nginx+lua, p50', value: added(byLua, 'p50Us'), unit: 'ms' },
           { what: 'added by nginx+lua, p99', value: added(byLua, 'p99Us'), unit: 'ms' },
         ],
-        notes: [`${load.connections} connections.`],
+        notes: [
+          `Connections: ${load.connections}. With a single one, which always has a request under way, a proxy's core may be busy for more than half of the time already.`,
+        ],
       };
     } finally {
       await Promise.all(started.map((program) => program.stop()));

@@ -4,7 +4,7 @@ import type { Load } from '../load.ts';
 import { haproxyBare, haproxyRelay } from '../peers/haproxy.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { nginxBare } from '../peers/nginx.ts';
-import { caddy, fastGateway, fastifyProxy, nodeRelay, nodeUndici } from '../peers/node.ts';
+import { caddy, fastifyProxy, nodeRelay, nodeUndici, npmGateway } from '../peers/node.ts';
 import type { Peer } from '../peers/peer.ts';
 import { ratio } from '../report.ts';
 import { APP, ORDER_PATH, PREFIX } from '../service.ts';
@@ -19,7 +19,7 @@ export const passThrough: Workload = {
   id: 'b-pass',
   title: 'no policy, 100 B GET, 64 connections',
   run: async (context) => {
-    const optional = [caddy(), fastGateway()];
+    const optional = [caddy(), npmGateway('fast-gateway'), npmGateway('express-gateway')];
     const peers = [bareHeadgate(), nginxBare, haproxyBare, haproxyRelay, nodeRelay, nodeUndici, fastifyProxy];
     for (const peer of optional) if (peer !== undefined) peers.push(peer);
     const contestants = peers.map((peer): Contestant => ({ peer, load: () => SMALL_LOAD }));
@@ -37,8 +37,8 @@ export const passThrough: Workload = {
       ],
       notes: [
         ...(optional[0] === undefined ? ['Caddy was left out: apt-get install -y caddy'] : []),
-        ...(optional[1] === undefined
-          ? ['fast-gateway was left out: npm install --no-save fast-gateway@3']
+        ...(optional[1] === undefined || optional[2] === undefined
+          ? ['Gateways from npm were left out: npm install --no-save fast-gateway@3 express-gateway@1']
           : []),
       ],
     };

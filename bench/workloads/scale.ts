@@ -19,7 +19,7 @@ import { FULL_POLICY } from './full-policy.ts';
 import { CONNECTIONS, compete, type Workload } from './workload.ts';
 
 /** Everybody may call, so that the routes alone make the difference. */
-const OPEN_POLICY: Policy = {
+export const OPEN_POLICY: Policy = {
   rate_limit: { enabled: true, requests: LIMIT_REQUESTS, window_seconds: LIMIT_WINDOW_SECS },
   cors: { allowed_origins: [ORIGIN] },
 };
@@ -57,6 +57,17 @@ export function routeRequests(count: number, endpoints: number): LoadRequest[] {
       headers: { Origin: ORIGIN },
     };
   });
+}
+
+/** With `count` of the keys, one after the other, spread evenly over all of them. */
+export function keyRequests(count: number, keys: number): LoadRequest[] {
+  return Array.from({ length: count }, (_, index) => ({
+    path: `${fillerPrefix(0)}/${fillerResource(0)}/42`,
+    headers: {
+      Authorization: `Bearer ${benchToken(Math.floor((index * keys) / count))}`,
+      Origin: ORIGIN,
+    },
+  }));
 }
 
 export const routes: Workload = {
@@ -101,14 +112,6 @@ export const keys: Workload = {
     // More than what a worker remembers of looked-up keys: most requests bring one that it has to look up.
     const used = Math.min(many, 100_000);
     const filler = (count: number): Filler => ({ endpoints: FEW, keys: count, policy: FULL_POLICY });
-    const requests = (count: number, of: number): LoadRequest[] =>
-      Array.from({ length: count }, (_, index) => {
-        const token = benchToken(Math.floor((index * of) / count));
-        return {
-          path: `${fillerPrefix(0)}/${fillerResource(0)}/42`,
-          headers: { Authorization: `Bearer ${token}`, Origin: ORIGIN },
-        };
-      });
     const remembered = 10_000;
     const [few, same, most, spread] = [
       `${FEW} keys`,
@@ -117,10 +120,10 @@ export const keys: Workload = {
       `${many} keys, ${used} in use`,
     ];
     const contestants = [
-      fillerContestant(few, filler(FEW), requests(FEW, FEW)),
-      fillerContestant(same, filler(many), requests(FEW, many)),
-      fillerContestant(most, filler(many), requests(remembered, many)),
-      fillerContestant(spread, filler(many), requests(used, many)),
+      fillerContestant(few, filler(FEW), keyRequests(FEW, FEW)),
+      fillerContestant(same, filler(many), keyRequests(FEW, many)),
+      fillerContestant(most, filler(many), keyRequests(remembered, many)),
+      fillerContestant(spread, filler(many), keyRequests(used, many)),
     ];
     const figures = await compete(context, contestants);
     const processBytes = ((figures[1]?.residentBytes ?? NaN) - (figures[0]?.residentBytes ?? NaN)) / many;

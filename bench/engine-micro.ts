@@ -1,0 +1,175 @@
+/**
+ * Time of the engine alone, in microseconds per request: `node bench/engine-micro.ts [checkout …] [--load pass]
+ * [--seconds 4]`. The real traffic path, from what a client's read brings to what is written to the client, in one
+ * thread and without a kernel: sockets are replaced by memory (engine-sockets.ts), on both sides. What Node.js and the
+ * system do around a read and a write is not in the figures.
+ *
+ * Made for a machine that others use: short batches by the wall clock (CPU time is counted in ticks that are longer), of
+ * which the fastest and the lower quartile are shown, and several checkouts take turns, each in a process of its own. Also what a request allocates, from batches in which nothing was
+ * collected. A folder with its own `src`, `test` and a `node_modules` link is checkout enough.
+ */
+import { spawnSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type * as ProxySupport from '../test/support/proxy.ts';
+import type * as ConnectionModule from '../src/proxy/connection.ts';
+import type * as FixturesModule from '../src/policy/test-fixtures.ts';
+import type * as MetricsModule from '../src/observe/metrics.ts';
+import type * as ReadBuffersModule from '../src/proxy/read-buffers.ts';
+import type * as SocketWriterModule from '../src/proxy/socket-writer.ts';
+import type { Policy } from '../src/model/policy.ts';
+import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets.ts';
+
+/** `changing` is `pass` with fields that are never those of the message before, on neither side. */
+const LOADS = ['pass', 'changing', 'policy', 'bodies'] as const;
+type LoadName = (typeof LOADS)[number];
+
+const CONNECTIONS = 64;
+const TURNS_PER_BATCH = 4;
+const PROCESSES = 3;
+const ORIGIN = 'https://app.example.com';
+const POLICY: Policy = {
+  auth: { auth_type: 'api_key' },
+  required_scopes: ['orders:read'],
+  rate_limit: { enabled: true, requests: 1_000_000_000, window_seconds: 3600 },
+  cors: { allowed_origins: [ORIGIN] },
+};
+
+interface Figures {
+  readonly fastest: number;
+  readonly quartile: number;
+  readonly bytes: number;
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    load: { type: 'string' },
+    seconds: { type: 'string', default: '4' },
+    alone: { type: 'boolean', default: false },
+  },
+});
+const checkouts =
+  positionals.length === 0 ? [join(import.meta.dirname, '..')] : positionals.map((at) => resolve(at));
+const loads = values.load === undefined ? LOADS : LOADS.filter((name) => name === values.load);
+if (loads.length === 0) throw new Error(`Cannot load as "${values.load}": expected ${LOADS.join(', ')}`);
+
+if (values.alone) {
+  const figures = await measure(checkouts[0] ?? '', loads[0] ?? 'pass', Number(values.seconds));
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  process.exit();
+}
+for (const load of loads) compare(load);
+
+/** Every checkout several times, by turns; of each the least. */
+function compare(load: LoadName): void {
+  const runs = new Map(checkouts.map((checkout) => [checkout, [] as Figures[]]));
+  for (let round = 0; round < PROCESSES; round++) {
+    for (const checkout of checkouts) runs.get(checkout)?.push(inProcess(checkout, load));
+  }
+  for (const [checkout, figures] of runs) {
+    const [fastest, quartile, bytes] = (['fastest', 'quartile', 'bytes'] as const).map((name) =>
+      Math.min(...figures.map((each) => each[name])),
+    );
+    process.stdout.write(
+      `${load.padEnd(8)}${fastest?.toFixed(2).padStart(7)} µs fastest ${quartile?.toFixed(2).padStart(7)} µs quartile` +
+        `${bytes?.toFixed(0).padStart(8)} bytes  ${checkout}\n`,
+    );
+  }
+}
+
+function inProcess(checkout: string, load: LoadName): Figures {
+  const seconds = String(Number(values.seconds) / PROCESSES);
+  const args = [import.meta.filename, checkout, '--alone', '--load', load, '--seconds', seconds];
+  const { stdout, stderr, status } = spawnSync(process.execPath, [...process.execArgv, ...args], {
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as Figures;
+}
+
+async function measure(checkout: string, load: LoadName, seconds: number): Promise<Figures> {
+  const turn = await startEngine(checkout, load);
+  const endMs = performance.now() + seconds * 1000;
+  const warmUntilMs = performance.now() + seconds * 400;
+  while (performance.now() < warmUntilMs) await turn();
+  const times: number[] = [];
+  const bytes: number[] = [];
+  while (performance.now() < endMs || times.length === 0) {
+    const heapBefore = process.memoryUsage().heapUsed;
+    const begunMs = performance.now();
+    for (let count = 0; count < TURNS_PER_BATCH; count++) await turn();
+    times.push((performance.now() - begunMs) * 1000);
+    const grown = process.memoryUsage().heapUsed - heapBefore;
+    if (grown > 0) bytes.push(grown);
+  }
+  const requests = CONNECTIONS * TURNS_PER_BATCH;
+  times.sort((a, b) => a - b);
+  const quartile = times[Math.floor(times.length / 4)] ?? NaN;
+  return {
+    fastest: (times[0] ?? NaN) / requests,
+    quartile: quartile / requests,
+    bytes: middle(bytes) / requests,
+  };
+}
+
+function middle(values: number[]): number {
+  return values.sort((a, b) => a - b)[values.length >> 1] ?? NaN;
+}
+
+/** Resolves with a function that makes every client ask once and every backend answer. */
+async function startEngine(checkout: string, load: LoadName): Promise<() => Promise<void>> {
+  const from = async <M>(path: string): Promise<M> => (await import(join(checkout, path))) as M;
+  const { startProxy, oneRoute } = await from<typeof ProxySupport>('test/support/proxy.ts');
+  const { Connection } = await from<typeof ConnectionModule>('src/proxy/connection.ts');
+  const { TestKeys } = await from<typeof FixturesModule>('src/policy/test-fixtures.ts');
+  const { WorkerMetrics } = await from<typeof MetricsModule>('src/observe/metrics.ts');
+  const readers = await from<typeof ReadBuffersModule>('src/proxy/read-buffers.ts');
+  const writers = await from<typeof SocketWriterModule>('src/proxy/socket-writer.ts');
+  const backends = memoryBackends([responseOf(load, 0), responseOf(load, 1)]);
+  const { token, key } = new TestKeys().create({ app_id: 'app-1', scopes: ['orders:read'] });
+  const endpoints = load === 'policy' ? [{ path: '/orders/{id}' }] : [];
+  const setup = { backendPort: 80, endpoints, keys: [key], ...(load === 'policy' ? { policy: POLICY } : {}) };
+  const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
+  const { context } = await startProxy(oneRoute(setup), {
+    observer: { exchangeEnded: ({ status, durationMs }) => record.observe(status, durationMs / 1000) },
+  });
+  const requests = [0, 1].map((number) => Buffer.from(requestOf(load, token, number), 'latin1'));
+  let turn = 0;
+  const clients = Array.from({ length: CONNECTIONS }, () => {
+    const client = new MemoryClient(readers, writers);
+    context.deadlines.add(new Connection(client, '127.0.0.1', false, context, () => undefined));
+    return client;
+  });
+  return async () => {
+    const request = requests[turn++ % 2] as Buffer;
+    for (const client of clients) client.receive(request);
+    await answered(backends, clients);
+  };
+}
+
+async function answered(backends: BackendSide, clients: readonly MemoryClient[]): Promise<void> {
+  for (let turns = 0; turns < 4; turns++) {
+    await new Promise((done) => setImmediate(done));
+    backends.answer();
+  }
+  for (const client of clients) client.takeAnswer();
+}
+
+/** @param number of the two that take turns; also below */
+function requestOf(load: LoadName, token: string, number: number): string {
+  if (load === 'bodies')
+    return `POST /a/v1/large HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
+  const key = load === 'policy' ? `Authorization: Bearer ${token}\r\nOrigin: ${ORIGIN}\r\n` : '';
+  const fields = load === 'changing' ? `X-Number: ${number}\r\n` : key;
+  return `GET /a/v1/orders/42 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n${fields}\r\n`;
+}
+
+function responseOf(load: LoadName, number: number): string {
+  const body = 'x'.repeat(load === 'bodies' ? 16 * 1024 : 100);
+  return (
+    'HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/plain\r\n' +
+    (load === 'changing' ? `ETag: "${number}"\r\n` : '') +
+    `Content-Length: ${body.length}\r\nConnection: keep-alive\r\n\r\n${body}`
+  );
+}

@@ -1,0 +1,35 @@
+/** Policies compiled as a worker compiles them, for programs that time parts of the gateway without a network. */
+import { systemClock } from '../src/kernel/clock.ts';
+import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
+import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
+import type { CompiledPolicy } from '../src/policy/stage.ts';
+import type { KeyTable } from '../src/snapshot/key-table.ts';
+import type { PolicyCompiler } from '../src/snapshot/types.ts';
+
+/** Without global limits and without anybody who counts; limits have a memory of their own. */
+export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
+  const memory = createLimitMemory();
+  const nothing = (): void => undefined;
+  return createPolicyCompiler({
+    clock: systemClock,
+    limits: new SharedMemoryLimitStore(memory, 1),
+    concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
+    keys,
+    jwtDefaults: {
+      issuer: undefined,
+      audiences: [],
+      jwksUri: undefined,
+      secret: undefined,
+      algorithms: [],
+      leewaySecs: 30,
+    },
+    globals: undefined,
+    perIp: undefined,
+    authFailuresPerMinute: 0,
+    bodyBytesMax: 0,
+    onAuth: nothing,
+    onLimit: nothing,
+    onJwksFailure: nothing,
+  });
+}
