@@ -21,7 +21,7 @@ test('the corpus is as large as it should be and no case stands twice', () => {
 });
 
 for (const one of requests) {
-  test(`${one.location} ${one.name}`, () => {
+  test(`${one.location} ${one.name} (${one.sections})`, () => {
     const whole = readRequest([one.rawBytes]);
     expect(observedLines(one, whole)).toEqual(expectedLines(one));
     for (const pieces of pieceLists(one.rawBytes)) {
@@ -36,7 +36,7 @@ for (const one of requests) {
 }
 
 for (const one of responses) {
-  test(`${one.location} ${one.name}`, () => {
+  test(`${one.location} ${one.name} (${one.sections})`, () => {
     const whole = readResponse([one.rawBytes], one.requestMethod);
     expect(observedLines(one, whole)).toEqual(expectedLines(one));
     for (const pieces of pieceLists(one.rawBytes)) {

@@ -6,7 +6,8 @@
  *   \r \n \t \0 \\ \xNN    one byte            \(text*N)    `text` N times
  *
  * The `http` block of a response may name the method of its request (```` ```http HEAD ````). See README.md for the
- * lines of an `expect` block. A malformed corpus file throws: it is the tests' own.
+ * lines of an `expect` block. A malformed corpus file throws: it is the tests' own. So does a case without a section of
+ * an RFC, named in its own prose or, as the only one, in the first lines of its file.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,6 +35,8 @@ export type ConformanceCase = {
   readonly line: number;
   /** `file:line`, with which the name of a test starts. */
   readonly location: string;
+  /** The sections of RFCs that its prose names, or else the one of its file. */
+  readonly sections: string;
   readonly rawBytes: Buffer;
   /** Method of the request that a response answers; `GET` unless the block names another. */
   readonly requestMethod: string;
@@ -41,6 +44,7 @@ export type ConformanceCase = {
 };
 
 const root = import.meta.dirname;
+const SECTIONS = /RFC (\d+) sections? (\d[\d.]*(?:(?:,| and| to) \d[\d.]*)*)/g;
 
 /** Every case of `test/conformance/<folder>`, in the order of files and lines. */
 export function readCases(folder: 'request' | 'response'): ConformanceCase[] {
@@ -51,12 +55,18 @@ export function readCases(folder: 'request' | 'response'): ConformanceCase[] {
 function parseFile(file: string): ConformanceCase[] {
   const cases: ConformanceCase[] = [];
   let heading: { name: string; line: number } | undefined;
+  let prose = '';
+  let filesOwn: string | undefined;
   let http: { text: string; method: string } | undefined;
   let fence: { info: string; lines: string[] } | undefined;
   for (const [index, line] of readFileSync(join(root, file), 'utf8').split('\n').entries()) {
     if (fence === undefined) {
-      if (line.startsWith('## ')) heading = { name: line.slice(3), line: index + 1 };
-      else if (line.startsWith('```')) fence = { info: line.slice(3), lines: [] };
+      if (line.startsWith('## ')) {
+        filesOwn ??= prose;
+        heading = { name: line.slice(3), line: index + 1 };
+        prose = '';
+      } else if (line.startsWith('```')) fence = { info: line.slice(3), lines: [] };
+      else prose += `${line} `;
       continue;
     }
     if (line !== '```') {
@@ -74,6 +84,7 @@ function parseFile(file: string): ConformanceCase[] {
         ...heading,
         file,
         location: `${file}:${heading.line}`,
+        sections: sectionsOf(prose, filesOwn ?? '', `${file}:${heading.line}`),
         rawBytes: unescapeBytes(http.text),
         requestMethod: http.method,
         expect: parseExpectation(lines, `${file}:${index + 1}`),
@@ -84,6 +95,21 @@ function parseFile(file: string): ConformanceCase[] {
   }
   if (heading !== undefined || fence !== undefined) throw new Error(`${file}: the last case is not complete`);
   return cases;
+}
+
+function sectionsOf(prose: string, filesOwn: string, where: string): string {
+  const own = namedSections(prose);
+  if (own.length > 0) return own.join(', ');
+  const [only, ...others] = namedSections(filesOwn);
+  if (only === undefined || others.length > 0)
+    throw new Error(`${where}: it names no section of an RFC, and its file not exactly one`);
+  return only;
+}
+
+function namedSections(prose: string): string[] {
+  return [...prose.matchAll(SECTIONS)].flatMap(([, rfc, sections = '']) =>
+    (sections.match(/\d+(?:\.\d+)*/g) ?? []).map((section) => `RFC ${rfc} section ${section}`),
+  );
 }
 
 function parseExpectation(lines: readonly string[], where: string): Expectation {

@@ -73,7 +73,8 @@ interface Heard {
   changed: number;
   position: ConfigPosition | undefined;
   applied: [string, number][];
-  nodes: number;
+  /** How many, and which of them. */
+  nodes: [number, number] | undefined;
   lost: number;
   back: number;
 }
@@ -84,7 +85,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
     changed: 0,
     position: undefined,
     applied: [],
-    nodes: 0,
+    nodes: undefined,
     lost: 0,
     back: 0,
   } as unknown as Heard;
@@ -92,7 +93,7 @@ async function join({ cluster }: Repository, node: NodeDescription, configVersio
     onChanged: () => void heard.changed++,
     onPosition: (position) => void (heard.position = position),
     onApplied: (id, version) => void heard.applied.push([id, version]),
-    onNodes: (count) => void (heard.nodes = count),
+    onNodes: ({ count, rank }) => void (heard.nodes = [count, rank]),
     onLost: () => void heard.lost++,
     onBack: () => void heard.back++,
   });
@@ -118,10 +119,15 @@ test('who joins is listed, with what it obeys, until it leaves', async () => {
     },
     expect.objectContaining({ name: 'b', configVersion: 0 }),
   ]);
-  await expect.poll(() => [a.nodes, b.nodes]).toEqual([2, 2]);
+  await expect
+    .poll(() => [a.nodes, b.nodes])
+    .toEqual([
+      [2, 0],
+      [2, 1],
+    ]);
   await b.membership.leave();
   expect(await names(one)).toEqual(['a']);
-  await expect.poll(() => a.nodes).toBe(1);
+  await expect.poll(() => a.nodes).toEqual([1, 0]);
 });
 
 test('a write, and what the others obey, is heard at once and not with the heartbeat', async () => {
@@ -190,7 +196,7 @@ test('one that is cut off without a word drops out, and comes back by itself', a
   const b = await join(two, describeNode('b'));
   relay.swallow();
   await expect.poll(() => names(one), { timeout: 5_000 }).toEqual(['a']);
-  await expect.poll(() => [a.nodes, b.lost], { timeout: 5_000 }).toEqual([1, 1]);
+  await expect.poll(() => [a.nodes, b.lost], { timeout: 5_000 }).toEqual([[1, 0], 1]);
   await seed(one);
   relay.heal();
   await expect.poll(() => names(one), { timeout: 10_000 }).toEqual(['a', 'b']);

@@ -118,6 +118,41 @@ describe('a server that', () => {
     }));
 });
 
+describe('a start', () => {
+  test('that may log in, and is told nothing after that, ends in time', async () => {
+    const relay = await startTcpRelay(server.port);
+    const url = await server.createDatabase();
+    try {
+      relay.swallowAt('server_encoding');
+      const error = await unavailable(open(url.replace(String(server.port), String(relay.port))));
+      expect(error.message).toMatch(/did not answer in time/);
+    } finally {
+      relay.close();
+    }
+  });
+
+  test('that another program has locked out, and reading everything, end in time', () =>
+    withRepository(async (repository, url) => {
+      await seed(repository);
+      const holding = server.query(
+        url,
+        'begin; lock table schema_migration, app in access exclusive mode; select pg_sleep(4); commit',
+      );
+      await expect
+        .poll(() =>
+          server.query(
+            url,
+            "select 1 from pg_locks where relation = 'app'::regclass and granted and mode like 'AccessEx%'",
+          ),
+        )
+        .not.toEqual([]);
+      const ended = await Promise.all([unavailable(open(url)), unavailable(repository.loadAll())]);
+      for (const { message } of ended) expect(message).toMatch(/another transaction holds a lock/);
+      await holding;
+      await (await open(url)).close();
+    }));
+});
+
 describe('a connection that is cut', () => {
   test('at the commit leaves it open whether the write took place, and says so', async () => {
     const relay = await startTcpRelay(server.port);

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
+import { runToEnd } from '../support/gateway.ts';
+import { SECRET_KEY } from '../support/nodes.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
@@ -104,6 +106,24 @@ describe('with the right certificate', () => {
     ['?sslmode=require', join(TLS, 'site.pem'), /self-signed|unable to (get|verify)/],
   ])('"%s" and the setting %s are refused: it is of another authority', async (query, caFile, reason) => {
     await expect(open(query, caFile)).rejects.toThrow(reason);
+  });
+
+  test('the program goes by the setting: with another authority it does not start', async () => {
+    const run = (caFile: string, ...args: string[]) =>
+      runToEnd(
+        {
+          GATEWAY_DATABASE_URL: url,
+          GATEWAY_DATABASE__CA_FILE: caFile,
+          GATEWAY_SECRET_KEY: SECRET_KEY,
+          GATEWAY_SNAPSHOT_FILE: 'off',
+        },
+        args,
+        { cwd: folder },
+      );
+    const other = await run(join(TLS, 'site.pem'));
+    expect(other.output).toMatch(/self-signed|unable to (get|verify)/);
+    expect(other.code).toBe(1);
+    expect((await run(CA, 'migrate')).code).toBe(0);
   });
 
   test('a server that is frozen costs its time and no more', async () => {

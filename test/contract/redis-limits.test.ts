@@ -16,6 +16,7 @@ import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
 import { after } from '../../src/limits/timers.ts';
 import { LimitNode } from '../../src/runtime/limit-node.ts';
 import { freePort } from '../support/origin-process.ts';
+import { quietWindowSecs } from '../support/policies.ts';
 import { plainEnvironment } from '../support/programs.ts';
 import { redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
@@ -347,48 +348,158 @@ describe('the nodes', () => {
 
 describe('the kinds of servers', { timeout: 30_000 }, () => {
   it('a cluster is found by any of its servers', async () => {
-    const one = await startRedis(['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no']);
+    const [one] = await startCluster([0, 16_383]);
     try {
-      expect(await redisCommand(one.port, ['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])).toContain('OK');
-      await expect
-        .poll(() => redisCommand(one.port, ['CLUSTER', 'INFO']), { timeout: 10_000 })
-        .toContain('cluster_state:ok');
-      const store = await openStore(`redis+cluster://127.0.0.1:${one.port}`);
+      const store = await openStore(`redis+cluster://127.0.0.1:${one?.port}`);
       const rule = ruleOf({ requests: 2 });
       const admitted: boolean[] = [];
       for (let index = 0; index < 3; index++) admitted.push((await store.take(rule, '', now())).admitted);
       expect(admitted).toEqual([true, true, false]);
     } finally {
-      await one.close();
+      await one?.close();
+    }
+  });
+
+  it('counters of a cluster are each on the server that has their slot', async () => {
+    const servers = await startCluster([0, 8_191], [8_192, 16_383]);
+    try {
+      const store = await openStore(`redis+cluster://127.0.0.1:${servers[1]?.port}`);
+      const rule = ruleOf({ requests: 2, windowMs: 1_000 * quietWindowSecs() });
+      for (let subject = 0; subject < 20; subject++) {
+        const admitted: boolean[] = [];
+        for (let index = 0; index < 3; index++) {
+          admitted.push((await store.take(rule, String(subject), now())).admitted);
+        }
+        expect(admitted).toEqual([true, true, false]);
+      }
+      expect(store.counts).toMatchObject({ failed: 0, share: 0 });
+      for (const server of servers) {
+        expect(await server.command('KEYS', 'test:limit:*')).toContain('test:limit:{');
+      }
+    } finally {
+      for (const server of servers) await server.close();
     }
   });
 
   it('a primary is found by its Sentinels', async () => {
-    const port = await freePort();
-    const folder = mkdtempSync(join(tmpdir(), 'headgate-sentinel-'));
-    const file = join(folder, 'sentinel.conf');
-    writeFileSync(file, `port ${port}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 ${redis.port} 1\n`);
-    const sentinel: ChildProcess = spawn(redisProgram(), [file, '--sentinel'], {
-      cwd: folder,
-      env: plainEnvironment(folder),
-      stdio: 'ignore',
-    });
+    const sentinel = await startSentinel(redis.port);
     try {
-      await expect
-        .poll(() => redisCommand(port, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main']).catch(() => ''), {
-          timeout: 10_000,
-        })
-        .toContain(String(redis.port));
-      const store = await openStore(`redis+sentinel://127.0.0.1:${port}/main`);
+      const store = await openStore(sentinel.url);
       const rule = ruleOf({ requests: 1 });
       expect((await store.take(rule, '', now())).admitted).toBe(true);
       expect((await store.take(rule, '', now())).admitted).toBe(false);
     } finally {
-      sentinel.kill('SIGKILL');
-      rmSync(folder, { recursive: true, force: true });
+      sentinel.close();
+    }
+  });
+
+  it('the replica that Sentinels promote goes on where the primary was killed', async () => {
+    const primary = await startRedis(['--repl-diskless-sync-delay', '0']);
+    const replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
+    let sentinel: { readonly url: string; close(): void } | undefined;
+    try {
+      await until(async () => (await replica.command('INFO', 'replication')).includes('link_status:up'));
+      sentinel = await startSentinel(primary.port, replica.port);
+      const store = await openStore(sentinel.url, { count: 2, rank: 0 }, 200);
+      const rule = ruleOf({ requests: 10, windowMs: 1_000 * quietWindowSecs() }, { mode: 'exact' });
+      let admitted = 0;
+      const ask = async (): Promise<void> => {
+        if ((await store.take(rule, '', now())).admitted) admitted += 1;
+      };
+      for (let index = 0; index < 5; index++) await ask();
+      expect(admitted).toBe(5);
+      expect(await primary.command('WAIT', '1', '1000')).toBe(':1\r\n');
+      process.kill(primary.pid, 'SIGKILL');
+      await until(async () => {
+        await ask();
+        return !store.isConnected;
+      });
+      // The Sentinel ends the connections of all clients of the one that it promotes.
+      const role = (): Promise<string> => replica.command('ROLE').catch(() => '');
+      await until(async () => (await role()).includes('master'));
+      const promotedMs = performance.now();
+      await until(() => store.isConnected);
+      expect(performance.now() - promotedMs).toBeLessThanOrEqual(5_000);
+      // The client looks at the servers anew once more when the Sentinel tells of the change, and that may be an outage.
+      await until(async () => {
+        await ask();
+        return admitted >= 10;
+      });
+      for (let index = 0; index < 20; index++) await ask();
+      expect(admitted).toBe(10);
+    } finally {
+      sentinel?.close();
+      await Promise.all([primary.close(), replica.close()]);
     }
   });
 });
+
+/** Servers that are one cluster; each has the slots from the first to the last one given. */
+async function startCluster(...slots: readonly (readonly [number, number])[]): Promise<TestRedis[]> {
+  const servers: TestRedis[] = [];
+  try {
+    for (const [from, to] of slots) {
+      // By default it is the port of clients and 10,000 more, which there need not be.
+      const busPort = String(await freePort());
+      const server = await startRedis([
+        '--cluster-enabled',
+        'yes',
+        '--cluster-require-full-coverage',
+        'no',
+        '--cluster-port',
+        busPort,
+      ]);
+      servers.push(server);
+      expect(await server.command('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to))).toContain('OK');
+      const [first] = servers;
+      const address = ['127.0.0.1', String(server.port), busPort];
+      if (first !== undefined && first !== server) await first.command('CLUSTER', 'MEET', ...address);
+    }
+    const isWhole = async (server: TestRedis): Promise<boolean> => {
+      const info = await server.command('CLUSTER', 'INFO');
+      return info.includes('cluster_state:ok') && info.includes('cluster_slots_assigned:16384');
+    };
+    for (const server of servers) await until(() => isWhole(server));
+  } catch (error) {
+    for (const server of servers) await server.close();
+    throw error;
+  }
+  return servers;
+}
+
+/** One that decides alone, soon after the primary is silent; resolves once it knows the servers that it has to. */
+async function startSentinel(primaryPort: number, replicaPort?: number) {
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-sentinel-'));
+  const file = join(folder, 'sentinel.conf');
+  const lines = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `sentinel monitor main 127.0.0.1 ${primaryPort} 1`,
+    'sentinel down-after-milliseconds main 500',
+    'sentinel failover-timeout main 3000',
+  ];
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const sentinel: ChildProcess = spawn(redisProgram(), [file, '--sentinel'], {
+    cwd: folder,
+    env: plainEnvironment(folder),
+    stdio: 'ignore',
+  });
+  const close = (): void => {
+    sentinel.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const knows = async (command: string, wanted: number): Promise<boolean> =>
+    (await redisCommand(port, ['SENTINEL', command, 'main']).catch(() => '')).includes(String(wanted));
+  try {
+    await until(() => knows('GET-MASTER-ADDR-BY-NAME', primaryPort));
+    if (replicaPort !== undefined) await until(() => knows('REPLICAS', replicaPort));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return { url: `redis+sentinel://127.0.0.1:${port}/main`, close };
+}
 
 describe('subjects from outside', () => {
   it.each([

@@ -1,4 +1,7 @@
-/** That the differential fuzzers compare what they are there for: messages of every framing, and values of all bytes. */
+/**
+ * That the differential fuzzers compare what they are there for: messages of every framing, requests that ask to switch
+ * protocols, methods that llhttp does not know, and values of all bytes.
+ */
 import { expect, test } from 'vitest';
 import { compared, differentialFuzzer, differentialResponseFuzzer } from './differential.ts';
 import { runFuzzer } from './fuzzer.ts';
@@ -8,7 +11,7 @@ const STEPS = 4_000;
 const AT_LEAST = 30;
 
 test.each([
-  [differentialFuzzer, ['none', 'length', 'chunked', 'values']],
+  [differentialFuzzer, ['none', 'length', 'chunked', 'values', 'upgrade', 'other method']],
   [differentialResponseFuzzer, ['none', 'length', 'chunked', 'until close', 'values', 'interim']],
 ] as const)('$name compares messages of each kind', async (fuzzer, kinds) => {
   const before = { ...compared };

@@ -3,9 +3,10 @@
  * message: same start line, fields, body and trailers, ending at the same byte and not before. The reverse does not
  * hold; the gateway is stricter.
  *
- * Left out, because llhttp does it differently by design: methods it does not know; messages that switch protocols,
- * after which it hands over the connection; framing fields among trailers, which it refuses and the gateway drops;
- * an interim response in HTTP/1.0 or with a Connection field, after which llhttp may expect nothing more.
+ * Left out, because llhttp does it differently by design: responses that switch protocols, after which it hands over
+ * the connection; framing fields among trailers, which it refuses and the gateway drops; an interim response in HTTP/1.0
+ * or with a Connection field, after which llhttp may expect nothing more. A method that it does not know is shown to it
+ * as another one.
  */
 import { RequestReader, ResponseReader } from '../conformance/message-reader.ts';
 import { BodyFraming } from '../../src/http/framing.ts';
@@ -15,19 +16,26 @@ import { someChunkedBody, someFields, someRequest, someResponse } from './messag
 import type { Random } from './random.ts';
 
 /** How many messages of each kind were compared since the process began; see differential.test.ts. */
-export const compared: Record<'none' | 'length' | 'chunked' | 'until close' | 'values' | 'interim', number> =
-  {
-    none: 0,
-    length: 0,
-    chunked: 0,
-    'until close': 0,
-    values: 0,
-    interim: 0,
-  };
+export const compared = {
+  none: 0,
+  length: 0,
+  chunked: 0,
+  'until close': 0,
+  values: 0,
+  interim: 0,
+  upgrade: 0,
+  'other method': 0,
+};
 
 const framingNames = ['none', 'length', 'chunked', 'until close'] as const;
 /** Most of the generated ones are refused. */
-const SOUND_REQUEST = 'POST /a?b HTTP/1.1\r\nHost: a\r\n\r\n';
+const SOUND_REQUESTS = [
+  'POST /a?b HTTP/1.1\r\nHost: a\r\n\r\n',
+  'POST /a?b HTTP/1.1\r\nHost: a\r\n\r\n',
+  'GET /a HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  'BREW /a HTTP/1.1\r\nHost: a\r\n\r\n',
+];
+const KNOWN_METHOD = 'POST';
 const framingFields = /^(?:content-length|transfer-encoding):[^\n]*\n/gim;
 const framingField = /^(content-length|transfer-encoding|connection|upgrade):/im;
 const interimThatCloses = /^HTTP\/1\.(?:0 1\d\d|1 1\d\d[^\n]*\n(?:[^\r\n]+\r\n)*connection:)/im;
@@ -85,26 +93,37 @@ function checkMessage(found: LlhttpResult, read: Read, shown: string): void {
 
 function requestStep(random: Random): void {
   const bytes = Buffer.from(
-    withMore(random.oneIn(3) ? SOUND_REQUEST : someRequest(random), random),
+    withMore(random.oneIn(3) ? random.pick(SOUND_REQUESTS) : someRequest(random), random),
     'latin1',
   );
   const reader = new RequestReader();
   reader.push(bytes);
   const outcome = reader.result();
   const { head } = reader;
-  if (outcome.kind !== 'accept' || !llhttpMethods.includes(head.method) || head.upgrade !== undefined) return;
-  const message = bytes.subarray(0, bytes.length - outcome.rest.length);
-  if (hasFramingTrailer(message, head.framing)) return;
+  if (outcome.kind !== 'accept') return;
+  const method = llhttpMethods.includes(head.method) ? head.method : KNOWN_METHOD;
+  const read = bytes.subarray(0, bytes.length - outcome.rest.length);
+  if (hasFramingTrailer(read, head.framing)) return;
+  const message = withMethod(read, head.method, method);
   const found = llhttpRequests(message);
   const shown = JSON.stringify(message.toString('latin1'));
   checkMessage(found, { head, body: outcome.body, trailers: outcome.trailers ?? '' }, shown);
   const [first] = found.messages;
-  checkEqual([found.messages.length, first?.method], [1, head.method], `llhttp differs on ${shown}`);
+  checkEqual([found.messages.length, first?.method], [1, method], `llhttp differs on ${shown}`);
   const path = first?.target.replace(/^https?:\/\/[^/?]*/i, '') ?? '';
   const target = path.startsWith('/') || path === '*' ? path : `/${path}`;
   checkEqual(target, head.target, `llhttp sees another target in ${shown}`);
   const cut = llhttpRequests(message.subarray(0, -1));
   check(cut.messages.at(-1)?.complete !== true, `llhttp sees an earlier end of ${shown}`);
+  if (head.upgrade !== undefined) compared.upgrade += 1;
+  if (method !== head.method) compared['other method'] += 1;
+}
+
+/** The request with another method in the place of its own. */
+function withMethod(request: Buffer, own: string, method: string): Buffer {
+  if (own === method) return request;
+  const at = request.indexOf(own);
+  return Buffer.concat([request.subarray(0, at), Buffer.from(method), request.subarray(at + own.length)]);
 }
 
 function responseStep(random: Random): void {

@@ -54,7 +54,8 @@ const PATHS = [
 ];
 const HOSTS = ['localhost', 'a.test:8443', '[::1]:1', '', 'user@a', 'a b', 'a\r\nb', 'LOCALHOST'];
 
-function someFields(random: Random): string[] {
+/** Fields of a request, names and values by turns; half of the time mostly sound ones. */
+export function someHttp2Fields(random: Random): string[] {
   const fields: string[] = [];
   const isTame = random.oneIn(2);
   const add = (name: string, value: string): void => void fields.push(name, value);
@@ -96,7 +97,7 @@ function expectedFields(fields: readonly string[]): string[] {
 export const http2RequestFuzzer: Fuzzer = {
   name: 'http2-request',
   step: (random) => {
-    const fields = someFields(random);
+    const fields = someHttp2Fields(random);
     const endStream = random.oneIn(2);
     const made = http1Request(fields, endStream);
     if ('malformed' in made) return;
@@ -160,7 +161,7 @@ function checkFraming(fields: readonly string[], endStream: boolean, shown: stri
 export const http2TrailersFuzzer: Fuzzer = {
   name: 'http2-trailers',
   step: (random) => {
-    const fields = someFields(random).slice(random.below(3) * 2);
+    const fields = someHttp2Fields(random).slice(random.below(3) * 2);
     const lines = http1Trailers(fields);
     if (typeof lines === 'object') return;
     const parts = lines.split('\r\n');

@@ -8,6 +8,7 @@ import { differentialFuzzer, differentialResponseFuzzer } from './differential.t
 import { findHeadEndFuzzer, requestHeadFuzzer, responseHeadFuzzer, splitFuzzer } from './heads.ts';
 import { http2RequestFuzzer, http2TrailersFuzzer } from './http2.ts';
 import { pathFuzzer } from './paths.ts';
+import { repeatedRequestsFuzzer, repeatedResponsesFuzzer } from './repeated.ts';
 import type { Fuzzer } from './fuzzer.ts';
 
 export const fuzzers: readonly Fuzzer[] = [
@@ -19,6 +20,8 @@ export const fuzzers: readonly Fuzzer[] = [
   differentialResponseFuzzer,
   chunkedFuzzer,
   pathFuzzer,
+  repeatedRequestsFuzzer,
+  repeatedResponsesFuzzer,
   http2RequestFuzzer,
   http2TrailersFuzzer,
 ];

@@ -50,7 +50,7 @@ async function start({ policy, good, isAlone = false }: Setup) {
     apps: change.apps.map((tree) => ({ ...tree, versions: [{ ...version, revisions }] })),
   });
   opened.push({ proxy, origin });
-  const breaker = proxy.context.breakerOf('tried');
+  const breaker = proxy.breakerOf('tried');
   if (breaker === undefined) throw new Error('there is a breaker');
   breaker.onOutcome('failure', undefined, RULES, Date.now() - 60_000);
   const share = breaker.share.bind(breaker);

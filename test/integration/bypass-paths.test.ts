@@ -3,6 +3,7 @@
  * protection, in every mode of routing, over HTTP/1.1, HTTP/1.0 and HTTP/2. What counts is what the backend received:
  * nothing that any backend could take for the protected path, and exactly the path that was authorised.
  */
+// oxlint-disable vitest/expect-expect -- expectProtected is an assertion
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { referencePath } from '../fuzz/reference/path.ts';
@@ -28,7 +29,6 @@ let gateway: TestGateway;
 let secure: TestGateway;
 let keys: ReadonlyMap<string, string>;
 let secureKeys: ReadonlyMap<string, string>;
-let http2: Http2Client;
 
 beforeAll(async () => {
   origin = await startOrigin();
@@ -45,10 +45,8 @@ beforeAll(async () => {
     createBypassServices(gateway, origin.port),
     createBypassServices(secure, origin.port),
   ]);
-  http2 = await connectHttp2(secure.proxyPort);
 });
 afterAll(async () => {
-  await http2.close();
   await Promise.all([gateway.stop(), secure.stop()]);
   await origin.close();
 });
@@ -127,8 +125,21 @@ function authorised({ target, mode: { slug, strips } }: Attempt): string {
   return (strips || isByParameter ? rest : path) + origin.slice(end);
 }
 
-const firstUse = async (target: string, send: (target: string) => Promise<unknown>): Promise<void> => {
-  await send(target);
+/** Nothing got through; what is protected answers as it should, and its neighbours are served, so that something could. */
+function expectProtected(statuses: ReadonlyMap<Attempt, number>): void {
+  expect(judge(statuses)).toEqual([]);
+  for (const [{ what, protection }, status] of statuses)
+    if (what.endsWith(': as it is')) expect([what, status]).toEqual([what, protection.status]);
+  expect([...statuses.values()].filter((status) => status === 200).length).toBeGreaterThan(0);
+}
+
+/** The one request that the limit of the mode admits, where there has been none yet. */
+const firstUse = async (
+  { slug }: Mode,
+  send: (target: string) => Promise<{ readonly status: number }>,
+): Promise<void> => {
+  const { status } = await send(`/${slug}/v1/limit/data`);
+  expect([200, 429]).toContain(status);
 };
 
 describe.each(MODES)('no spelling gets past a policy: %o', (mode) => {
@@ -138,45 +149,50 @@ describe.each(MODES)('no spelling gets past a policy: %o', (mode) => {
         ({ status }) => status,
         () => 0,
       );
-    // The one request that the limit admits.
-    await firstUse(`/${mode.slug}/v1/limit/data`, (target) =>
-      sendRaw(gateway.proxyPort, requestText(target)),
-    );
+    await firstUse(mode, (target) => sendRaw(gateway.proxyPort, requestText(target)));
     const attempts = attemptsAgainst(mode);
     const statuses = await sendAll(attempts, (each) =>
       send(each.protection, each.target, headersOf(each, keys)),
     );
-    expect(judge(statuses)).toEqual([]);
-    // As it is written the protection answers; the neighbours are served, so that something could have got through.
-    for (const [{ what, protection }, status] of statuses)
-      if (what.endsWith(': as it is')) expect([what, status]).toEqual([what, protection.status]);
-    const served = [...statuses].filter(([, status]) => status === 200);
-    expect(served.length).toBeGreaterThan(0);
+    expectProtected(statuses);
   });
 
   it('over HTTP/2', { timeout: 60_000 }, async () => {
-    const send = async (attempt: Attempt): Promise<number> => {
+    const send = async (client: Http2Client, attempt: Attempt): Promise<number> => {
       const { 'X-Tag': tag, Authorization: authorization } = headersOf(attempt, secureKeys);
       const fields = { ':method': attempt.protection.method, ':path': attempt.target, 'x-tag': tag };
       const all = authorization === undefined ? fields : { ...fields, authorization };
-      return (await requestHttp2(http2, all)).status;
+      return (await requestHttp2(client, all)).status;
     };
-    await firstUse(`/${mode.slug}/v1/limit/data`, (target) => requestHttp2(http2, { ':path': target }));
-    const statuses = await sendAll(attemptsAgainst(mode), send);
-    expect(judge(statuses)).toEqual([]);
+    const statuses = new Map<Attempt, number>();
+    const attempts = attemptsAgainst(mode);
+    for (const protection of PROTECTIONS) {
+      // One connection may have so many streams refused, and no more: then it is closed, and nothing is tried any more.
+      const client = await connectHttp2(secure.proxyPort);
+      if (protection.area === 'limit')
+        await firstUse(mode, (target) => requestHttp2(client, { ':path': target }));
+      const some = attempts.filter((attempt) => attempt.protection === protection);
+      for (const [attempt, status] of await sendAll(some, (each) => send(client, each)))
+        statuses.set(attempt, status);
+      expect(client.session.closed).toBe(false);
+      await client.close();
+    }
+    expectProtected(statuses);
   });
 });
 
 it('HTTP/1.0 is no way around either', { timeout: 60_000 }, async () => {
-  const attempts = attemptsAgainst(MODES[0] as Mode);
-  const statuses = await sendAll(attempts, (each) => {
+  const mode = MODES[0] as Mode;
+  const ask = (text: string) => sendRaw(gateway.proxyPort, text.replace('HTTP/1.1', 'HTTP/1.0'));
+  await firstUse(mode, (target) => ask(requestText(target)));
+  const statuses = await sendAll(attemptsAgainst(mode), (each) => {
     const text = requestText(each.target, { method: each.protection.method, headers: headersOf(each, keys) });
-    return sendRaw(gateway.proxyPort, text.replace('HTTP/1.1', 'HTTP/1.0')).then(
+    return ask(text).then(
       ({ status }) => status,
       () => 0,
     );
   });
-  expect(judge(statuses)).toEqual([]);
+  expectProtected(statuses);
 });
 
 it('the judge knows a bypass when it sees one', () => {

@@ -405,4 +405,52 @@ describe('what it foretells comes true', () => {
     }
     expect((await dryRun('PATCH', path(), body)).endpoints_total).toBe(0);
   });
+
+  /** Whether a request for an invoice with this key is served, and the status if it is not. */
+  const answered = async (token: string): Promise<number> =>
+    (await request(gateway, `/${slug}/v1/invoices/1`, { headers: bearer(token) })).status;
+
+  it('what serves and what does not', async () => {
+    const { token } = await createKey(gateway, slug, { scopes: ['read'] });
+    const states: readonly (readonly [path: string, body: Fields, status: number])[] = [
+      [endpointPath(invoice), { is_active: false }, 404],
+      [endpointPath(invoice), { is_active: true }, 200],
+      [versionPath(slug), { status: 'retired' }, 410],
+      [versionPath(slug), { status: 'deprecated' }, 200],
+    ];
+    for (const [path, body, status] of states) {
+      const before = await answered(token);
+      const { endpoints } = await dryRun('PATCH', path, body);
+      const entry = endpoints.find(({ endpoint_id: id }: Served) => id === invoice.id);
+      expect([entry.before.serves, entry.after.serves]).toEqual([before === 200, status === 200]);
+      await gateway.must('PATCH', path, body);
+      expect(await answered(token)).toBe(status);
+    }
+  });
+
+  it('whom a key admits', async () => {
+    const key = await createKey(gateway, slug, { scopes: ['read'] });
+    const path = `${appPath()}/tokens/${key.id}`;
+    const states: readonly (readonly [body: Fields, status: number])[] = [
+      [{ scopes: [] }, 403],
+      [{ scopes: ['read', 'write'] }, 200],
+      [{ is_active: false }, 401],
+      [{ is_active: true }, 200],
+    ];
+    for (const [body, status] of states) {
+      const before = await answered(key.token);
+      const { endpoints } = await dryRun('PATCH', path, body);
+      const entry = endpoints.find(({ endpoint_id: id }: Served) => id === invoice.id);
+      expect(entry.admits).toEqual({ before: before === 200, after: status === 200 });
+      await gateway.must('PATCH', path, body);
+      expect(await answered(key.token)).toBe(status);
+    }
+    const removed = await dryRun('DELETE', path);
+    expect(removed.endpoints.map(({ admits }: Served) => admits)).toContainEqual({
+      before: true,
+      after: false,
+    });
+    expect((await gateway.api('DELETE', path)).status).toBe(204);
+    expect(await answered(key.token)).toBe(401);
+  });
 });

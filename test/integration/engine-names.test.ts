@@ -5,7 +5,11 @@
 import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Revision } from '../../src/model/resources.ts';
+import { startBlackHole } from '../support/black-hole.ts';
+import { CA, TLS_PAIR } from '../support/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
@@ -17,14 +21,15 @@ afterEach(async () => {
 });
 
 /** A backend on one of the addresses of the loopback network, which says which; resolves with its port. */
-async function backendAt(host: string, port = 0): Promise<number> {
+async function backendAt(host: string, port = 0, scheme: 'http' | 'https' = 'http'): Promise<number> {
   const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${host.length}\r\n\r\n${host}`;
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const accept = (socket: Socket): void => {
     sockets.add(socket);
     socket.on('data', () => socket.write(answer)).on('error', () => undefined);
-  }).listen(port, host);
-  await once(server, 'listening');
+  };
+  const server = scheme === 'http' ? createServer(accept) : tls.createServer(TLS_PAIR, accept);
+  await once(server.listen(port, host), 'listening');
   closers.push(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
@@ -32,8 +37,15 @@ async function backendAt(host: string, port = 0): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function proxyTo(port: number, setup: TestProxyOptions): Promise<TestProxy> {
-  const route = oneRoute({ backendPort: port, revision: { backend_host: 'backend.example' } });
+async function proxyTo(
+  port: number,
+  setup: TestProxyOptions,
+  revision: Partial<Revision> = {},
+): Promise<TestProxy> {
+  const route = oneRoute({
+    backendPort: port,
+    revision: { backend_host: 'backend.example', ...revision },
+  });
   const proxy = await startProxy(route, setup);
   closers.push(() => proxy.close());
   return proxy;
@@ -79,6 +91,29 @@ describe('a backend given by name', () => {
     client.write(GET);
     expect((await client.response()).body).toBe('127.0.0.3');
   });
+
+  it.each(['http', 'https'] as const)(
+    'with an address that is silent is reached at another one within the time for connecting, over %s',
+    async (backend_scheme) => {
+      const port = await backendAt('127.0.0.3', 0, backend_scheme);
+      const hole = await startBlackHole('127.0.0.2', port);
+      closers.push(() => hole.close());
+      const proxy = await proxyTo(
+        port,
+        { resolve: async () => addresses('127.0.0.2', '127.0.0.3') },
+        { backend_scheme, backend_host: 'backend.test', backend_tls: { ca: CA } },
+      );
+      const client = await connectRaw(proxy.port);
+      closers.push(() => client.end());
+      client.write(GET);
+      expect((await client.response()).body).toBe('127.0.0.3');
+      // On the first connection, which is kept for the next request.
+      expect([proxy.failures, proxy.repeated]).toEqual([[], []]);
+      client.write(GET);
+      expect((await client.response()).body).toBe('127.0.0.3');
+      expect(proxy.pool.idleCount).toBe(1);
+    },
+  );
 
   it('that cannot be found is 502, and says so', async () => {
     const proxy = await proxyTo(1, {

@@ -1,123 +1,186 @@
 /**
  * Whatever the gateway takes for one request, its backend takes for one request too, with the method and the path
- * that were authorised and the same body: the accepted cases of the conformance corpus and generated heads, with
- * bodies that look like requests, are sent through the gateway to HTTP servers that we did not write.
+ * that were authorised and the same body, byte for byte: the accepted cases of the conformance corpus, generated heads
+ * with bodies that look like requests, and generated requests of HTTP/2, are sent through the gateway to HTTP servers
+ * that we did not write. With RESERIALISE_SEED=n what is generated comes from the seed that a failure named.
  */
 import * as http from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { RequestHead } from '../../src/http/request-head.ts';
-import { BodyFraming } from '../../src/http/framing.ts';
-import { readCases } from '../conformance/read-cases.ts';
-import { someRequest } from '../fuzz/messages.ts';
-import { Random } from '../fuzz/random.ts';
-import { DEFAULT_OPTIONS, oneRoute, startProxy } from '../support/proxy.ts';
+import { TLS_PAIR } from '../support/http2-client.ts';
+import { connectFrames, END_STREAM, FRAME, frame, GET, headers, number32 } from '../support/http2-frames.ts';
+import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
 import { connectRaw } from '../support/raw-client.ts';
-import { readingOrigins, type ReadRequest } from '../support/reading-origins.ts';
+import { readBody, readingOrigins, type ReadRequest } from '../support/reading-origins.ts';
+import {
+  corpusRequests,
+  generatedRequests,
+  generatedStreams,
+  type SoundBytes,
+  type SoundStream,
+} from '../support/sound-requests.ts';
 
-const GENERATED = 250;
 const SEED = Number(process.env['RESERIALISE_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const READ_MS_MAX = 5_000;
-const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
+/** Of all streams of a connection. */
+const ANSWERS_BYTES_MAX = 10_000_000;
+const LAST = '/the-last-one';
+const LAST_BYTES = {
+  bytes: Buffer.from(`GET ${LAST} HTTP/1.1\r\nHost: a\r\n\r\n`),
+  bodies: [Buffer.alloc(0)],
+};
+const LAST_STREAM = {
+  fields: [...GET.slice(0, 3), [':path', LAST]] as const,
+  pieces: [],
+  trailers: undefined,
+};
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** The corpus's requests that are accepted, each with what follows it. */
-function corpusRequests(): Buffer[] {
-  return readCases('request')
-    .filter((entry) => entry.expect.outcome === 'accept')
-    .map((entry) => entry.rawBytes);
+/** A gateway in front of an origin, and what it authorised. */
+interface Passage {
+  readonly proxy: TestProxy;
+  readonly authorised: ReadRequest[];
+  /** Bodies of the requests that are sent next, in their order. */
+  bodies: Buffer[];
+  /** Requests whose bodies the gateway took for shorter or longer than they were. */
+  readonly miscounted: string[];
 }
 
-/** Generated heads that the parser accepts, with a body of the length that they announce. */
-function generatedRequests(seed: number): Buffer[] {
-  const random = new Random(seed);
-  const head = new RequestHead();
-  const found: Buffer[] = [];
-  while (found.length < GENERATED) {
-    const text = someRequest(random);
-    const end = text.indexOf('\r\n\r\n');
-    if (end < 0 || head.parse(text.slice(0, end + 2), DEFAULT_OPTIONS) !== undefined) continue;
-    if (head.contentLength > 1_000_000) continue;
-    const body =
-      head.framing === BodyFraming.chunked
-        ? `${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\nX-Trailer: ${random.below(10)}\r\n\r\n`
-        : HIDDEN.repeat(Math.ceil(Math.max(head.contentLength, 0) / HIDDEN.length)).slice(
-            0,
-            Math.max(head.contentLength, 0),
-          );
-    found.push(Buffer.from(`${text.slice(0, end + 4)}${body}`, 'latin1'));
-  }
-  return found;
-}
-
-describe.each(readingOrigins)('%s reads', (name, start) => {
-  it.each([
-    ['the accepted requests of the corpus', corpusRequests],
-    [`generated requests of seed ${SEED}`, () => generatedRequests(SEED)],
-  ])('%s as what was authorised', async (_name, requests) => {
-    const origin = await start();
-    closers.push(() => origin.close());
-    const authorised: ReadRequest[] = [];
-    const proxy = await startProxy(
-      oneRoute({
-        backendPort: origin.port,
-        app: { gateway_path: '/', allow_encoded_slashes: true },
-        version: { gateway_path: '/' },
-        revision: { circuit_breaker: { failures: 1_000_000 } },
-      }),
-      {
-        observer: {
-          exchangeEnded: ({ forwarding, method, path, query, bytesIn }) => {
-            if (forwarding === undefined) return;
-            authorised.push({ line: `${method} ${path}${query} HTTP/1.1`, bodyBytes: bytesIn });
-          },
+async function startPassage(backendPort: number, secure: boolean): Promise<Passage> {
+  const authorised: ReadRequest[] = [];
+  const proxy = await startProxy(
+    oneRoute({
+      backendPort,
+      app: { gateway_path: '/', allow_encoded_slashes: true },
+      version: { gateway_path: '/' },
+      revision: { circuit_breaker: { failures: 1_000_000 } },
+    }),
+    {
+      ...(secure ? { tls: TLS_PAIR } : {}),
+      observer: {
+        exchangeEnded: ({ forwarding, method, path, query, bytesIn }) => {
+          const body = passage.bodies.shift();
+          if (forwarding === undefined) return;
+          const line = `${method} ${path}${query} HTTP/1.1`;
+          authorised.push({ line, body: body === undefined ? undefined : readBody(body) });
+          if (bytesIn !== body?.length) passage.miscounted.push(line);
         },
       },
+    },
+  );
+  const passage: Passage = { proxy, authorised, bodies: [], miscounted: [] };
+  closers.push(() => proxy.close());
+  return passage;
+}
+
+/** Each on a connection of its own. */
+async function sendBytes(passage: Passage, requests: readonly SoundBytes[]): Promise<void> {
+  for (const { bytes, bodies } of requests) {
+    const client = await connectRaw(passage.proxy.port);
+    passage.bodies = [...bodies];
+    client.write(bytes);
+    client.socket.end();
+    await client.closed();
+    client.end();
+  }
+}
+
+/** All on one connection, one after the other. */
+async function sendStreams(passage: Passage, requests: readonly SoundStream[]): Promise<void> {
+  const client = await connectFrames(passage.proxy.port);
+  client.send(frame(FRAME.windowUpdate, 0, 0, number32(ANSWERS_BYTES_MAX)));
+  for (const [index, { fields, pieces, trailers }] of requests.entries()) {
+    const stream = 2 * index + 1;
+    passage.bodies = [Buffer.concat(pieces)];
+    client.send(
+      headers(stream, fields, pieces.length === 0 ? END_STREAM : 0),
+      ...pieces.map((piece, at) => {
+        const isLast = at === pieces.length - 1 && trailers === undefined;
+        return frame(FRAME.data, isLast ? END_STREAM : 0, stream, piece);
+      }),
+      ...(trailers === undefined ? [] : [headers(stream, trailers)]),
     );
-    closers.push(() => proxy.close());
-    for (const bytes of requests()) {
-      if (name === 'node:http' && !nodeKnowsMethod(bytes)) continue;
-      if (name === 'haproxy' && isIncompleteHandshake(bytes)) continue;
-      const client = await connectRaw(proxy.port);
-      client.write(bytes);
-      client.socket.end();
-      await client.closed();
-      client.end();
-    }
+    const isEnd = (type: number): boolean => type === FRAME.data || type === FRAME.headers;
+    const end = await client.next(
+      (one) =>
+        one.stream === stream &&
+        (one.type === FRAME.rstStream || (isEnd(one.type) && (one.flags & END_STREAM) !== 0)),
+      `the end of ${JSON.stringify(fields)}`,
+    );
+    expect(end.type, JSON.stringify(fields)).not.toBe(FRAME.rstStream);
+  }
+  client.close();
+}
+
+describe.each(readingOrigins)('%s reads', (name, start, bodyBytesMax) => {
+  const corpus = async (passage: Passage): Promise<void> =>
+    sendBytes(
+      passage,
+      corpusRequests().filter(({ bytes }) => reads(name, bytes)),
+    );
+  const generated = async (passage: Passage): Promise<void> =>
+    sendBytes(
+      passage,
+      generatedRequests(SEED).filter(({ bytes }) => reads(name, bytes)),
+    );
+  const streams = async (passage: Passage): Promise<void> =>
+    sendStreams(
+      passage,
+      generatedStreams(SEED).filter(({ fields }) => readsMethod(name, methodOf(fields))),
+    );
+
+  it.each([
+    ['the accepted requests of the corpus', corpus, false],
+    [`generated requests of seed ${SEED}`, generated, false],
+    [`generated requests of HTTP/2 of seed ${SEED}`, streams, true],
+  ])('%s as what was authorised', async (_name, send, secure) => {
+    const origin = await start();
+    closers.push(() => origin.close());
+    const passage = await startPassage(origin.port, secure);
+    const { authorised, proxy } = passage;
+    await send(passage);
     expect(authorised.length).toBeGreaterThan(20);
     const endMs = performance.now() + READ_MS_MAX;
-    while (origin.requests().length < authorised.length && performance.now() < endMs) {
-      await new Promise((done) => setTimeout(done, 10));
-    }
+    const untilRead = async (): Promise<void> => {
+      while (origin.requests().length < authorised.length && performance.now() < endMs) {
+        await new Promise((done) => setTimeout(done, 10));
+      }
+    };
+    await untilRead();
     // One more, behind everything that the connections may still hold.
-    const client = await connectRaw(proxy.port);
-    client.write('GET /the-last-one HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect((await client.response()).status).toBe(200);
-    client.end();
-    while (origin.requests().length < authorised.length && performance.now() < endMs) {
-      await new Promise((done) => setTimeout(done, 10));
-    }
-    const read = origin.requests();
-    expect(read.map((one) => comparable(one, name))).toEqual(authorised.map((one) => comparable(one, name)));
+    await (secure ? sendStreams(passage, [LAST_STREAM]) : sendBytes(passage, [LAST_BYTES]));
+    expect(authorised.at(-1)?.line).toBe(`GET ${LAST} HTTP/1.1`);
+    await untilRead();
+    const comparable = ({ line, body }: ReadRequest): ReadRequest => ({
+      line,
+      body: body === undefined || body.bytes > bodyBytesMax ? undefined : body,
+    });
+    expect(origin.requests().map(comparable)).toEqual(authorised.map(comparable));
+    expect(passage.miscounted).toEqual([]);
     expect(proxy.defects).toEqual([]);
   });
 });
 
-/** node:http refuses other methods, or does not answer them at all. */
-function nodeKnowsMethod(bytes: Buffer): boolean {
-  return http.METHODS.includes(/^(?:\r\n)?([^ ]*)/.exec(bytes.toString('latin1'))?.[1] ?? '');
+function reads(origin: string, bytes: Buffer): boolean {
+  const text = bytes.toString('latin1');
+  if (origin === 'haproxy' && isHandshake(text)) return false;
+  return readsMethod(origin, /^(?:\r\n)?([^ ]*)/.exec(text)?.[1] ?? '');
+}
+
+/** node:http refuses methods that it does not know, or does not answer them at all; nginx all but upper-case names. */
+function readsMethod(origin: string, method: string): boolean {
+  if (origin === 'nginx') return /^[A-Z_-]+$/.test(method) && method !== 'TRACE';
+  return origin !== 'node:http' || http.METHODS.includes(method);
 }
 
 /** HAProxy refuses a WebSocket handshake without its key (RFC 6455 section 4.1); the gateway leaves that to backends. */
-function isIncompleteHandshake(bytes: Buffer): boolean {
-  return /^upgrade:[ \t]*websocket/im.test(bytes.toString('latin1'));
+function isHandshake(text: string): boolean {
+  return /^upgrade:[ \t]*websocket/im.test(text);
 }
 
-/** A request as far as that origin tells of it. */
-function comparable(one: ReadRequest, origin: string): ReadRequest {
-  const tellsBody = origin === 'python3' || origin === 'node:http';
-  return { line: one.line, bodyBytes: tellsBody ? one.bodyBytes : undefined };
+function methodOf(fields: SoundStream['fields']): string {
+  return fields.find(([name]) => name === ':method')?.[1] ?? '';
 }

@@ -4,11 +4,17 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crashWorkers } from '../support/crash-worker.ts';
 import { runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
+import { connectHttp2, request } from '../support/http2-client.ts';
+import { INSPECTABLE } from '../support/inspector.ts';
+import { startOrigin, type Origin } from '../support/origin.ts';
+import { createService } from '../support/traffic.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
 const pem = (name: string): string => readFileSync(join(TLS, `${name}.pem`), 'utf8');
@@ -43,6 +49,25 @@ function shown(port: number, servername: string | undefined): Promise<Shown> {
   });
 }
 
+/** Makes handshakes one after the other until it is stopped; the certificates that were shown, or what went wrong. */
+function keepAsking(port: number, servername: string): { stop(): Promise<string[]> } {
+  let isOver = false;
+  const ask = async (): Promise<string[]> => {
+    const names: string[] = [];
+    while (!isOver) {
+      names.push(await shown(port, servername).then(({ name }) => name, String));
+    }
+    return names;
+  };
+  const asking = ask();
+  return {
+    stop: () => {
+      isOver = true;
+      return asking;
+    },
+  };
+}
+
 async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   for (const deadline = Date.now() + 20_000; !(await condition());) {
     if (Date.now() > deadline) throw new Error(`Not within 20 s: ${what}`);
@@ -54,6 +79,9 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-certificates-'));
   const file = (name: string): string => join(folder, name);
   let gateway: TestGateway;
+  /** Answers with a beginning at once; the rest is for the test to give. */
+  let origin: Origin;
+  const begun: ServerResponse[] = [];
 
   /** As certificate tools do it: a new file, then a rename, for each of the two. */
   function replace(target: string, source: string): void {
@@ -70,15 +98,22 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
       ['backend', 'site', 'wildcard'].map((name) => file(`${name}${suffix}.pem`)).join(', ');
     gateway = await startGateway({
       env: {
+        ...INSPECTABLE,
         GATEWAY_WORKERS: '2',
         GATEWAY_PROXY__TLS__CERT_FILE: list(''),
         GATEWAY_PROXY__TLS__KEY_FILE: list('-key'),
       },
     });
+    origin = await startOrigin((_request, response) => {
+      response.write('begun, ');
+      begun.push(response);
+    });
+    await createService(gateway, 'a', origin.port);
   }, 90_000);
 
   afterAll(async () => {
     await gateway?.stop();
+    await origin?.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -114,6 +149,12 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
     const ask = (): void => void standing.write('GET /x HTTP/1.1\r\nHost: a\r\n\r\n');
     ask();
     await until(() => answers.length === 1, 'the first answer');
+    // In the middle of an answer, on that connection and on one of HTTP/2; and some that are just about to connect.
+    standing.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    const http2 = await connectHttp2(gateway.proxyPort);
+    const stream = request(http2, { ':path': '/a/v1/x' });
+    await until(() => begun.length === 2 && answers.join('').includes('begun, '), 'both answers have begun');
+    const asking = keepAsking(gateway.proxyPort, 'site.test');
 
     replace('site.pem', 'site-renewed.pem');
     await until(
@@ -131,14 +172,36 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
     for (let n = 0; n < 12; n++)
       expect(await shown(gateway.proxyPort, 'site.test')).toMatchObject({ name: 'site-renewed' });
     expect(await shown(gateway.proxyPort, 'some.wild.test')).toMatchObject({ name: 'wildcard' });
+    const names = await asking.stop();
+    expect(new Set(names), 'every handshake got one or the other').toEqual(new Set(['site', 'site-renewed']));
 
+    for (const response of begun) response.end('and ended');
+    expect(await stream).toMatchObject({ status: 200, body: Buffer.from('begun, and ended'), code: 0 });
+    await until(() => answers.join('').endsWith('and ended\r\n0\r\n\r\n'), 'the answer of before is whole');
+    answers.length = 0;
     ask();
-    await until(() => answers.length === 2, 'the connection from before still answers');
+    await until(() => answers.length === 1, 'the connection from before still answers');
     standing.destroy();
+    expect((await request(http2, { ':path': '/x' })).status).toBe(404);
+    await http2.close();
     const complaints = gateway.logs().filter(({ msg }) => String(msg).startsWith('new certificates cannot'));
     expect(complaints, 'said once').toHaveLength(1);
     expect(complaints[0]?.['reason']).toMatch(/site\.pem" and ".*site-key\.pem": the key does not belong/);
     expect(gateway.output()).not.toContain('PRIVATE KEY');
+  });
+
+  it('are those of a worker too that comes after a change, and of one that was kept in reserve before it', async () => {
+    replace('site.pem', 'site-renewed.pem');
+    replace('site-key.pem', 'site-renewed-key.pem');
+    const isRenewed = async (): Promise<boolean> =>
+      (await shown(gateway.proxyPort, 'site.test')).name === 'site-renewed';
+    await until(isRenewed, 'the change');
+    await crashWorkers(gateway, (title) => /proxy-[12]$/.test(title));
+    await until(
+      async () => /^headgate_workers 2$/m.test((await gateway.api('GET', '//metrics')).body),
+      'both are replaced',
+    );
+    for (let n = 0; n < 12; n++) expect(await isRenewed()).toBe(true);
   });
 
   it('are read again on SIGHUP, and the default one is replaced too', async () => {

@@ -367,6 +367,15 @@ describe('methods, limits and bodies', () => {
     expect(stageOf(own, 'allowed_methods')).toMatchObject({ level: 'endpoint', value: ['PUT'] });
     const inherited = await deniedUntilFixed('methods', { path: '/methods/v1/other' }, expected);
     expect(stageOf(inherited, 'allowed_methods')).toMatchObject({ level: 'app', value: ['POST'] });
+    const ofRevision = await gateway.must('PATCH', revisionPath('methods'), {
+      default_policy: { allowed_methods: ['PATCH'] },
+    });
+    const between = await deniedUntilFixed('methods', { path: '/methods/v1/other' }, expected);
+    expect(stageOf(between, 'allowed_methods')).toMatchObject({
+      level: 'revision',
+      source_id: ofRevision.id,
+      value: ['PATCH'],
+    });
   });
 
   it('rate_limited: after the wait', async () => {
@@ -420,7 +429,8 @@ describe('methods, limits and bodies', () => {
   });
 
   it('body_too_large: also for a chunked body', async () => {
-    await serve('bodies', { max_body_bytes: 10 });
+    const limit = { enabled: true, requests: 100, window_seconds: 60 };
+    await serve('bodies', { max_body_bytes: 10, rate_limit: limit });
     const expected = { code: 'body_too_large', stage: 'max_body_bytes', action: 'set_policy' } as const;
     const chunked = await explain(gateway, {
       method: 'POST',
@@ -429,11 +439,15 @@ describe('methods, limits and bodies', () => {
       body_bytes: 11,
     });
     expect([chunked.code, chunked.response.status]).toEqual(['body_too_large', 413]);
-    await deniedUntilFixed(
+    // It is on its way to the backend when it shows, with the limit charged.
+    expect(stageOf(chunked, 'rate_limit').verdict).toBe('passed');
+    expect(stageOf(chunked, 'forward').verdict).toBe('skipped');
+    const announced = await deniedUntilFixed(
       'bodies',
       { method: 'POST', path: '/bodies/v1/x', body: 'a'.repeat(11) },
       expected,
     );
+    expect(stageOf(announced, 'rate_limit').verdict).toBe('skipped');
   });
 
   it('circuit_open: after the wait, when the backend answers', async () => {

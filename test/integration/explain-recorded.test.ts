@@ -1,8 +1,10 @@
 /** Real exchanges explained afterwards, sampling, and the decision header for holders of a debug token. */
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Explanation } from '../../src/model/schemas/explain.ts';
 import { stageOf } from '../support/explain.ts';
 import { crashWorkers } from '../support/crash-worker.ts';
+import { connectHttp2, request as requestHttp2 } from '../support/http2-client.ts';
 import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type Answer, type TestGateway } from '../support/gateway.ts';
 import { apiAs, expectProblem } from '../support/management.ts';
@@ -12,6 +14,7 @@ import type { RawResponse } from '../support/raw-client.ts';
 import { createService, echoed, request, type RequestParts } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
 
+const TLS = join(import.meta.dirname, '../support/tls');
 let gateway: TestGateway;
 let origin: Origin;
 
@@ -199,6 +202,68 @@ describe('debug tokens', () => {
     expect((await debugged('/nowhere', token)).headers['x-headgate-decision']).toBe('denied=no_route');
     const limited = await debugged('/open/v1/x', token, { 'X-Tenant': 'debug' });
     expect(limited.headers['x-headgate-decision']).toContain('; limit=0 of 1 left; ');
+  });
+
+  it('a holder sees it also with parts in shadow, of a backend that fails, and on a preflight', async () => {
+    const { token } = await gateway.must('POST', '/explain/debug-tokens', { seconds: 60 });
+    const shadow = {
+      auth: { auth_type: 'api_key' },
+      allowed_methods: ['POST'],
+      shadow: ['auth', 'allowed_methods'],
+    };
+    await createService(gateway, 'tried', origin.port, { app: { default_policy: shadow } });
+    const tried = await debugged('/tried/v1/x', token);
+    expect([tried.status, tried.headers['x-headgate-decision']]).toEqual([
+      200,
+      `app=tried; version=v1; revision=r1; endpoint=none; caller=anonymous; would_deny=auth allowed_methods; upstream=http://127.0.0.1:${origin.port}/x`,
+    ]);
+    const lost = await startOrigin();
+    await lost.close();
+    await createService(gateway, 'lost', lost.port);
+    const failed = await debugged('/lost/v1/x', token);
+    expect([failed.status, failed.headers['x-headgate-decision']]).toEqual([
+      502,
+      `app=lost; version=v1; revision=r1; endpoint=none; caller=anonymous; denied=upstream_connect_failed; upstream=http://127.0.0.1:${lost.port}/x`,
+    ]);
+    const cors = { allowed_origins: ['https://page.test'] };
+    await createService(gateway, 'page', origin.port, { app: { default_policy: { cors } } });
+    const preflight = await request(gateway, '/page/v1/x', {
+      method: 'OPTIONS',
+      headers: {
+        'X-Headgate-Debug': token,
+        Origin: 'https://page.test',
+        'Access-Control-Request-Method': 'GET',
+      },
+    });
+    expect([preflight.status, preflight.headers['x-headgate-decision']]).toEqual([
+      204,
+      'app=page; version=v1; revision=r1; endpoint=none; caller=anonymous; preflight=answered',
+    ]);
+  });
+
+  it('a holder that speaks HTTP/2 sees it', async () => {
+    const secure = await startGateway({
+      env: {
+        GATEWAY_PROXY__TLS__CERT_FILE: join(TLS, 'backend.pem'),
+        GATEWAY_PROXY__TLS__KEY_FILE: join(TLS, 'backend-key.pem'),
+      },
+    });
+    try {
+      const client = await connectHttp2(secure.proxyPort);
+      await createService(secure, 'open', origin.port);
+      const { token } = await secure.must('POST', '/explain/debug-tokens', { seconds: 60 });
+      const ask = (path: string) => requestHttp2(client, { ':path': path, 'x-headgate-debug': token });
+      const allowed = await ask('/open/v1/x');
+      expect([allowed.status, allowed.headers['x-headgate-decision']]).toEqual([
+        200,
+        `app=open; version=v1; revision=r1; endpoint=none; caller=anonymous; upstream=http://127.0.0.1:${origin.port}/x`,
+      ]);
+      expect(allowed.body.toString()).not.toContain(token);
+      expect((await ask('/nowhere')).headers['x-headgate-decision']).toBe('denied=no_route');
+      await client.close();
+    } finally {
+      await secure.stop();
+    }
   });
 
   it('a token of one app shows decisions of that app alone', async () => {

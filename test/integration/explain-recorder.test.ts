@@ -5,6 +5,7 @@ import type { ProxyContext } from '../../src/proxy/context.ts';
 import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../src/proxy/explain-recorder.ts';
 import { ExplainSocket } from '../../src/proxy/explain-socket.ts';
 import type { Explanation } from '../../src/model/schemas/explain.ts';
+import { heapBytes } from '../support/garbage.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
 
 const SETTINGS = { globals: undefined, perIp: undefined, authFailuresPerMinute: 0 };
@@ -15,7 +16,8 @@ let nowMs: number;
 let lastId: string;
 
 beforeAll(async () => {
-  proxy = await startProxy(oneRoute({ backendPort: 1, policy: { allowed_methods: ['PUT'] } }));
+  const policy = { allowed_methods: ['PUT'] };
+  proxy = await startProxy(oneRoute({ backendPort: 1, policy, endpoints: [{ path: '/u/{id}' }] }));
 });
 afterAll(() => proxy.close());
 beforeEach(() => {
@@ -24,7 +26,7 @@ beforeEach(() => {
 });
 
 /** Sends one request that is refused with 405; its id is `lastId`. */
-function refused(head = ''): string {
+function refused(head = '', path = '/a/v1/x'): string {
   const context: ProxyContext = {
     ...proxy.context,
     clock: { ...proxy.context.clock, nowMs: () => nowMs },
@@ -38,7 +40,7 @@ function refused(head = ''): string {
   };
   const socket = new ExplainSocket();
   void new Connection(socket, '127.0.0.1', false, context, () => undefined);
-  socket.receive(Buffer.from(`GET /a/v1/x HTTP/1.1\r\nHost: h\r\n${head}\r\n`, 'latin1'));
+  socket.receive(Buffer.from(`GET ${path} HTTP/1.1\r\nHost: h\r\n${head}\r\n`, 'latin1'));
   expect(socket.written).toMatch(/^HTTP\/1\.1 405 /);
   return lastId;
 }
@@ -67,6 +69,17 @@ it('cuts what is long, and keeps forty fields', () => {
   const headers = explained(refused(fields))?.request.headers ?? [];
   expect(headers).toHaveLength(40);
   expect(headers[1]).toEqual({ name: 'X-0', value: `${'v'.repeat(256)}...` });
+});
+
+it('keeps no request alive: of a large head only what it shows', () => {
+  const [requests, headBytes] = [300, 16_000];
+  const before = heapBytes();
+  let id = '';
+  for (let count = 0; count < requests; count++) {
+    id = refused(`X-Pad: ${'v'.repeat(headBytes)}\r\n`, `/a/v1/u/${String(count).padStart(40, '0')}`);
+  }
+  expect(heapBytes() - before).toBeLessThan((requests * headBytes) / 2);
+  expect(explained(id)?.endpoint?.parameters).toEqual({ id: '299'.padStart(40, '0') });
 });
 
 it('the latest of several exchanges with one id is found', () => {

@@ -133,6 +133,9 @@ describe('what a backend answers', () => {
     const met = await meet(backend, (faulty) => meetFault(proxy.port, faulty), fault.lateMs);
     expect(met).toEqual(expectedOf(fault));
     expect(new Set(proxy.failures)).toEqual(new Set(fault.cause === undefined ? [] : [fault.cause]));
+    // Whatever is a failure counts for the circuit breaker, and nothing else does.
+    const breaker = proxy.breakerOf('rev-1')?.view(0);
+    expect(breaker?.consecutive_failures).toBe(fault.cause === undefined ? 0 : METHODS.length * AT_ONCE);
     await expectRightAfterwards(proxy);
   });
 

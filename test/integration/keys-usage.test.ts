@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
+import { connectRaw } from '../support/raw-client.ts';
 import { createService, request, type Served } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
 
@@ -26,6 +27,8 @@ beforeAll(async () => {
     { path: '/limited', policy: { ...KEY_AUTH, rate_limit: limit } },
     { path: '/scoped', policy: { ...KEY_AUTH, required_scopes: ['gold'] } },
     { path: '/reading', policy: { ...KEY_AUTH, allowed_methods: ['GET'] } },
+    { path: '/one', policy: { ...KEY_AUTH, concurrency: { max: 1 } } },
+    { path: '/small', policy: { ...KEY_AUTH, max_body_bytes: 1 } },
     { path: '/optional', policy: { auth: { auth_type: 'api_key', required: false } } },
     { path: '/open', policy: {} },
   ]);
@@ -79,6 +82,24 @@ describe('counts', () => {
     const today = await usage(key);
     expect(today).toMatchObject({ token_id: key.id, from: dateOf(Date.now() - 29 * DAY_MS) });
     expect(today.days.reduce((sum: number, day: Served) => sum + day.allowed, 0)).toBe(7);
+  });
+
+  it('over a cap is limited, a body that is announced too large is denied', async () => {
+    const key = await createKey(gateway, 'shop');
+    const authorization = `Authorization: Bearer ${key.token}`;
+    const held = await connectRaw(gateway.proxyPort);
+    held.write(
+      `POST /shop/v1/one HTTP/1.1\r\nHost: a\r\n${authorization}\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n`,
+    );
+    // It is let in from here on, and holds the one place until its body comes.
+    await until(() => held.received().startsWith('HTTP/1.1 100 '));
+    expect(await call(key, '/shop/v1/one', 2)).toEqual([429, 429]);
+    held.write('x');
+    expect((await held.response()).status).toBe(200);
+    held.end();
+    const large = { method: 'POST', headers: bearer(key.token), body: 'xx' };
+    expect((await request(gateway, '/shop/v1/small', large)).status).toBe(413);
+    await totalsAre(key, { allowed: 1, limited: 2, denied: 1 });
   });
 
   it('go on after the key is disabled, or has been rotated out: its refusals are denied', async () => {
@@ -158,10 +179,16 @@ describe('GET …/usage', () => {
 describe('a restart', () => {
   it('SIGTERM loses no count, not even those of the last moment', async () => {
     const key = await createKey(gateway, 'shop');
-    await call(key, '/shop/v1/free', 25);
+    await call(key, '/shop/v1/free', 24);
+    const beforeMs = Date.now();
+    await call(key, '/shop/v1/free');
+    const afterMs = Date.now();
     expect(await gateway.stop()).toBe(0);
     gateway = await startGateway({ env, folder });
     expect((await usage(key)).totals).toEqual({ allowed: 25, limited: 0, denied: 0 });
+    const { last_used_at } = await gateway.must('GET', `/apps/shop/tokens/${key.id}`);
+    expect(Date.parse(last_used_at)).toBeGreaterThanOrEqual(beforeMs);
+    expect(Date.parse(last_used_at)).toBeLessThanOrEqual(afterMs);
     await call(key, '/shop/v1/free', 5);
     await totalsAre(key, { allowed: 30 });
   });

@@ -2,13 +2,16 @@
  * Everything that limits requests goes through the shared store, once there is one: limits of policies, plans of keys,
  * the limit per address, the global default, shadow mode; explain looks at it and takes nothing.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explain } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { quietWindowSecs } from '../support/policies.ts';
+import { metric, quietWindowSecs } from '../support/policies.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { createApp, createRevision, createVersion } from '../support/traffic.ts';
+import { createApp, createRevision, createService, createVersion } from '../support/traffic.ts';
 
 const WINDOW_SECS = quietWindowSecs();
 const limit = (requests: number, more: object = {}) => ({
@@ -40,14 +43,14 @@ afterAll(async () => {
   await redis.close();
 });
 
-async function service(slug: string, policy: object | undefined): Promise<void> {
-  await createApp(gateway, slug, policy === undefined ? {} : { default_policy: policy });
-  await createVersion(gateway, slug);
-  await createRevision(gateway, slug, origin.port);
+async function service(slug: string, policy: object | undefined, through = gateway): Promise<void> {
+  await createApp(through, slug, policy === undefined ? {} : { default_policy: policy });
+  await createVersion(through, slug);
+  await createRevision(through, slug, origin.port);
 }
 
-async function ask(slug: string, headers: Record<string, string> = {}): Promise<Response> {
-  const response = await fetch(`${gateway.proxy}/${slug}/v1/x`, { headers });
+async function ask(slug: string, headers: Record<string, string> = {}, through = gateway): Promise<Response> {
+  const response = await fetch(`${through.proxy}/${slug}/v1/x`, { headers });
   await response.arrayBuffer();
   return response;
 }
@@ -122,10 +125,76 @@ describe('with a store that nodes share', () => {
     expect(limits).toContainEqual(expect.objectContaining({ kind: 'ip', remaining: 59, admitted: true }));
   });
 
+  it('the prefix of its keys is the one of the settings: with another one it is another limit', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-prefix-'));
+    const seen = async (prefix: string, prepare?: (one: TestGateway) => Promise<void>): Promise<number[]> => {
+      const env = { GATEWAY_REDIS_URL: redis.url, GATEWAY_LIMITS__KEY_PREFIX: prefix };
+      const one = await startGateway({ folder, env: { ...env, GATEWAY_LIMITS__TIMEOUT_MS: '5000' } });
+      try {
+        await prepare?.(one);
+        const found: number[] = [];
+        for (let index = 0; index < 3; index++) found.push((await fetch(`${one.proxy}/prefix/v1/x`)).status);
+        return found;
+      } finally {
+        await one.kill();
+      }
+    };
+    const made = (one: TestGateway): Promise<void> =>
+      createService(one, 'prefix', origin.port, { app: { default_policy: limit(2) } });
+    try {
+      expect(await seen('one:', made)).toEqual([200, 200, 429]);
+      expect(await seen('two:')).toEqual([200, 200, 429]);
+      expect(await seen('one:')).toEqual([429, 429, 429]);
+      for (const prefix of ['one', 'two']) {
+        expect(await redis.command('KEYS', `${prefix}:limit:*`)).toMatch(/limit:\{[0-9a-f]{32}\}/);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('fields that the schema does not know are refused', async () => {
     const wrong = { name: 'w', slug: 'w', gateway_path: '/w', default_policy: limit(1, { mode: 'both' }) };
     expect((await gateway.api('POST', '/apps', wrong)).status).toBe(422);
     const other = { ...wrong, default_policy: limit(1, { on_store_failure: 'never' }) };
     expect((await gateway.api('POST', '/apps', other)).status).toBe(422);
   });
+});
+
+describe('who asks the store how often', () => {
+  const REQUESTS = 100;
+  const MANY = 1_000_000;
+
+  it.each(['leased', 'exact'] as const)(
+    'is said by the policy, and by the setting where that is silent: %s',
+    async (setting) => {
+      const other = setting === 'exact' ? 'leased' : 'exact';
+      const env = {
+        GATEWAY_REDIS_URL: redis.url,
+        GATEWAY_LIMITS__KEY_PREFIX: `${setting}:`,
+        GATEWAY_LIMITS__TIMEOUT_MS: '5000',
+        GATEWAY_LIMITS__MODE: setting,
+      };
+      const asking = await startGateway({ env });
+      try {
+        await service('by-setting', limit(MANY), asking);
+        await service('by-policy', limit(MANY, { mode: other }), asking);
+        const callsOf = async (slug = ''): Promise<number> => {
+          const calls = (): Promise<number> =>
+            metric(asking, 'headgate_limit_store_calls_total', { outcome: 'answered' });
+          const before = await calls();
+          for (let index = 0; index < REQUESTS; index++) {
+            expect((await ask(slug, {}, asking)).status).toBe(200);
+          }
+          return (await calls()) - before;
+        };
+        const [exact, leased] =
+          setting === 'exact' ? ['by-setting', 'by-policy'] : ['by-policy', 'by-setting'];
+        expect(await callsOf(exact), 'each request asks').toBe(REQUESTS);
+        expect(await callsOf(leased), 'portions').toBeLessThan(0.9 * REQUESTS);
+      } finally {
+        await asking.stop();
+      }
+    },
+  );
 });

@@ -6,12 +6,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
 import { acquire } from '../../src/limits/set-lock.ts';
-import type { LimitRule } from '../../src/limits/store.ts';
+import type { BothDecisions, LimitDecision, LimitRule } from '../../src/limits/store.ts';
 
 export interface LimitsWorkerData {
   readonly memory: LimitMemory;
   readonly owner: number;
   readonly rule: LimitRule;
+  /** Another rule, whose one counter each request takes along with that of its subject. */
+  readonly beside?: LimitRule;
   /** The time that the store is told; the wall clock if absent. */
   readonly fixedMs?: number;
   readonly job: { readonly subjects: number } | { readonly holdLock: number };
@@ -35,12 +37,19 @@ function hammer(milliseconds: number, subjects: number): LimitsWorkerReport {
     for (let batch = 0; batch < 16; batch++) {
       const subject = calls++ % subjects;
       const askedMs = data.fixedMs ?? systemClock.nowMs();
-      const decision = store.take(data.rule, subjects === 1 ? '' : `${subject}`, askedMs);
+      const name = subjects === 1 ? '' : `${subject}`;
+      const decision =
+        data.beside === undefined
+          ? store.take(data.rule, name, askedMs)
+          : both(store.takeBoth(data.beside, '', data.rule, name, askedMs));
       if (decision.admitted) freeAtMs[subject]!.push(askedMs + decision.resetMs);
     }
   }
   return { calls, freeAtMs };
 }
+
+/** Refused if either refuses. */
+const both = ({ first, second }: BothDecisions): LimitDecision => (first.admitted ? second : first);
 
 function say(message: 'ready' | 'holding' | LimitsWorkerReport): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port, not a window

@@ -131,6 +131,25 @@ describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
   });
 });
 
+describe('two limits at once under four threads', () => {
+  it.each([
+    ['fixed_window', 'sliding_window'],
+    ['token_bucket', 'fixed_window'],
+  ] as const)('what %s refuses takes nothing of the %s beside it', async (one, other) => {
+    const memory = createLimitMemory({ slots: 16_384, slidingSlots: 4_096 });
+    const subjects = 500;
+    const rule = ruleOf(one, 20, 60_000);
+    const beside = { ...ruleOf(other, 30_000, 60_000), id: 'ip' };
+    // The last permit of each subject is where threads meet.
+    const reports = await hammerTogether({ memory, rule, beside, fixedMs: FIXED_MS }, 1000, subjects);
+    for (let subject = 0; subject < subjects; subject++) {
+      expect(freeAtMs(reports, subject)).toHaveLength(rule.requests);
+    }
+    const store = new SharedMemoryLimitStore(memory, THREADS + 1);
+    expect(takeAll(store, beside, '')).toBe(beside.requests - subjects * rule.requests);
+  });
+});
+
 /** How many more requests are admitted. */
 function takeAll(store: SharedMemoryLimitStore, rule: LimitRule, subject: string): number {
   let admitted = 0;

@@ -8,25 +8,39 @@ import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startAsking, type AskingClients } from '../support/asking-clients.ts';
 import { startGateway, type Answer, type TestGateway } from '../support/gateway.ts';
 import { apiAs, callPlain, expectData, expectPage, expectProblem } from '../support/management.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { createService, request } from '../support/traffic.ts';
+import { createService, request, requestText } from '../support/traffic.ts';
 
 /** Generous, for a loaded machine; without a bound of its own a call would hang for longer. */
 const BOUND_MS = 15_000;
+const BODY = 'unharmed';
 let gateway: TestGateway;
 let origin: Origin;
 let key: string;
 let path: string;
+/** Ask from the first test to the end of the last one, so also while the database goes away and comes back. */
+let clients: AskingClients;
 beforeAll(async () => {
-  [gateway, origin] = await Promise.all([startGateway(), startOrigin()]);
+  const answering = startOrigin((_request, response) => response.end(BODY));
+  [gateway, origin] = await Promise.all([startGateway(), answering]);
   path = join(gateway.folder, 'headgate.db');
   const app = { default_policy: { auth: { auth_type: 'api_key' } } };
   await createService(gateway, 'steady', origin.port, { app });
   key = (await gateway.must('POST', '/apps/steady/tokens', { name: 'k' })).token;
+  const headers = { Authorization: `Bearer ${key}` };
+  clients = startAsking({
+    port: gateway.proxyPort,
+    connections: 4,
+    everyMs: 10,
+    request: requestText('/steady/v1/x', { headers }),
+    body: BODY,
+  });
 });
 afterAll(async () => {
+  await clients.stop();
   await gateway.stop();
   await origin.close();
 });
@@ -41,6 +55,23 @@ async function traffic(): Promise<number[]> {
   ];
 }
 const UNAFFECTED = [200, 401, 404];
+
+/** Requests with a key, one after the other, until `over`: fifty at least, each answered at once. */
+async function trafficUntil(over: Promise<unknown>): Promise<void> {
+  let isOver = false;
+  const stop = (): void => void (isOver = true);
+  void over.then(stop, stop);
+  let slowestMs = 0;
+  for (let count = 0; count < 50 || !isOver; count++) {
+    const begunMs = performance.now();
+    const { status } = await request(gateway, '/steady/v1/x', {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    expect(status).toBe(200);
+    slowestMs = Math.max(slowestMs, performance.now() - begunMs);
+  }
+  expect(slowestMs).toBeLessThan(1_000);
+}
 
 async function bounded(call: Promise<Answer>): Promise<Answer> {
   const late = new Promise<never>((_done, fail) => {
@@ -108,7 +139,10 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
     other.exec('begin immediate');
     try {
       // One after the other these would wait for half a minute.
-      const writes = await Promise.all(Array.from({ length: 10 }, (_, index) => create(`locked-${index}`)));
+      const refused = Promise.all(Array.from({ length: 10 }, (_, index) => create(`locked-${index}`)));
+      // Meanwhile nobody waits for the use of the key to be written.
+      await trafficUntil(refused);
+      const writes = await refused;
       for (const answer of writes) expectProblem(answer, 'storage_unavailable');
       expectData(await bounded(gateway.api('GET', '/apps/steady')));
       expectData(await bounded(apiAs(gateway, viewer, 'GET', '/apps/steady')));
@@ -159,6 +193,9 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
   it('deleted for good: 503 and traffic to the end, and the gateway still stops as it should', async () => {
     for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
     await expectAway();
+    await clients.stop();
+    expect(clients.asked.filter(({ outcome }) => outcome !== '200')).toEqual([]);
+    expect(clients.asked.length).toBeGreaterThan(500);
     expect(await gateway.stop()).toBe(0);
   });
 });

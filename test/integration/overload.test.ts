@@ -205,7 +205,7 @@ describe('connections to a backend', () => {
     expect(setup.proxy.context.slots.waiting).toBe(0);
     // None of it is the backend's fault.
     expect(setup.proxy.failures).toEqual([]);
-    expect(setup.proxy.context.breakerOf('rev-1')?.isCalm).toBe(true);
+    expect(setup.proxy.breakerOf('rev-1')?.isCalm).toBe(true);
     setup.origin.answerAll();
     for (const { status } of await Promise.all(held)) expect(status).toBe(200);
   });

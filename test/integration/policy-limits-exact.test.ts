@@ -46,10 +46,11 @@ afterAll(async () => {
 const flood = (
   path: string,
   headersOf: (index: number) => Record<string, string> = () => ({}),
+  to = gateway,
 ): Promise<PlainResponse[]> =>
   Promise.all(
     Array.from({ length: REQUESTS }, (_, index) =>
-      send(gateway, `/exact/v1${path}`, { headers: headersOf(index) }, { agent }),
+      send(to, `/exact/v1${path}`, { headers: headersOf(index) }, { agent }),
     ),
   );
 
@@ -86,5 +87,38 @@ describe('two workers, many connections', () => {
     expectExact(answers.filter((_, index) => index % 2 === 0));
     expectExact(answers.filter((_, index) => index % 2 === 1));
     expect(origin.seen).toHaveLength(before + 2 * LIMIT);
+  });
+});
+
+describe('a limit per address beside that of the policy', () => {
+  const PER_ADDRESS = 300;
+  const ROUNDS = 3;
+  const passed = (answers: readonly PlainResponse[]): number =>
+    answers.filter(({ status }) => status === 200).length;
+
+  it('what the policy refuses takes nothing of the address, whichever worker was faster', async () => {
+    const both = await startGateway({
+      env: {
+        GATEWAY_WORKERS: '2',
+        GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+        GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: String(PER_ADDRESS),
+        GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: String(quietWindowSecs()),
+        GATEWAY_TRUSTED_PROXY_IPS: '127.0.0.1',
+      },
+    });
+    try {
+      const limit = { enabled: true, requests: LIMIT, window_seconds: quietWindowSecs(), per: 'ip' };
+      await createPolicies(both, 'exact', origin.port, [
+        { path: '/narrow', policy: { rate_limit: limit } },
+        { path: '/open', policy: {} },
+      ]);
+      for (let round = 1; round <= ROUNDS; round++) {
+        const headersOf = () => ({ 'X-Forwarded-For': `192.0.2.${round}` });
+        expect(passed(await flood('/narrow', headersOf, both))).toBe(LIMIT);
+        expect(passed(await flood('/open', headersOf, both))).toBe(PER_ADDRESS - LIMIT);
+      }
+    } finally {
+      await both.stop();
+    }
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Contract part 4 item 6 and design section 2 "Order of processing": match, preflight, authentication, scopes,
- * methods, rate limits, upstream. Each test breaks two of them and sees which one answers.
+ * methods, rate limits, upstream; the size of the body comes before the limits. Each test breaks two of them and sees which one answers.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -169,17 +169,31 @@ describe('methods', () => {
   });
 });
 
+describe('the size of the body', () => {
+  it('after authentication, scopes and methods: 401, 403 and 405, also with a body that is too large', async () => {
+    expect(await statusOf('/small', { body: '12345' })).toBe(401);
+    expect(await statusOf('/small', { headers: scopeless, body: '12345' })).toBe(403);
+    expect(await statusOf('/small', { method: 'PUT', headers: good, body: '12345' })).toBe(405);
+  });
+
+  it('before rate limiting: 413 takes nothing, and is the answer when the limit is used up', async () => {
+    for (let count = 0; count < 3; count++) {
+      const refused = await call('/small', { headers: good, body: '12345' });
+      expect(refused.status).toBe(413);
+      expect(refused.headers).not.toHaveProperty('ratelimit');
+    }
+    expect(await statusOf('/small', { headers: good, body: '1234' })).toBe(200);
+    expect(await statusOf('/small', { headers: good, body: '12345' })).toBe(413);
+    expect(await statusOf('/small', { headers: good, body: '1234' })).toBe(429);
+  });
+});
+
 describe('rate limits', () => {
   it('spec 8: before proxying: what is over the limit never reaches the backend', async () => {
     expect(await statusOf('/once-5', { headers: good })).toBe(200);
     const before = origin.seen.length;
     expect(await statusOf('/once-5', { headers: good })).toBe(429);
     expect(origin.seen).toHaveLength(before);
-  });
-
-  it('before the size of the body: over the limit is 429, also with a body that is too large', async () => {
-    expect(await statusOf('/small', { headers: good, body: '12345' })).toBe(413);
-    expect(await statusOf('/small', { headers: good, body: '12345' })).toBe(429);
   });
 
   it('before an upstream that is not there: 429, not 502', async () => {

@@ -2,13 +2,15 @@
  * The program on a real PostgreSQL server: migrated by command, started, restarted; and a server that goes away while
  * it runs or before it starts. Traffic goes on in all of that.
  */
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runToEnd, type TestGateway } from '../support/gateway.ts';
 import { SECRET_KEY, startNode, startNodesRig, type NodesRig } from '../support/nodes.ts';
 import type { Origin } from '../support/origin.ts';
 import type { PostgresServer } from '../support/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
 import { createService } from '../support/traffic.ts';
 
 /** Each test starts the program several times. */
@@ -26,6 +28,8 @@ afterAll(() => rig.close());
 
 const start = (url: string, name: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> =>
   startNode({ url, folder, name, env });
+
+const through = (relay: TcpRelay, url: string): string => url.replace(`:${server.port}/`, `:${relay.port}/`);
 
 const status = async (gateway: TestGateway, path: string): Promise<number> =>
   (await fetch(`${gateway.proxy}${path}`)).status;
@@ -90,7 +94,8 @@ test(
       };
       server.signalAll('SIGSTOP');
       try {
-        await refusedInTime();
+        // Whoever comes while others wait has no more time than they.
+        await Promise.all([0, 300, 600].map((ms) => pause(ms).then(refusedInTime)));
       } finally {
         server.signalAll('SIGCONT');
       }
@@ -105,6 +110,46 @@ test(
       expect(answers.filter((code) => code !== 200)).toEqual([]);
     } finally {
       await gateway.stop();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a server that is slow is an answer, or a 503 within two seconds, also to one whose token lies in it',
+  async () => {
+    const relay = await startTcpRelay(server.port);
+    const url = through(relay, await server.createDatabase());
+    const gateway = await start(url, 'slow');
+    try {
+      await createService(gateway, 'there', origin.port);
+      const { token } = await gateway.must('POST', '/admin/tokens', { name: 'stored', role: 'admin' });
+      const asked = async (method: string, path: string, body?: unknown): Promise<number> => {
+        const startedMs = performance.now();
+        const answer = await gateway.api(method, path, body, { authorization: `Bearer ${token}` });
+        if (answer.status === 200) return 200;
+        expect(performance.now() - startedMs, `${method} ${path}`).toBeLessThan(2_000);
+        return answer.status;
+      };
+      const all = (): Promise<number[]> =>
+        Promise.all([
+          asked('GET', '/apps/there'),
+          asked('GET', '/nodes'),
+          asked('PATCH', '/apps/there', { name: 'slowly' }),
+        ]);
+      await expect.poll(all, { timeout: 10_000 }).toEqual([200, 200, 200]);
+      for (const delayMs of [200, 150, 1_000]) {
+        relay.delay(delayMs);
+        expect((await all()).filter((code) => code !== 200 && code !== 503)).toEqual([]);
+        expect(await status(gateway, '/there/v1/')).toBe(200);
+      }
+      // Nothing is left of the time by then.
+      expect(await all()).toEqual([503, 503, 503]);
+      relay.heal();
+      await expect.poll(all, { timeout: 15_000 }).toEqual([200, 200, 200]);
+    } finally {
+      await gateway.stop();
+      relay.close();
     }
   },
   TIMEOUT_MS,
@@ -132,6 +177,117 @@ test(
       expect(await status(gateway, '/saved/v1/')).toBe(200);
     } finally {
       await gateway.stop();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a start that is cut off, at whatever moment, or finds the server frozen, is served at once, and recovers',
+  async () => {
+    const url = await server.createDatabase();
+    const before = await start(url, 'cut');
+    await createService(before, 'saved', origin.port);
+    await expect.poll(() => existsSync(join(folder, 'cut', 'copy.snapshot')), { timeout: 10_000 }).toBe(true);
+    await before.stop();
+
+    const relays: TcpRelay[] = [];
+    const gateways: TestGateway[] = [];
+    const startCut = async (name: string, cut: (relay: TcpRelay) => void): Promise<void> => {
+      const relay = await startTcpRelay(server.port);
+      relays.push(relay);
+      cut(relay);
+      cpSync(join(folder, 'cut'), join(folder, name), { recursive: true });
+      const startedMs = performance.now();
+      const gateway = await start(through(relay, url), name);
+      gateways.push(gateway);
+      expect(performance.now() - startedMs, name).toBeLessThan(5_000);
+      expect(await status(gateway, '/saved/v1/'), name).toBe(200);
+    };
+    try {
+      await startCut('cut-before', (relay) => relay.swallow());
+      await startCut('cut-after-login', (relay) => relay.swallowAt('server_encoding'));
+      await startCut('cut-while-read', (relay) => relay.cutAt('from "api_key"'));
+      server.signalAll('SIGSTOP');
+      try {
+        await startCut('frozen', () => undefined);
+      } finally {
+        server.signalAll('SIGCONT');
+      }
+      for (const relay of relays) relay.heal();
+      for (const gateway of gateways) {
+        expect(gateway.output()).toMatch(/served with the configuration of the snapshot file/);
+        await expect
+          .poll(async () => (await gateway.api('GET', '/apps')).status, { timeout: 15_000 })
+          .toBe(200);
+        expect(await status(gateway, '/saved/v1/')).toBe(200);
+      }
+    } finally {
+      await Promise.all(gateways.map((gateway) => gateway.stop()));
+      for (const relay of relays) relay.close();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'connections are as many as the settings allow, closed when idle, and waited for as long as they say',
+  async () => {
+    const relay = await startTcpRelay(server.port);
+    const direct = await server.createDatabase();
+    const gateway = await start(through(relay, direct), 'settings', {
+      GATEWAY_DATABASE__POOL_MAX: '2',
+      GATEWAY_DATABASE__IDLE_TIMEOUT_MS: '2000',
+      // Not what ends a wait here.
+      GATEWAY_DATABASE__TIMEOUT_MS: '20000',
+      GATEWAY_DATABASE__CONNECT_TIMEOUT_MS: '800',
+      GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS: '800',
+    });
+    const connections = async (): Promise<number> =>
+      (
+        await server.query(
+          direct,
+          "select 1 from pg_stat_activity where application_name = 'headgate' and datname = current_database()",
+        )
+      ).length;
+    const refusedSoon = async (): Promise<void> => {
+      const startedMs = performance.now();
+      expect((await gateway.api('GET', '/apps')).status).toBe(503);
+      expect(performance.now() - startedMs).toBeLessThan(2_000);
+    };
+    try {
+      await createService(gateway, 'there', origin.port);
+      const reads = Array.from({ length: 30 }, () => gateway.api('GET', '/apps'));
+      const writes = Array.from({ length: 5 }, () => gateway.api('PATCH', '/apps/there', { name: 'x' }));
+      const answers = await Promise.all([...reads, ...writes]);
+      expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200));
+      // Two read and one writes; one listens, and the one that has loaded everything may still be there.
+      expect(await connections()).toBeLessThanOrEqual(5);
+      await expect.poll(connections, { timeout: 10_000 }).toBe(1);
+
+      relay.swallow();
+      await refusedSoon();
+      relay.heal();
+      await expect
+        .poll(async () => (await gateway.api('GET', '/apps')).status, { timeout: 10_000 })
+        .toBe(200);
+      const holding = server.query(
+        direct,
+        'begin; lock table app in access exclusive mode; select pg_sleep(3); commit',
+      );
+      await expect
+        .poll(() =>
+          server.query(
+            direct,
+            "select 1 from pg_locks where relation = 'app'::regclass and granted and mode like 'AccessEx%'",
+          ),
+        )
+        .not.toEqual([]);
+      await refusedSoon();
+      await holding;
+    } finally {
+      await gateway.stop();
+      relay.close();
     }
   },
   TIMEOUT_MS,

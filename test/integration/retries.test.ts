@@ -379,8 +379,8 @@ describe('another revision', () => {
     expect(await statuses(post('x'), 4)).toEqual([200, 200, 200, 200]);
     expect(new Set(ended)).toEqual(new Set(['r2']));
     expect(alive.received.join('')).toContain('GET /base/x HTTP/1.1');
-    expect(proxy.context.breakerOf('rev-1')?.view(0).consecutive_failures).toBe(proxy.repeated.length);
-    expect(proxy.context.breakerOf('rev-2')?.view(0).consecutive_failures).toBe(0);
+    expect(proxy.breakerOf('rev-1')?.view(0).consecutive_failures).toBe(proxy.repeated.length);
+    expect(proxy.breakerOf('rev-2')?.view(0).consecutive_failures).toBe(0);
     expect(proxy.failures).toEqual([]);
   });
 
@@ -423,7 +423,7 @@ describe('another revision', () => {
   it('does not stand in while its breaker is open', async () => {
     const { proxy, statuses } = await twoRevisions({ circuit_breaker: { failures: 1, open_secs: 3_600 } });
     const rules = { ...BREAKER_DEFAULTS, failures: 1, open_secs: 3_600 };
-    proxy.context.breakerOf('rev-2')?.onOutcome('failure', undefined, rules, Date.now());
+    proxy.breakerOf('rev-2')?.onOutcome('failure', undefined, rules, Date.now());
     expect(await statuses(GET, 3)).toEqual([502, 502, 502]);
   });
 

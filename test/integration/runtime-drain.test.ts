@@ -6,10 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
+import { LAST_WORD, runClient } from '../support/drain-clients.ts';
 import { drainRound } from '../support/drain.ts';
 import { ADMIN_TOKEN, MAIN, startGateway } from '../support/gateway.ts';
-import { createService } from '../support/traffic.ts';
+import { startHoldingOrigin } from '../support/holding-origin.ts';
+import { connectRaw } from '../support/raw-client.ts';
+import { createService, requestText } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 it.each([false, true])(
   'lets every exchange that has begun come to its end (over TLS: %s)',
@@ -33,6 +37,51 @@ it.each([false, true])(
     expect(outcome.doneAfterSignal).toBeGreaterThan(30);
   },
 );
+
+it.each(['', 'Connection: close\r\n'])(
+  'clients tell of a reset also when it comes behind an answer (with %j)',
+  async (field) => {
+    const answer = `HTTP/1.1 200 OK\r\n${field}Content-Length: ${LAST_WORD.length}\r\n\r\n${LAST_WORD}`;
+    const server = createServer((socket) => {
+      server.close();
+      // The answer is read in the turn of the event loop that is between the two.
+      const reset = (): unknown => setImmediate(() => setImmediate(() => socket.resetAndDestroy()));
+      socket.on('data', () => socket.write(answer, reset)).on('error', () => undefined);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const told: string[] = [];
+    const options = { port, isTls: false, exchangeMsMax: 0 };
+    await runClient('keep-alive', options, (_kind, outcome) => told.push(outcome));
+    expect(told).toEqual(['200', expect.stringMatching(/ECONNRESET|EPIPE/)]);
+  },
+);
+
+it('SIGINT lets an exchange that has begun come to its end, as SIGTERM does', async () => {
+  const backend = await startHoldingOrigin();
+  const gateway = await startGateway();
+  try {
+    await createService(gateway, 'a', backend.port);
+    const client = await connectRaw(gateway.proxyPort);
+    client.write(requestText('/a/v1/x'));
+    await until(() => backend.waiting === 1);
+    const exited = once(gateway.process, 'exit');
+    gateway.process.kill('SIGINT');
+    await until(async () => {
+      const fresh = await connectRaw(gateway.proxyPort).catch(() => undefined);
+      fresh?.end();
+      return fresh === undefined;
+    });
+    expect(gateway.process.exitCode).toBeNull();
+    backend.answerAll();
+    expect(await client.response()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    await client.closed();
+    expect(await exited).toEqual([0, null]);
+  } finally {
+    await gateway.kill();
+    await backend.close();
+  }
+});
 
 it('ends a WebSocket in order when the time for it is over', { timeout: 60_000 }, async () => {
   const backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
@@ -63,6 +112,8 @@ it('ends a WebSocket in order when the time for it is over', { timeout: 60_000 }
     expect(errors).toEqual([]);
     expect(echoes).toBeGreaterThan(5);
     expect(heldMs).toBeGreaterThan(1_400);
+    // Far from the 30 s of the default.
+    expect(heldMs).toBeLessThan(10_000);
     expect(await stopped).toBe(0);
   } finally {
     await gateway.kill();

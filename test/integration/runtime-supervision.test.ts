@@ -3,8 +3,8 @@
  * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers, type Mishap } from '../support/crash-worker.ts';
-import { INSPECTABLE } from '../support/inspector.ts';
+import { crashWorkers, LITTLE_MEMORY, type Mishap } from '../support/crash-worker.ts';
+import { Inspector, INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { createService, request, revisionPath } from '../support/traffic.ts';
@@ -23,17 +23,19 @@ afterEach(async () => {
   await gateway?.kill();
 });
 
-const logged = (message: string): number => gateway?.logs().filter(({ msg }) => msg === message).length ?? 0;
+type Line = Record<string, unknown>;
+const lines = (message: string): Line[] => gateway?.logs().filter(({ msg }) => msg === message) ?? [];
+const logged = (message: string): number => lines(message).length;
 
 describe('a worker that is lost', () => {
-  it.each<[Mishap, Readonly<Record<string, string>>]>([
-    ['exception', {}],
-    ['out of memory', { NODE_OPTIONS: `${INSPECTABLE.NODE_OPTIONS} --max-old-space-size=96` }],
-    ['endless loop', {}],
+  it.each<[Mishap, Readonly<Record<string, string>>, died: Line, stalls: readonly Line[]]>([
+    ['exception', {}, { err: { message: 'crashed by a test' } }, []],
+    ['out of memory', LITTLE_MEMORY, { err: { code: 'ERR_WORKER_OUT_OF_MEMORY' } }, []],
+    ['endless loop', {}, {}, [{ stall: 'computing' }]],
   ])(
     'by an %s is replaced, also when it was the only one, and the process lives',
     TIMEOUT,
-    async (mishap, env) => {
+    async (mishap, env, died, stalls) => {
       const running = await startGateway({ env: { GATEWAY_WORKERS: '1', ...INSPECTABLE, ...env } });
       gateway = running;
       await createService(running, 'a', origin.port);
@@ -46,9 +48,9 @@ describe('a worker that is lost', () => {
         return response?.status === 200;
       }, 30_000);
 
-      expect(logged('a proxy worker does not react any more and is ended')).toBe(
-        mishap === 'endless loop' ? 1 : 0,
-      );
+      // The cause is told.
+      expect(lines('a proxy worker died and is replaced')).toMatchObject([died]);
+      expect(lines('a proxy worker does not react any more and is ended')).toMatchObject(stalls);
       expect(running.process.exitCode).toBeNull();
       // The new one takes part in changes.
       await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
@@ -71,5 +73,29 @@ describe('a worker that is lost', () => {
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     expect(logged('a proxy worker does not react any more and is ended')).toBe(0);
     expect(logged('a proxy worker died and is replaced')).toBe(0);
+  });
+});
+
+describe('a defect on the main thread', () => {
+  it.each([
+    ['uncaught exception', "setImmediate(() => { throw new Error('thrown by a test'); })"],
+    ['unhandled rejection', "void Promise.reject(new Error('thrown by a test'))"],
+  ])('that ends in an %s is told, and the process lives', TIMEOUT, async (end, expression) => {
+    const running = await startGateway({ env: INSPECTABLE });
+    gateway = running;
+    await createService(running, 'a', origin.port);
+    const inspector = await Inspector.open(running);
+    inspector.run('', expression);
+    await until(() => logged(`a defect: ${end}`) > 0);
+    inspector.close();
+    expect(lines(`a defect: ${end}`)).toMatchObject([
+      { level: 'error', err: { message: 'thrown by a test' } },
+    ]);
+    expect(running.process.exitCode).toBeNull();
+    // It still writes, and the workers hear of it.
+    await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
+    expect((await request(running, '/a/v1/x')).status).toBe(200);
+    expect(origin.seen.at(-1)?.url).toBe('/b/x');
+    expect(await running.stop()).toBe(0);
   });
 });

@@ -1,15 +1,26 @@
 /** Workers that die under traffic, in small; at full size in test/soak/worker-deaths.soak.ts. */
 import { expect, it } from 'vitest';
+import type { Mishap } from '../support/crash-worker.ts';
 import { workerDeaths } from '../support/worker-deaths.ts';
 
 /** Promised is a second; this machine may have other things to do. */
 const RECOVERED_MS_MAX = 5_000;
 
-it.each([1, 2])(
-  'a death among %i costs its own connections, and the rest goes on',
+it.each<[Mishap, workers: number, deaths: number]>([
+  ['exception', 1, 2],
+  ['exception', 2, 2],
+  ['out of memory', 2, 1],
+])(
+  'a death by %s among %i costs its own connections, and the rest goes on',
   { timeout: 60_000 },
-  async (workers) => {
-    const deaths = await workerDeaths({ workers, deaths: 2, connections: 20, requestEveryMs: 20 });
+  async (mishap, workers, count) => {
+    const deaths = await workerDeaths({
+      mishap,
+      workers,
+      deaths: count,
+      connections: 20,
+      requestEveryMs: 20,
+    });
     for (const death of deaths) {
       expect(death.wrong).toBe(0);
       expect(death.cut + death.lostAtRest).toBeGreaterThan(0);

@@ -89,6 +89,38 @@ describe('the report', () => {
     expect(one.rows[0]).toMatchObject({ keys: [{ id: key.id }], other_keys: 2 });
   });
 
+  it('auth: names the keys that would be locked out, and only what no key stands behind is anonymous', async () => {
+    const auth = { auth_type: 'api_key' };
+    await createPolicies(gateway, 'locked', origin.port, [
+      { path: '/auth', policy: { auth, shadow: ['auth'] } },
+    ]);
+    await createService(gateway, 'elsewhere', origin.port);
+    const disabled = await createKey(gateway, 'locked', { name: 'till', is_active: false });
+    const expires_at = new Date(Date.now() + 1_500).toISOString();
+    const expired = await createKey(gateway, 'locked', { name: 'nightly', expires_at });
+    const foreign = await createKey(gateway, 'elsewhere', { name: 'guest' });
+    const good = await createKey(gateway, 'locked');
+    await until(() => Date.now() > Date.parse(expires_at));
+    const ask = (count: number, token: string): Promise<void> =>
+      times(count, () => call('locked', '/auth', { headers: bearer(token) }));
+    await ask(4, disabled.token);
+    await ask(3, expired.token);
+    await ask(2, foreign.token);
+    await ask(1, 'hgk_nonsense');
+    await ask(5, good.token);
+
+    const { rows } = await report('locked');
+    expect(rows).toHaveLength(1);
+    expect(rows[0]).toMatchObject({ part: 'auth', total: 10, other_keys: 0 });
+    expect(rows[0].keys).toMatchObject([
+      { kind: 'api_key', id: disabled.id, name: 'till', total: 4 },
+      { kind: 'api_key', id: expired.id, name: 'nightly', total: 3 },
+      { kind: 'api_key', id: foreign.id, name: 'guest', total: 2 },
+      { kind: 'anonymous', id: '', name: '', total: 1 },
+    ]);
+    expect(JSON.stringify(rows)).not.toContain('hgk_');
+  });
+
   it('names the subject of a token, and counts an app policy on what no endpoint matches', async () => {
     const auth = { auth_type: 'jwt', jwt: { secret: SECRET } };
     const policy = { auth, required_scopes: ['pay'], shadow: ['required_scopes', 'auth'] };

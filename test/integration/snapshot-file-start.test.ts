@@ -4,6 +4,7 @@
  * management API, and everything as before once the database is back, without another restart.
  */
 // oxlint-disable vitest/expect-expect -- expectDegraded and expectRecovered are assertions
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -81,6 +82,15 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<TestGa
 async function stop(): Promise<void> {
   expect((await running?.stop()) ?? 0).toBe(0);
   running = undefined;
+}
+
+/** As somebody who may write only what its mode allows: root may write everything. */
+async function startAsNobody(): Promise<TestGateway> {
+  if (process.getuid?.() === 0) {
+    for (const name of ['.', ...readdirSync(folder)]) chownSync(join(folder, name), NOBODY, NOBODY);
+  }
+  running = await startGateway({ folder, uid: NOBODY });
+  return running;
 }
 
 /** With a key, without one, with a token, with a wrong one, to nowhere. */
@@ -195,6 +205,27 @@ describe('the database at a restart is', { timeout: 120_000 }, () => {
     }
   });
 
+  it('in a folder that may only be read, as on a read-only disk: taken when it may be written', async () => {
+    chmodSync(folder, 0o500);
+    const gateway = await startAsNobody();
+    try {
+      await expectDegraded(gateway);
+    } finally {
+      chmodSync(folder, 0o700);
+    }
+    await expectRecovered(gateway);
+  });
+
+  it('on a full disk: taken when there is room', async () => {
+    // No file may grow, as where no block is free: the log of the database cannot be begun.
+    const limits = ['prlimit', '--fsize=4096:unlimited'];
+    const gateway = await startGateway({ folder, through: limits });
+    running = gateway;
+    await expectDegraded(gateway);
+    execFileSync('prlimit', [`--pid=${gateway.process.pid}`, '--fsize=unlimited:unlimited']);
+    await expectRecovered(gateway);
+  });
+
   it('on a path whose folder is a file, with its secret key in a setting', async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'headgate-elsewhere-'));
     try {
@@ -306,6 +337,28 @@ describe('the snapshot file', { timeout: 120_000 }, () => {
     expect(await traffic(gateway)).toEqual(AS_CONFIGURED);
   });
 });
+
+it(
+  'a folder that turns read-only under a gateway does not keep it from stopping',
+  { timeout: 60_000 },
+  async () => {
+    const gateway = await startAsNobody();
+    chmodSync(folder, 0o500);
+    try {
+      await gateway.must('PATCH', '/apps/shop', { description: 'changed' });
+      expect(await traffic(gateway)).toEqual(AS_CONFIGURED);
+      await stop();
+    } finally {
+      chmodSync(folder, 0o700);
+    }
+    const tidying = 'the file with the process id could not be removed';
+    expect(gateway.logs().slice(-2)).toMatchObject([
+      { level: 'warn', msg: tidying },
+      { msg: 'headgate has stopped' },
+    ]);
+    await traffic(await start());
+  },
+);
 
 describe('what the operator has to decide still stops the start', { timeout: 60_000 }, () => {
   it('a wrong secret key', async () => {

@@ -13,14 +13,15 @@ it(
   'load and churn leave memory, descriptors and counters as they should be',
   { timeout: 150_000 },
   async () => {
-    const { report, counters, descriptors, memoryMB, changes } = await soak({
+    const { report, violations, counters, descriptors, memoryMB, changes } = await soak({
       seconds: SECONDS,
       warmUpSeconds: SECONDS / 4,
       load: 0.7,
       connections: 64,
+      readings: 1,
       churnStepMs: 100,
     });
-    expect(report.violations).toEqual([]);
+    expect(violations).toEqual([]);
     for (const [what, [counted, said]] of Object.entries(counters))
       expect([what, said]).toEqual([what, counted]);
     expect(report.byStatus['200']).toBeGreaterThan(500);

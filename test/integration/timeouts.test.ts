@@ -196,7 +196,7 @@ describe('total_ms', () => {
     const response = await client.response();
     clearInterval(drip);
     expect(response.status).toBe(504);
-    expect(proxy.context.breakerOf('rev-1')?.view(0).consecutive_failures).toBe(0);
+    expect(proxy.breakerOf('rev-1')?.view(0).consecutive_failures).toBe(0);
     client.end();
   });
 

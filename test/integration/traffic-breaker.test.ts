@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as http from 'node:http';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startHoldingOrigin } from '../support/holding-origin.ts';
 import { freePort } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { connectRaw } from '../support/raw-client.ts';
@@ -95,6 +96,42 @@ describe('opening', () => {
     }
     expect((await breakerOf('between')).state).toBe('closed');
     await moody.close();
+  });
+
+  it('design 2: responses that break off, one after the other, open it', async () => {
+    const broken = await startHoldingOrigin();
+    await createService(gateway, 'broken', broken.port, { revision: { circuit_breaker: { failures: 3 } } });
+    const ask = (what: string) =>
+      request(gateway, '/broken/v1/x', { headers: { 'X-Do': what } }).then(
+        ({ status }) => status,
+        () => 'cut',
+      );
+    expect([await ask('truncate'), await ask('truncate')]).toEqual(['cut', 'cut']);
+    expect(await breakerOf('broken')).toMatchObject({ state: 'closed', consecutive_failures: 2 });
+    // A whole one starts the count again.
+    expect(await ask('answer')).toBe(200);
+    expect([await ask('truncate'), await ask('truncate'), await ask('truncate')]).toEqual([
+      'cut',
+      'cut',
+      'cut',
+    ]);
+    expect(await breakerOf('broken')).toMatchObject({ state: 'open', openings: 1 });
+    expect(await ask('answer')).toBe(503);
+    await broken.close();
+  });
+
+  it('design 2: a stream that has been coming for a while starts the count again before it breaks off', async () => {
+    const streaming = await startOrigin((incoming, response) => {
+      if (incoming.url !== '/stream') return void response.socket?.destroy();
+      const timer = setInterval(() => response.write('a piece'), 50);
+      setTimeout(() => response.socket?.destroy(), 1_600);
+      response.on('close', () => clearInterval(timer));
+    });
+    await createService(gateway, 'stream', streaming.port);
+    expect(await statuses('/stream/v1/x', 2)).toEqual([502, 502]);
+    await expect(request(gateway, '/stream/v1/stream')).rejects.toThrow('Closed');
+    expect(await breakerOf('stream')).toMatchObject({ state: 'closed', consecutive_failures: 1 });
+    await streaming.close();
   });
 
   it('design 2: 5xx answers count only with count_5xx', async () => {

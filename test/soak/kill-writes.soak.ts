@@ -7,7 +7,12 @@ const WRITES = 10_000;
 const SERVING_MS_MAX = 2_000;
 
 it('10,000 writes and 50 times kill -9', { timeout: 20 * 60_000 }, async () => {
-  const outcome = await killDuringWrites({ rounds: ROUNDS, writesPerRound: WRITES / ROUNDS, writers: 8 });
+  const outcome = await killDuringWrites({
+    rounds: ROUNDS,
+    writesPerRound: WRITES / ROUNDS,
+    writers: 8,
+    roundsPerStandIn: 5,
+  });
   const servingMs = outcome.servingMs.toSorted((left, right) => left - right).map(Math.round);
   const figures = {
     acknowledged: outcome.acknowledged,

@@ -3,23 +3,14 @@
  * the time clients ask for traffic, and not one of their requests may fail.
  */
 import { randomBytes } from 'node:crypto';
-import {
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-  closeSync,
-  statSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startAsking, type AskingClients } from '../support/asking-clients.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startLeanBackend, type LeanBackend } from '../support/lean-client.ts';
-import { insideOf, withTmpfs } from '../support/small-disk.ts';
+import { fillUp, insideOf, mountSmallDisk, withTmpfs, type SmallDisk } from '../support/small-disk.ts';
 import { createService, request, requestText } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
 
@@ -31,6 +22,7 @@ let folder: string;
 let backend: LeanBackend;
 let gateway: TestGateway | undefined;
 let clients: AskingClients | undefined;
+let disk: SmallDisk | undefined;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-disk-'));
@@ -39,6 +31,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await clients?.stop();
   await gateway?.kill();
+  await disk?.release();
   await backend.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -96,16 +89,7 @@ it(
     const inside = insideOf(running.process.pid ?? 0, folder);
     await ask(running);
     for (let round = 0; round < 3; round++) {
-      const filler = openSync(join(inside, 'filler'), 'w');
-      let isFull = false;
-      while (!isFull) {
-        try {
-          isFull = writeSync(filler, Buffer.alloc(65_536)) < 65_536;
-        } catch {
-          isFull = true;
-        }
-      }
-      closeSync(filler);
+      fillUp(inside);
       // What is left of the log's room may still take a few.
       const accepted: string[] = [];
       let refused: string | undefined;
@@ -143,6 +127,71 @@ it('a full disk at the first start: one plain message', TIMEOUT, async () => {
   const through = withTmpfs(folder, '16k');
   if (through === undefined) throw new Error('This test needs root or user namespaces');
   await expect(start(through)).rejects.toThrow(/headgate: Cannot .*full/);
+});
+
+/** A disk on which a gateway was configured and has stopped. */
+async function configuredDisk(): Promise<SmallDisk> {
+  const mounted = await mountSmallDisk(folder, SIZE);
+  disk = mounted;
+  const running = await start(mounted.through);
+  await createService(running, 'steady', backend.port);
+  const snapshot = join(mounted.inside, 'headgate.db.snapshot');
+  await until(
+    () =>
+      statSync(snapshot, { throwIfNoEntry: false }) !== undefined &&
+      readFileSync(snapshot, 'latin1').includes('steady'),
+  );
+  expect(await running.stop()).toBe(0);
+  return mounted;
+}
+
+/** Everybody is served as before; what is to be written is refused. */
+async function expectStandIn(running: TestGateway): Promise<void> {
+  expect(await request(running, '/steady/v1/x')).toMatchObject({ status: 200, body: BODY });
+  const write = await running.api('POST', '/apps', app('refused'));
+  expect([write.status, write.body.code]).toEqual([503, 'storage_unavailable']);
+  expect([200, 503]).toContain((await running.api('GET', '/apps')).status);
+}
+
+/** Everything works again, without a restart. */
+async function expectUsable(running: TestGateway): Promise<void> {
+  await until(async () => (await running.api('GET', '/health')).status === 200);
+  await running.must('POST', '/apps', app('taken'));
+  expect(await request(running, '/steady/v1/x')).toMatchObject({ status: 200, body: BODY });
+}
+
+it(
+  'a disk that is full at a restart: served as before, and writable when there is room',
+  TIMEOUT,
+  async () => {
+    const { through, inside } = await configuredDisk();
+    fillUp(inside);
+    const running = await start(through);
+    await expectStandIn(running);
+    rmSync(join(inside, 'filler'));
+    await expectUsable(running);
+    expect(await running.stop()).toBe(0);
+  },
+);
+
+it('a disk that is read-only at a restart, and becomes so while it is in use', TIMEOUT, async () => {
+  const { through, inside, remount, coverReadOnly } = await configuredDisk();
+  remount('ro');
+  expect(() => writeFileSync(join(inside, 'x'), '')).toThrow('EROFS');
+  const running = await start(through);
+  await expectStandIn(running);
+  const reason = running.logs().find(({ msg }) => String(msg).startsWith('the database cannot be used'));
+  expect(reason).toMatchObject({ reason: expect.stringContaining('the file system is read-only') });
+  remount('rw');
+  await expectUsable(running);
+  expect(await running.stop()).toBe(0);
+
+  const again = await start(through);
+  coverReadOnly();
+  expect(() => writeFileSync(join(inside, 'x'), '')).toThrow('EROFS');
+  expect(await request(again, '/steady/v1/x')).toMatchObject({ status: 200, body: BODY });
+  expect(await again.stop()).toBe(0);
+  expect(again.output()).toContain('EROFS');
 });
 
 it(

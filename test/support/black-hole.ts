@@ -13,9 +13,10 @@ export interface BlackHole {
 const PROGRAM = `
   const net = require('node:net');
   const { parentPort, workerData } = require('node:worker_threads');
-  const server = net.createServer().listen({ host: '127.0.0.1', port: 0, backlog: 1 }, () => {
+  const { memory, host, port } = workerData;
+  const server = net.createServer().listen({ host, port, backlog: 1 }, () => {
     parentPort.postMessage(server.address().port);
-    Atomics.wait(new Int32Array(workerData), 0, 0);
+    Atomics.wait(new Int32Array(memory), 0, 0);
     process.exit(0);
   });
 `;
@@ -23,9 +24,13 @@ const PROGRAM = `
 const CONNECT_MS_MAX = 300;
 const FILLERS_MAX = 20;
 
-export async function startBlackHole(): Promise<BlackHole> {
+/**
+ * @param host an address of the loopback network
+ * @param wantedPort 0: any that is free
+ */
+export async function startBlackHole(host = '127.0.0.1', wantedPort = 0): Promise<BlackHole> {
   const memory = new SharedArrayBuffer(4);
-  const worker = new Worker(PROGRAM, { eval: true, workerData: memory });
+  const worker = new Worker(PROGRAM, { eval: true, workerData: { memory, host, port: wantedPort } });
   const ended = new Promise((done) => worker.once('exit', done));
   const port = await new Promise<number>((done, fail) => {
     worker.once('message', done);
@@ -39,7 +44,7 @@ export async function startBlackHole(): Promise<BlackHole> {
     await ended;
   };
   for (let count = 0; count < FILLERS_MAX; count++) {
-    const filler = net.connect(port, '127.0.0.1');
+    const filler = net.connect(port, host);
     filler.on('error', () => undefined);
     fillers.push(filler);
     if (!(await connects(filler))) return { port, close };

@@ -63,7 +63,7 @@ export async function useCredentials(
     noScope: ['/shop/v1/items/1', has.rotatedKey],
     rotated: ['/shop/v1/other', has.rotatedKey],
     beforeRotation: ['/shop/v1/other', has.keyBeforeRotation],
-    wrongKey: ['/shop/v1/other', `${has.key.slice(0, -1)}_`],
+    wrongKey: ['/shop/v1/other', has.key.slice(0, -1) + (has.key.endsWith('_') ? '-' : '_')],
     jwt: ['/signed/v1/', await signed({ sub: 'me' })],
     wrongJwt: ['/signed/v1/', await signed({ sub: 'me' }, { key: Buffer.alloc(64) as never })],
   } as const;

@@ -3,7 +3,7 @@
  * or turn for ever, through Node's inspector. The gateway must have been started with `INSPECTABLE` in its environment.
  */
 import type { TestGateway } from './gateway.ts';
-import { Inspector } from './inspector.ts';
+import { Inspector, INSPECTABLE } from './inspector.ts';
 import { until } from './until.ts';
 
 const MISHAPS = {
@@ -13,6 +13,11 @@ const MISHAPS = {
   'endless loop': 'setImmediate(() => { for (;;); })',
 } as const;
 export type Mishap = keyof typeof MISHAPS;
+
+/** INSPECTABLE, and so little memory for each thread that a worker soon has used it up. */
+export const LITTLE_MEMORY = {
+  NODE_OPTIONS: `${INSPECTABLE.NODE_OPTIONS} --max-old-space-size=96`,
+} as const;
 
 /** An endless loop is noticed by heartbeats, and memory is not used up at once. */
 const DIED_MS_MAX = 60_000;

@@ -1,9 +1,11 @@
-"""Clients that ask and never read: deaf_clients.py PORT COUNT TARGET. Prints a line when all have asked; ends with stdin.
+"""Clients that ask and never read: deaf_clients.py PORT COUNT TARGET. When all have asked, prints the
+port of each, as a line of JSON. Ends with stdin.
 
 Their segments and receive buffers are those of a client behind a real network. Without that, what the kernel buffers
 for each connection of the loopback device, with segments of 64 KiB, is megabytes, and hides what the gateway does.
 """
 
+import json
 import socket
 import sys
 
@@ -19,5 +21,5 @@ for _ in range(count):
     client.connect(("127.0.0.1", port))
     client.sendall(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
     clients.append(client)
-print("opened", flush=True)
+print(json.dumps([client.getsockname()[1] for client in clients]), flush=True)
 sys.stdin.read()

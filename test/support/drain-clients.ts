@@ -46,6 +46,8 @@ export async function runClient(kind: Kind, options: DrainClientOptions, report:
       if (kind === 'new connection each') break;
       await pause(PAUSE_MS);
     }
+    const broken = await wire.brokenAtRest();
+    if (broken !== undefined) tell(broken);
     wire.end();
   }
 }
@@ -87,31 +89,39 @@ const EXCHANGES: Readonly<
 async function runHttp2(options: DrainClientOptions, tell: (outcome: string) => void): Promise<void> {
   for (;;) {
     const session = http2.connect(`https://localhost:${options.port}`, { ca: CA });
-    let refused = false;
-    session.on('error', (error) => (refused = 'code' in error && error.code === 'ECONNREFUSED'));
-    let isGoing = false;
-    session.on('goaway', () => (isGoing = true));
+    let broken: string | undefined;
+    session.on('error', (error) => (broken = 'code' in error ? String(error.code) : error.message));
+    let lastStreamId = Infinity;
+    session.on('goaway', (_code, last) => (lastStreamId = last));
     const isOpen = await new Promise<boolean>((done) => {
       session.once('connect', () => done(true));
       session.once('close', () => done(false));
     });
-    if (!isOpen) return refused ? undefined : tell('the handshake was cut');
-    while (!isGoing && !session.closed && !session.destroyed) {
-      const streams = Array.from({ length: STREAMS }, () => stream(session, someMs(options)));
+    if (!isOpen) return broken === 'ECONNREFUSED' ? undefined : tell(`the handshake was cut: ${broken}`);
+    while (lastStreamId === Infinity && !session.closed && !session.destroyed) {
+      const streams = Array.from({ length: STREAMS }, () =>
+        stream(session, someMs(options), (id) => id <= lastStreamId),
+      );
       for (const outcome of await Promise.all(streams)) tell(outcome);
       await pause(PAUSE_MS);
     }
-    session.destroy();
+    if (!session.destroyed) await new Promise((done) => session.once('close', done));
+    if (broken !== undefined) tell(`the session ended with ${broken}`);
   }
 }
 
-/** One that the server did not look at (REFUSED_STREAM, or above the last one of GOAWAY) had not begun. */
-function stream(session: http2.ClientHttp2Session, ms: number): Promise<string> {
+/**
+ * One that the server did not look at (REFUSED_STREAM, or above the last one of GOAWAY) had not begun.
+ * @param isLookedAt by what is known when the stream has ended
+ */
+function stream(
+  session: http2.ClientHttp2Session,
+  ms: number,
+  isLookedAt: (streamId: number) => boolean,
+): Promise<string> {
   return new Promise((done) => {
     let text = '';
     let status = 0;
-    let lastStreamId = Infinity;
-    session.once('goaway', (_code, last) => (lastStreamId = last));
     const one = session.request({ ':path': `/a/v1/wait/${ms}` });
     one.setEncoding('latin1');
     one.on('response', (headers) => (status = headers[':status'] ?? 0));
@@ -119,7 +129,7 @@ function stream(session: http2.ClientHttp2Session, ms: number): Promise<string> 
     one.on('error', () => undefined);
     one.on('close', () => {
       if (text.endsWith(LAST_WORD) && one.rstCode === 0) return done(String(status));
-      const wasLookedAt = one.id !== undefined && one.id <= lastStreamId;
+      const wasLookedAt = one.id !== undefined && isLookedAt(one.id);
       const isRefused = one.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM || !wasLookedAt;
       done(isRefused ? 'refused' : `a stream was ended with ${one.rstCode}`);
     });
@@ -139,6 +149,8 @@ class Wire {
   readonly #socket: net.Socket;
   #text = '';
   #ended: string | undefined;
+  /** What ended it, if that was no orderly end and no answer has told of it. */
+  #broken: string | undefined;
   #saysClose = false;
   #wake: (() => void) | undefined;
 
@@ -150,7 +162,11 @@ class Wire {
       this.#text += text;
       this.#wake?.();
     });
-    socket.on('error', (error) => this.#end(`the connection ended with ${error.message}`));
+    socket.on('error', (error) => {
+      const how = `the connection ended with ${error.message}`;
+      if (this.#ended === undefined) this.#broken = how;
+      this.#end(how);
+    });
     socket.on('end', () => this.#end('the connection was closed'));
     socket.on('close', () => this.#end('the connection was closed'));
   }
@@ -193,10 +209,22 @@ class Wire {
           ? answer.slice(9, 12)
           : `an answer that was not asked for: ${answer}`;
       }
-      if (this.#ended !== undefined)
+      if (this.#ended !== undefined) {
+        this.#broken = undefined;
         return `${this.#ended} after ${JSON.stringify(this.#text.slice(0, 200))}`;
+      }
       await new Promise<void>((wake) => (this.#wake = wake));
     }
+  }
+
+  /**
+   * How it was broken between two exchanges or behind the last one, for whose end it waits when an answer has
+   * announced it; undefined for an orderly end, and for what an answer has told.
+   */
+  async brokenAtRest(): Promise<string | undefined> {
+    while (this.#saysClose && this.#ended === undefined)
+      await new Promise<void>((wake) => (this.#wake = wake));
+    return this.#broken && `${this.#broken} between two exchanges`;
   }
 
   end(): void {

@@ -32,7 +32,10 @@ const rateLimit: fc.Arbitrary<RateLimitPolicy> = fc.record({
   per: fc.constantFrom('scope', 'ip', 'api_key', 'header:x-tenant', 'claim:sub'),
 });
 
-const policy: fc.Arbitrary<Policy> = fc
+const JWT = { secret: SECRET, issuer: 'us', claims_to_headers: { sub: 'X-User' } };
+
+/** Everything at once: most of these deny early. */
+const mixed: fc.Arbitrary<Policy> = fc
   .record({
     auth: some(
       fc.record({
@@ -40,7 +43,7 @@ const policy: fc.Arbitrary<Policy> = fc
         required: fc.boolean(),
         required_claims: fc.constantFrom([], ['email']),
         forward_credentials: fc.boolean(),
-        jwt: fc.constant({ secret: SECRET, issuer: 'us', claims_to_headers: { sub: 'X-User' } }),
+        jwt: fc.constant(JWT),
       }),
       40,
     ),
@@ -75,6 +78,24 @@ const policy: fc.Arbitrary<Policy> = fc
     (parts) => Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)) as Policy,
   );
 
+const JWT_ALONE: Policy = {
+  auth: { auth_type: 'jwt', required: true, required_claims: ['email'], jwt: JWT },
+};
+const SCOPES_ALONE: Policy = { auth: { auth_type: 'api_key' }, required_scopes: [...SCOPES] };
+
+/** One thing at a time, so that each denial is met. */
+const single = fc.constantFrom<Policy>(
+  JWT_ALONE,
+  JWT_ALONE,
+  SCOPES_ALONE,
+  SCOPES_ALONE,
+  { allowed_methods: ['DELETE'] },
+  { max_body_bytes: 2 },
+  { cors: { allowed_origins: [...ORIGINS], allowed_methods: ['GET'], max_age_secs: 600 } },
+);
+
+const policy = fc.oneof(mixed, single);
+
 const policyOrNone = some(policy, 40).map((drafted) => drafted ?? null);
 
 export interface Ports {
@@ -97,9 +118,9 @@ const endpoints = fc.uniqueArray(
 );
 
 const revision = fc.record({
-  isAlive: fc.integer({ min: 0, max: 9 }).map((value) => value > 1),
-  isCurrent: fc.integer({ min: 0, max: 9 }).map((value) => value > 1),
-  traffic_weight: fc.constantFrom(0, 1, 1, 100, 100, 300),
+  isAlive: fc.integer({ min: 0, max: 9 }).map((value) => value > 2),
+  isCurrent: fc.integer({ min: 0, max: 9 }).map((value) => value > 0),
+  traffic_weight: fc.constantFrom(0, 1, 1, 1, 100, 100, 100, 100, 300, 300),
   backend_base_path: fc.constantFrom('/', '/base', '/other'),
   strip_gateway_path: fc.boolean(),
   preserve_host: fc.boolean(),
@@ -109,12 +130,16 @@ const revision = fc.record({
 });
 
 const version = fc.record({
-  status: fc.constantFrom(...Array<'active'>(6).fill('active'), 'deprecated' as const, 'retired' as const),
+  status: fc.constantFrom(...Array<'active'>(10).fill('active'), 'deprecated' as const, 'retired' as const),
   revisions: fc.array(revision, { minLength: 1, maxLength: 3, size: 'max' }),
 });
 
 const app = fc.record({
-  routing_mode: fc.constantFrom('pass_through' as const, 'managed_endpoint' as const),
+  routing_mode: fc.constantFrom(
+    'pass_through' as const,
+    'pass_through' as const,
+    'managed_endpoint' as const,
+  ),
   allow_encoded_slashes: fc.boolean(),
   default_policy: policyOrNone,
   versions: fc.array(version, { minLength: 2, maxLength: 2 }),
@@ -123,8 +148,8 @@ const app = fc.record({
 const key = fc.record({
   app: fc.constantFrom('a', 'a', 'a', 'b'),
   scopes: subset(SCOPES),
-  is_active: fc.integer({ min: 0, max: 4 }).map((value) => value > 0),
-  expires_at: fc.constantFrom(null, null, '2020-01-01T00:00:00.000Z'),
+  is_active: fc.integer({ min: 0, max: 7 }).map((value) => value > 0),
+  expires_at: fc.constantFrom(null, null, null, null, '2020-01-01T00:00:00.000Z'),
   rate_limit: fc.option(
     rateLimit.map(({ per: _per, ...plan }) => plan),
     { nil: null },
@@ -133,7 +158,7 @@ const key = fc.record({
 
 const draft = fc.record({
   apps: fc.array(app, { minLength: APPS.length, maxLength: APPS.length }),
-  keys: fc.array(key, { minLength: 3, maxLength: KEYS }),
+  keys: fc.array(key, { minLength: 5, maxLength: KEYS }),
 });
 export type Draft = typeof draft extends fc.Arbitrary<infer T> ? T : never;
 export const configurations: fc.Arbitrary<Draft> = draft;
@@ -206,12 +231,12 @@ function keyOf({ app: appId, ...fields }: Draft['keys'][number], index: number):
 export function requestsFor(jwts: readonly string[]): fc.Arbitrary<ExplainInput[]> {
   const authorization = fc.oneof(
     { weight: 4, arbitrary: fc.nat(KEYS - 1).map((index) => `Bearer ${tokenOfKey(index)}`) },
-    { weight: 2, arbitrary: fc.constantFrom(...jwts).map((jwt) => `Bearer ${jwt}`) },
+    { weight: 4, arbitrary: fc.constantFrom(...jwts).map((jwt) => `Bearer ${jwt}`) },
     { weight: 1, arbitrary: fc.constantFrom('Basic eDp5', 'Bearer', 'Bearer hgk_nonsense', 'bearer  x') },
   );
   const headers = fc
     .record({
-      Authorization: some(authorization, 75),
+      Authorization: some(authorization, 85),
       Origin: some(fc.constantFrom('https://shop.test', 'https://a.wide.test', 'https://evil.test', 'null')),
       'Access-Control-Request-Method': some(fc.constantFrom('GET', 'POST', 'DELETE')),
       'Access-Control-Request-Headers': some(fc.constantFrom('x-a', 'authorization, x-b')),
@@ -230,11 +255,11 @@ export function requestsFor(jwts: readonly string[]): fc.Arbitrary<ExplainInput[
     .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
   const rest = fc.oneof(
     {
-      weight: 6,
+      weight: 10,
       arbitrary: fc.constantFrom('/x', '/items/7', '/items/special', '/files/a/b', '/', '', '/deep/1/2'),
     },
     {
-      weight: 2,
+      weight: 3,
       arbitrary: fc.constantFrom('/items/%37', '/items/a%2Fb', '/x/', '/files/', '/X', '/items/a%3Ab'),
     },
     { weight: 1, arbitrary: fc.constantFrom('/../x', '//x', '/%zz', '/a\\b', '/a b', '/x#y', '/%2e%2e/x') },
@@ -248,11 +273,21 @@ export function requestsFor(jwts: readonly string[]): fc.Arbitrary<ExplainInput[
     '/c',
     '/a',
   );
+  const url = fc.tuple(prefix, rest, fc.constantFrom('', '?q=1&r=%20')).map((parts) => parts.join(''));
   const request = fc.record({
     method: fc.constantFrom(...METHODS),
-    url: fc.tuple(prefix, rest, fc.constantFrom('', '?q=1&r=%20')).map((parts) => parts.join('')),
+    url,
     headers,
     body_bytes: fc.constantFrom(0, 0, 0, 3, 9),
   });
-  return fc.array(request as fc.Arbitrary<ExplainInput>, { minLength: 6, maxLength: 14, size: 'max' });
+  const preflight = fc.record({
+    method: fc.constant('OPTIONS'),
+    url,
+    headers: fc.record({
+      Origin: fc.constantFrom('https://shop.test', 'https://evil.test'),
+      'Access-Control-Request-Method': fc.constantFrom('GET', 'DELETE'),
+    }),
+  });
+  const any = fc.oneof({ weight: 9, arbitrary: request }, { weight: 1, arbitrary: preflight });
+  return fc.array(any as fc.Arbitrary<ExplainInput>, { minLength: 6, maxLength: 14, size: 'max' });
 }

@@ -11,6 +11,7 @@ export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
 
 const REPLY_MS_MAX = 30_000;
 const COLLECT = 'HeapProfiler.collectGarbage';
+const HEAP = 'Runtime.getHeapUsage';
 
 interface Message {
   readonly id?: number;
@@ -21,6 +22,7 @@ interface Message {
     readonly workerInfo?: { readonly title: string };
   };
   readonly error?: { readonly message: string };
+  readonly result?: { readonly usedSize?: number };
 }
 
 export class Inspector {
@@ -69,11 +71,19 @@ export class Inspector {
     await pause(500);
   }
 
+  /** Bytes of the heaps of all threads that are in use. */
+  async heapBytes(): Promise<number> {
+    let bytes = 0;
+    for (const thread of ['', ...this.#threads.keys()])
+      bytes += (await this.#ask(thread, HEAP)).result?.usedSize ?? 0;
+    return bytes;
+  }
+
   close(): void {
     this.#socket.close();
   }
 
-  async #ask(thread: string, method: string, params: object = {}): Promise<void> {
+  async #ask(thread: string, method: string, params: object = {}): Promise<Message> {
     const id = ++this.#lastId;
     const command = { id, method, params };
     const reply = new Promise<Message>((done) => this.#waiting.set(`${thread} ${id}`, done));
@@ -81,10 +91,11 @@ export class Inspector {
     const late = pause(REPLY_MS_MAX, undefined, { ref: false }).then((): Message => ({
       error: { message: 'no reply' },
     }));
-    const { error } = await Promise.race([reply, late]);
+    const message = await Promise.race([reply, late]);
     // A thread that has ended meanwhile has no garbage.
-    if (error !== undefined && (thread === '' || this.#threads.has(thread)))
-      throw new Error(`${method}: ${error.message}`);
+    if (message.error !== undefined && (thread === '' || this.#threads.has(thread)))
+      throw new Error(`${method}: ${message.error.message}`);
+    return message;
   }
 
   #send(thread: string, command: object): void {

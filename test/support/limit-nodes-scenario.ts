@@ -1,13 +1,14 @@
 /**
  * Several gateways at ten times a limit that they share, each algorithm in both modes at the same time, with wrong wall
- * clocks: what was admitted over all of them, and the bounds that it must keep. Short in the ordinary tests, long in
+ * clocks, all of them asked or one: what was admitted over all of them, and the bounds that it must keep. Short in the ordinary tests, long in
  * the soak.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Policy } from '../../src/model/policy.ts';
+import type { TestGateway } from './gateway.ts';
 import { startLimitNodes } from './limit-nodes.ts';
 import { startOrigin } from './origin.ts';
-import { startLoad, statusesOf } from './paced-load.ts';
+import { startLoad, statusesOf, type Answered } from './paced-load.ts';
 import { metric } from './policies.ts';
 import { startRedis } from './redis.ts';
 
@@ -23,8 +24,10 @@ export interface SharedLimitOptions {
   readonly limit: number;
   /** Whole windows of a second. */
   readonly windows: number;
-  /** For each gateway and limit; each asks at most once in `everyMs`. */
+  /** For each gateway that is asked, and limit; each asks at most once in `everyMs`. */
   readonly clients: number;
+  /** How many of the gateways get the traffic; all without it. */
+  readonly asking?: number;
   readonly everyMs: number;
   readonly workers: number;
 }
@@ -36,6 +39,8 @@ export interface SharedLimitResult {
   /** What the limit allows until the last answer, and until the last request was sent. */
   readonly most: number;
   readonly planned: number;
+  /** The largest number by which what was admitted until an answer was above what the limit allows until then. */
+  readonly above: number;
   readonly statuses: Readonly<Record<number, number>>;
 }
 
@@ -44,8 +49,10 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
   readonly failures: readonly string[];
   /** Requests that were decided without the store: there must be none. */
   readonly fallbacks: number;
+  /** Milliseconds by which the wall clock of a gateway's worker is not as wrong as it should be, at most. */
+  readonly clocksOffMs: number;
 }> {
-  const { skewsMs, limit, windows, clients, everyMs, workers } = options;
+  const { skewsMs, limit, windows, clients, everyMs, workers, asking } = options;
   const redis = await startRedis();
   const origin = await startOrigin((_request, response) => response.end('ok'));
   const policies: Record<string, Policy> = {};
@@ -64,11 +71,15 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
     env: { GATEWAY_LIMITS__TIMEOUT_MS: '2000', GATEWAY_WORKERS: String(workers) },
   });
   try {
+    let clocksOffMs = 0;
+    for (const [index, gateway] of nodes.gateways.entries()) {
+      clocksOffMs = Math.max(clocksOffMs, await clockOffMs(gateway, skewsMs[index] ?? 0));
+    }
     // Right at the beginning of a window of the store's clock, which is this machine's.
     await pause(WINDOW_MS - (Date.now() % WINDOW_MS) + 5);
     const startMs = Date.now();
     const load = startLoad({
-      ports: nodes.gateways.map(({ proxyPort }) => proxyPort),
+      ports: nodes.gateways.slice(0, asking).map(({ proxyPort }) => proxyPort),
       paths: Object.fromEntries(Object.keys(policies).map((name) => [name, `/${name}/v1/x`])),
       everyMs,
       clients,
@@ -88,18 +99,50 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
       const planned = name.startsWith('token')
         ? limit + Math.floor((limit * (windows * WINDOW_MS - MARGIN_MS)) / WINDOW_MS)
         : limit * windows;
-      return { name, asked: answers.length, admitted, most, planned, statuses: statusesOf(answers) };
+      const above = mostAbove(answers, name, limit, startMs);
+      return { name, asked: answers.length, admitted, most, planned, above, statuses: statusesOf(answers) };
     });
     let fallbacks = 0;
     for (const gateway of nodes.gateways) {
       fallbacks += await metric(gateway, 'headgate_limit_store_fallbacks_total');
     }
-    return { results, failures: load.failures, fallbacks };
+    return { results, failures: load.failures, fallbacks, clocksOffMs };
   } finally {
     await nodes.close();
     await origin.close();
     await redis.close();
   }
+}
+
+/**
+ * Looks at every answer that lets pass: none comes before its permit was counted, so at each of them no more may have
+ * come than the limit allows from the start until then, and nothing has to be left for late ones.
+ */
+function mostAbove(answers: readonly Answered[], name: string, limit: number, startMs: number): number {
+  const passed = answers.filter(({ status }) => status === 200).toSorted((a, b) => a.atMs - b.atMs);
+  let most = -Infinity;
+  for (const [index, { atMs }] of passed.entries()) {
+    most = Math.max(most, index + 1 - allowedUntil(atMs, name, limit, startMs));
+  }
+  return most;
+}
+
+function allowedUntil(atMs: number, name: string, limit: number, startMs: number): number {
+  if (name.startsWith('token')) return limit + Math.floor((limit * (atMs - startMs)) / WINDOW_MS);
+  // Windows aligned to the clock; a sliding one may begin anywhere, so also with the first request.
+  const firstMs = name.startsWith('fixed') ? startMs - (startMs % WINDOW_MS) : startMs;
+  return limit * (Math.floor((atMs - firstMs) / WINDOW_MS) + 1);
+}
+
+/** By the time that a worker writes into its answers, which is one of whole seconds. */
+async function clockOffMs(gateway: TestGateway, skewMs: number): Promise<number> {
+  const beforeMs = Date.now() + skewMs;
+  const response = await fetch(`${gateway.proxy}/not-served`);
+  await response.arrayBuffer();
+  const afterMs = Date.now() + skewMs;
+  const saysMs = Date.parse(response.headers.get('date') ?? '');
+  if (Number.isNaN(saysMs)) return Infinity;
+  return Math.max(0, beforeMs - saysMs, saysMs - afterMs);
 }
 
 function nameOf(algorithm: string, mode: string): string {

@@ -1,10 +1,12 @@
 /** Writes through alternating gateways while there is traffic through all of them: does every answer hold everywhere? */
 import type { TestGateway } from './gateway.ts';
-import { readNumber, traffic, writeNumber } from './nodes.ts';
+import type { LeanClient } from './lean-client.ts';
+import { readNumber, readNumberOn, traffic, WORKERS, writeNumber } from './nodes.ts';
+import { connectionsToEachWorker } from './worker-connections.ts';
 
 export interface Alternation {
   readonly writes: number;
-  /** Answers of any gateway, after a write was answered, that did not obey it. */
+  /** Answers of any worker of any gateway, after a write was answered, that did not obey it. */
   readonly stale: number;
   /** Writes that were not answered 200 with all nodes applied. */
   readonly unapplied: readonly string[];
@@ -13,13 +15,20 @@ export interface Alternation {
   readonly writeMs: { readonly p50: number; readonly p99: number };
 }
 
-/** @param pauseMs between two requests of the traffic through a gateway */
+/**
+ * No other connections to the gateways may come or go when it begins.
+ * @param pauseMs between two requests of a client
+ * @param clients of the traffic through each gateway
+ */
 export async function alternate(
   nodes: readonly TestGateway[],
   writes: number,
   pauseMs = 2,
+  clients = 1,
 ): Promise<Alternation> {
-  const load = traffic(nodes, pauseMs);
+  const connections: LeanClient[] = [];
+  for (const node of nodes) connections.push(...(await connectionsToEachWorker(node, WORKERS, 1)).flat());
+  const load = traffic(nodes, pauseMs, clients);
   const unapplied: string[] = [];
   const took: number[] = [];
   let stale = 0;
@@ -29,10 +38,11 @@ export async function alternate(
     took.push(tookMs);
     if (status !== 200 || applied !== `${nodes.length}/${nodes.length}`)
       unapplied.push(`${status} ${applied}`);
-    const seen = await Promise.all(nodes.map(readNumber));
+    const seen = await Promise.all(connections.map(readNumberOn));
     stale += seen.filter((value) => value !== number).length;
   }
   const { requests, failed } = await load.stop();
+  for (const connection of connections) connection.close();
   return { writes, stale, unapplied, requests, failed, writeMs: percentiles(took) };
 }
 

@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from './gateway.ts';
+import type { LeanClient } from './lean-client.ts';
 import { startOrigin, type Origin } from './origin.ts';
 import { startPostgres, type PostgresServer } from './postgres.ts';
 import { createService, revisionPath } from './traffic.ts';
 
 export const SECRET_KEY = '0123456789abcdef'.repeat(4);
 export const NODES_APPLIED = 'headgate-nodes-applied';
+/** Of each node: what one of them obeys, the others may not yet. */
+export const WORKERS = 2;
 
 /** What gateways on one database have in common. */
 export interface NodesRig {
@@ -48,6 +51,7 @@ export function startNode({ url, folder, name, env }: NodeOptions): Promise<Test
       GATEWAY_SECRET_KEY: SECRET_KEY,
       GATEWAY_SNAPSHOT_FILE: join(folder, name, 'copy.snapshot'),
       GATEWAY_CLUSTER__NODE_NAME: name,
+      GATEWAY_WORKERS: String(WORKERS),
       ...env,
     },
   });
@@ -76,27 +80,39 @@ export async function writeNumber(node: TestGateway, number: number): Promise<Wr
 /** The number that a request through this node arrives with; throws unless it is answered 200. */
 export async function readNumber(node: TestGateway): Promise<number> {
   const response = await fetch(`${node.proxy}/svc/v1/x`);
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`a request was answered ${response.status}: ${text}`);
+  return numberIn(response.status, await response.text());
+}
+
+/** The same on a connection that stands, and so through the worker that it ended up at. */
+export async function readNumberOn(connection: LeanClient): Promise<number> {
+  const { status, body } = await connection.ask('GET /svc/v1/x HTTP/1.1\r\nHost: gateway.test\r\n\r\n');
+  return numberIn(status, body);
+}
+
+function numberIn(status: number, text: string): number {
+  if (status !== 200) throw new Error(`a request was answered ${status}: ${text}`);
   const { url } = JSON.parse(text) as { url: string };
   return Number(/^\/w(\d+)\//.exec(url)?.[1]);
 }
+
+const REQUESTS_MAX = 2_000_000;
 
 export interface Traffic {
   /** Ends it; the number of requests, and what went wrong. */
   stop(): Promise<{ readonly requests: number; readonly failed: readonly string[] }>;
 }
 
-/** Requests one after the other through each of the nodes, with a short pause, until it is stopped. */
-export function traffic(nodes: readonly TestGateway[], pauseMs = 2): Traffic {
+/** Clients through each of the nodes, with requests one after the other and a short pause, until it is stopped. */
+export function traffic(nodes: readonly TestGateway[], pauseMs = 2, clients = 1): Traffic {
   let stopped = false;
   let requests = 0;
   const failed: string[] = [];
-  const running = nodes.map(async (node) => {
-    while (!stopped && requests < 200_000) {
+  const everywhere = Array.from({ length: clients }, () => nodes).flat();
+  const running = everywhere.map(async (node) => {
+    while (!stopped && requests < REQUESTS_MAX) {
       requests += 1;
       await readNumber(node).catch((error: unknown) => failed.push(String(error)));
-      await pause(pauseMs);
+      if (pauseMs > 0) await pause(pauseMs);
     }
   });
   return {

@@ -136,6 +136,8 @@ export interface TestProxy {
   readonly context: ProxyContext;
   readonly listener: Listener;
   readonly pool: UpstreamPool;
+  /** Of a revision, by its id; made on first use. */
+  breakerOf(id: string): Breaker;
   readonly failures: string[];
   /** Why attempts were made again, and what the budget did not allow. */
   readonly repeated: string[];
@@ -200,6 +202,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     globals: undefined,
     perIp: undefined,
     authFailuresPerMinute: 0,
+    bodyBytesMax: setup.options?.bodyBytesMax ?? DEFAULT_OPTIONS.bodyBytesMax,
     onAuth: () => undefined,
     onLimit: () => undefined,
     onJwksFailure: () => undefined,
@@ -214,7 +217,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const refusedRetries: string[] = [];
   const defects: unknown[] = [];
   let draining = false;
-  const breakerOf = (id: string): Breaker => {
+  const breakerById = (id: string): Breaker => {
     let breaker = breakers.get(id);
     if (breaker === undefined) breakers.set(id, (breaker = new Breaker(createBreakerMemory())));
     return breaker;
@@ -245,8 +248,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       ...setup.observer,
     },
     snapshot: () => holder.current,
-    breakerOf,
-    shareOf: shares(breakerOf, clock),
+    breakerOf: ({ id }) => breakerById(id),
+    shareOf: shares(({ id }) => breakerById(id), clock),
     isTrustedProxy: (address) => setup.trustedProxies?.includes(address) ?? false,
     nextRequestId: requestIds(),
     isDraining: () => draining,
@@ -261,6 +264,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     context,
     listener,
     pool,
+    breakerOf: breakerById,
     failures,
     repeated,
     refusedRetries,

@@ -65,7 +65,7 @@ function readLog(text: string): ReadRequest[] {
     .filter(({ status }) => status !== TIMED_OUT)
     .map(({ status, line }) => ({
       line: status === '200' ? line : `${line} (${status})`,
-      bodyBytes: undefined,
+      body: undefined,
     }));
 }
 

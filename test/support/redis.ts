@@ -51,7 +51,7 @@ export async function startRedis(options: readonly string[] = []): Promise<TestR
   const stop = async (): Promise<void> => {
     const ending = child;
     child = undefined;
-    if (ending === undefined || ending.exitCode !== null) return;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = new Promise((done) => ending.once('exit', done));
     ending.kill('SIGCONT');
     ending.kill('SIGTERM');

@@ -1,6 +1,6 @@
 /**
  * A process full of slow clients, and the backend that they ask: heads that drip, bodies that drip and then stop,
- * answers that nobody reads (deaf_clients.py). A process of its own, so that neither its work nor its open files
+ * bodies that never stop, answers that nobody reads (deaf_clients.py). A process of its own, so that neither its work nor its open files
  * disturb who measures. Driven over IPC by slow-clients.ts.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -9,11 +9,13 @@ import * as http from 'node:http';
 import * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { collectLines, ready } from './origin-process.ts';
 import { requireProgram } from './programs.ts';
 
 export interface Attack {
   readonly port: number;
   readonly heads: number;
+  /** Half of them stop when they are told so; the others drip to the end, under a policy that limits their time. */
   readonly bodies: number;
   readonly deaf: number;
   /** Between two bytes of one connection. */
@@ -27,16 +29,21 @@ export type Command =
 
 /** How a connection ended. */
 export interface End {
-  readonly kind: 'head' | 'body';
-  /** Of the answer; '' without one. */
+  readonly kind: 'head' | 'body' | 'endless body' | 'deaf';
+  /** Of the answer; '' without one, or when nobody looked. */
   readonly status: string;
-  /** From the first byte of a head, or the last byte of a body, to the end that the gateway made; -1: still open. */
+  /**
+   * To the end that the gateway made, from the first byte; of a body that stopped from the last one, of an answer that
+   * nobody reads from when something of it was last seen to move. -1: still open.
+   */
   readonly heldMs: number;
+  /** Where nobody knows exactly when the time began to run: the most that it can have been. */
+  readonly heldMsMax?: number;
 }
 
 export type Reply =
   | { readonly kind: 'ready'; readonly backendPort: number }
-  | { readonly kind: 'opened' }
+  | { readonly kind: 'opened'; readonly deafPorts: readonly number[] }
   | { readonly kind: 'ends'; readonly ends: readonly End[] };
 
 /** Connections that are being made at the same time. */
@@ -92,7 +99,13 @@ let deaf: ChildProcess | undefined;
 let bodiesDrip = true;
 let timer: NodeJS.Timeout | undefined;
 
-async function open({ port, heads, bodies, deaf: deafCount, dripEveryMs }: Attack): Promise<void> {
+async function open({
+  port,
+  heads,
+  bodies,
+  deaf: deafCount,
+  dripEveryMs,
+}: Attack): Promise<readonly number[]> {
   for (const { socket } of dripping) socket.destroy();
   deaf?.stdin?.end();
   [dripping, deaf, bodiesDrip] = [[], undefined, true];
@@ -102,20 +115,24 @@ async function open({ port, heads, bodies, deaf: deafCount, dripEveryMs }: Attac
     slice = (slice + 1) % SLICES;
     for (let index = slice; index < dripping.length; index += SLICES) {
       const client = dripping[index] as SlowClient;
-      if (client.kind === 'head' || bodiesDrip) client.drip();
+      if (client.kind !== 'body' || bodiesDrip) client.drip();
     }
   }, dripEveryMs / SLICES);
   const head = 'GET /slow/v1/x HTTP/1.1\r\nHost: a\r\nX: ';
-  const body = 'POST /slow/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n';
+  const body = (app: string): string =>
+    `POST /${app}/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n`;
+  const half = bodies >> 1;
   const starts = [
-    ...Array.from({ length: bodies }, () => () => openDripping('body', port, body)),
+    ...Array.from({ length: half }, () => () => openDripping('endless body', port, body('timed'))),
+    ...Array.from({ length: bodies - half }, () => () => openDripping('body', port, body('slow'))),
     ...Array.from({ length: heads }, () => () => openDripping('head', port, head)),
   ];
   const some = async (): Promise<void> => {
     for (let start = starts.shift(); start !== undefined; start = starts.shift()) await start();
   };
-  await openDeaf(port, deafCount);
+  const deafPorts = await openDeaf(port, deafCount);
   await Promise.all(Array.from({ length: CONNECTING_MAX }, some));
+  return deafPorts;
 }
 
 async function openDripping(kind: End['kind'], port: number, first: string): Promise<void> {
@@ -124,12 +141,14 @@ async function openDripping(kind: End['kind'], port: number, first: string): Pro
   dripping.push(client);
 }
 
-async function openDeaf(port: number, count: number): Promise<void> {
+async function openDeaf(port: number, count: number): Promise<readonly number[]> {
   const script = join(import.meta.dirname, 'deaf_clients.py');
   deaf = spawn(requireProgram('python3'), [script, `${port}`, `${count}`, UNREAD_TARGET], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  if (deaf.stdout !== null) await once(deaf.stdout, 'data');
+  const lines = collectLines(deaf);
+  await ready(() => lines().length > 0, 'deaf_clients.py');
+  return JSON.parse(lines()[0] ?? '') as number[];
 }
 
 function startBackend(): Promise<number> {
@@ -149,7 +168,8 @@ function reply(message: Reply): void {
 }
 
 process.on('message', (command: Command) => {
-  if (command.kind === 'open') void open(command.attack).then(() => reply({ kind: 'opened' }));
+  if (command.kind === 'open')
+    void open(command.attack).then((deafPorts) => reply({ kind: 'opened', deafPorts }));
   else if (command.kind === 'stop-bodies') bodiesDrip = false;
   else reply({ kind: 'ends', ends: dripping.map((client) => client.end) });
 });

@@ -30,14 +30,14 @@ export class SlowClients {
     return new SlowClients(child, backendPort);
   }
 
-  /** Resolves when every connection stands and has sent its first bytes. */
-  async open(attack: Attack): Promise<void> {
+  /** Resolves when every connection stands and has sent its first bytes, with the ports of those that do not read. */
+  async open(attack: Attack): Promise<readonly number[]> {
     const opened = childReply<Reply, 'opened'>(this.#child, 'opened');
     this.#send({ kind: 'open', attack });
-    await opened;
+    return (await opened).deafPorts;
   }
 
-  /** From now on only heads drip. */
+  /** From now on only heads drip, and the bodies that never stop. */
   stopBodies(): void {
     this.#send({ kind: 'stop-bodies' });
   }
@@ -82,14 +82,18 @@ export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** Connections to that port that a process of this machine still holds open (proc_net_tcp(5)). */
-export function heldConnections(port: number): number {
+/**
+ * Connections to that port that a process of this machine still holds open (proc_net_tcp(5)): the bytes that wait to
+ * be sent on each, by the port of its client.
+ */
+export function heldConnections(port: number): Map<number, number> {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  let held = 0;
+  const held = new Map<number, number>();
   for (const line of readFileSync('/proc/net/tcp', 'utf8').split('\n')) {
     if (!line.includes(local)) continue;
-    const [, address, , state, , , , , , inode] = line.trim().split(/\s+/);
-    if (address === local && state !== LISTENING && inode !== '0') held += 1;
+    const [, address, peer = '', state, queues = '', , , , , inode] = line.trim().split(/\s+/);
+    if (address !== local || state === LISTENING || inode === '0') continue;
+    held.set(parseInt(peer.slice(peer.indexOf(':') + 1), 16), parseInt(queues, 16));
   }
   return held;
 }

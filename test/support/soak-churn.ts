@@ -39,11 +39,12 @@ export class SoakChurn {
   #changes = 0;
   #running = true;
   /** Between two steps. */
-  stepMs = 0;
+  stepMs: number;
 
-  constructor(gateway: TestGateway, load: SoakLoad) {
+  constructor(gateway: TestGateway, load: SoakLoad, stepMs: number) {
     this.#gateway = gateway;
     this.#load = load;
+    this.stepMs = stepMs;
   }
 
   /** Changes that were made. */

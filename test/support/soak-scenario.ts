@@ -22,22 +22,34 @@ const WORKERS = 2;
 
 export interface Soak {
   readonly seconds: number;
-  /** Of the seconds, before the ones that count for the trend. */
+  /** Of the seconds, before the ones that count for the trend and for the pace. */
   readonly warmUpSeconds: number;
   /** Share of what the gateway can do. */
   readonly load: number;
   readonly connections: number;
+  /**
+   * How often memory is read for a sample, which is the lowest: what has become garbage since the collection is in each
+   * reading.
+   */
+  readonly readings: number;
   /** Between two steps of the churn; none in the warm-up, in which caches and heaps are to find their size. */
   readonly churnStepMs: number;
 }
 
 export interface SoakOutcome {
+  /** The load that was asked for, and the one that was kept up after the warm-up. */
   readonly perSecond: number;
+  readonly keptPerSecond: number;
+  /** After the warm-up. */
   readonly report: SoakReport;
+  /** Of the whole run. */
+  readonly violations: readonly string[];
   readonly changes: number;
   /** Resident memory after collections, in MB, from the end of the warm-up on. */
   readonly memory: Trend;
   readonly memoryMB: readonly number[];
+  /** Of the heaps of all threads, in use with what has become garbage since the collection; to tell where a growth is. */
+  readonly heapMB: readonly number[];
   /** The most that was ever resident, garbage with it. */
   readonly peakMB: number;
   readonly descriptors: DescriptorCounts;
@@ -57,8 +69,8 @@ export interface DescriptorCounts {
 
 const CAPACITY_MS = 4_000;
 const SAMPLE_MS = 500;
-/** Collections of garbage, each with a sample of memory; not so often that they are the load. */
-const COLLECTIONS = 60;
+/** Samples of memory, each after collections of garbage; not so often that they are the load. */
+const COLLECTIONS = 100;
 const COLLECTION_MS_MIN = 2_000;
 const STEADY_KEYS = 8;
 /** Never reached, and less than what an address may: answers tell of the limit that is nearest. */
@@ -90,17 +102,21 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   const inspector = await Inspector.open(gateway);
   await untilSettled(gateway, WORKERS);
   const before = descriptorsOf(gateway);
-  const capacity = await capacityOf(gateway, load, options);
-  const churn = new SoakChurn(gateway, load);
-  load.start(gateway.proxyPort, options.connections, capacity.perSecond * options.load);
+  const churn = new SoakChurn(gateway, load, options.churnStepMs);
   const churning = churn.run();
-  const warm = setTimeout(() => (churn.stepMs = options.churnStepMs), options.warmUpSeconds * 1000);
+  // What it can do while changes come as they will come afterwards.
+  const capacity = await reportOf(gateway, load, options, Infinity, CAPACITY_MS);
+  const perSecond = pace(capacity) * options.load;
+  churn.stepMs = 0;
+  const warmUp = await reportOf(gateway, load, options, perSecond, options.warmUpSeconds * 1000);
+  churn.stepMs = options.churnStepMs;
+  // Begun anew, so that what the warm-up was behind with is not made up for.
+  load.start(gateway.proxyPort, options.connections, perSecond);
   const samples = await sample(gateway, inspector, options);
-  clearTimeout(warm);
   churn.stop();
   await churning;
   const report = await load.stop();
-  const reports = [capacity.report, report];
+  const reports = [capacity, warmUp, report];
   const counters = await countersOf(gateway, reports, [...keys, ...churn.keys], keys[0]);
   load.close();
   await until(async () => (await idleUpstream(gateway)) === 0, 30_000);
@@ -108,8 +124,10 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   const descriptors = { before, early, late, after: descriptorsOf(gateway) };
   inspector.close();
   return {
-    perSecond: capacity.perSecond * options.load,
+    perSecond,
+    keptPerSecond: pace(report),
     report,
+    violations: reports.flatMap(({ violations }) => violations),
     changes: churn.changes,
     ...memory,
     descriptors,
@@ -134,34 +152,38 @@ async function prepare(gateway: TestGateway, load: SoakLoad): Promise<Served[]> 
   return keys;
 }
 
-async function capacityOf(
+/** @param perSecond Infinity: as many as are answered */
+async function reportOf(
   gateway: TestGateway,
   load: SoakLoad,
   { connections }: Soak,
-): Promise<{ readonly perSecond: number; readonly report: SoakReport }> {
-  load.start(gateway.proxyPort, connections, Infinity);
-  await pause(CAPACITY_MS);
-  const report = await load.stop();
-  return { perSecond: totalOf(report.byStatus) / report.seconds, report };
+  perSecond: number,
+  durationMs: number,
+): Promise<SoakReport> {
+  load.start(gateway.proxyPort, connections, perSecond);
+  await pause(durationMs);
+  return load.stop();
 }
 
 async function sample(
   gateway: TestGateway,
   inspector: Inspector,
-  { seconds, warmUpSeconds }: Soak,
-): Promise<Pick<SoakOutcome, 'memory' | 'memoryMB' | 'peakMB'> & Pick<DescriptorCounts, 'early' | 'late'>> {
+  { seconds, warmUpSeconds, readings }: Soak,
+): Promise<
+  Pick<SoakOutcome, 'memory' | 'memoryMB' | 'heapMB' | 'peakMB'> & Pick<DescriptorCounts, 'early' | 'late'>
+> {
   const pid = gateway.process.pid ?? 0;
-  const warmMs = warmUpSeconds * 1000;
-  const restMs = seconds * 1000 - warmMs;
-  const collectionMs = Math.max(COLLECTION_MS_MIN, restMs / COLLECTIONS);
+  const durationMs = (seconds - warmUpSeconds) * 1000;
+  const collectionMs = Math.max(COLLECTION_MS_MIN, durationMs / COLLECTIONS);
   const startMs = performance.now();
   const memory: Sample[] = [];
+  const heap: number[] = [];
   const descriptors: Sample[] = [];
-  for (let atMs = 0; atMs < seconds * 1000; atMs = performance.now() - startMs) {
+  for (let atMs = 0; atMs < durationMs; atMs = performance.now() - startMs) {
     descriptors.push({ atMs, value: descriptorsOf(gateway) });
-    if (atMs >= warmMs + memory.length * collectionMs) {
-      await inspector.collectGarbage();
-      memory.push({ atMs, value: residentBytes(pid) / 1e6 });
+    if (atMs >= memory.length * collectionMs) {
+      memory.push({ atMs, value: (await heldBytes(inspector, pid, readings)) / 1e6 });
+      heap.push((await inspector.heapBytes()) / 1e6);
     }
     await pause(SAMPLE_MS);
   }
@@ -170,10 +192,21 @@ async function sample(
   return {
     memory: trendOf(memory),
     memoryMB: memory.map(({ value }) => Math.round(value * 10) / 10),
+    heapMB: heap.map((value) => Math.round(value * 10) / 10),
     peakMB: Math.round(peakBytes(pid) / 1e6),
-    early: most(warmMs, warmMs + restMs / 3),
-    late: most(warmMs + (restMs * 2) / 3, Infinity),
+    early: most(0, durationMs / 3),
+    late: most((durationMs * 2) / 3, Infinity),
   };
+}
+
+/** What is resident without garbage. */
+async function heldBytes(inspector: Inspector, pid: number, readings: number): Promise<number> {
+  let least = Infinity;
+  for (let reading = 0; reading < readings; reading++) {
+    await inspector.collectGarbage();
+    least = Math.min(least, residentBytes(pid));
+  }
+  return least;
 }
 
 /** Waits until the counts that are handed over now and then have come, or will not come any more. */
@@ -217,6 +250,7 @@ const idleUpstream = (gateway: TestGateway): Promise<number> =>
   metric(gateway, 'headgate_upstream_idle_connections');
 /** Without connections to the management API, which are this process's. */
 const descriptorsOf = ({ process: { pid }, managementPort }: TestGateway): number =>
-  readdirSync(`/proc/${pid}/fd`).length - heldConnections(managementPort);
+  readdirSync(`/proc/${pid}/fd`).length - heldConnections(managementPort).size;
 const sumOf = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
-const totalOf = (counts: Readonly<Record<string, number>>): number => sumOf(Object.values(counts));
+/** Exchanges in a second. */
+const pace = ({ byStatus, seconds }: SoakReport): number => sumOf(Object.values(byStatus)) / seconds;

@@ -1,5 +1,6 @@
 """A backend on Python's own HTTP server: prints its port, then every request that it reads, as lines of JSON."""
 
+import hashlib
 import http.client
 import json
 import sys
@@ -25,8 +26,9 @@ class Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def answer(self):
-        length = self.read_body()
-        say({"line": self.requestline, "bodyBytes": length})
+        body = self.read_body()
+        said = {"bytes": len(body), "digest": hashlib.sha256(body).hexdigest()}
+        say({"line": self.requestline, "body": said})
         self.send_response(200)
         self.send_header("Content-Length", "2")
         self.end_headers()
@@ -37,18 +39,18 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get_all("Transfer-Encoding") is None:
             lengths = self.headers.get_all("Content-Length", ["0"])
             assert len(lengths) == 1 and lengths[0].isdigit(), lengths
-            return len(self.rfile.read(int(lengths[0])))
+            return self.rfile.read(int(lengths[0]))
         assert self.headers.get_all("Transfer-Encoding") == ["chunked"] and "Content-Length" not in self.headers
-        total = 0
+        body = b""
         while True:
             size = int(self.rfile.readline().rstrip(b"\r\n"), 16)
             if size == 0:
                 break
-            total += len(self.rfile.read(size))
+            body += self.rfile.read(size)
             assert self.rfile.read(2) == b"\r\n"
         while self.rfile.readline() != b"\r\n":
             pass
-        return total
+        return body
 
     def send_error(self, code, message=None, explain=None):
         say({"line": self.raw_requestline.decode("latin-1").rstrip("\r\n"), "refused": message})

@@ -15,6 +15,8 @@ export interface TcpRelay {
   heal(lost?: 'closed' | 'silent'): void;
   /** From now on nothing passes in either direction, and nobody is told; new connections are accepted. */
   swallow(): void;
+  /** The same from the message with this text on, of whichever connection it is. */
+  swallowAt(text: string): void;
   /** Each chunk, in each direction, waits for so long. */
   delay(ms: number): void;
   /** Ends all connections, and new ones at once, by a reset. */
@@ -32,6 +34,7 @@ export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
   let connections = 0;
   let delayMs = 0;
   let trigger: string | undefined;
+  let last: string | undefined;
   // With Nagle's algorithm small messages wait for delayed acknowledgements: an outage of 40 ms that nobody asked for.
   const server: Server = createServer({ noDelay: true }, (client) => {
     connections += 1;
@@ -43,6 +46,7 @@ export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
     pairs.add(pair);
     const forward = (from: Socket, to: Socket): void => {
       from.on('data', (chunk: Buffer) => {
+        if (from === client && last !== undefined && chunk.includes(last)) mode = 'swallow';
         if (mode === 'swallow') pair.broken = true;
         if (pair.broken) return;
         const cut = from === client && trigger !== undefined && chunk.includes(trigger);
@@ -82,12 +86,16 @@ export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
       mode = 'pass';
       delayMs = 0;
       trigger = undefined;
+      last = undefined;
       if (lost === 'silent') return;
       for (const { client, upstream, broken } of pairs)
         if (broken) [client, upstream].forEach((one) => one.destroy());
     },
     swallow() {
       mode = 'swallow';
+    },
+    swallowAt(text) {
+      last = text;
     },
     delay(ms) {
       delayMs = ms;

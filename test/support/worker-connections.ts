@@ -35,7 +35,8 @@ export async function connectionsToEachWorker(
   return Array.from({ length: sets }, (_each, set) => found.map((clients) => clients[set] as LeanClient));
 }
 
-function workerCounts(gateway: TestGateway, workers: number): Promise<number[]> {
+/** Connections of each worker at this moment. */
+export function workerCounts(gateway: TestGateway, workers: number): Promise<number[]> {
   const numbers = Array.from({ length: workers }, (_each, index) => String(index + 1));
   return Promise.all(numbers.map((worker) => metric(gateway, 'headgate_downstream_connections', { worker })));
 }

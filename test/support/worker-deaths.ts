@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { startAsking, type Asked } from './asking-clients.ts';
-import { crashWorkers } from './crash-worker.ts';
+import { crashWorkers, LITTLE_MEMORY, type Mishap } from './crash-worker.ts';
 import { INSPECTABLE } from './inspector.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startOrigin } from './origin.ts';
@@ -15,6 +15,8 @@ import { until } from './until.ts';
 export interface DeathsScenario {
   readonly workers: number;
   readonly deaths: number;
+  /** What they die of. */
+  readonly mishap: Mishap;
   readonly connections: number;
   /** Of each client. */
   readonly requestEveryMs: number;
@@ -28,9 +30,14 @@ export interface Death {
   /** Connections that were lost between two exchanges. */
   readonly lostAtRest: number;
   readonly refused: number;
+  /** From the first loss to the last refusal, or 0: for so long the port was closed, at most. */
+  readonly refusedMs: number;
   /** Answers that came and were not the right ones. */
   readonly wrong: number;
-  /** From the first loss until clients had four fifths of their usual answers again. */
+  /**
+   * Until clients had four fifths of their usual answers again: from the first loss, or from when the gateway noticed
+   * that the worker did not react any more, if that was before.
+   */
   readonly recoveredMs: number;
 }
 
@@ -43,12 +50,16 @@ const RECOVERY_MS_MAX = 10_000;
 const BODY = 'unharmed';
 
 export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
-  const { workers, deaths, connections, requestEveryMs } = scenario;
+  const { workers, deaths, mishap, connections, requestEveryMs } = scenario;
   // Slow enough that some exchanges are under way at every moment.
   const backend = await startOrigin((_request, response) => {
     setTimeout(() => response.end(BODY), requestEveryMs / 2);
   });
-  const env = { GATEWAY_WORKERS: String(workers), GATEWAY_LOG__ACCESS: 'false', ...INSPECTABLE };
+  const env = {
+    GATEWAY_WORKERS: String(workers),
+    GATEWAY_LOG__ACCESS: 'false',
+    ...(mishap === 'out of memory' ? LITTLE_MEMORY : INSPECTABLE),
+  };
   const gateway = await startGateway({ env });
   try {
     await createService(gateway, 'a', backend.port);
@@ -65,7 +76,7 @@ export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
     for (let count = 0; count < deaths; count++) {
       const beganMs = performance.now();
       const [worker, held] = await oldestWorker(gateway, connections);
-      await crashWorkers(gateway, (title) => title.endsWith(`proxy-${worker}`));
+      await crashWorkers(gateway, (title) => title.endsWith(`proxy-${worker}`), mishap);
       found.push({ beganMs, held });
       await pause(Math.max(0, BETWEEN_DEATHS_MS - (performance.now() - beganMs)));
     }
@@ -74,7 +85,7 @@ export async function workerDeaths(scenario: DeathsScenario): Promise<Death[]> {
     const ends = [...found.slice(1).map(({ beganMs }) => beganMs), Infinity];
     const seen = (): Death[] =>
       found.map(({ beganMs, held }, index) =>
-        deathSeen(clients.asked, beganMs, ends[index] ?? Infinity, held, usual),
+        deathSeen(clients.asked, beganMs, ends[index] ?? Infinity, held, usual, noticedMs(gateway)[index]),
       );
     // Until what there was before is there again, or will not come any more.
     await until(() => seen().every(({ recoveredMs }) => recoveredMs < Infinity), RECOVERY_MS_MAX, 100).catch(
@@ -105,12 +116,21 @@ async function oldestWorker(
   });
 }
 
+/** When it was noticed of each worker that it stood still; as of performance.now(). */
+function noticedMs(gateway: TestGateway): number[] {
+  const noticed = gateway
+    .logs()
+    .filter(({ msg }) => msg === 'a proxy worker does not react any more and is ended');
+  return noticed.map(({ time }) => Date.parse(String(time)) - performance.timeOrigin);
+}
+
 function deathSeen(
   asked: readonly Asked[],
   beganMs: number,
   endMs: number,
   held: number,
   usual: number,
+  noticedAtMs = Infinity,
 ): Death {
   const during = asked.filter(({ endedMs }) => endedMs >= beganMs && endedMs < endMs);
   const count = (...outcomes: string[]): number =>
@@ -119,8 +139,12 @@ function deathSeen(
   const lostAtRest = count('closed at rest');
   const refused = count('refused');
   const wrong = during.length - count('200') - cut - lostAtRest - refused;
-  const firstMs = Math.min(...during.filter(({ outcome }) => outcome !== '200').map((each) => each.endedMs));
-  return { held, cut, lostAtRest, refused, wrong, recoveredMs: recovery(asked, firstMs, usual) };
+  const endsOf = (...outcomes: string[]): number[] =>
+    during.filter(({ outcome }) => outcomes.includes(outcome)).map((each) => each.endedMs);
+  const firstMs = Math.min(...endsOf('cut', 'closed at rest', 'refused'));
+  const refusedMs = Math.max(0, ...endsOf('refused').map((endedMs) => endedMs - firstMs));
+  const recoveredMs = recovery(asked, Math.min(firstMs, noticedAtMs), usual);
+  return { held, cut, lostAtRest, refused, refusedMs, wrong, recoveredMs };
 }
 
 /** Windows slide by a tenth of their length. */

@@ -1,0 +1,38 @@
+/**
+ * One gateway that is cut off from the store of limits while another one goes on asking it: it admits its fair share
+ * beyond what the other gets, and nothing more once it is back.
+ */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  LATE_PER_GATEWAY,
+  LIMIT,
+  runPartition,
+  type Rig,
+  startRig,
+} from '../support/limit-outage-scenario.ts';
+
+/** Longer than a gateway counts as live without a heartbeat, so that the other one counts itself alone. */
+const CUT_OFF_MS = 6_200;
+const AFTER_MS = 2_000;
+
+let rig: Rig;
+beforeAll(async () => {
+  rig = await startRig('first');
+});
+afterAll(() => rig.close());
+
+it('a gateway that alone is cut off admits its share, and half of the limit comes on top', async () => {
+  const { failures, statuses, during, afterwards } = await runPartition(rig, CUT_OFF_MS, AFTER_MS);
+  expect(failures).toEqual([]);
+  expect(Object.keys(statuses).toSorted()).toEqual(['200', '429']);
+  expect(during.length).toBeGreaterThanOrEqual(10);
+  for (const { name, cutOff, all } of during) {
+    expect(cutOff, name).toBeLessThanOrEqual(LIMIT / 2 + LATE_PER_GATEWAY);
+    expect(all, name).toBeLessThanOrEqual(1.5 * LIMIT + 2 * LATE_PER_GATEWAY);
+  }
+  const sum = (of: 'cutOff' | 'all'): number => during.reduce((total, window) => total + window[of], 0);
+  expect(sum('cutOff')).toBeGreaterThanOrEqual(0.9 * (LIMIT / 2) * during.length);
+  expect(sum('all')).toBeGreaterThanOrEqual(0.9 * 1.5 * LIMIT * during.length);
+  expect(afterwards.length).toBeGreaterThanOrEqual(2);
+  for (const { name, all } of afterwards) expect(all, name).toBeLessThanOrEqual(LIMIT + 2 * LATE_PER_GATEWAY);
+}, 60_000);

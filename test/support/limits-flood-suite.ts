@@ -1,0 +1,182 @@
+/**
+ * "Admitted = limit, to the request": two workers under a flood over eight connections, for each algorithm. The
+ * backend counts what was admitted. An ordinary test for a few seconds, a soak for twenty.
+ */
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startGateway, type TestGateway } from './gateway.ts';
+import { flood, type Flooded } from './load.ts';
+import { createPolicies, quietWindowSecs, roomInWindow } from './policies.ts';
+import { until } from './until.ts';
+import { workerCounts } from './worker-connections.ts';
+
+const ALGORITHMS = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
+const WORKERS = 2;
+const CONNECTIONS = 8;
+/** The kernel gives all connections to one worker once in 128 floods, which then says nothing of two. */
+const ATTEMPTS = [1, 2, 3];
+/** In one long window. */
+const LIMIT = 1_009;
+/** In each second. */
+const RATE = 150;
+
+interface Floodable {
+  readonly gateway: TestGateway;
+  /** Requests that reached the backend, by path. */
+  readonly reached: ReadonlyMap<string, number>;
+  stop(): Promise<void>;
+}
+
+interface Outcome {
+  readonly admitted: number;
+  readonly beganMs: number;
+  readonly elapsedMs: number;
+  readonly by: Flooded['by'];
+  /** Of each worker, meanwhile. */
+  readonly connections: readonly number[];
+}
+
+interface FloodOptions {
+  /** What has to ask; anything, where it is not said. */
+  readonly by?: Flooded['by'];
+  /** Hears of each flood in which both workers had a part. */
+  readonly report?: (name: string, outcome: Outcome) => void;
+}
+
+export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions = {}): void {
+  const timeoutMs = ATTEMPTS.length * seconds * 1_000 + 60_000;
+  let floodable: Floodable;
+  beforeAll(async () => {
+    floodable = await startFloodable();
+  }, 90_000);
+  afterAll(() => floodable.stop());
+
+  /** Floods until both workers have had a part in it; what is admitted must be right every time. */
+  const flooded = async (kind: string, check: (outcome: Outcome) => void): Promise<void> => {
+    for (const attempt of ATTEMPTS) {
+      if (kind === '/rate/fixed_window') await roomInWindow(1_000, 900);
+      const outcome = await admittedOf(floodable, `${kind}/${attempt}`, seconds);
+      check(outcome);
+      if (by !== undefined) expect(outcome.by).toBe(by);
+      if (Math.min(...outcome.connections) > 0) return report?.(kind, outcome);
+    }
+    throw new Error(`The kernel gave all connections to one worker, ${ATTEMPTS.length} times`);
+  };
+
+  describe(`two workers flooded for ${seconds} s over ${CONNECTIONS} connections`, () => {
+    it.each(ALGORITHMS)(
+      '%s admits the limit of a long window, to the request',
+      async (algorithm) => {
+        await flooded(`/once/${algorithm}`, ({ admitted }) => expect(admitted).toBe(LIMIT));
+      },
+      timeoutMs,
+    );
+
+    it(
+      'fixed_window admits the limit in each second',
+      async () => {
+        await flooded('/rate/fixed_window', ({ admitted, beganMs, elapsedMs }) => {
+          const windows = Math.floor((beganMs + elapsedMs) / 1_000) - Math.floor(beganMs / 1_000) + 1;
+          // The flood ends in the last of these windows, in which a part of the limit may be left.
+          expect(admitted).toBeLessThanOrEqual(windows * RATE);
+          expect(admitted).toBeGreaterThanOrEqual((windows - 1) * RATE);
+        });
+      },
+      timeoutMs,
+    );
+
+    it(
+      'sliding_window never more than the limit in any second, and 98 % of it',
+      async () => {
+        await flooded('/rate/sliding_window', ({ admitted, elapsedMs }) => {
+          expect(admitted).toBeLessThanOrEqual(Math.ceil(elapsedMs / 1_000) * RATE);
+          expect(admitted).toBeGreaterThanOrEqual(0.98 * seconds * RATE);
+        });
+      },
+      timeoutMs,
+    );
+
+    it(
+      'token_bucket admits its capacity and what is refilled',
+      async () => {
+        await flooded('/rate/token_bucket', ({ admitted, elapsedMs }) => {
+          expect(admitted).toBeLessThanOrEqual(RATE + (elapsedMs * RATE) / 1_000);
+          expect(admitted).toBeGreaterThanOrEqual(Math.floor(0.98 * (RATE + seconds * RATE)));
+        });
+      },
+      timeoutMs,
+    );
+  });
+}
+
+async function startFloodable(): Promise<Floodable> {
+  const reached = new Map<string, number>();
+  const server = http.createServer((request, response) => {
+    const path = request.url ?? '';
+    reached.set(path, (reached.get(path) ?? 0) + 1);
+    response.end('ok');
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const gateway = await startGateway({ env: { GATEWAY_WORKERS: String(WORKERS) } });
+  const limit = (algorithm: string, fields: object) => ({
+    rate_limit: { enabled: true, algorithm, ...fields },
+  });
+  // A bucket that refills by one token in a day.
+  const once = { window_seconds: quietWindowSecs() };
+  const paths = ATTEMPTS.flatMap((attempt) => [
+    { path: `/once/fixed_window/${attempt}`, policy: limit('fixed_window', { ...once, requests: LIMIT }) },
+    {
+      path: `/once/sliding_window/${attempt}`,
+      policy: limit('sliding_window', { ...once, requests: LIMIT }),
+    },
+    {
+      path: `/once/token_bucket/${attempt}`,
+      policy: limit('token_bucket', { ...once, requests: 1, burst: LIMIT }),
+    },
+    ...ALGORITHMS.map((algorithm) => ({
+      path: `/rate/${algorithm}/${attempt}`,
+      policy: limit(algorithm, { requests: RATE, window_seconds: 1 }),
+    })),
+  ]);
+  await createPolicies(gateway, 'flood', (server.address() as AddressInfo).port, paths);
+  const stop = async (): Promise<void> => {
+    await gateway.stop();
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  };
+  return { gateway, reached, stop };
+}
+
+async function admittedOf({ gateway, reached }: Floodable, path: string, seconds: number): Promise<Outcome> {
+  // Those of the flood before.
+  await until(async () => Math.max(...(await workerCounts(gateway, WORKERS))) === 0);
+  const beganMs = Date.now();
+  let endedMs = 0;
+  const flooding = flood(gateway, `/flood/v1${path}`, { connections: CONNECTIONS, seconds }).finally(
+    () => (endedMs = Date.now()),
+  );
+  const [{ requests, refused, by }, connections] = await Promise.all([
+    flooding,
+    connectionsUntil(gateway, () => endedMs > 0),
+  ]);
+  const admitted = reached.get(path) ?? 0;
+  expect(refused, `refusals counted by ${by}`).toBeGreaterThan(admitted);
+  // Whoever floods does not wait for what is under way when the time is over.
+  expect(requests - refused).toBeGreaterThanOrEqual(admitted - CONNECTIONS);
+  expect(requests - refused).toBeLessThanOrEqual(admitted);
+  return { admitted, beganMs, elapsedMs: endedMs - beganMs, by, connections };
+}
+
+/** The most connections that each worker was seen with before both had some, or before it was over. */
+async function connectionsUntil(gateway: TestGateway, isOver: () => boolean): Promise<readonly number[]> {
+  let most: readonly number[] = Array<number>(WORKERS).fill(0);
+  while (!isOver() && Math.min(...most) === 0) {
+    const now = await workerCounts(gateway, WORKERS);
+    most = most.map((count, worker) => Math.max(count, now[worker] ?? 0));
+    await pause(100);
+  }
+  return most;
+}
