@@ -15,10 +15,12 @@ const SCENARIO: Scenario = {
   totalMs: 8_000,
   dripEveryMs: 1_000,
   measureMs: 2_000,
+  measurements: 1,
   rounds: 1,
 };
 const MEMORY_BYTES_MAX = 60 * 1024 * 1024;
-const LATE_MS_MAX = 2_000;
+/** For a machine with ten times as much to do as it can; the soak has the tight one. */
+const LATE_MS_MAX = 4_000;
 /** Many times what it is on a machine that does nothing else: here it is a sign of life, not a measurement. */
 const MEDIAN_MS_MAX = 100;
 const P99_MS_MAX = 1_500;

@@ -1,8 +1,8 @@
 /**
  * Slow clients at full size: 10,000 heads that drip, 500 bodies that drip and stop, 500 that drip to the end of the
  * time that their policy gives them, 1,000 answers that nobody reads. Other traffic is measured in calm and in attack
- * by turns, so that both meet the same machine; what is compared are the medians of the rounds' 99th percentiles, with
- * half a millisecond for the timer.
+ * by turns, so that both meet the same machine; what is compared are the medians of the 99th percentiles of two seconds
+ * each, eighteen in calm and eighteen in attack.
  */
 import { expect, it } from 'vitest';
 import type { End } from '../support/slow-client-process.ts';
@@ -16,13 +16,13 @@ const SCENARIO: Scenario = {
   idleTimeoutMs: 30_000,
   totalMs: 30_000,
   dripEveryMs: 2_000,
-  measureMs: 8_000,
+  measureMs: 2_000,
+  measurements: 6,
   rounds: 3,
 };
 const MEMORY_BYTES_MAX = 200 * 1024 * 1024;
 const LATE_MS_MAX = 3_000;
 const P99_RATIO_MAX = 1.2;
-const TIMER_MS = 0.5;
 
 it('lets 12,000 slow clients go, and nobody else notices', async () => {
   const outcome = await slowClientScenario(SCENARIO);
@@ -41,7 +41,7 @@ it('lets 12,000 slow clients go, and nobody else notices', async () => {
   expect(wrongEnds(outcome.ends, SCENARIO, LATE_MS_MAX)).toEqual([]);
   expect(Math.max(...outcome.goneMs)).toBeLessThan(SCENARIO.headTimeoutMs + GONE_SLACK_MS);
   expect(figures.memoryGrowthMiB).toBeLessThan(MEMORY_BYTES_MAX / 2 ** 20);
-  expect(attackMs).toBeLessThan(calmMs * P99_RATIO_MAX + TIMER_MS);
+  expect(attackMs).toBeLessThan(calmMs * P99_RATIO_MAX);
 }, 600_000);
 
 function median(values: readonly number[]): number {
