@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { referenceRequest } from '../../test/fuzz/reference/request.ts';
+import { heapBytes } from '../../test/support/garbage.ts';
 import { BodyFraming } from './framing.ts';
 import { HeaderKind } from './header-kind.ts';
 import { RequestHead } from './request-head.ts';
@@ -125,6 +126,23 @@ describe('RequestHead', () => {
       expect(values).toEqual(['Bearer u', 'o']);
       head.rest();
     }
+  });
+
+  it.each(['rest', 'forget'] as const)('keeps nothing of a long section after %s', (end) => {
+    const [count, bytes] = [300, 16_000];
+    const fields =
+      'Host: gateway.example.com\r\nConnection: x-nominated-field, upgrade\r\nUpgrade: some-protocol/1\r\n';
+    const headAfter = (index: number): RequestHead => {
+      const head = new RequestHead();
+      const section = `${fields}X: ${String(index).padStart(bytes, 'x')}\r\n`;
+      expect(head.parse(`GET http://gateway.example.org/a HTTP/1.1\r\n${section}`, limits)).toBeUndefined();
+      head[end]();
+      return head;
+    };
+    const before = heapBytes();
+    const heads = Array.from({ length: count }, (_, index) => headAfter(index));
+    expect(heapBytes() - before).toBeLessThan((count * bytes) / 2);
+    expect(heads).toHaveLength(count);
   });
 
   it.each([

@@ -140,12 +140,29 @@ export class RequestHead extends FieldSection {
     return error;
   }
 
+  /** Lets go also of what was read from the fields: each such text keeps all of theirs alive. */
+  override release(): void {
+    super.release();
+    this.#fieldHost = '';
+    this.upgrade = undefined;
+    this.connectionTokens = undefined;
+  }
+
   /** Lets go of what belongs to one request, and keeps the fields if they are worth it; see `isRepeated`. */
   rest(): void {
+    this.#endRequest();
+    this.keep();
+  }
+
+  override forget(): void {
+    this.#endRequest();
+    super.forget();
+  }
+
+  #endRequest(): void {
     this.method = '';
     this.target = '';
     this.host = '';
-    this.keep();
   }
 
   /** `HTTP/` DIGIT `.` DIGIT CRLF at `start`. */

@@ -78,6 +78,14 @@ export class ResponseHead extends FieldSection {
     return this.#resolve(requestMethod);
   }
 
+  /** Lets go also of what was read from the fields: each such text keeps all of theirs alive. */
+  override release(): void {
+    super.release();
+    this.upgrade = undefined;
+    this.connectionTokens = undefined;
+    this.#facts = undefined;
+  }
+
   /** Keeps the fields until the next response if they are worth it; see `isRepeated`. */
   rest(): void {
     this.reason = '';
@@ -109,7 +117,6 @@ export class ResponseHead extends FieldSection {
   }
 
   #parseFields(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
-    this.#facts = undefined;
     const error = this.scan(bytes, from, to, headersMax);
     if (error !== undefined) return error;
     const options = this.scanConnection();
