@@ -8,6 +8,7 @@ import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/origin-process.ts';
 import { plainEnvironment, requireProgram } from '../support/programs.ts';
 import { README, shellBlocks } from '../support/readme.ts';
 
@@ -30,7 +31,7 @@ beforeAll(async () => {
   requireProgram('bash');
   folder = mkdtempSync(join(tmpdir(), 'headgate-readme-'));
   copyFileSync(README, join(folder, 'README.md'));
-  for (const port of [BACKEND_PORT, MANAGEMENT_PORT, PROXY_PORT]) ports.set(port, await freePort(port));
+  for (const port of [BACKEND_PORT, MANAGEMENT_PORT, PROXY_PORT]) ports.set(port, await portFor(port));
   gateway = spawn('sh', [START], {
     cwd: folder,
     env: {
@@ -61,17 +62,15 @@ afterAll(async () => {
 });
 
 /** The port itself when nobody listens there, else any free one. */
-async function freePort(wanted: number): Promise<number> {
-  for (const port of [wanted, 0]) {
-    const server = net.createServer();
-    const bound = await new Promise<number | undefined>((done) => {
-      server.once('error', () => done(undefined));
-      server.listen(port, () => done((server.address() as net.AddressInfo).port));
-    });
-    await new Promise((done) => server.close(done));
-    if (bound !== undefined) return bound;
-  }
-  throw new Error('There is no free port');
+async function portFor(wanted: number): Promise<number> {
+  const server = net.createServer();
+  const isFree = await new Promise<boolean>((done) => {
+    server.once('error', () => done(false));
+    server.listen(wanted, () => done(true));
+  });
+  if (!isFree) return freePort();
+  await new Promise((done) => server.close(done));
+  return wanted;
 }
 
 function setWhenTaken(name: string, port: number): Record<string, string> {
