@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { POSTGRES_TESTS } from './vitest.postgres.config.ts';
+import { PATIENCE, POSTGRES_TESTS } from './vitest.postgres.config.ts';
 
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
 export default defineConfig({
@@ -11,8 +11,9 @@ export default defineConfig({
           name: 'all',
           globalSetup: ['test/support/program.ts'],
           include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: PATIENCE,
         },
       },
       {

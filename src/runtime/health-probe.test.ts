@@ -20,6 +20,7 @@ import { createLookup } from '../proxy/resolver.ts';
 import { ConfigState } from './config-state.ts';
 import { HealthBook } from './health-book.ts';
 import { HealthProbe, PROBES_MAX } from './health-probe.ts';
+import { steadily } from '../../test/support/steady.ts';
 
 /** Counts connections, and those that are open at once; answers when told to. */
 async function startBackend(answer: (socket: net.Socket, path: string) => void) {
@@ -119,19 +120,24 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     expect(silent.most()).toBeLessThanOrEqual(PROBES_MAX * 1.5);
   });
 
-  it('spreads checks over their interval instead of making all of them at once', async () => {
-    const quick = await startBackend((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
-    stops.push(() => quick.close());
-    const { breakers } = start(quick.port, 300, { interval_ms: 1_500 });
-    await until(() => quick.paths.size > 0, 15_000, 2);
-    const firstMs = performance.now();
-    await until(() => quick.paths.size > 30, 15_000, 2);
-    expect(quick.paths.size).toBeLessThan(270);
-    await until(() => quick.paths.size >= 270, 15_000, 2);
-    expect(performance.now() - firstMs).toBeGreaterThan(500);
-    await until(() => quick.paths.size === 300);
-    for (const breaker of breakers.values()) expect(breaker.isCalm).toBe(true);
-  });
+  it(
+    'spreads checks over their interval instead of making all of them at once',
+    steadily(async () => {
+      const quick = await startBackend((socket) =>
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
+      );
+      stops.push(() => quick.close());
+      const { breakers } = start(quick.port, 300, { interval_ms: 1_500 });
+      await until(() => quick.paths.size > 0, 15_000, 2);
+      const firstMs = performance.now();
+      await until(() => quick.paths.size > 30, 15_000, 2);
+      expect(quick.paths.size).toBeLessThan(270);
+      await until(() => quick.paths.size >= 270, 15_000, 2);
+      expect(performance.now() - firstMs).toBeGreaterThan(500);
+      await until(() => quick.paths.size === 300);
+      for (const breaker of breakers.values()) expect(breaker.isCalm).toBe(true);
+    }),
+  );
 
   it('asks only while a breaker is not closed where no interval is given', async () => {
     const quick = await startBackend((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));

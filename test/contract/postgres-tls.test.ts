@@ -10,6 +10,7 @@ import { StorageRefused, StorageUnavailable, type Repository } from '../../src/s
 import { runToEnd } from '../support/gateway.ts';
 import { SECRET_KEY } from '../support/nodes.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { awakeMs } from '../support/steady.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
 const CA = join(TLS, 'ca.pem');
@@ -134,9 +135,9 @@ describe('with the right certificate', () => {
     });
     server.signalAll('SIGSTOP');
     try {
-      const startedMs = performance.now();
+      const startedMs = awakeMs();
       await expect(repository.ping()).rejects.toBeInstanceOf(StorageUnavailable);
-      expect(performance.now() - startedMs).toBeLessThan(2_000);
+      expect(awakeMs() - startedMs).toBeLessThan(2_000);
     } finally {
       server.signalAll('SIGCONT');
     }

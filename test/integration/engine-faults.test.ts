@@ -9,6 +9,7 @@ import {
   type TestProxyOptions,
 } from '../support/proxy.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
+import { steadily } from '../support/steady.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -42,14 +43,15 @@ describe('clients', () => {
     clearInterval(drip);
     expect(response.status).toBe(408);
     expect(response.headers['connection']).toBe('close');
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    // Far from the ten seconds of the default.
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
     client.end();
   });
 
   it('is let go silently when it never sends anything', async () => {
     const proxy = await proxyTo({ backendPort: 1 }, { options: { headTimeoutMs: 200 } });
     const client = await connectRaw(proxy.port);
-    await client.closed(3_000);
+    await client.closed(8_000);
     expect(client.received()).toBe('');
   });
 
@@ -59,7 +61,7 @@ describe('clients', () => {
     const client = await connectRaw(proxy.port);
     client.write(GET);
     expect((await client.response()).body).toBe('ok');
-    await client.closed(3_000);
+    await client.closed();
   });
 
   it('gets 408 when its body stops', async () => {
@@ -214,32 +216,44 @@ describe('backends', () => {
     client.end();
   });
 
-  it('opens the breaker after failures in a row, is let alone, and comes back by one trial', async () => {
-    let healthy = false;
-    const origin = await rawOrigin((socket) => void (healthy ? socket.write(OK) : socket.destroy()));
-    const opened: string[] = [];
-    const proxy = await proxyTo(
-      { backendPort: origin.port, revision: { circuit_breaker: { failures: 3, open_secs: 1 } } },
-      {
-        observer: {
-          breakerMoved: ({ label }, { to }) => void (to === 'open' && opened.push(label)),
+  it(
+    'opens the breaker after failures in a row, is let alone, and comes back by one trial',
+    steadily(async () => {
+      let healthy = false;
+      const origin = await rawOrigin((socket) => void (healthy ? socket.write(OK) : socket.destroy()));
+      const opened: string[] = [];
+      const proxy = await proxyTo(
+        { backendPort: origin.port, revision: { circuit_breaker: { failures: 3, open_secs: 1 } } },
+        {
+          observer: {
+            breakerMoved: ({ label }, { to }) => void (to === 'open' && opened.push(label)),
+          },
         },
-      },
-    );
-    for (let n = 0; n < 3; n++) expect((await sendRaw(proxy.port, GET)).status).toBe(502);
-    const before = origin.connections();
-    const refused = await sendRaw(proxy.port, GET);
-    expect(refused.status).toBe(503);
-    expect(Number(refused.headers['retry-after'])).toBe(1);
-    expect(JSON.parse(refused.body).code).toBe('circuit_open');
-    expect(origin.connections()).toBe(before);
-    expect(opened).toEqual(['r1']);
-    healthy = true;
-    await pause(1_050);
-    expect((await sendRaw(proxy.port, GET)).status).toBe(200);
-    expect((await sendRaw(proxy.port, GET)).status).toBe(200);
-  });
+      );
+      for (let n = 0; n < 3; n++) expect((await sendRaw(proxy.port, GET)).status).toBe(502);
+      const before = origin.connections();
+      const refused = await sendRaw(proxy.port, GET);
+      expect(refused.status).toBe(503);
+      expect(Number(refused.headers['retry-after'])).toBe(1);
+      expect(JSON.parse(refused.body).code).toBe('circuit_open');
+      expect(origin.connections()).toBe(before);
+      expect(opened).toEqual(['r1']);
+      healthy = true;
+      await pause(1_050);
+      expect((await sendRaw(proxy.port, GET)).status).toBe(200);
+      expect((await sendRaw(proxy.port, GET)).status).toBe(200);
+    }),
+  );
 });
+
+/** What is sent when nothing more has been for a while. */
+async function stalledAt(sent: () => number): Promise<number> {
+  for (let before = -1; ;) {
+    if (sent() === before) return before;
+    before = sent();
+    await pause(400);
+  }
+}
 
 describe('back-pressure', () => {
   it('does not read from the backend faster than the client takes it', async () => {
@@ -257,10 +271,7 @@ describe('back-pressure', () => {
     const client = await connectRaw(proxy.port);
     client.socket.pause();
     client.write(GET);
-    await pause(500);
-    const stalled = sent;
-    await pause(300);
-    expect(sent).toBe(stalled);
+    const stalled = await stalledAt(() => sent);
     expect(stalled).toBeLessThan(32 * 1024 * 1024);
     client.end();
   });
@@ -279,34 +290,34 @@ describe('back-pressure', () => {
         sent += chunk.length;
       }
     }, 1);
-    await pause(700);
-    const stalled = sent;
-    await pause(300);
+    const stalled = await stalledAt(() => sent);
     clearInterval(pump);
-    expect(sent).toBe(stalled);
     expect(stalled).toBeLessThan(32 * 1024 * 1024);
     client.end();
   });
 });
 
 describe('draining', () => {
-  it('finishes what runs, marks connections to close, and then accepts nobody', async () => {
-    const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 200));
-    const proxy = await proxyTo({ backendPort: origin.port });
-    const busy = await connectRaw(proxy.port);
-    const idle = await connectRaw(proxy.port);
-    idle.write('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect((await idle.response()).headers['connection']).toBeUndefined();
-    busy.write(GET);
-    await pause(50);
-    proxy.startDraining();
-    const drained = proxy.listener.drain(5_000);
-    idle.write('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect((await idle.response()).headers['connection']).toBe('close');
-    const response = await busy.response();
-    expect(response.body).toBe('ok');
-    expect(response.headers['connection']).toBe('close');
-    await drained;
-    await expect(connectRaw(proxy.port)).rejects.toThrow();
-  });
+  it(
+    'finishes what runs, marks connections to close, and then accepts nobody',
+    steadily(async () => {
+      const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 200));
+      const proxy = await proxyTo({ backendPort: origin.port });
+      const busy = await connectRaw(proxy.port);
+      const idle = await connectRaw(proxy.port);
+      idle.write('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n');
+      expect((await idle.response()).headers['connection']).toBeUndefined();
+      busy.write(GET);
+      while (origin.connections() === 0) await pause(2);
+      proxy.startDraining();
+      const drained = proxy.listener.drain(5_000);
+      idle.write('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n');
+      expect((await idle.response()).headers['connection']).toBe('close');
+      const response = await busy.response();
+      expect(response.body).toBe('ok');
+      expect(response.headers['connection']).toBe('close');
+      await drained;
+      await expect(connectRaw(proxy.port)).rejects.toThrow();
+    }),
+  );
 });

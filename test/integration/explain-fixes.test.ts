@@ -7,7 +7,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { jwkOf, KEYS, signed, SECRET } from '../support/jwts.ts';
 import { startHoldingOrigin } from '../support/holding-origin.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { bearer, createKey, quietWindowSecs } from '../support/policies.ts';
+import { bearer, createEndingKey, createKey, quietWindowSecs } from '../support/policies.ts';
 import {
   createEndpoint,
   createRevision,
@@ -213,10 +213,8 @@ describe('credentials', () => {
     const invalid = { code: 'credentials_invalid', stage: 'auth' } as const;
     const disabled = await createKey(gateway, 'keys', { is_active: false });
     await deniedUntilFixed('keys', described(disabled.token), { ...invalid, action: 'enable_token' });
-    const expiring = await createKey(gateway, 'keys', {
-      expires_at: new Date(Date.now() + 1_000).toISOString(),
-    });
-    await new Promise((done) => setTimeout(done, 1_100));
+    const expiring = await createEndingKey(gateway, 'keys', 1_000);
+    await until(() => Date.now() > Date.parse(expiring.expires_at));
     await deniedUntilFixed('keys', described(expiring.token), { ...invalid, action: 'extend_token' });
     const rotated = await createKey(gateway, 'keys');
     const next = await gateway.must('POST', `/apps/keys/tokens/${rotated.id}/rotate`);

@@ -25,6 +25,7 @@ import {
 import { startOrigin, startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { untilHolds } from '../support/until.ts';
+import { steadily } from '../support/steady.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_PROTOCOL_ERROR } = http2.constants;
 const SETTINGS_INITIAL_WINDOW_SIZE = 4;
@@ -231,40 +232,43 @@ describe('heads', { timeout: 60_000 }, () => {
     expect(await othersAreServed(proxy)).toBe(true);
   });
 
-  it('that stop in the middle after a request, or beside an open stream: closed all the same, unless one was only refused', async () => {
-    const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n';
-    const held: Socket[] = [];
-    const origin = await startRawOrigin((socket, received) => {
-      const isHeld = received.includes('GET /held');
-      if (isHeld) held.push(socket);
-      socket.write(isHeld ? chunks : `${chunks}0\r\n\r\n`);
-    });
-    closers.push(() => origin.close());
-    const proxy = await setUp({ headTimeoutMs: 300 }, origin.port);
-    const [after, beside, polite] = [
-      await attacker(proxy.port),
-      await attacker(proxy.port),
-      await connectHttp2(proxy.port),
-    ];
-    closers.push(() => polite.close());
-    after.send(headers(1, GET));
-    await after.next(({ flags, stream }) => stream === 1 && (flags & END_STREAM) !== 0, 'the answer');
-    beside.send(headers(1, [...GET.slice(0, -1), [':path', '/a/v1/held']]));
-    await beside.next(({ type }) => type === FRAME.data, 'the beginning of an answer');
-    const answer = request(polite, { ':path': '/a/v1/held' });
-    // By node itself, so that the gateway never hears of it.
-    const refused = await request(polite, { ':path': '/a/v1/x', 'content-length': 'none' });
-    expect(refused.code).toBe(NGHTTP2_PROTOCOL_ERROR);
-    const half = frame(FRAME.headers, END_STREAM, 3, encodeFields(GET).subarray(0, 20));
-    for (const client of [after, beside]) client.send(half);
-    for (const client of [after, beside]) expect(await client.ended()).toBe(NGHTTP2_ENHANCE_YOUR_CALM);
-    // Longer than the deadline of a head that begins after all three of these.
-    const endMs = performance.now() + 500;
-    await untilHolds(() => performance.now() > endMs || polite.session.destroyed, 'its time is over, too');
-    for (const socket of held) if (socket.writable) socket.write('6\r\n, late\r\n0\r\n\r\n');
-    expect(await answer).toMatchObject({ status: 200, body: Buffer.from('ok, late') });
-    expect(await othersAreServed(proxy)).toBe(true);
-  });
+  it(
+    'that stop in the middle after a request, or beside an open stream: closed all the same, unless one was only refused',
+    steadily(async () => {
+      const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n';
+      const held: Socket[] = [];
+      const origin = await startRawOrigin((socket, received) => {
+        const isHeld = received.includes('GET /held');
+        if (isHeld) held.push(socket);
+        socket.write(isHeld ? chunks : `${chunks}0\r\n\r\n`);
+      });
+      closers.push(() => origin.close());
+      const proxy = await setUp({ headTimeoutMs: 300 }, origin.port);
+      const [after, beside, polite] = [
+        await attacker(proxy.port),
+        await attacker(proxy.port),
+        await connectHttp2(proxy.port),
+      ];
+      closers.push(() => polite.close());
+      after.send(headers(1, GET));
+      await after.next(({ flags, stream }) => stream === 1 && (flags & END_STREAM) !== 0, 'the answer');
+      beside.send(headers(1, [...GET.slice(0, -1), [':path', '/a/v1/held']]));
+      await beside.next(({ type }) => type === FRAME.data, 'the beginning of an answer');
+      const answer = request(polite, { ':path': '/a/v1/held' });
+      // By node itself, so that the gateway never hears of it.
+      const refused = await request(polite, { ':path': '/a/v1/x', 'content-length': 'none' });
+      expect(refused.code).toBe(NGHTTP2_PROTOCOL_ERROR);
+      const half = frame(FRAME.headers, END_STREAM, 3, encodeFields(GET).subarray(0, 20));
+      for (const client of [after, beside]) client.send(half);
+      for (const client of [after, beside]) expect(await client.ended()).toBe(NGHTTP2_ENHANCE_YOUR_CALM);
+      // Longer than the deadline of a head that begins after all three of these.
+      const endMs = performance.now() + 500;
+      await untilHolds(() => performance.now() > endMs || polite.session.destroyed, 'its time is over, too');
+      for (const socket of held) if (socket.writable) socket.write('6\r\n, late\r\n0\r\n\r\n');
+      expect(await answer).toMatchObject({ status: 200, body: Buffer.from('ok, late') });
+      expect(await othersAreServed(proxy)).toBe(true);
+    }),
+  );
 
   it('that never begin: the connection is closed in its time', async () => {
     const proxy = await setUp({ headTimeoutMs: 300 });

@@ -7,6 +7,7 @@ import { connectFrames, FRAME, frame, GET, headers, number32 } from '../support/
 import { startOrigin, startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { untilHolds } from '../support/until.ts';
+import { steadily } from '../support/steady.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -91,13 +92,16 @@ describe('an idle connection', () => {
     await untilHolds(() => proxy.listener.connectionCount === 0, 'the gateway forgets it');
   });
 
-  it('stays while a stream is open, however long that takes', async () => {
-    const origin = await slowOrigin(700);
-    const proxy = await setUp({ options: { keepaliveTimeoutMs: 100, headTimeoutMs: 100 } }, origin.port);
-    const client = await connectHttp2(proxy.port);
-    closers.push(() => client.close());
-    expect((await request(client, { ':path': '/a/v1/x' })).body.toString()).toBe('late');
-  });
+  it(
+    'stays while a stream is open, however long that takes',
+    steadily(async () => {
+      const origin = await slowOrigin(700);
+      const proxy = await setUp({ options: { keepaliveTimeoutMs: 100, headTimeoutMs: 100 } }, origin.port);
+      const client = await connectHttp2(proxy.port);
+      closers.push(() => client.close());
+      expect((await request(client, { ':path': '/a/v1/x' })).body.toString()).toBe('late');
+    }),
+  );
 
   it('that a client closes, or tears down, is forgotten', async () => {
     const proxy = await setUp();
@@ -124,39 +128,45 @@ describe('an idle connection', () => {
 });
 
 describe('a drain', () => {
-  it('serves what runs, tells with GOAWAY what it serves no more, and ends', async () => {
-    const origin = await slowOrigin(1_500);
-    const proxy = await setUp({}, origin.port);
-    const client = await connectFrames(proxy.port);
-    closers.push(() => client.close());
-    client.send(headers(1, GET));
-    await untilHolds(() => origin.received.length === 1, 'the request is under way');
-    proxy.startDraining();
-    let drained = false;
-    const drain = proxy.listener.drain(20_000).then(() => (drained = true));
-    // A client has some time yet in which it need not know.
-    client.send(headers(3, GET));
-    await untilHolds(() => origin.received.join('').split('GET ').length === 3, 'the late one is served too');
-    const goaway = await client.next(({ type }) => type === FRAME.goaway, 'GOAWAY');
-    expect([goaway.payload.readUInt32BE(0), goaway.payload.readUInt32BE(4)], 'last stream, code').toEqual([
-      3, 0,
-    ]);
-    client.send(headers(5, GET));
-    expect(drained, 'streams are still open').toBe(false);
-    for (const id of [1, 3]) {
-      const data = await client.next(
-        ({ type, stream }) => type === FRAME.data && stream === id,
-        `body ${id}`,
+  it(
+    'serves what runs, tells with GOAWAY what it serves no more, and ends',
+    steadily(async () => {
+      const origin = await slowOrigin(1_500);
+      const proxy = await setUp({}, origin.port);
+      const client = await connectFrames(proxy.port);
+      closers.push(() => client.close());
+      client.send(headers(1, GET));
+      await untilHolds(() => origin.received.length === 1, 'the request is under way');
+      proxy.startDraining();
+      let drained = false;
+      const drain = proxy.listener.drain(20_000).then(() => (drained = true));
+      // A client has some time yet in which it need not know.
+      client.send(headers(3, GET));
+      await untilHolds(
+        () => origin.received.join('').split('GET ').length === 3,
+        'the late one is served too',
       );
-      expect(data.payload.toString()).toBe('late');
-    }
-    await drain;
-    expect(await client.ended()).toBe(0);
-    expect(
-      origin.received.join('').split('GET '),
-      'what came after GOAWAY may be sent elsewhere',
-    ).toHaveLength(3);
-  });
+      const goaway = await client.next(({ type }) => type === FRAME.goaway, 'GOAWAY');
+      expect([goaway.payload.readUInt32BE(0), goaway.payload.readUInt32BE(4)], 'last stream, code').toEqual([
+        3, 0,
+      ]);
+      client.send(headers(5, GET));
+      expect(drained, 'streams are still open').toBe(false);
+      for (const id of [1, 3]) {
+        const data = await client.next(
+          ({ type, stream }) => type === FRAME.data && stream === id,
+          `body ${id}`,
+        );
+        expect(data.payload.toString()).toBe('late');
+      }
+      await drain;
+      expect(await client.ended()).toBe(0);
+      expect(
+        origin.received.join('').split('GET '),
+        'what came after GOAWAY may be sent elsewhere',
+      ).toHaveLength(3);
+    }),
+  );
 
   it('cuts streams that do not end in time, without an end that looks whole', async () => {
     const origin = await startRawOrigin((socket, received) => {

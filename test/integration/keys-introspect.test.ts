@@ -5,6 +5,7 @@ import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey } from '../support/policies.ts';
 import { createService, request, type Served } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
+import { steadily } from '../support/steady.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -70,36 +71,42 @@ describe('introspection', () => {
     expect(await agreed(key.token)).toMatchObject({ active: false, reason: 'disabled', id: key.id });
   });
 
-  it('of one that expires: active until then', async () => {
-    const expires_at = new Date(Date.now() + 1_500).toISOString();
-    const key = await newKey({ expires_at });
-    expect((await introspect(key.token)).active).toBe(true);
-    const over = await until(async () => {
-      const found = await introspect(key.token);
-      return found.active ? undefined : found;
-    });
-    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at));
-    expect(over).toMatchObject({ reason: 'expired', id: key.id, valid_until: expires_at });
-    await agreed(key.token);
-  });
+  it(
+    'of one that expires: active until then',
+    steadily(async () => {
+      const expires_at = new Date(Date.now() + 1_500).toISOString();
+      const key = await newKey({ expires_at });
+      expect((await introspect(key.token)).active).toBe(true);
+      const over = await until(async () => {
+        const found = await introspect(key.token);
+        return found.active ? undefined : found;
+      });
+      expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at));
+      expect(over).toMatchObject({ reason: 'expired', id: key.id, valid_until: expires_at });
+      await agreed(key.token);
+    }),
+  );
 
-  it('of the value before a rotation: active for the overlap, then replaced', async () => {
-    const key = await newKey();
-    const rotated = await gateway.must('POST', `/apps/shop/tokens/${key.id}/rotate`, { overlap_secs: 2 });
-    values.push(rotated.token);
-    expect(await introspect(key.token)).toMatchObject({ active: true, is_current_value: false });
-    expect(await agreed(rotated.token)).toMatchObject({
-      active: true,
-      is_current_value: true,
-      valid_until: null,
-    });
-    const over = await until(async () => {
-      const found = await introspect(key.token);
-      return found.active ? undefined : found;
-    });
-    expect(over).toMatchObject({ reason: 'replaced', id: key.id });
-    await agreed(key.token);
-  });
+  it(
+    'of the value before a rotation: active for the overlap, then replaced',
+    steadily(async () => {
+      const key = await newKey();
+      const rotated = await gateway.must('POST', `/apps/shop/tokens/${key.id}/rotate`, { overlap_secs: 2 });
+      values.push(rotated.token);
+      expect(await introspect(key.token)).toMatchObject({ active: true, is_current_value: false });
+      expect(await agreed(rotated.token)).toMatchObject({
+        active: true,
+        is_current_value: true,
+        valid_until: null,
+      });
+      const over = await until(async () => {
+        const found = await introspect(key.token);
+        return found.active ? undefined : found;
+      });
+      expect(over).toMatchObject({ reason: 'replaced', id: key.id });
+      await agreed(key.token);
+    }),
+  );
 
   it('of a deleted one, and of one before a rotation without overlap: unknown, 200', async () => {
     const [deleted, replaced] = [await newKey(), await newKey()];

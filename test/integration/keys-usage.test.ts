@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { bearer, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
+import { bearer, createKey, createPolicies, quietWindowSecs, roomInWindow } from '../support/policies.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import { createService, request, type Served } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
@@ -20,6 +20,8 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-keys-'));
 const env = { GATEWAY_WORKERS: '2' };
 
 beforeAll(async () => {
+  // They speak of today.
+  await roomInWindow(DAY_MS, 40_000);
   [gateway, origin] = await Promise.all([startGateway({ env, folder }), startOrigin()]);
   const limit = { enabled: true, requests: 2, window_seconds: quietWindowSecs(), per: 'api_key' };
   await createPolicies(gateway, 'shop', origin.port, [

@@ -20,6 +20,7 @@ import {
 import type { Origin } from '../support/origin.ts';
 import type { PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
+import { awakeMs } from '../support/steady.ts';
 
 const TIMEOUT_MS = 90_000;
 const CLUSTER = {
@@ -47,10 +48,10 @@ const untilBothApply = async (node: TestGateway, number: number): Promise<void> 
 };
 
 async function refusedInTime(node: TestGateway): Promise<void> {
-  const startedMs = performance.now();
+  const startedMs = awakeMs();
   const { status } = await writeNumber(node, 1);
   expect(status).toBe(503);
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
+  expect(awakeMs() - startedMs).toBeLessThan(2_000);
 }
 
 describe('two gateways', () => {

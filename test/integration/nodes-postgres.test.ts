@@ -20,8 +20,9 @@ import {
 import type { Origin } from '../support/origin.ts';
 import type { PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
+import { awakeMs } from '../support/steady.ts';
 
-const TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 180_000;
 const WRITE_WAIT_MS = 1_500;
 const NODE_TIMEOUT_MS = 3_000;
 const CLUSTER = {
@@ -140,10 +141,10 @@ describe('two gateways', () => {
       expect(first.tookMs).toBeGreaterThan(WRITE_WAIT_MS - 50);
       const second = await writeNumber(a, 1_001);
       expect(second).toMatchObject({ status: 200, applied: '1/2' });
-      expect(second.tookMs, 'it is waited for once').toBeLessThan(WRITE_WAIT_MS);
-      const refusedMs = performance.now();
+      expect(second.awakeMs, 'it is waited for once').toBeLessThan(WRITE_WAIT_MS);
+      const refusedMs = awakeMs();
       expect((await writeNumber(b, 1)).status).toBe(503);
-      expect(performance.now() - refusedMs).toBeLessThan(2_000);
+      expect(awakeMs() - refusedMs).toBeLessThan(2_000);
       await expect.poll(() => listNodes(a).then(Object.keys), { timeout: 10_000 }).toEqual(['a']);
       expect((await writeNumber(a, 1_002)).applied).toBe('1/1');
       expect(await readNumber(b), 'what it had').toBe(200);
@@ -164,9 +165,9 @@ describe('two gateways', () => {
       try {
         const first = await writeNumber(a, 2_000);
         expect(first).toMatchObject({ status: 200, applied: '1/2' });
-        expect(first.tookMs).toBeLessThan(WRITE_WAIT_MS + 500);
+        expect(first.awakeMs).toBeLessThan(WRITE_WAIT_MS + 500);
         const second = await writeNumber(a, 2_001);
-        expect(second.tookMs).toBeLessThan(WRITE_WAIT_MS);
+        expect(second.awakeMs).toBeLessThan(WRITE_WAIT_MS);
       } finally {
         b.process.kill('SIGCONT');
       }

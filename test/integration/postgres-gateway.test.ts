@@ -12,6 +12,7 @@ import type { Origin } from '../support/origin.ts';
 import type { PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
 import { createService } from '../support/traffic.ts';
+import { awakeMs } from '../support/steady.ts';
 
 /** Each test starts the program several times. */
 const TIMEOUT_MS = 90_000;
@@ -87,10 +88,10 @@ test(
         while (!done && answers.length < 20_000) answers.push(await status(gateway, '/there/v1/'));
       })();
       const refusedInTime = async (): Promise<void> => {
-        const startedMs = performance.now();
+        const startedMs = awakeMs();
         const write = await gateway.api('PATCH', '/apps/there', { name: 'no' });
         expect(write.body).toMatchObject({ status: 503, code: 'storage_unavailable' });
-        expect(performance.now() - startedMs).toBeLessThan(2_000);
+        expect(awakeMs() - startedMs).toBeLessThan(2_000);
       };
       server.signalAll('SIGSTOP');
       try {
@@ -125,10 +126,10 @@ test(
       await createService(gateway, 'there', origin.port);
       const { token } = await gateway.must('POST', '/admin/tokens', { name: 'stored', role: 'admin' });
       const asked = async (method: string, path: string, body?: unknown): Promise<number> => {
-        const startedMs = performance.now();
+        const startedMs = awakeMs();
         const answer = await gateway.api(method, path, body, { authorization: `Bearer ${token}` });
         if (answer.status === 200) return 200;
-        expect(performance.now() - startedMs, `${method} ${path}`).toBeLessThan(2_000);
+        expect(awakeMs() - startedMs, `${method} ${path}`).toBeLessThan(2_000);
         return answer.status;
       };
       const all = (): Promise<number[]> =>
@@ -186,7 +187,10 @@ test(
   'a start that is cut off, at whatever moment, or finds the server frozen, is served at once, and recovers',
   async () => {
     const url = await server.createDatabase();
+    const startMs = awakeMs();
     const before = await start(url, 'cut');
+    // One of a start that finds everything, on this machine; what a database may take comes on top.
+    const plainMs = awakeMs() - startMs;
     await createService(before, 'saved', origin.port);
     await expect.poll(() => existsSync(join(folder, 'cut', 'copy.snapshot')), { timeout: 10_000 }).toBe(true);
     await before.stop();
@@ -198,10 +202,10 @@ test(
       relays.push(relay);
       cut(relay);
       cpSync(join(folder, 'cut'), join(folder, name), { recursive: true });
-      const startedMs = performance.now();
+      const startedMs = awakeMs();
       const gateway = await start(through(relay, url), name);
       gateways.push(gateway);
-      expect(performance.now() - startedMs, name).toBeLessThan(5_000);
+      expect(awakeMs() - startedMs, name).toBeLessThan(3_000 + 3 * plainMs);
       expect(await status(gateway, '/saved/v1/'), name).toBe(200);
     };
     try {
@@ -251,9 +255,9 @@ test(
         )
       ).length;
     const refusedSoon = async (): Promise<void> => {
-      const startedMs = performance.now();
+      const startedMs = awakeMs();
       expect((await gateway.api('GET', '/apps')).status).toBe(503);
-      expect(performance.now() - startedMs).toBeLessThan(2_000);
+      expect(awakeMs() - startedMs).toBeLessThan(2_000);
     };
     try {
       await createService(gateway, 'there', origin.port);

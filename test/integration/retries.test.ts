@@ -22,6 +22,7 @@ import {
 } from '../support/proxy.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
 import { untilHolds } from '../support/until.ts';
+import { steadily } from '../support/steady.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -222,23 +223,26 @@ describe('retries', () => {
     client.end();
   });
 
-  it('after a first byte that is late, where it is listed: a GET, not a POST', async () => {
-    const origin = await rawOrigin((socket, _received, connection) => {
-      if (connection === 1) socket.write(OK);
-    });
-    const proxy = await proxyTo(
-      {
-        backendPort: origin.port,
-        policy: { retries: { on: ['timeout'] }, timeouts: { first_byte_ms: 150 } },
-      },
-      {},
-    );
-    expect((await sendRaw(proxy.port, GET)).status).toBe(200);
-    expect(origin.connections()).toBe(2);
-    proxy.pool.close();
-    expect((await sendRaw(proxy.port, post('x'))).status).toBe(504);
-    expect(origin.connections()).toBe(3);
-  });
+  it(
+    'after a first byte that is late, where it is listed: a GET, not a POST',
+    steadily(async () => {
+      const origin = await rawOrigin((socket, _received, connection) => {
+        if (connection === 1) socket.write(OK);
+      });
+      const proxy = await proxyTo(
+        {
+          backendPort: origin.port,
+          policy: { retries: { on: ['timeout'] }, timeouts: { first_byte_ms: 150 } },
+        },
+        {},
+      );
+      expect((await sendRaw(proxy.port, GET)).status).toBe(200);
+      expect(origin.connections()).toBe(2);
+      proxy.pool.close();
+      expect((await sendRaw(proxy.port, post('x'))).status).toBe(504);
+      expect(origin.connections()).toBe(3);
+    }),
+  );
 
   it('not once the backend has begun, were it with a 103', async () => {
     const origin = await rawOrigin((socket) => {
@@ -256,7 +260,7 @@ describe('retries', () => {
     const proxy = await proxyTo({ backendPort: origin.port, policy: policyOf({ max: 3 }) });
     const client = await connectRaw(proxy.port);
     client.write('PUT /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
-    await pause(50);
+    await untilHolds(() => origin.received.join('').endsWith('12345'), 'the first half at the backend');
     client.write('6789!');
     expect((await client.response()).status).toBe(502);
     expect(origin.connections()).toBe(1);

@@ -83,10 +83,12 @@ it.each(['fixed_window', 'sliding_window', 'token_bucket'])(
     await createService(gateway, slug, origin.port, { app: { default_policy: { rate_limit } } });
     for (const hours of [0, 3, -3]) {
       await shift(hours);
+      const startedMs = performance.now();
       const answers = await Promise.all(Array.from({ length: 12 }, () => status(`/${slug}/v1/x`)));
+      const windows = Math.floor((performance.now() - startedMs) / 1_000) + 2;
       const admitted = answers.filter((answer) => answer === 200).length;
       // A window of the clock may end in the middle of them, and tokens come back meanwhile.
-      expect(admitted).toBeLessThanOrEqual(8);
+      expect(admitted).toBeLessThanOrEqual(4 * windows);
       expect(new Set([...answers, 200, 429])).toEqual(new Set([200, 429]));
       await until(async () => (await status(`/${slug}/v1/x`)) === 200, 8_000);
     }

@@ -14,6 +14,7 @@ import { startHoldingOrigin } from '../support/holding-origin.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import { createService, requestText } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
+import { steadily } from '../support/steady.ts';
 
 it.each([false, true])(
   'lets every exchange that has begun come to its end (over TLS: %s)',
@@ -83,43 +84,47 @@ it('SIGINT lets an exchange that has begun come to its end, as SIGTERM does', as
   }
 });
 
-it('ends a WebSocket in order when the time for it is over', { timeout: 60_000 }, async () => {
-  const backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  backend.on('connection', (socket) => {
-    socket.on('error', () => undefined);
-    socket.on('message', (text) => socket.send(text));
-  });
-  const gateway = await startGateway({ env: { GATEWAY_PROXY__DRAIN_TIMEOUT_MS: '1500' } });
-  try {
-    await createService(gateway, 'a', (backend.address() as AddressInfo).port);
-    const client = new WebSocket(`ws://127.0.0.1:${gateway.proxyPort}/a/v1/ws`);
-    const errors: string[] = [];
-    client.on('error', (error) => errors.push(error.message));
-    await new Promise((done) => client.once('open', done));
-    const closed = new Promise<number>((done) => client.once('close', done));
-    const stopped = gateway.stop();
-    const signalledMs = performance.now();
-    // It goes on to work until then.
-    let echoes = 0;
-    client.on('message', () => {
-      echoes += 1;
-      setTimeout(() => client.send('again'), 50);
+it(
+  'ends a WebSocket in order when the time for it is over',
+  { timeout: 60_000 },
+  steadily(async () => {
+    const backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    backend.on('connection', (socket) => {
+      socket.on('error', () => undefined);
+      socket.on('message', (text) => socket.send(text));
     });
-    client.send('first');
-    // 1006: ended without a closing handshake (RFC 6455 section 7.1.5), which only the backend could begin.
-    expect(await closed).toBe(1006);
-    const heldMs = performance.now() - signalledMs;
-    expect(errors).toEqual([]);
-    expect(echoes).toBeGreaterThan(5);
-    expect(heldMs).toBeGreaterThan(1_400);
-    // Far from the 30 s of the default.
-    expect(heldMs).toBeLessThan(10_000);
-    expect(await stopped).toBe(0);
-  } finally {
-    await gateway.kill();
-    backend.close();
-  }
-});
+    const gateway = await startGateway({ env: { GATEWAY_PROXY__DRAIN_TIMEOUT_MS: '1500' } });
+    try {
+      await createService(gateway, 'a', (backend.address() as AddressInfo).port);
+      const client = new WebSocket(`ws://127.0.0.1:${gateway.proxyPort}/a/v1/ws`);
+      const errors: string[] = [];
+      client.on('error', (error) => errors.push(error.message));
+      await new Promise((done) => client.once('open', done));
+      const closed = new Promise<number>((done) => client.once('close', done));
+      const stopped = gateway.stop();
+      const signalledMs = performance.now();
+      // It goes on to work until then.
+      let echoes = 0;
+      client.on('message', () => {
+        echoes += 1;
+        setTimeout(() => client.send('again'), 50);
+      });
+      client.send('first');
+      // 1006: ended without a closing handshake (RFC 6455 section 7.1.5), which only the backend could begin.
+      expect(await closed).toBe(1006);
+      const heldMs = performance.now() - signalledMs;
+      expect(errors).toEqual([]);
+      expect(echoes).toBeGreaterThan(5);
+      expect(heldMs).toBeGreaterThan(1_400);
+      // Far from the 30 s of the default.
+      expect(heldMs).toBeLessThan(10_000);
+      expect(await stopped).toBe(0);
+    } finally {
+      await gateway.kill();
+      backend.close();
+    }
+  }),
+);
 
 it(
   'a signal in the middle of the start ends it, and the next start finds everything in order',

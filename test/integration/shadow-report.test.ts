@@ -8,7 +8,7 @@ import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { SECRET, signed, unixSecs } from '../support/jwts.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { bearer, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
+import { bearer, createEndingKey, createKey, createPolicies, quietWindowSecs } from '../support/policies.ts';
 import { createService, request, type RequestParts, type Served } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
 
@@ -96,11 +96,10 @@ describe('the report', () => {
     ]);
     await createService(gateway, 'elsewhere', origin.port);
     const disabled = await createKey(gateway, 'locked', { name: 'till', is_active: false });
-    const expires_at = new Date(Date.now() + 1_500).toISOString();
-    const expired = await createKey(gateway, 'locked', { name: 'nightly', expires_at });
+    const expired = await createEndingKey(gateway, 'locked', 1_000, { name: 'nightly' });
     const foreign = await createKey(gateway, 'elsewhere', { name: 'guest' });
     const good = await createKey(gateway, 'locked');
-    await until(() => Date.now() > Date.parse(expires_at));
+    await until(() => Date.now() > Date.parse(expired.expires_at));
     const ask = (count: number, token: string): Promise<void> =>
       times(count, () => call('locked', '/auth', { headers: bearer(token) }));
     await ask(4, disabled.token);

@@ -123,8 +123,11 @@ describe('opening', () => {
   it('design 2: a stream that has been coming for a while starts the count again before it breaks off', async () => {
     const streaming = await startOrigin((incoming, response) => {
       if (incoming.url !== '/stream') return void response.socket?.destroy();
-      const timer = setInterval(() => response.write('a piece'), 50);
-      setTimeout(() => response.socket?.destroy(), 1_600);
+      let pieces = 0;
+      const timer = setInterval(() => {
+        if (++pieces < 32) response.write('a piece');
+        else response.socket?.destroy();
+      }, 50);
       response.on('close', () => clearInterval(timer));
     });
     await createService(gateway, 'stream', streaming.port);
@@ -161,7 +164,7 @@ describe('closing', () => {
     await createService(gateway, 'trial', moody.port, {
       revision: { circuit_breaker: { failures: 1, open_secs: 1 } },
     });
-    expect(await statuses('/trial/v1/x', 2)).toEqual([502, 503]);
+    expect(await statuses('/trial/v1/x', 1)).toEqual([502]);
     // A failed trial opens it again.
     await until(async () => (await request(gateway, '/trial/v1/x')).status === 502);
     expect(await breakerOf('trial')).toMatchObject({ state: 'open', openings: 2 });

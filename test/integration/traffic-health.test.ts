@@ -18,6 +18,7 @@ import {
   type Served,
 } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
+import { steadily } from '../support/steady.ts';
 
 const TLS = join(import.meta.dirname, '../support/tls');
 
@@ -261,47 +262,54 @@ describe('coming back', () => {
     return all;
   }
 
-  it('a revision gets a growing part of its share, and all of it in the end', async () => {
-    const origin = await checkedOrigin();
-    await createService(gateway, 'back', echo.port);
-    await createRevision(gateway, 'back', origin.port, {
-      revision: 'second',
-      health_check_path: '/healthz',
-      circuit_breaker: { failures: 1, recovery_secs: 3 },
-    });
-    const isSecond = (body: string): boolean => body === '/x';
-    expect((await bodies('/back/v1/x', 20)).filter(isSecond)).toHaveLength(10);
-    origin.status = 500;
-    origin.failing = true;
-    await until(async () => {
-      await request(gateway, '/back/v1/x');
-      return (await healthOf('back', 'second')).state === 'open';
-    });
-    expect((await bodies('/back/v1/x', 10)).filter(isSecond)).toHaveLength(0);
-    origin.status = 200;
-    origin.failing = false;
-    const { since } = await inState('back', 'closed', 'second');
-    expect((await healthOf('back', 'second')).traffic_share).toBeLessThan(1);
-    const seconds: number[] = [0, 0, 0];
-    const endMs = Date.parse(since) + 3_000;
-    for (;;) {
-      const elapsedMs = Date.now() - Date.parse(since);
-      if (elapsedMs >= 2_990) break;
-      const batch = await bodies('/back/v1/x', 20, 1);
-      const third = Math.floor(elapsedMs / 1_000);
-      // On a busy machine it may have gone on into the next one, where it gets more.
-      if (Math.floor((Date.now() - Date.parse(since)) / 1_000) !== third) continue;
-      seconds[third] = Math.max(seconds[third] ?? 0, batch.filter(isSecond).length);
-    }
-    // Of 20 it gets at most 10 × ⅓, 10 × ⅔ and 10.
-    expect(seconds[0]).toBeLessThanOrEqual(5);
-    expect(seconds[0]).toBeLessThan(seconds[1] ?? 0);
-    expect(seconds[1]).toBeLessThan(seconds[2] ?? 0);
-    await until(() => Date.now() >= endMs);
-    expect((await bodies('/back/v1/x', 100)).filter(isSecond)).toHaveLength(50);
-    expect((await healthOf('back', 'second')).traffic_share).toBe(1);
-    await origin.close();
-  });
+  it(
+    'a revision gets a growing part of its share, and all of it in the end',
+    { timeout: 60_000 },
+    async () => {
+      const origin = await checkedOrigin();
+      await createService(gateway, 'back', echo.port);
+      await createRevision(gateway, 'back', origin.port, {
+        revision: 'second',
+        health_check_path: '/healthz',
+        circuit_breaker: { failures: 1, recovery_secs: 3 },
+      });
+      const isSecond = (body: string): boolean => body === '/x';
+      expect((await bodies('/back/v1/x', 20)).filter(isSecond)).toHaveLength(10);
+      const comeBack = steadily(async () => {
+        origin.status = 500;
+        origin.failing = true;
+        await until(async () => {
+          await request(gateway, '/back/v1/x');
+          return (await healthOf('back', 'second')).state === 'open';
+        });
+        expect((await bodies('/back/v1/x', 10)).filter(isSecond)).toHaveLength(0);
+        origin.status = 200;
+        origin.failing = false;
+        const { since } = await inState('back', 'closed', 'second');
+        expect((await healthOf('back', 'second')).traffic_share).toBeLessThan(1);
+        const seconds: number[] = [0, 0, 0];
+        const endMs = Date.parse(since) + 3_000;
+        for (;;) {
+          const elapsedMs = Date.now() - Date.parse(since);
+          if (elapsedMs >= 2_990) break;
+          const batch = await bodies('/back/v1/x', 20, 1);
+          const third = Math.floor(elapsedMs / 1_000);
+          // On a busy machine it may have gone on into the next one, where it gets more.
+          if (Math.floor((Date.now() - Date.parse(since)) / 1_000) !== third) continue;
+          seconds[third] = Math.max(seconds[third] ?? 0, batch.filter(isSecond).length);
+        }
+        // Of 20 it gets at most 10 × ⅓, 10 × ⅔ and 10.
+        expect(seconds[0]).toBeLessThanOrEqual(5);
+        expect(seconds[0]).toBeLessThan(seconds[1] ?? 0);
+        expect(seconds[1]).toBeLessThan(seconds[2] ?? 0);
+        await until(() => Date.now() >= endMs);
+      });
+      await comeBack();
+      expect((await bodies('/back/v1/x', 100)).filter(isSecond)).toHaveLength(50);
+      expect((await healthOf('back', 'second')).traffic_share).toBe(1);
+      await origin.close();
+    },
+  );
 
   it('nothing is held back from the only one', async () => {
     const origin = await checkedOrigin();

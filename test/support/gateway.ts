@@ -90,7 +90,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (errors += chunk));
-  const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  // Not before the last line of its output was read.
+  const exited = new Promise<number | null>((done) => child.once('close', (code) => done(code)));
   const logs = (): Record<string, unknown>[] => parseLines(text);
   const ports = await readyPorts(child, logs, () => `${text}\n${errors}`);
   const base = `http://127.0.0.1:${ports.management}`;

@@ -8,6 +8,7 @@ import type { LeanClient } from './lean-client.ts';
 import { startOrigin, type Origin } from './origin.ts';
 import { startPostgres, type PostgresServer } from './postgres.ts';
 import { createService, revisionPath } from './traffic.ts';
+import { awakeMs } from './steady.ts';
 
 export const SECRET_KEY = '0123456789abcdef'.repeat(4);
 export const NODES_APPLIED = 'headgate-nodes-applied';
@@ -67,14 +68,20 @@ export interface WriteAnswer {
   /** Such as `2/2`; null when there is none. */
   readonly applied: string | null;
   readonly tookMs: number;
+  /** The same without the time for which this process was held up. */
+  readonly awakeMs: number;
 }
 
 /** Makes every request from now on arrive as `/w<number>`. */
 export async function writeNumber(node: TestGateway, number: number): Promise<WriteAnswer> {
-  const startedMs = performance.now();
+  const [startedMs, startedAwakeMs] = [performance.now(), awakeMs()];
   const answer = await node.api('PATCH', revisionPath('svc'), { backend_base_path: `/w${number}` });
-  const tookMs = performance.now() - startedMs;
-  return { status: answer.status, applied: answer.headers.get(NODES_APPLIED), tookMs };
+  return {
+    status: answer.status,
+    applied: answer.headers.get(NODES_APPLIED),
+    tookMs: performance.now() - startedMs,
+    awakeMs: awakeMs() - startedAwakeMs,
+  };
 }
 
 /** The number that a request through this node arrives with; throws unless it is answered 200. */

@@ -3,12 +3,28 @@ import * as http from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TestGateway } from './gateway.ts';
 import { createEndpoint, createService, type Fields, type RequestParts, type Served } from './traffic.ts';
+import { until } from './until.ts';
 
 export const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
 
 /** A new API key of an app; its value is in `token`. */
 export function createKey(gateway: TestGateway, slug: string, fields: Fields = {}): Promise<Served> {
   return gateway.must('POST', `/apps/${slug}/tokens`, { name: 'test', scopes: [], ...fields });
+}
+
+/** A key that ends by itself in a moment, which was still ahead when the key was stored. */
+export function createEndingKey(
+  gateway: TestGateway,
+  slug: string,
+  afterMs: number,
+  fields: Fields = {},
+): Promise<Served> {
+  return until(async () => {
+    const expires_at = new Date(Date.now() + afterMs).toISOString();
+    const key = { name: 'test', scopes: [], ...fields, expires_at };
+    const { status, body } = await gateway.api('POST', `/apps/${slug}/tokens`, key);
+    return status === 201 ? body.data : undefined;
+  });
 }
 
 /** Current value of a metric: the sum over all samples that carry these labels, 0 when there are none. */

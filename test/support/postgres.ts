@@ -143,7 +143,7 @@ export async function startPostgres(...configuration: readonly string[]): Promis
 export async function query(
   url: string,
   text: string,
-  connectMsMax = 2_000,
+  connectMsMax = 10_000,
 ): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMsMax });
   client.on('error', () => undefined);

@@ -6,7 +6,7 @@ type NotYet = undefined | false;
 /** Resolves with what `look`, asked every `intervalMs`, gives once that is neither undefined nor false. */
 export async function until<T>(
   look: () => T | NotYet | Promise<T | NotYet>,
-  timeoutMs = 15_000,
+  timeoutMs = 30_000,
   intervalMs = 20,
   what = String(look),
 ): Promise<T> {
