@@ -1,10 +1,13 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { PATIENCE, POSTGRES_TESTS } from './vitest.postgres.config.ts';
 
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // More than CI has processors: most of the time most tests wait.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
