@@ -9,7 +9,7 @@ import { createChanges } from './compose/changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './compose/database.ts';
 import { createManagement, listenForManagement } from './compose/management.ts';
 import type { Parts } from './compose/parts.ts';
-import { claim, release, takeOver } from './compose/take-over.ts';
+import { assertAlone, claim, release, takeOver } from './compose/take-over.ts';
 import {
   createSupervisor,
   listenForTraffic,
@@ -88,6 +88,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   makeOwnFolder(database);
   const instance = database.folder === undefined ? undefined : instanceFile(database.folder);
   const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
+  if (predecessor === undefined) await assertAlone(instance, database.file, settings);
   try {
     const gateway = await startParts(options, log);
     claim(instance, log);
@@ -135,7 +136,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     undo.unshift(() => changes.cluster.stop());
     const management = await createManagement(parts, supervisor, changes, watch, () => stopping);
     undo.unshift(() => management.close());
-    // The management port first: a second gateway started by mistake must not take part of the traffic.
+    // The management port first: of two that were started at once, only one must take traffic.
     const managementPort = await listenForManagement(management, settings);
     // Before there is traffic: from here on the other nodes wait for this one.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);

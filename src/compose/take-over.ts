@@ -1,10 +1,12 @@
 /**
- * Which process serves a database folder: the note of it, and taking the place of the one that does now.
+ * Which process serves a database folder: the note of it, taking the place of the one that does now, and what two
+ * gateways must not have in common when neither takes the place of the other.
  */
 import { systemClock } from '../kernel/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { beginTakeOver } from '../runtime/hand-over.ts';
-import type { InstanceFile } from '../runtime/instance-file.ts';
+import { takenError } from '../runtime/free-address.ts';
+import { hasOpen, type InstanceFile } from '../runtime/instance-file.ts';
 import type { Settings } from '../settings.ts';
 import { startError, StartError } from './start-error.ts';
 
@@ -42,5 +44,30 @@ export async function takeOver(
     return await beginTakeOver(pid, server, systemClock);
   } catch (error) {
     throw startError('Cannot take over', error);
+  }
+}
+
+/**
+ * Refuses what another process has: its ports, and a SQLite database, of which it would not see what is written here.
+ * Before anything is opened or made, so that a start by mistake leaves no trace.
+ * @param file of the SQLite database
+ */
+export async function assertAlone(
+  instance: InstanceFile | undefined,
+  file: string | undefined,
+  { server, proxy }: Settings,
+): Promise<void> {
+  const pid = file === undefined ? undefined : instance?.otherPid();
+  if (pid !== undefined && file !== undefined && hasOpen(pid, file)) {
+    throw new StartError(
+      `Cannot use the database "${file}": the gateway with the process id ${pid} serves it; expected one gateway ` +
+        'for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)',
+    );
+  }
+  for (const [what, address] of [['management', server] as const, ['traffic', proxy] as const]) {
+    const error = address.port === 0 ? undefined : await takenError(address);
+    if (error !== undefined) {
+      throw startError(`Cannot listen for ${what} on ${address.host}:${address.port}`, error);
+    }
   }
 }

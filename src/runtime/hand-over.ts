@@ -10,9 +10,9 @@
  * If the new one fails it says SIGUSR2 again, and if it vanishes the old one notices by time: in both cases the old
  * one opens its management port again.
  */
-import { createServer } from 'node:net';
 import type { Clock } from '../kernel/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { listeningError, type Address } from './free-address.ts';
 
 /** A new process that has not come up by then will not. */
 const TAKE_BACK_MS = 60_000;
@@ -80,7 +80,7 @@ export class HandOver {
  */
 export async function beginTakeOver(
   pid: number,
-  address: { readonly host: string; readonly port: number },
+  address: Address,
   clock: Clock,
 ): Promise<{ cancel(): void; complete(): void }> {
   const tell = (signal: NodeJS.Signals): void => {
@@ -92,7 +92,7 @@ export async function beginTakeOver(
   };
   tell('SIGUSR2');
   const deadlineMs = clock.monotonicMs() + PORT_TIMEOUT_MS;
-  while (!(await isFree(address))) {
+  while ((await listeningError(address)) !== undefined) {
     if (clock.monotonicMs() > deadlineMs) {
       tell('SIGUSR2');
       throw new Error(
@@ -102,12 +102,4 @@ export async function beginTakeOver(
     await new Promise((resolve) => setTimeout(resolve, PORT_POLL_MS));
   }
   return { cancel: () => tell('SIGUSR2'), complete: () => tell('SIGTERM') };
-}
-
-function isFree({ host, port }: { readonly host: string; readonly port: number }): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ host, port }, () => server.close(() => resolve(true)));
-  });
 }

@@ -3,7 +3,7 @@
  * process id and when the process began (field 22 of `/proc/<pid>/stat`, proc(5)), since ids are used again: a file
  * that was left behind by a crash must never name a stranger. Claims nothing: it is no lock.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const NAME = 'headgate.pid';
@@ -45,6 +45,23 @@ export function instanceFile(folder: string): InstanceFile {
       if (named() === own) rmSync(path, { force: true });
     },
   };
+}
+
+/**
+ * Whether a process has this very file open, by whatever name (proc(5), `/proc/<pid>/fd`). False where that cannot be
+ * seen: of a process of another user, or one that has ended.
+ */
+export function hasOpen(pid: number, file: string): boolean {
+  const folder = `/proc/${pid}/fd`;
+  try {
+    const { dev, ino } = statSync(file, { bigint: true });
+    return readdirSync(folder).some((descriptor) => {
+      const open = statSync(join(folder, descriptor), { bigint: true, throwIfNoEntry: false });
+      return open?.dev === dev && open.ino === ino;
+    });
+  } catch {
+    return false;
+  }
 }
 
 /** In clock ticks since the machine's start; undefined when there is no such process. */

@@ -3,12 +3,12 @@
  * all errors at once, each naming variable, value and what was expected; unknown names are warned of; addresses that
  * cannot be listened on and files that cannot be read end it with one plain message.
  */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runToEnd, startGateway } from '../support/gateway.ts';
+import { runToEnd, startGateway, type TestGateway } from '../support/gateway.ts';
 import { callPlain, expectData } from '../support/management.ts';
 
 /** Each test starts the program, some of them twice. */
@@ -188,6 +188,52 @@ describe('design 3: unknown names and empty values', SLOW, () => {
     } finally {
       expect(await gateway.stop()).toBe(0);
     }
+  });
+});
+
+describe('beside a running gateway, a start that would take a part of its place is refused', SLOW, () => {
+  let running: TestGateway;
+  let file: string;
+  beforeAll(async () => {
+    file = join(mkdtempSync(join(folder, 'served-')), 'headgate.db');
+    running = await startGateway({ env: { GATEWAY_DATABASE_URL: `sqlite://${file}` } });
+  });
+  afterAll(() => running.stop());
+
+  it('its traffic port, whatever the database: nothing is made, and no request goes astray', async () => {
+    const other = join(folder, 'beside', 'headgate.db');
+    const { code, output } = await runToEnd({
+      GATEWAY_DATABASE_URL: `sqlite://${other}`,
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+      GATEWAY_PROXY__PORT: String(running.proxyPort),
+    });
+    expect(code, output).toBe(1);
+    expect(output).toMatch(/^headgate: Cannot listen for traffic on 127\.0\.0\.1:\d+: .*EADDRINUSE.*\n$/);
+    expect(existsSync(other)).toBe(false);
+  });
+
+  it('its SQLite database, on other ports and by another name: it would not see what is written', async () => {
+    const link = join(dirname(file), 'linked.db');
+    linkSync(file, link);
+    for (const path of [file, link]) {
+      const { code, output } = await runToEnd({
+        GATEWAY_DATABASE_URL: `sqlite://${path}`,
+        GATEWAY_PROXY__HOST: '127.0.0.1',
+      });
+      expect(code, output).toBe(1);
+      expect(output).toBe(
+        `headgate: Cannot use the database "${path}": the gateway with the process id ${running.process.pid} serves it; ` +
+          'expected one gateway for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)\n',
+      );
+    }
+    expect((await running.api('GET', '/apps')).status).toBe(200);
+  });
+
+  it('another database in the same folder, on other ports, is no such thing', async () => {
+    const beside = await startGateway({
+      env: { GATEWAY_DATABASE_URL: `sqlite://${join(dirname(file), 'other.db')}` },
+    });
+    expect(await beside.stop()).toBe(0);
   });
 });
 
