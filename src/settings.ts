@@ -3,6 +3,7 @@
  * the value and what was expected; all errors are reported together. The environment comes in as an argument
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
+import { nearest } from './kernel/nearest.ts';
 import { SYMMETRIC_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { SETTINGS } from './settings-table.ts';
 import type { LIMIT_MODES, LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
@@ -275,27 +276,9 @@ function unknownNames(env: Readonly<Record<string, string | undefined>>): string
   return Object.keys(env)
     .filter((name) => name.startsWith('GATEWAY_') && !known.includes(name))
     .sort()
-    .map((name) => `${name} is not a setting and is ignored; the nearest name is ${nearest(name, known)}.`);
-}
-
-function nearest(name: string, candidates: readonly string[]): string {
-  const distances = candidates.map((candidate) => ({ candidate, distance: editDistance(name, candidate) }));
-  return distances.reduce((best, next) => (next.distance < best.distance ? next : best)).candidate;
-}
-
-/** Levenshtein distance; both texts are cut to 100 characters, since names come from outside. */
-function editDistance(a: string, b: string): number {
-  const [left, right] = [a.slice(0, 100), b.slice(0, 100)];
-  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= left.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= right.length; j++) {
-      const replaced = row[j - 1]! + (left[i - 1] === right[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[right.length]!;
+    .map(
+      (name) => `${name} is not a setting and is ignored; the nearest name is ${nearest(name, known).name}.`,
+    );
 }
 
 function limitOf(requests: number | undefined, windowSecs: number | undefined): RateLimitDefault | undefined {

@@ -49,5 +49,12 @@ export function checkBody(body: OperationBody, value: unknown): Failure | undefi
   const errors = validate(body.schema, value);
   // The secret behind a mask is put back by the handler, which then checks the whole.
   const wrong = body.mergePatch ? errors.filter((error) => !isMaskedAt(value, error.pointer)) : errors;
-  return wrong.length > 0 ? invalid(wrong) : undefined;
+  if (wrong.length === 0) return undefined;
+  return invalid(
+    wrong.map((error) =>
+      body.readOnly?.has(error.pointer.slice(1)) === true
+        ? { ...error, detail: 'can only be read, not written' }
+        : error,
+    ),
+  );
 }

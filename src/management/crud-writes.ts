@@ -9,7 +9,7 @@ import { checkIfMatch, entityTag } from './entity-tag.ts';
 import { answer, emptyAnswer, fail, invalid, isFailure, type Failure } from './failure.ts';
 import { itemPath, locate, recordEnvelope, rulesOf } from './locate.ts';
 import { patchResource } from './merge-patch.ts';
-import { API_PREFIX, type Call, type Operation } from './operation.ts';
+import { API_PREFIX, type Call, type Operation, type OperationBody } from './operation.ts';
 import { CASCADE_QUERY, DRY_RUN_CASCADE_QUERY, DRY_RUN_QUERY, NO_QUERY } from './query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
 import { restoreSecrets } from './secrets.ts';
@@ -35,6 +35,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
       schema: resource.inputSchema,
       required: true,
       mergePatch: false,
+      readOnly: readOnlyNames(resource),
       example: resource.example.input,
     },
     entityTag: false,
@@ -86,7 +87,6 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
   context: ManagementContext,
 ): Operation {
   const [name] = resource.names;
-  const schema = patchSchema(resource.inputSchema, `${resource.operationNames[0]}Patch`);
   return {
     method: 'PATCH',
     path: itemPath(resource),
@@ -97,7 +97,7 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
       'JSON Merge Patch (RFC 7396): null puts a field back to its default. A policy is merged by its top-level parts. The result must be valid as a whole.',
     access: resource.access.write,
     query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
-    body: { schema, required: true, mergePatch: true, example: resource.example.patch },
+    body: patchBody(resource),
     entityTag: true,
     isWrite: true,
     success: {
@@ -203,6 +203,27 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
         };
       }),
   };
+}
+
+function patchBody<S extends object, I, R extends StoredRecord>(resource: Resource<S, I, R>): OperationBody {
+  return {
+    schema: patchSchema(resource.inputSchema, `${resource.operationNames[0]}Patch`),
+    required: true,
+    mergePatch: true,
+    readOnly: readOnlyNames(resource),
+    example: resource.example.patch,
+  };
+}
+
+/** What answers show beyond what a body may have. */
+function readOnlyNames(resource: {
+  readonly inputSchema: JsonSchema;
+  readonly schema: JsonSchema;
+  readonly createdSchema?: JsonSchema;
+}): ReadonlySet<string> {
+  const { inputSchema, schema, createdSchema } = resource;
+  const shown = Object.keys((createdSchema ?? schema).properties ?? {});
+  return new Set(shown.filter((name) => inputSchema.properties?.[name] === undefined));
 }
 
 function deletionQuery(dryRun: boolean, cascade: boolean): JsonSchema {

@@ -1,4 +1,5 @@
 /** What a schema expects, in words that follow the name of a field: "must be an integer from 1 to 9". Pure. */
+import { PATTERN_WORDS } from '../model/patterns.ts';
 import type { JsonSchema } from '../model/schemas/json-schema.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -17,7 +18,7 @@ export function expectation(schema: JsonSchema, keyword: string): string {
     case 'maxLength':
       return `must have at most ${schema.maxLength} characters`;
     case 'pattern':
-      return schema.pattern === '^/' ? 'must start with "/"' : `must match ${schema.pattern}`;
+      return PATTERN_WORDS[schema.pattern ?? ''] ?? `must match ${schema.pattern}`;
     case 'format':
       return FORMATS[schema.format ?? ''] ?? `must be a ${schema.format}`;
     case 'minItems':

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PATTERN_WORDS } from '../model/patterns.ts';
 import type { JsonSchema } from '../model/schemas/json-schema.ts';
 import {
   createBilling,
@@ -66,6 +67,14 @@ function inlined(schema: Json): JsonSchema {
 }
 
 describe('the OpenAPI document', () => {
+  it('has no pattern that is not told in words to who sends something else', () => {
+    const patterns = [...walk(document)]
+      .filter(([place, { pattern }]) => typeof pattern === 'string' && !place.endsWith('/propertyNames'))
+      .map(([, { pattern }]) => pattern as string);
+    expect(patterns.length).toBeGreaterThan(10);
+    expect(patterns.filter((pattern) => PATTERN_WORDS[pattern] === undefined)).toEqual([]);
+  });
+
   it('is 3.1 and names itself', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',

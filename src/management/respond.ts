@@ -2,6 +2,7 @@
  * Sends answers and failures, and turns whatever Fastify or a handler throws into a problem document (RFC 9457).
  * Nothing of an unexpected error is shown to the client; it is in the log, under the request id of the answer.
  */
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, problemDocument, type ErrorCode } from '../model/errors.ts';
@@ -63,16 +64,17 @@ function clientMistake(error: unknown): Failure | undefined {
 }
 
 /** Answers what Node could not read as HTTP, and closes the connection. */
-export function refuseConnection(error: unknown, socket: Socket): void {
+export function refuseConnection(error: unknown, socket: Socket, requestId: string): void {
   if (errorCode(error) === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const code = unreadable(errorCode(error));
   const { status, title } = ERRORS[code];
-  const body = JSON.stringify(problemDocument(code, title, '', ''));
+  const body = JSON.stringify(problemDocument(code, title, '', requestId));
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nX-Request-Id: ${requestId}\r\n` +
+      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n' +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

@@ -9,6 +9,7 @@ import Fastify, {
   LogController,
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
 import { noWaits, withWaits, type CallWaits } from '../kernel/call-waits.ts';
@@ -125,15 +126,26 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
       headersTimeout: HEADERS_TIMEOUT_MS,
       maxHeaderSize: HEAD_BYTES_MAX,
       connectionsCheckingInterval: 5_000,
+      // Node's own refusal is no problem document.
+      requireHostHeader: false,
     },
-    clientErrorHandler: refuseConnection,
+    clientErrorHandler: (error, socket) => refuseConnection(error, socket, nextRequestId()),
     frameworkErrors: (error, request, reply) => {
-      void sendFailure(request, reply, failureOf(error));
+      void sendFailure(request, nameExchange(request, reply), failureOf(error));
     },
   });
   server.server.maxConnections = CONNECTIONS_MAX;
   server.addHook('onRequest', async (request, reply) => {
-    reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
+    nameExchange(request, reply);
+    const { headers, httpVersion } = request.raw;
+    // RFC 9112 section 3.2.
+    if (headers.host === undefined && httpVersion === '1.1') {
+      return sendFailure(request, reply, fail('bad_request', 'An HTTP/1.1 request needs a Host field'));
+    }
+    // Where there is no body its type does not matter: some clients send one with every POST.
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
+    if (length === '0' && coding === undefined) delete headers['content-type'];
+    return undefined;
   });
   server.addHook('onResponse', async (request, reply) => {
     const line = {
@@ -147,6 +159,10 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
     else request.log.info(line, 'management request');
   });
   return server;
+}
+
+function nameExchange(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.header('X-Request-Id', request.id).header('X-Content-Type-Options', 'nosniff');
 }
 
 function addBodyReader(server: FastifyInstance): void {

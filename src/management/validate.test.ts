@@ -47,6 +47,20 @@ describe('validate', () => {
     ],
     ['missing', Type.Object({ a: Type.String() }), {}, '/a', 'is required'],
     ['unknown', Type.Object({}, closed), { 'a/b~c': 1 }, '/a~1b~0c', 'is not a known field'],
+    [
+      'misspelt',
+      Type.Object({ rate_limit: Type.Optional(Type.String()), cors: Type.Optional(Type.String()) }, closed),
+      { ratelimit: '' },
+      '/ratelimit',
+      'is not a known field; did you mean "rate_limit"?',
+    ],
+    [
+      'something else',
+      Type.Object({ cors: Type.Optional(Type.String()) }, closed),
+      { cats: '' },
+      '/cats',
+      'is not a known field',
+    ],
     ['inherited', Type.Object({}, closed), { toString: 1 }, '/toString', 'is not a known field'],
     [
       'key',

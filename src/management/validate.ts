@@ -8,6 +8,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
+import { nearest } from '../kernel/nearest.ts';
 import type { FieldError } from '../model/errors.ts';
 import type { JsonSchema } from '../model/schemas/json-schema.ts';
 import { expectation, unionExpectation } from './expectations.ts';
@@ -56,8 +57,13 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
       }));
     case 'boolean': {
       // The schema `false`, which additional members have.
-      const detail = schema.properties === undefined ? 'is not an allowed key' : 'is not a known field';
-      return [{ pointer, detail }];
+      const { properties } = schema;
+      return [
+        {
+          pointer,
+          detail: properties === undefined ? 'is not an allowed key' : unknown(pointer, properties),
+        },
+      ];
     }
     case 'uniqueItems':
       return raw.params.duplicateItems.map((index) => ({
@@ -72,6 +78,15 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
       return [{ pointer, detail: expectation(schema, raw.keyword) + orNull }];
     }
   }
+}
+
+/** With the name that was probably meant: one of which at most a third is different. */
+function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): string {
+  const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
+  const names = Object.keys(known);
+  const found = names.length === 0 ? undefined : nearest(name, names);
+  const isMeant = found !== undefined && found.distance <= found.name.length / 3;
+  return isMeant ? `is not a known field; did you mean "${found.name}"?` : 'is not a known field';
 }
 
 interface Found {

@@ -4,16 +4,13 @@
  */
 import { Type, type Static, type TLiteral, type TSchema, type TUnion } from 'typebox';
 import { JWT_ALGORITHMS } from './jwt-algorithms.ts';
-
-/** RFC 9110 section 5.6.2 `token`. */
-export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
-/** A token, or the single `*` that means "every one". */
-const TOKEN_OR_STAR = "^(?:\\*|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$";
-/**
- * Contract part 5: scopes are arbitrary strings. Those that are no `scope-token` (RFC 6749 section 3.3) are compared
- * like any other, but cannot be listed in header fields, where spaces separate them.
- */
-const SCOPE_PATTERN = '^[^\\u0000-\\u001f\\u007f]+$';
+import {
+  HTTP_URL_PATTERN,
+  PER_PATTERN,
+  SCOPE_PATTERN,
+  TOKEN_OR_STAR_PATTERN,
+  TOKEN_PATTERN,
+} from './patterns.ts';
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 type Literals<T extends readonly string[]> = { -readonly [K in keyof T]: TLiteral<T[K]> };
@@ -31,7 +28,7 @@ export const JwtSettingsSchema = Type.Object(
   {
     issuer: Type.Optional(Type.String({ minLength: 1, maxLength: 2048 })),
     audiences: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 50 })),
-    jwks_uri: Type.Optional(Type.String({ format: 'uri', pattern: '^https?://', maxLength: 2048 })),
+    jwks_uri: Type.Optional(Type.String({ format: 'uri', pattern: HTTP_URL_PATTERN, maxLength: 2048 })),
     jwks: Type.Optional(
       Type.Object(
         { keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 100 }) },
@@ -72,7 +69,7 @@ export const RateLimitAlgorithmSchema = Type.Union([
 
 /** Whose requests are counted together: all of the level, or those of each key, address, field value or claim. */
 const PerSchema = Type.String({
-  pattern: "^(?:scope|api_key|ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|claim:.+)$",
+  pattern: PER_PATTERN,
   maxLength: 256,
 });
 
@@ -154,13 +151,13 @@ export const CorsSchema = Type.Object(
   {
     allowed_origins: Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 500 }),
     allowed_methods: Type.Optional(
-      Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 64 }), { maxItems: 50 }),
+      Type.Array(Type.String({ pattern: TOKEN_OR_STAR_PATTERN, maxLength: 64 }), { maxItems: 50 }),
     ),
     allowed_headers: Type.Optional(
-      Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 256 }), { maxItems: 200 }),
+      Type.Array(Type.String({ pattern: TOKEN_OR_STAR_PATTERN, maxLength: 256 }), { maxItems: 200 }),
     ),
     expose_headers: Type.Optional(
-      Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 256 }), { maxItems: 200 }),
+      Type.Array(Type.String({ pattern: TOKEN_OR_STAR_PATTERN, maxLength: 256 }), { maxItems: 200 }),
     ),
     allow_credentials: Type.Optional(Type.Boolean()),
     max_age_secs: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000 })),
@@ -190,7 +187,7 @@ export const PolicySchema = Type.Object(
     required_scopes: Type.Optional(nullable(ScopesSchema)),
     allowed_methods: Type.Optional(
       nullable(
-        Type.Array(Type.String({ pattern: TOKEN_OR_STAR, maxLength: 64 }), {
+        Type.Array(Type.String({ pattern: TOKEN_OR_STAR_PATTERN, maxLength: 64 }), {
           maxItems: 50,
           uniqueItems: true,
         }),

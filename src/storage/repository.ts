@@ -107,12 +107,13 @@ export interface ConfigWriter extends ConfigReader {
   countRevisions(versionId: string): Promise<number>;
   countEndpoints(revisionId: string): Promise<number>;
   keyIdsOfApp(appId: string): Promise<readonly string[]>;
+  /** How many revisions have changed by it: none when all of them were so already. */
   setCurrentRevision(
     versionId: string,
     revisionId: string,
     exclusive: boolean,
     updatedAt: string,
-  ): Promise<void>;
+  ): Promise<number>;
   /** Visible to reads after the write. */
   appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
 }

@@ -329,9 +329,10 @@ function updatesContract(current: () => Repository): void {
       await writer.setCurrentRevision(other.version.id, other.revision.id, false, at(1));
       await writer.insertRevision(second);
       await writer.insertRevision(third);
-      await writer.setCurrentRevision(version.id, third.id, exclusive, at(2));
+      const changed = await writer.setCurrentRevision(version.id, third.id, exclusive, at(2));
+      expect(changed).toBe(exclusive ? 3 : 1);
       // Once more: what is so already does not change.
-      await writer.setCurrentRevision(version.id, third.id, exclusive, at(3));
+      expect(await writer.setCurrentRevision(version.id, third.id, exclusive, at(3))).toBe(0);
     });
     await current().read(async (reader) => {
       const { items } = await reader.listRevisions(version.id, FIRST);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, startGateway, type Answer, type TestGateway } from '../support/gateway.ts';
 import { callPlain, expectData, expectPage, expectProblem, expectRecord } from '../support/management.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
-import { sendRaw } from '../support/raw-client.ts';
+import { sendRaw, type RawResponse } from '../support/raw-client.ts';
 import { SUITE_DATABASE } from '../support/suite-database.ts';
 import { createService, request } from '../support/traffic.ts';
 
@@ -151,6 +151,15 @@ describe('the envelope', () => {
   });
 });
 
+/** A request of which nothing can be believed: its answer is a problem document all the same, with its own id. */
+function expectUnread(response: RawResponse): void {
+  expect(response.status).toBe(400);
+  const document = JSON.parse(response.body);
+  expect(document).toMatchObject({ status: 400, code: 'bad_request', data: null });
+  expect(document.request_id).toMatch(/\S/);
+  expect(response.headers['x-request-id']).toBe(document.request_id);
+}
+
 describe('problems', () => {
   it.each([
     ['an unknown resource', 'GET', '/nothing'],
@@ -199,7 +208,7 @@ describe('problems', () => {
     );
     expect(response.status).toBe(400);
     expect(response.headers['content-type']).toBe('application/problem+json');
-    expect(JSON.parse(response.body).code).toBe('bad_request');
+    expectUnread(response);
   });
 
   it('what is no HTTP is 400 with a problem document, and the connection is closed', async () => {
@@ -207,8 +216,14 @@ describe('problems', () => {
       const response = await sendRaw(gateway.managementPort, bytes);
       expect(response.status).toBe(400);
       expect(response.headers['connection']).toBe('close');
-      expect(JSON.parse(response.body)).toMatchObject({ status: 400, code: 'bad_request', data: null });
+      expectUnread(response);
     }
+  });
+
+  it('a request of HTTP/1.1 without Host is one, too; HTTP/1.0 needs none', async () => {
+    const head = 'GET /api/v1/health HTTP/1.';
+    expectUnread(await sendRaw(gateway.managementPort, `${head}1\r\nConnection: close\r\n\r\n`));
+    expect((await sendRaw(gateway.managementPort, `${head}0\r\n\r\n`)).status).toBe(200);
   });
 
   it('a head that is too large is 431', async () => {

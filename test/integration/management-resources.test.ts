@@ -105,6 +105,13 @@ describe.each(RESOURCES.map((resource) => [resource.name, resource] as const))(
       expectProblem(answer, 'validation_failed', { pointers: ['/a~1b~0c'] });
     });
 
+    it('refuses a field that only the gateway sets, and says that it is one', async () => {
+      const answer = await gateway.api('POST', resource.collection, { ...resource.minimal, id: 'x' });
+      expect(expectProblem(answer, 'validation_failed', { pointers: ['/id'] }).detail).toBe(
+        '/id can only be read, not written',
+      );
+    });
+
     it('is gone after DELETE, and the label is free again', async () => {
       for (let round = 1; round <= 2; round++) {
         const { id } = await gateway.must('POST', resource.collection, resource.minimal);

@@ -4,7 +4,7 @@
  */
 // oxlint-disable vitest/expect-expect -- expectData and expectProblem are assertions
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../support/gateway.ts';
 import { expectData, expectPage, expectProblem, RFC3339_UTC } from '../support/management.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import {
@@ -122,6 +122,17 @@ describe('spec 3: activation of revisions', () => {
     expect(await status('/weights/v1/x')).toBe(200);
   });
 
+  it.each(['application/x-www-form-urlencoded', 'application/json', 'text/plain'])(
+    'what clients say of a body that is not there does not matter: %s',
+    async (type) => {
+      const response = await fetch(`${gateway.base}/api/v1${revisions}/r1/activate`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': type },
+      });
+      expect(await response.json()).toMatchObject({ data: { revision: 'r1', is_current: true } });
+    },
+  );
+
   it('others stay as they are: several are current at once', async () => {
     for (const body of [{}, { exclusive: false }]) {
       await gateway.must('POST', `${revisions}/r2/activate`, body);
@@ -139,6 +150,30 @@ describe('spec 3: activation of revisions', () => {
     expect(expectData(answer)).toMatchObject({ revision: 'r3', is_current: false });
     expect(await current()).toEqual([]);
     expect(await status('/weights/v1/x')).toBe(503);
+  });
+
+  it('what is so already does not change: no new ETag, no entry in the audit log', async () => {
+    await gateway.must('POST', `${revisions}/r1/activate`, { exclusive: true });
+    const etagOf = async (path: string): Promise<string | null> =>
+      (await gateway.api('GET', path)).headers.get('etag');
+    const before = await etagOf(`${revisions}/r1`);
+    const audited = async (): Promise<unknown> => (await gateway.api('GET', '/audit')).body.page.total;
+    const entries = await audited();
+    for (const body of [undefined, {}, { exclusive: true }]) {
+      const answer = await gateway.api('POST', `${revisions}/r1/activate`, body);
+      expect(expectData(answer)).toMatchObject({ revision: 'r1', is_current: true });
+      expect(answer.headers.get('etag')).toBe(before);
+    }
+    expect(expectData(await gateway.api('POST', `${revisions}/r2/deactivate`))).toMatchObject({
+      is_current: false,
+    });
+    expect(await audited()).toBe(entries);
+    // Already current, but no longer the only one: there is something to do.
+    await gateway.must('POST', `${revisions}/r2/activate`);
+    await gateway.must('POST', `${revisions}/r1/activate`, { exclusive: true });
+    expect(await current()).toEqual(['r1']);
+    expect(await etagOf(`${revisions}/r1`)).toBe(before);
+    await gateway.must('POST', `${revisions}/r1/deactivate`);
   });
 
   it('activating twice is no error, and is_current can be patched, too', async () => {

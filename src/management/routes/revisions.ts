@@ -188,10 +188,17 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         if (stale !== undefined) return stale;
         const exclusive = (call.body as ActivateInput | undefined)?.exclusive === true;
         const updated_at = nextUpdatedAt(previous.updated_at, context.clock.nowMs());
-        const revision: Revision = { ...previous, is_current: activate, updated_at };
-        await writer.updateRevision(revision);
-        if (activate) await writer.setCurrentRevision(scope.version.id, revision.id, exclusive, updated_at);
+        const isOther = previous.is_current !== activate;
+        const revision: Revision = isOther ? { ...previous, is_current: activate, updated_at } : previous;
+        if (isOther) await writer.updateRevision(revision);
+        const versionId = scope.version.id;
+        const others = exclusive
+          ? await writer.setCurrentRevision(versionId, revision.id, exclusive, updated_at)
+          : 0;
         const served = revisions.present(revision);
+        if (!isOther && others === 0) {
+          return { unchanged: answer(200, 'Revision unchanged', served, { ETag: entityTag(served) }) };
+        }
         return {
           answer: answer(200, `Revision ${verb}d`, served, { ETag: entityTag(served) }),
           touched: revisions.touched(scope, revision),

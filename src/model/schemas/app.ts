@@ -1,16 +1,8 @@
 /** App (contract part 2 "App"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
+import { SLUG_PATTERN } from '../patterns.ts';
 import { nullable } from '../policy.ts';
-import {
-  closed,
-  displayName,
-  freeText,
-  labelsMap,
-  NamedPolicySchema,
-  path,
-  recordFields,
-  SLUG_PATTERN,
-} from './common.ts';
+import { closed, displayName, freeText, labelsMap, NamedPolicySchema, path, recordFields } from './common.ts';
 
 const routingMode = Type.Union([Type.Literal('pass_through'), Type.Literal('managed_endpoint')], {
   default: 'pass_through',

@@ -3,6 +3,7 @@
  * the OpenAPI document. Rules that a schema cannot say (canonical paths, uniqueness) are in management/rules.
  */
 import { Type } from 'typebox';
+import { LABEL_PATTERN, NO_CONTROL_CHARACTERS_PATTERN, NO_NUL_PATTERN, PATH_PATTERN } from '../patterns.ts';
 import { PolicySchema, RateLimitSchema } from '../policy.ts';
 
 export const closed = { additionalProperties: false } as const;
@@ -10,12 +11,6 @@ export const closed = { additionalProperties: false } as const;
 /** Longest page of a list, and the length of one that does not say. */
 export const PAGE_LIMIT_MAX = 500;
 export const PAGE_LIMIT_DEFAULT = 50;
-
-/** Labels of versions and revisions; also a single path segment, hence not `.` or `..`. */
-export const LABEL_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}$';
-/** A DNS label (RFC 1123). */
-export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
-const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f]*$';
 
 /** The policy under its name; the same schema as `PolicySchema`. */
 export const NamedPolicySchema = Type.Object(PolicySchema.properties, {
@@ -39,17 +34,17 @@ export const recordFields = {
 } as const;
 
 export const displayName = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 200, pattern: NO_CONTROL_CHARACTERS, description });
+  Type.String({ minLength: 1, maxLength: 200, pattern: NO_CONTROL_CHARACTERS_PATTERN, description });
 
 export const label = (description: string) => Type.String({ pattern: LABEL_PATTERN, description });
 
 /** Text that people read: anything but NUL, which databases do not store. */
 export const freeText = (description: string) =>
-  Type.String({ maxLength: 4096, pattern: '^[^\\u0000]*$', description });
+  Type.String({ maxLength: 4096, pattern: NO_NUL_PATTERN, description });
 
 export const labelsMap = Type.Record(
   Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$' }),
-  Type.String({ maxLength: 256, pattern: NO_CONTROL_CHARACTERS }),
+  Type.String({ maxLength: 256, pattern: NO_CONTROL_CHARACTERS_PATTERN }),
   {
     ...closed,
     maxProperties: 64,
@@ -59,4 +54,4 @@ export const labelsMap = Type.Record(
 
 export const dateTime = (description: string) => Type.String({ format: 'date-time', description });
 export const path = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 1024, pattern: '^/', description });
+  Type.String({ minLength: 1, maxLength: 1024, pattern: PATH_PATTERN, description });

@@ -5,6 +5,7 @@
  */
 import { Type, type Static, type TSchemaOptions } from 'typebox';
 import { ERRORS, type ErrorCode } from '../errors.ts';
+import { ONE_LINE_PATTERN } from '../patterns.ts';
 import { nullable } from '../policy.ts';
 import { closed, dateTime } from './common.ts';
 
@@ -20,23 +21,25 @@ const oneOf = <T extends string>(values: readonly T[], options: TSchemaOptions =
   );
 
 /** No single header field holds a line break: a description with one describes something else. */
-const ONE_LINE = '^[^\\r\\n]*$';
 
 export const ExplainInputSchema = Type.Object(
   {
-    method: Type.String({ minLength: 1, maxLength: 128, pattern: ONE_LINE }),
+    method: Type.String({ minLength: 1, maxLength: 128, pattern: ONE_LINE_PATTERN }),
     url: Type.String({
       minLength: 1,
       maxLength: 65_536,
-      pattern: ONE_LINE,
+      pattern: ONE_LINE_PATTERN,
       description: 'A path with its query, or a whole http(s) URL, whose authority becomes the Host field.',
     }),
     headers: Type.Optional(
       Type.Record(
         Type.String({ pattern: '^[^\\r\\n:]+$' }),
         Type.Union([
-          Type.String({ maxLength: 65_536, pattern: ONE_LINE }),
-          Type.Array(Type.String({ maxLength: 65_536, pattern: ONE_LINE }), { minItems: 1, maxItems: 200 }),
+          Type.String({ maxLength: 65_536, pattern: ONE_LINE_PATTERN }),
+          Type.Array(Type.String({ maxLength: 65_536, pattern: ONE_LINE_PATTERN }), {
+            minItems: 1,
+            maxItems: 200,
+          }),
         ]),
         {
           ...closed,
@@ -56,7 +59,7 @@ export const ExplainInputSchema = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 16_384,
-        pattern: ONE_LINE,
+        pattern: ONE_LINE_PATTERN,
         writeOnly: true,
         description: 'Short for `Authorization: Bearer <token>`. Neither stored, nor logged, nor given back.',
       }),

@@ -1,8 +1,7 @@
 /** Counts of requests of an API key: what `GET …/tokens/{token_id}/usage` takes and answers. */
 import { Type } from 'typebox';
+import { DATE_PATTERN } from '../patterns.ts';
 import { closed, id } from './common.ts';
-
-export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';
 
 function date(description: string) {
   return Type.String({ pattern: DATE_PATTERN, description: `${description}, UTC, \`YYYY-MM-DD\`.` });

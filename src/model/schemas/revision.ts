@@ -1,5 +1,6 @@
 /** Revision (contract part 2 "Revision"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
+import { REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../patterns.ts';
 import { nullable } from '../policy.ts';
 import { closed, id, label, NamedPolicySchema, path, recordFields } from './common.ts';
 
@@ -50,7 +51,7 @@ export const ProbeSchema = Type.Object(
       Type.Array(
         Type.Union([
           Type.Integer({ minimum: 200, maximum: 599 }),
-          Type.String({ pattern: '^[2-5]xx$', description: 'A class, for example `2xx`.' }),
+          Type.String({ pattern: STATUS_CLASS_PATTERN, description: 'A class, for example `2xx`.' }),
         ]),
         {
           minItems: 1,
@@ -127,7 +128,7 @@ const weight = Type.Integer({
 const healthCheckPath = nullable(
   Type.String({
     maxLength: 1024,
-    pattern: '^/[!-"$-~]*$',
+    pattern: REQUEST_PATH_PATTERN,
     description: 'Path of the health check that opens and closes the circuit breaker.',
   }),
 );

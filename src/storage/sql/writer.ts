@@ -144,20 +144,21 @@ async function setCurrentRevision(
   revisionId: string,
   exclusive: boolean,
   updatedAt: string,
-): Promise<void> {
-  await db
+): Promise<number> {
+  const on = await db
     .updateTable('revision')
     .set({ is_current: 1, updated_at: updatedAt })
     .where('version_id', '=', versionId)
     .where('id', '=', revisionId)
     .where('is_current', '=', 0)
-    .execute();
-  if (!exclusive) return;
-  await db
+    .executeTakeFirst();
+  if (!exclusive) return Number(on.numUpdatedRows);
+  const off = await db
     .updateTable('revision')
     .set({ is_current: 0, updated_at: updatedAt })
     .where('version_id', '=', versionId)
     .where('id', '!=', revisionId)
     .where('is_current', '=', 1)
-    .execute();
+    .executeTakeFirst();
+  return Number(on.numUpdatedRows + off.numUpdatedRows);
 }
