@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keyRecord } from '../../test/support/config-records.ts';
+import { heapBytes } from '../../test/support/garbage.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { KeyTable } from './key-table.ts';
 import { WordBuffer, readHash } from './key-text.ts';
@@ -109,6 +110,27 @@ describe('a key as a request needs it', () => {
     const found = keys.map(({ token_hash }) => find(table, token_hash));
     expect(found).toEqual(keys.map((key) => presentedKey(key, false)));
     expect(new Set(found.map((key) => key?.scopes)).size).toBe(2);
+  });
+
+  it('keeps nothing of its record alive', () => {
+    const scopes = Array.from({ length: 100 }, (_, index) => `orders:of-customer-${index}:read`);
+    const textBytes = JSON.stringify(scopes).length;
+    const hashes = Array.from({ length: 500 }, (_, index) => hash('sha256', `token ${index}`));
+    const keys = hashes.map((tokenHash, index) =>
+      keyRecord({
+        id: ID.slice(0, -3) + String(index).padStart(3, '0'),
+        app_id: ID,
+        name: `key number ${index} of the shop`,
+        scopes,
+        token_hash: tokenHash,
+      }),
+    );
+    const table = tableWith(...keys);
+    find(table, hashes[0] ?? '');
+    const before = heapBytes();
+    const found = hashes.map((tokenHash) => find(table, tokenHash));
+    expect(heapBytes() - before).toBeLessThan((hashes.length * textBytes) / 2);
+    expect(found.at(-1)?.name).toBe('key number 499 of the shop');
   });
 
   it('is not found by a hash that no key has', () => {

@@ -97,7 +97,7 @@ export function readPresentedKey(
   if ((flags & HAS_PREVIOUS_HASH) !== 0) at += HASH_WORDS;
   const bytes = view.bytes();
   const text = latin1Text(bytes, at * 4, at * 4 + (flags >>> FLAG_BITS));
-  const texts = plainTexts(text) ?? parsedTexts(text);
+  const texts = plainTexts(text, bytes, at * 4) ?? parsedTexts(text);
   // What is written in another way than usual, a time or an id, is among the texts.
   if (texts === undefined) return presentedKey(decodeKey(view, reference), isPrevious);
   if (isPrevious) {
@@ -127,8 +127,9 @@ const COMMA = 0x2c;
 /**
  * Name and scopes of `["<name>",["<scope>",…],"<prefix>"]` without escapes, as most keys have it; undefined for any
  * other text that key-record.ts writes. A quote is always the end or the beginning of a string then.
+ * @param from where the text lies in `bytes`
  */
-function plainTexts(text: string): Texts | undefined {
+function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefined {
   if (text.includes('\\')) return undefined;
   const nameEnd = text.indexOf('"', 2);
   const scopesFrom = nameEnd + 2;
@@ -140,9 +141,9 @@ function plainTexts(text: string): Texts | undefined {
   const prefixEnd = text.indexOf('"', at + 3);
   if (prefixEnd + 2 !== text.length) return undefined;
   const json = text.slice(scopesFrom, at + 1);
-  // Kept is a copy: this one is a part of a longer text.
+  // Kept are copies: a part of the text would keep all of it, and lists of scopes are long.
   const scopes = scopeLists.get(json) ?? scopesOf(ownText(json));
-  return { name: text.slice(2, nameEnd), scopes, rateLimit: null };
+  return { name: latin1Text(bytes, from + 2, from + nameEnd), scopes, rateLimit: null };
 }
 
 /** Undefined where there is more than name, scopes, prefix and limit. */
