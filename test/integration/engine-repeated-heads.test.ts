@@ -13,6 +13,7 @@ import { Random } from '../fuzz/random.ts';
 import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxy } from '../support/proxy.ts';
 import { connectRaw, type RawClient } from '../support/raw-client.ts';
+import { steadily } from '../support/steady.ts';
 
 const REQUESTS = 250;
 const SEED = Number(process.env['REPEATED_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
@@ -298,29 +299,35 @@ describe('what changes while fields are repeated shows in the next request', () 
 describe('a client that rests', () => {
   const request = 'GET /a/v1/open/0 HTTP/1.1\r\nHost: a.example\r\n\r\n';
 
-  it('is let go after the keep-alive time, however many requests it has sent', async () => {
-    const { proxy } = await startSide(false, { keepaliveTimeoutMs: 200 });
-    const client = await connectRaw(proxy.port);
-    for (let count = 0; count < 3; count++) expect((await ask(client, request)).isOpen).toBe(true);
-    await client.closed(3_000);
-  });
+  it(
+    'is let go after the keep-alive time, however many requests it has sent',
+    steadily(async () => {
+      const { proxy } = await startSide(false, { keepaliveTimeoutMs: 200 });
+      const client = await connectRaw(proxy.port);
+      for (let count = 0; count < 3; count++) expect((await ask(client, request)).isOpen).toBe(true);
+      await client.closed(3_000);
+    }),
+  );
 
-  it('has its fields kept for a while only, and its connection for the keep-alive time', async () => {
-    const keepaliveTimeoutMs = HEAD_KEPT_MS + 500;
-    const side = await startSide(false, { keepaliveTimeoutMs });
-    const client = await connectRaw(side.proxy.port);
-    const repeated: number[] = [];
-    const askOnce = async (): Promise<void> => {
-      await ask(client, request);
-      repeated.push(side.repeated);
-    };
-    // Those of the first request are not kept: many never send another one.
-    for (let count = 0; count < 4; count++) await askOnce();
-    await new Promise((done) => setTimeout(done, HEAD_KEPT_MS + 250));
-    for (let count = 0; count < 2; count++) await askOnce();
-    expect(repeated).toEqual([0, 0, 1, 2, 2, 3]);
-    const restMs = performance.now();
-    await client.closed(keepaliveTimeoutMs + 3_000);
-    expect(performance.now() - restMs).toBeGreaterThan(keepaliveTimeoutMs - 100);
-  });
+  it(
+    'has its fields kept for a while only, and its connection for the keep-alive time',
+    steadily(async () => {
+      const keepaliveTimeoutMs = HEAD_KEPT_MS + 500;
+      const side = await startSide(false, { keepaliveTimeoutMs });
+      const client = await connectRaw(side.proxy.port);
+      const repeated: number[] = [];
+      const askOnce = async (): Promise<void> => {
+        await ask(client, request);
+        repeated.push(side.repeated);
+      };
+      // Those of the first request are not kept: many never send another one.
+      for (let count = 0; count < 4; count++) await askOnce();
+      await new Promise((done) => setTimeout(done, HEAD_KEPT_MS + 250));
+      for (let count = 0; count < 2; count++) await askOnce();
+      expect(repeated).toEqual([0, 0, 1, 2, 2, 3]);
+      const restMs = performance.now();
+      await client.closed(keepaliveTimeoutMs + 3_000);
+      expect(performance.now() - restMs).toBeGreaterThan(keepaliveTimeoutMs - 100);
+    }),
+  );
 });

@@ -29,6 +29,7 @@ import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, revisionOf, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { pem } from '../support/pem.ts';
 import type { Certificate } from '../support/socket-server.ts';
+import { steadily } from '../support/steady.ts';
 
 const GOOD_EXCHANGES = 1_000;
 const AT_ONCE = 3;
@@ -123,21 +124,30 @@ async function expectRightAfterwards(proxy: TestProxy): Promise<void> {
   expect(proxy.defects).toEqual([]);
 }
 
+/** A fault that a deadline ends says nothing where the machine stood still for as long. */
+const timed =
+  (test: (fault: Fault) => Promise<void>) =>
+  (fault: Fault): Promise<void> =>
+    (fault.isTimed === true ? steadily(test) : test)(fault);
+
 const ON_NEW = FAULTS.filter(({ onReuse }) => onReuse !== true);
 const ON_REUSE = FAULTS.filter(({ onReuse }) => onReuse === true);
 
 describe('what a backend answers', () => {
-  it.each(ON_NEW)('$name', async (fault) => {
-    const backend = await faultBackend(fault);
-    const proxy = await gateway({ backend_port: backend.port, ...timedOf(fault) });
-    const met = await meet(backend, (faulty) => meetFault(proxy.port, faulty), fault.lateMs);
-    expect(met).toEqual(expectedOf(fault));
-    expect(new Set(proxy.failures)).toEqual(new Set(fault.cause === undefined ? [] : [fault.cause]));
-    // Whatever is a failure counts for the circuit breaker, and nothing else does.
-    const breaker = proxy.breakerOf('rev-1')?.view(0);
-    expect(breaker?.consecutive_failures).toBe(fault.cause === undefined ? 0 : METHODS.length * AT_ONCE);
-    await expectRightAfterwards(proxy);
-  });
+  it.each(ON_NEW)(
+    '$name',
+    timed(async (fault) => {
+      const backend = await faultBackend(fault);
+      const proxy = await gateway({ backend_port: backend.port, ...timedOf(fault) });
+      const met = await meet(backend, (faulty) => meetFault(proxy.port, faulty), fault.lateMs);
+      expect(met).toEqual(expectedOf(fault));
+      expect(new Set(proxy.failures)).toEqual(new Set(fault.cause === undefined ? [] : [fault.cause]));
+      // Whatever is a failure counts for the circuit breaker, and nothing else does.
+      const breaker = proxy.breakerOf('rev-1')?.view(0);
+      expect(breaker?.consecutive_failures).toBe(fault.cause === undefined ? 0 : METHODS.length * AT_ONCE);
+      await expectRightAfterwards(proxy);
+    }),
+  );
 
   it.each(ON_REUSE)('$name', async (fault) => {
     const backend = await faultBackend(fault);
@@ -170,18 +180,21 @@ describe('the same, over TLS to the backend', () => {
 });
 
 describe('the same, to clients of HTTP/2', () => {
-  it.each(ON_NEW)('$name', async (fault) => {
-    const backend = await faultBackend(fault);
-    const route = { backend_port: backend.port, ...timedOf(fault) };
-    const proxy = await gateway(route, undefined, { tls: TLS_PAIR });
-    const client = await connectHttp2(proxy.port);
-    closers.unshift(() => client.close());
-    const met = await meet(backend, (faulty) => meetFaultHttp2(client, faulty), fault.lateMs);
-    expect(met).toEqual(expectedOf(fault));
-    // On the same connection: a stream that was cut off says nothing about the others.
-    expect(await goodExchangesHttp2(client, 100)).toEqual([]);
-    expect(proxy.defects).toEqual([]);
-  });
+  it.each(ON_NEW)(
+    '$name',
+    timed(async (fault) => {
+      const backend = await faultBackend(fault);
+      const route = { backend_port: backend.port, ...timedOf(fault) };
+      const proxy = await gateway(route, undefined, { tls: TLS_PAIR });
+      const client = await connectHttp2(proxy.port);
+      closers.unshift(() => client.close());
+      const met = await meet(backend, (faulty) => meetFaultHttp2(client, faulty), fault.lateMs);
+      expect(met).toEqual(expectedOf(fault));
+      // On the same connection: a stream that was cut off says nothing about the others.
+      expect(await goodExchangesHttp2(client, 100)).toEqual([]);
+      expect(proxy.defects).toEqual([]);
+    }),
+  );
 });
 
 describe('a connection that does not come about', () => {
