@@ -11,7 +11,7 @@ import { StorageRefused, StorageUnavailable, type Repository } from '../../src/s
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
 import { change, makeRevision, seed, touched, type makeApp } from './records.ts';
-import { awakeMs } from '../support/steady.ts';
+import { awakeMs, steadily } from '../support/steady.ts';
 
 const WITHIN_MS = 2_000;
 const KEY = Buffer.alloc(32, 7);
@@ -57,23 +57,27 @@ const rename = (repository: Repository, app: ReturnType<typeof makeApp>, name: s
   change(repository, (writer) => writer.updateApp({ ...app, name }), { appIds: [app.id] });
 
 describe('a server that', () => {
-  test('is frozen ends reads, writes, a queue of them and new connections in time, and is used again after', () =>
-    withRepository(async (repository) => {
-      const { app } = await seed(repository);
-      server.signalAll('SIGSTOP');
-      try {
-        const calls = [
-          repository.ping(),
-          ...Array.from({ length: 20 }, () => rename(repository, app, 'lost')),
-          ...Array.from({ length: 20 }, () => repository.read((reader) => reader.findApp(app.id))),
-        ];
-        await Promise.all(calls.map(unavailable));
-        await unavailable(repository.ping());
-      } finally {
-        server.signalAll('SIGCONT');
-      }
-      await expect(rename(repository, app, 'back')).resolves.toMatchObject({ configVersion: 2 });
-    }));
+  test(
+    'is frozen ends reads, writes, a queue of them and new connections in time, and is used again after',
+    steadily(() =>
+      withRepository(async (repository) => {
+        const { app } = await seed(repository);
+        server.signalAll('SIGSTOP');
+        try {
+          const calls = [
+            repository.ping(),
+            ...Array.from({ length: 20 }, () => rename(repository, app, 'lost')),
+            ...Array.from({ length: 20 }, () => repository.read((reader) => reader.findApp(app.id))),
+          ];
+          await Promise.all(calls.map(unavailable));
+          await unavailable(repository.ping());
+        } finally {
+          server.signalAll('SIGCONT');
+        }
+        await expect(rename(repository, app, 'back')).resolves.toMatchObject({ configVersion: 2 });
+      }),
+    ),
+  );
 
   test('crashes in the middle of a write has none of it, and is used again when it is back', () =>
     withRepository(async (repository) => {
