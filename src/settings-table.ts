@@ -53,7 +53,7 @@ export const SETTINGS = {
     description:
       'Where the configuration is stored: `sqlite://path` (three slashes: absolute), `sqlite:path`, `file:path`, `sqlite://:memory:`, or `postgres://user:password@host:port/database`, with TLS by `?sslmode=verify-full&sslrootcert=file`.',
     pattern: /^(?:sqlite|file|postgres|postgresql):.+/i,
-    expected: 'a URL such as sqlite://data/headgate.db or sqlite:///var/lib/headgate/headgate.db',
+    expected: 'a URL such as sqlite://data/headgate.db or postgres://user:password@host:5432/headgate',
   }),
   GATEWAY_DATABASE__POOL_MAX: integer(
     { min: 1, max: 1_000 },

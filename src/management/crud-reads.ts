@@ -4,7 +4,7 @@ import { jsonSchema } from '../model/schemas/json-schema.ts';
 import type { ManagementContext } from './context.ts';
 import { entityTag, isNotModified } from './entity-tag.ts';
 import { answer, emptyAnswer, isFailure, listAnswer } from './failure.ts';
-import { itemPath, locate, recordEnvelope } from './locate.ts';
+import { itemPath, locate, oneOf, recordEnvelope } from './locate.ts';
 import { API_PREFIX, type Operation } from './operation.ts';
 import { NO_QUERY, pageInfo, PAGE_QUERY, pageRequest } from './query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
@@ -54,7 +54,7 @@ export function getOperation<S extends object, I, R extends StoredRecord>(
     path: itemPath(resource),
     operationId: `get${resource.operationNames[0]}`,
     tag: resource.tag,
-    summary: `Fetch a ${name.toLowerCase()}`,
+    summary: `Fetch ${oneOf(resource)}`,
     access: resource.access.read,
     query: NO_QUERY,
     entityTag: true,

@@ -7,7 +7,7 @@ import { jsonSchema, patchSchema, type JsonSchema } from '../model/schemas/json-
 import type { ManagementContext } from './context.ts';
 import { checkIfMatch, entityTag } from './entity-tag.ts';
 import { answer, emptyAnswer, fail, invalid, isFailure, type Failure } from './failure.ts';
-import { itemPath, locate, recordEnvelope, rulesOf } from './locate.ts';
+import { itemPath, locate, oneOf, recordEnvelope, rulesOf } from './locate.ts';
 import { patchResource } from './merge-patch.ts';
 import { API_PREFIX, type Call, type Operation, type OperationBody } from './operation.ts';
 import { CASCADE_QUERY, DRY_RUN_CASCADE_QUERY, DRY_RUN_QUERY, NO_QUERY } from './query.ts';
@@ -28,7 +28,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
     path: API_PREFIX + resource.collection,
     operationId: `create${operationName}`,
     tag: resource.tag,
-    summary: `Create a ${name.toLowerCase()}`,
+    summary: `Create ${oneOf(resource)}`,
     access: resource.access.write,
     query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
     body: {
@@ -92,7 +92,7 @@ export function updateOperation<S extends object, I, R extends StoredRecord>(
     path: itemPath(resource),
     operationId: `update${resource.operationNames[0]}`,
     tag: resource.tag,
-    summary: `Change a ${name.toLowerCase()}`,
+    summary: `Change ${oneOf(resource)}`,
     description:
       'JSON Merge Patch (RFC 7396): null puts a field back to its default. A policy is merged by its top-level parts. The result must be valid as a whole.',
     access: resource.access.write,
@@ -160,7 +160,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
     path: itemPath(resource),
     operationId: `delete${resource.operationNames[0]}`,
     tag: resource.tag,
-    summary: `Delete a ${name.toLowerCase()}`,
+    summary: `Delete ${oneOf(resource)}`,
     ...(children && {
       description: 'Refused with 409 while there is anything below it, unless `cascade=true` is given.',
     }),

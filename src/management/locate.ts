@@ -33,6 +33,12 @@ export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleC
   return { reader, clock: context.clock, policyGlobals: context.policyGlobals };
 }
 
+/** As summaries of operations name one of them: `an app`. */
+export function oneOf({ names }: { readonly names: readonly [string, string] }): string {
+  const name = names[0].toLowerCase();
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
 /** The success envelope around a record of the resource. */
 export function recordEnvelope({ schema }: { readonly schema: JsonSchema }): JsonSchema {
   return jsonSchema(envelopeSchema(`${schema.title ?? ''}Envelope`, schema));

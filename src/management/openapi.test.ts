@@ -67,6 +67,12 @@ function inlined(schema: Json): JsonSchema {
 }
 
 describe('the OpenAPI document', () => {
+  it('names the operations in plain words', () => {
+    const summaries = operations().map(({ operation }) => String(operation.summary));
+    expect(summaries).toContain('Create an app');
+    expect(summaries.filter((summary) => /\ba [aeio]/i.test(summary))).toEqual([]);
+  });
+
   it('has no pattern that is not told in words to who sends something else', () => {
     const patterns = [...walk(document)]
       .filter(([place, { pattern }]) => typeof pattern === 'string' && !place.endsWith('/propertyNames'))

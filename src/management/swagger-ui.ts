@@ -20,6 +20,10 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self' 'unsafe-inline'",
 ].join('; ');
 
+const TITLE = 'Headgate management API';
+/** It shows the mark of another project, and a field for documents from elsewhere, which the policy above refuses. */
+const NO_TOP_BAR = '.swagger-ui .topbar { display: none }';
+
 export async function addSwaggerUi(server: FastifyInstance, document: JsonObject): Promise<void> {
   await server.register(swagger, {
     mode: 'static',
@@ -29,5 +33,6 @@ export async function addSwaggerUi(server: FastifyInstance, document: JsonObject
     routePrefix: '/swagger-ui',
     staticCSP: CONTENT_SECURITY_POLICY,
     uiConfig: { displayRequestDuration: true },
+    theme: { title: TITLE, css: [{ filename: 'headgate.css', content: NO_TOP_BAR }] },
   });
 }

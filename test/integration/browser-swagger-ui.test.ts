@@ -85,6 +85,11 @@ describe('Swagger UI', { timeout: 60_000 }, () => {
     expect(shown.sort()).toEqual(documented.sort());
   });
 
+  it('is the page of this product: its title, and no mark of another project', async () => {
+    expect(await page.title()).toBe('Headgate management API');
+    expect(await page.locator('.topbar').isVisible()).toBe(false);
+  });
+
   it('is refused before authorisation: the answer is shown as 401', async () => {
     const block = await tryOut('get', '/api/v1/apps');
     const { status, body } = await execute(block);

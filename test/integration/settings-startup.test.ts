@@ -47,7 +47,7 @@ describe(
     const ROUNDS: readonly (readonly Wrong[])[] = [
       [
         ['GATEWAY_AUTO_MIGRATE', 'yes', BOOLEAN],
-        ['GATEWAY_DATABASE_URL', 'mysql://db/x', /sqlite:\/\//],
+        ['GATEWAY_DATABASE_URL', 'mysql://db/x', /sqlite:\/\/.* or postgres:\/\//],
         ['GATEWAY_SERVER__SWAGGER_ENABLED', 'on', BOOLEAN],
         ['GATEWAY_RATE_LIMIT_REQUESTS', 'many', INTEGER],
         ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '1m', INTEGER],
