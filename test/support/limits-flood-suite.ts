@@ -32,6 +32,8 @@ interface Floodable {
 
 interface Outcome {
   readonly admitted: number;
+  /** Most of it was refused: a machine with other things to do may take longer to ask for so much. */
+  readonly isFlood: boolean;
   readonly beganMs: number;
   readonly elapsedMs: number;
   readonly by: Flooded['by'];
@@ -47,7 +49,7 @@ interface FloodOptions {
 }
 
 export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions = {}): void {
-  const timeoutMs = ATTEMPTS.length * seconds * 1_000 + 60_000;
+  const timeoutMs = ATTEMPTS.reduce((sum, attempt) => sum + attempt, 0) * seconds * 1_000 + 60_000;
   let floodable: Floodable;
   beforeAll(async () => {
     floodable = await startFloodable();
@@ -58,12 +60,13 @@ export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions =
   const flooded = async (kind: string, check: (outcome: Outcome) => void): Promise<void> => {
     for (const attempt of ATTEMPTS) {
       if (kind === '/rate/fixed_window') await roomInWindow(1_000, 900);
-      const outcome = await admittedOf(floodable, `${kind}/${attempt}`, seconds);
+      const outcome = await admittedOf(floodable, `${kind}/${attempt}`, seconds * attempt);
+      if (!outcome.isFlood) continue;
       check(outcome);
       if (by !== undefined) expect(outcome.by).toBe(by);
       if (Math.min(...outcome.connections) > 0) return report?.(kind, outcome);
     }
-    throw new Error(`The kernel gave all connections to one worker, ${ATTEMPTS.length} times`);
+    throw new Error(`Of ${ATTEMPTS.length} floods none was one, or the kernel gave all to one worker`);
   };
 
   describe(`two workers flooded for ${seconds} s over ${CONNECTIONS} connections`, () => {
@@ -165,11 +168,10 @@ async function admittedOf({ gateway, reached }: Floodable, path: string, seconds
     connectionsUntil(gateway, () => endedMs > 0),
   ]);
   const admitted = reached.get(path) ?? 0;
-  expect(refused, `refusals counted by ${by}`).toBeGreaterThan(admitted);
   // Whoever floods does not wait for what is under way when the time is over.
   expect(requests - refused).toBeGreaterThanOrEqual(admitted - CONNECTIONS);
   expect(requests - refused).toBeLessThanOrEqual(admitted);
-  return { admitted, beganMs, elapsedMs: endedMs - beganMs, by, connections };
+  return { admitted, isFlood: refused > admitted, beganMs, elapsedMs: endedMs - beganMs, by, connections };
 }
 
 /** The most connections that each worker was seen with before both had some, or before it was over. */
