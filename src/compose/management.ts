@@ -109,7 +109,7 @@ function checkingCompiler(
     clock,
     limits: new SharedMemoryLimitStore(limitMemory, MAIN_THREAD_OWNER),
     concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, MAIN_THREAD_OWNER),
-    keys: { findPresentedKey: () => undefined, generation: 0 },
+    keys: { findPresentedKey: () => undefined, hasKey: () => false, generation: 0 },
     jwtDefaults: settings.jwt,
     globals: globalsOf(settings),
     perIp: settings.perIpRateLimit,

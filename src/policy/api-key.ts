@@ -63,7 +63,10 @@ export function createApiKeys(dependencies: PolicyDependencies): ApiKeys {
   const { keys } = dependencies;
   const recent = new RecentTable<ResolvedKey>();
   const limits = { valuesMax: KEYS_REMEMBERED_MAX, missesMin: MISSES_MIN };
-  const tokens = new TokenMemory<ResolvedKey>(limits, ({ key }) => recent.delete(key));
+  const tokens = new TokenMemory<ResolvedKey>(limits, {
+    isKnown: (hash) => keys.hasKey(hash),
+    onDropped: ({ key }) => recent.delete(key),
+  });
   const formsOf = scopeForms();
   const hash = new WordBuffer(HASH_WORDS);
   let generation = keys.generation;

@@ -13,6 +13,8 @@ import type { PresentedKey } from '../snapshot/presented-key.ts';
 export interface KeyDirectory {
   /** @param hash SHA-256 of a token as `readHash` writes it; matches a key's present and previous value */
   findPresentedKey(hash: WordBuffer): PresentedKey | undefined;
+  /** Whether there is a key with such a value, whatever it is worth; costs less than finding it. */
+  hasKey(hash: WordBuffer): boolean;
   /** Changes with every change of any key, so that what was remembered about keys can be dropped. */
   readonly generation: number;
 }

@@ -68,6 +68,10 @@ export class TestKeys implements KeyDirectory {
     return key && presentedKey(key, key.token_hash !== hash);
   }
 
+  hasKey({ bytes }: WordBuffer): boolean {
+    return this.#byHash.has(bytes.toString('hex'));
+  }
+
   put(key: StoredApiKey): void {
     this.#byHash.set(key.token_hash, key);
     if (key.previous_token_hash !== null) this.#byHash.set(key.previous_token_hash, key);

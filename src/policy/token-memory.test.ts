@@ -21,10 +21,19 @@ interface Made {
   readonly memory: TokenMemory<string>;
   readonly dropped: string[];
 }
-function make(valuesMax = 100, missesMin = 100, setsMax?: number): Made {
+function make(
+  valuesMax = 100,
+  missesMin = 100,
+  setsMax?: number,
+  isKnown: (number: number) => boolean = () => true,
+): Made {
   const dropped: string[] = [];
   const limits = { valuesMax, missesMin, ...(setsMax === undefined ? {} : { setsMax }) };
-  return { memory: new TokenMemory(limits, (value) => void dropped.push(value)), dropped };
+  const owner = {
+    isKnown: ({ words }: WordBuffer) => isKnown(words[0] as number),
+    onDropped: (value: string) => void dropped.push(value),
+  };
+  return { memory: new TokenMemory(limits, owner), dropped };
 }
 
 /** What is remembered as the hash of a token: its number, NaN for words that are not of one. */
@@ -83,6 +92,34 @@ describe('the hashes of tokens', () => {
     expect(left.length).toBeGreaterThan(count * 0.97);
     const strangers = Array.from({ length: count }, (_, index) => found(memory, tokenOf(count + index)));
     expect(strangers.every((each) => each === undefined)).toBe(true);
+  });
+
+  it('of keys that are gone are forgotten before the table grows, and those of the others are not', () => {
+    const living = 200;
+    const { memory, dropped } = make(100, 100, undefined, (number) => number < living);
+    memory.keep(memory.add(tokenOf(0), numbered(0)), 'of a living key');
+    memory.keep(memory.add(tokenOf(600), numbered(600)), 'of one that is gone');
+    const { bytes } = memory;
+    for (let index = 1; index < 600; index++) {
+      // What is asked for is not what makes room in a full set.
+      for (const asked of [0, 600]) memory.find(tokenOf(asked));
+      memory.add(tokenOf(index), numbered(index));
+    }
+    expect([dropped, memory.bytes]).toEqual([['of one that is gone'], bytes]);
+    expect(memory.valueAt(memory.find(tokenOf(0)))).toBe('of a living key');
+    const left = known(memory, 600);
+    expect(left.filter((index) => index < living).length).toBeGreaterThan(living * 0.9);
+    expect(left.length).toBeLessThan(living + 200);
+  });
+
+  it('are looked through again only after a quarter of the table has come, or the table has grown', () => {
+    let looks = 0;
+    const { memory } = make(100, 100, undefined, (number) => {
+      looks++;
+      return number >= 8_000;
+    });
+    for (let index = 0; index < 10_000; index++) memory.add(tokenOf(index), numbered(index));
+    expect(looks).toBeLessThan(20_000);
   });
 
   it('make room for others in a full table, rather those that are not asked for', () => {

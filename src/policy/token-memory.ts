@@ -10,7 +10,8 @@
  * since tokens are random themselves.
  *
  * Owns a table of sets of eight places, which grows with what is in it to 15 MiB at most; in a full set the token that
- * was asked for longest ago makes room. Values go in the order in which they came; where more tokens are in use than
+ * was asked for longest ago makes room. Before it grows, the tokens of keys that are gone are forgotten, so that keys
+ * that come and go do not make it grow for ever. Values go in the order in which they came; where more tokens are in use than
  * may have one, they would come and go without being found again, and each would cost a collection of garbage more than
  * looking the key up. So when all are taken, some make room only after many look-ups in vain: what is often used comes
  * in by its own chances.
@@ -46,8 +47,12 @@ export interface TokenMemoryLimits {
   readonly setsMax?: number;
 }
 
-/** Is told each value that is not kept any more, but for those that `dropValues` drops. */
-export type OnDropped<V> = (value: V) => void;
+export interface TokenMemoryOwner<V> {
+  /** Whether there still is a key with this SHA-256; asked of all tokens before the table grows. */
+  isKnown(hash: WordBuffer): boolean;
+  /** Is told each value that is not kept any more, but for those that `dropValues` drops. */
+  onDropped(value: V): void;
+}
 
 /** Owner of a slot whose value is not kept any more. */
 const NOBODY = -1;
@@ -56,10 +61,12 @@ const NOBODY = -1;
 const TOKEN_WORDS = Math.ceil(TOKEN_LENGTH / 4);
 const tokenText = new WordBuffer(TOKEN_WORDS);
 const recognised = new Int32Array(RECOGNISED_WORDS);
+// What the owner is asked about; used within one call.
+const sha256 = new WordBuffer(SHA256_WORDS);
 
 export class TokenMemory<V> {
   readonly #limits: TokenMemoryLimits;
-  readonly #onDropped: OnDropped<V>;
+  readonly #owner: TokenMemoryOwner<V>;
   readonly #setsMax: number;
   #keys = new Int32Array(4);
   #sets = 0;
@@ -77,9 +84,9 @@ export class TokenMemory<V> {
   #room = 0;
   #misses = 0;
 
-  constructor(limits: TokenMemoryLimits, onDropped: OnDropped<V>) {
+  constructor(limits: TokenMemoryLimits, owner: TokenMemoryOwner<V>) {
     this.#limits = limits;
-    this.#onDropped = onDropped;
+    this.#owner = owner;
     this.#setsMax = limits.setsMax ?? SETS_MAX;
   }
 
@@ -118,7 +125,7 @@ export class TokenMemory<V> {
    * @returns where
    */
   add(token: string, hash: WordBuffer): number {
-    if (this.#used * 2 >= this.#sets * WAYS && this.#sets < this.#setsMax) this.#grow();
+    if (this.#used * 2 >= this.#sets * WAYS && this.#sets < this.#setsMax) this.#makeRoom();
     recognise(token, this.#keys);
     const place = this.#roomIn(firstPlace(recognised[1] as number, this.#sets));
     if (this.#tags[place] === 0) this.#used++;
@@ -207,6 +214,19 @@ export class TokenMemory<V> {
     return oldest;
   }
 
+  /** Grows unless half of the tokens, or more, were of keys that are gone: the next such look is as far away then. */
+  #makeRoom(): void {
+    for (let place = 0; place < this.#tags.length; place++) {
+      if (this.#tags[place] === 0) continue;
+      this.copyHash(place, sha256);
+      if (this.#owner.isKnown(sha256)) continue;
+      this.#tags[place] = 0;
+      this.#used--;
+      this.#dropValue(place);
+    }
+    if (this.#used * 4 > this.#sets * WAYS || this.#sets === 0) this.#grow();
+  }
+
   /** To a table of several times the size, or the first one; those that a set has no room for are forgotten. */
   #grow(): void {
     const [tags, places] = [this.#tags, this.#places];
@@ -242,7 +262,7 @@ export class TokenMemory<V> {
     const value = this.#values[slot];
     this.#owners[slot] = NOBODY;
     this.#values[slot] = undefined;
-    if (value !== undefined) this.#onDropped(value);
+    if (value !== undefined) this.#owner.onDropped(value);
   }
 }
 

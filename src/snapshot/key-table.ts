@@ -88,8 +88,7 @@ export class KeyReader {
    */
   findKeyByHash(hash: string): StoredApiKey | undefined {
     readHash(hash, hashWanted);
-    const index = Atomics.load(this.view.header, HASH_INDEX);
-    const reference = findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
+    const reference = this.#referenceOfWantedHash();
     return reference === 0 ? undefined : decodeKey(this.view, reference);
   }
 
@@ -99,14 +98,24 @@ export class KeyReader {
    */
   findPresentedKey(hash: WordBuffer): PresentedKey | undefined {
     hashWanted.words.set(hash.words);
-    const index = Atomics.load(this.view.header, HASH_INDEX);
-    const reference = findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
+    const reference = this.#referenceOfWantedHash();
     return reference === 0 ? undefined : readPresentedKey(this.view, reference, hashWanted);
+  }
+
+  /** Whether a key has a value with this SHA-256, or had it before its last rotation. */
+  hasKey(hash: WordBuffer): boolean {
+    hashWanted.words.set(hash.words);
+    return this.#referenceOfWantedHash() !== 0;
   }
 
   findKeyById(id: string): StoredApiKey | undefined {
     const reference = this.referenceById(id);
     return reference === 0 ? undefined : decodeKey(this.view, reference);
+  }
+
+  #referenceOfWantedHash(): number {
+    const index = Atomics.load(this.view.header, HASH_INDEX);
+    return findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
   }
 
   protected referenceById(id: string): number {
