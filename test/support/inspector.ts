@@ -11,7 +11,15 @@ export const INSPECTABLE = { NODE_OPTIONS: '--inspect=127.0.0.1:0' } as const;
 
 const REPLY_MS_MAX = 30_000;
 const COLLECT = 'HeapProfiler.collectGarbage';
-const HEAP = 'Runtime.getHeapUsage';
+const EVALUATE = 'Runtime.evaluate';
+/** In the thread: bytes of objects that have outlived a collection, and of what is compiled, with its metadata. */
+const HEAP = `(() => {
+  const spaces = process.getBuiltinModule('node:v8').getHeapSpaceStatistics();
+  const used = (...names) => spaces.filter(({ space_name: name }) => names.includes(name))
+    .reduce((all, { space_used_size: bytes }) => all + bytes, 0);
+  return JSON.stringify([used('old_space', 'large_object_space'),
+    used('code_space', 'code_large_object_space', 'trusted_space', 'trusted_large_object_space')]);
+})()`;
 
 interface Message {
   readonly id?: number;
@@ -22,7 +30,14 @@ interface Message {
     readonly workerInfo?: { readonly title: string };
   };
   readonly error?: { readonly message: string };
-  readonly result?: { readonly usedSize?: number };
+  readonly result?: { readonly result?: { readonly value?: string } };
+}
+
+export interface HeapUse {
+  /** What collections have left: a leak of records, closures or texts shows here. */
+  readonly objectBytes: number;
+  /** Bytecode and machine code: more for as long as V8 finds further functions that are called often. */
+  readonly codeBytes: number;
 }
 
 export class Inspector {
@@ -58,7 +73,7 @@ export class Inspector {
 
   /** Does not wait for what comes of it. */
   run(thread: string, expression: string): void {
-    this.#send(thread, { id: ++this.#lastId, method: 'Runtime.evaluate', params: { expression } });
+    this.#send(thread, { id: ++this.#lastId, method: EVALUATE, params: { expression } });
   }
 
   /**
@@ -71,12 +86,18 @@ export class Inspector {
     await pause(500);
   }
 
-  /** Bytes of the heaps of all threads that are in use. */
-  async heapBytes(): Promise<number> {
-    let bytes = 0;
-    for (const thread of ['', ...this.#threads.keys()])
-      bytes += (await this.#ask(thread, HEAP)).result?.usedSize ?? 0;
-    return bytes;
+  /** Of all threads; objects are told from garbage only right after a collection. */
+  async heapUse(): Promise<HeapUse> {
+    const use = { objectBytes: 0, codeBytes: 0 };
+    for (const thread of ['', ...this.#threads.keys()]) {
+      const { result } = await this.#ask(thread, EVALUATE, { expression: HEAP });
+      // It has ended meanwhile.
+      if (result === undefined) continue;
+      const [objectBytes, codeBytes] = JSON.parse(String(result.result?.value)) as [number, number];
+      use.objectBytes += objectBytes;
+      use.codeBytes += codeBytes;
+    }
+    return use;
   }
 
   close(): void {

@@ -46,10 +46,12 @@ function resetPeak(pid: number): void {
 
 /** VmRSS, now. */
 export const residentBytes = (pid: number): number => statusBytes(pid, 'VmRSS');
+/** RssFile: the part of it that is pages of files, such as the program's, which the system drops and reads again. */
+export const residentFileBytes = (pid: number): number => statusBytes(pid, 'RssFile');
 /** VmHWM, since the start or since a watch began. */
 export const peakBytes = (pid: number): number => statusBytes(pid, 'VmHWM');
 
-function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM' | 'RssFile'): number {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];
   if (kibibytes === undefined) throw new Error(`/proc/${pid}/status has no ${field}`);

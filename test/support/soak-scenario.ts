@@ -6,9 +6,9 @@
 import { readdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from './gateway.ts';
-import { INSPECTABLE, Inspector } from './inspector.ts';
+import { INSPECTABLE, Inspector, type HeapUse } from './inspector.ts';
 import { createKey, metric, quietWindowSecs } from './policies.ts';
-import { peakBytes, residentBytes } from './process-memory.ts';
+import { peakBytes, residentBytes, residentFileBytes } from './process-memory.ts';
 import { SoakChurn, STEADY, targetOf } from './soak-churn.ts';
 import { SoakLoad } from './soak-load.ts';
 import type { SoakReport } from './soak-load-process.ts';
@@ -48,8 +48,16 @@ export interface SoakOutcome {
   /** Resident memory after collections, in MB, from the end of the warm-up on. */
   readonly memory: Trend;
   readonly memoryMB: readonly number[];
-  /** Of the heaps of all threads, in use with what has become garbage since the collection; to tell where a growth is. */
-  readonly heapMB: readonly number[];
+  /** The part of it that is pages of files. */
+  readonly fileMB: readonly number[];
+  /**
+   * Objects in the heaps of all threads. Nearly without noise, as neither code nor free pages nor garbage are in it:
+   * a leak that resident memory hides for an hour shows here within minutes.
+   */
+  readonly objects: Trend;
+  readonly objectsMB: readonly number[];
+  /** What V8 has compiled in all threads. */
+  readonly codeMB: readonly number[];
   /** The most that was ever resident, garbage with it. */
   readonly peakMB: number;
   readonly descriptors: DescriptorCounts;
@@ -170,43 +178,58 @@ async function sample(
   inspector: Inspector,
   { seconds, warmUpSeconds, readings }: Soak,
 ): Promise<
-  Pick<SoakOutcome, 'memory' | 'memoryMB' | 'heapMB' | 'peakMB'> & Pick<DescriptorCounts, 'early' | 'late'>
+  Pick<SoakOutcome, 'memory' | 'memoryMB' | 'fileMB' | 'objects' | 'objectsMB' | 'codeMB' | 'peakMB'> &
+    Pick<DescriptorCounts, 'early' | 'late'>
 > {
   const pid = gateway.process.pid ?? 0;
   const durationMs = (seconds - warmUpSeconds) * 1000;
   const collectionMs = Math.max(COLLECTION_MS_MIN, durationMs / COLLECTIONS);
   const startMs = performance.now();
-  const memory: Sample[] = [];
-  const heap: number[] = [];
+  const held: Held[] = [];
   const descriptors: Sample[] = [];
   for (let atMs = 0; atMs < durationMs; atMs = performance.now() - startMs) {
     descriptors.push({ atMs, value: descriptorsOf(gateway) });
-    if (atMs >= memory.length * collectionMs) {
-      memory.push({ atMs, value: (await heldBytes(inspector, pid, readings)) / 1e6 });
-      heap.push((await inspector.heapBytes()) / 1e6);
-    }
+    if (atMs >= held.length * collectionMs) held.push(await heldAt(atMs, inspector, pid, readings));
     await pause(SAMPLE_MS);
   }
   const most = (from: number, to: number): number =>
     Math.max(...descriptors.filter(({ atMs }) => atMs >= from && atMs < to).map(({ value }) => value));
+  const megabytes = (of: (each: Held) => number): Sample[] =>
+    held.map((each) => ({ atMs: each.atMs, value: of(each) / 1e6 }));
+  const list = (of: (each: Held) => number): number[] =>
+    megabytes(of).map(({ value }) => Math.round(value * 100) / 100);
   return {
-    memory: trendOf(memory),
-    memoryMB: memory.map(({ value }) => Math.round(value * 10) / 10),
-    heapMB: heap.map((value) => Math.round(value * 10) / 10),
+    memory: trendOf(megabytes(({ memoryBytes }) => memoryBytes)),
+    memoryMB: list(({ memoryBytes }) => memoryBytes),
+    fileMB: list(({ fileBytes }) => fileBytes),
+    objects: trendOf(megabytes(({ objectBytes }) => objectBytes)),
+    objectsMB: list(({ objectBytes }) => objectBytes),
+    codeMB: list(({ codeBytes }) => codeBytes),
     peakMB: Math.round(peakBytes(pid) / 1e6),
     early: most(0, durationMs / 3),
     late: most((durationMs * 2) / 3, Infinity),
   };
 }
 
-/** What is resident without garbage. */
-async function heldBytes(inspector: Inspector, pid: number, readings: number): Promise<number> {
-  let least = Infinity;
+interface Held extends HeapUse {
+  readonly atMs: number;
+  readonly memoryBytes: number;
+  readonly fileBytes: number;
+}
+
+/** What is there without garbage. */
+async function heldAt(atMs: number, inspector: Inspector, pid: number, readings: number): Promise<Held> {
+  let memoryBytes = Infinity;
+  let objectBytes = Infinity;
+  let codeBytes = 0;
   for (let reading = 0; reading < readings; reading++) {
     await inspector.collectGarbage();
-    least = Math.min(least, residentBytes(pid));
+    memoryBytes = Math.min(memoryBytes, residentBytes(pid));
+    const use = await inspector.heapUse();
+    objectBytes = Math.min(objectBytes, use.objectBytes);
+    codeBytes = use.codeBytes;
   }
-  return least;
+  return { atMs, memoryBytes, fileBytes: residentFileBytes(pid), objectBytes, codeBytes };
 }
 
 /** Waits until the counts that are handed over now and then have come, or will not come any more. */
