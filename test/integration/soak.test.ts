@@ -16,6 +16,7 @@ it(
     const { report, violations, counters, descriptors, memoryMB, changes } = await soak({
       seconds: SECONDS,
       warmUpSeconds: SECONDS / 4,
+      settleSeconds: 0,
       load: 0.7,
       connections: 64,
       readings: 1,

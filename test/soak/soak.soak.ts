@@ -9,6 +9,7 @@ const seconds = Number(process.env['HEADGATE_SOAK_SECONDS'] ?? 1800);
 const load = Number(process.env['HEADGATE_SOAK_LOAD'] ?? 0.7);
 /** Caches fill, code is compiled, and the heap finds its size. */
 const WARM_UP_PART = 1 / 3;
+const SETTLE_PART = 1 / 9;
 const GROWTH_MB_PER_HOUR_MAX = 1;
 /**
  * How exactly half an hour tells the growth; a shorter run, which knows less, fails for it. Without this bound noise
@@ -25,12 +26,13 @@ it(
     const outcome = await soak({
       seconds,
       warmUpSeconds: seconds * WARM_UP_PART,
+      settleSeconds: seconds * SETTLE_PART,
       load,
       connections: 64,
       readings: 3,
       churnStepMs: 250,
     });
-    const { memory, descriptors, report, counters } = outcome;
+    const { memory, objects, descriptors, report, counters } = outcome;
     process.stdout.write(`${JSON.stringify({ ...outcome, report: { ...report, byTarget: undefined } })}\n`);
     expect(outcome.violations).toEqual([]);
     expect(outcome.keptPerSecond).toBeGreaterThanOrEqual(PACE_MIN * outcome.perSecond);
@@ -38,6 +40,8 @@ it(
       expect([what, said]).toEqual([what, counted]);
     expect(descriptors.late).toBeLessThanOrEqual(descriptors.early + DESCRIPTORS_SLACK);
     expect(descriptors.after).toBeLessThanOrEqual(descriptors.before);
+    expect(objects.halfWidth).toBeLessThanOrEqual(HALF_WIDTH_MB_PER_HOUR_MAX);
+    expect(objects.perHour).toBeLessThanOrEqual(GROWTH_MB_PER_HOUR_MAX);
     expect(memory.halfWidth).toBeLessThanOrEqual(HALF_WIDTH_MB_PER_HOUR_MAX);
     expect(memory.perHour).toBeLessThanOrEqual(GROWTH_MB_PER_HOUR_MAX);
   },

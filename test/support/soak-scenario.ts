@@ -24,6 +24,11 @@ export interface Soak {
   readonly seconds: number;
   /** Of the seconds, before the ones that count for the trend and for the pace. */
   readonly warmUpSeconds: number;
+  /**
+   * The last part of the warm-up, with changes at the pace of the test and collections of garbage as they will come: the
+   * first of these flush code and pages that changes without a pause have left.
+   */
+  readonly settleSeconds: number;
   /** Share of what the gateway can do. */
   readonly load: number;
   readonly connections: number;
@@ -45,10 +50,13 @@ export interface SoakOutcome {
   /** Of the whole run. */
   readonly violations: readonly string[];
   readonly changes: number;
-  /** Resident memory after collections, in MB, from the end of the warm-up on. */
+  /**
+   * Resident memory after collections, in MB, from the end of the warm-up on; without pages of files, which the system
+   * drops and reads again as it likes.
+   */
   readonly memory: Trend;
   readonly memoryMB: readonly number[];
-  /** The part of it that is pages of files. */
+  /** The pages of files, such as the program's. */
   readonly fileMB: readonly number[];
   /**
    * Objects in the heaps of all threads. Nearly without noise, as neither code nor free pages nor garbage are in it:
@@ -116,7 +124,8 @@ async function runSoak(options: Soak, gateway: TestGateway, load: SoakLoad): Pro
   const capacity = await reportOf(gateway, load, options, Infinity, CAPACITY_MS);
   const perSecond = pace(capacity) * options.load;
   churn.stepMs = 0;
-  const warmUp = await reportOf(gateway, load, options, perSecond, options.warmUpSeconds * 1000);
+  const pressedSeconds = options.warmUpSeconds - options.settleSeconds;
+  const warmUp = await reportOf(gateway, load, options, perSecond, pressedSeconds * 1000);
   churn.stepMs = options.churnStepMs;
   // Begun anew, so that what the warm-up was behind with is not made up for.
   load.start(gateway.proxyPort, options.connections, perSecond);
@@ -176,15 +185,16 @@ async function reportOf(
 async function sample(
   gateway: TestGateway,
   inspector: Inspector,
-  { seconds, warmUpSeconds, readings }: Soak,
+  { seconds, warmUpSeconds, settleSeconds, readings }: Soak,
 ): Promise<
   Pick<SoakOutcome, 'memory' | 'memoryMB' | 'fileMB' | 'objects' | 'objectsMB' | 'codeMB' | 'peakMB'> &
     Pick<DescriptorCounts, 'early' | 'late'>
 > {
   const pid = gateway.process.pid ?? 0;
-  const durationMs = (seconds - warmUpSeconds) * 1000;
+  const durationMs = (seconds - warmUpSeconds + settleSeconds) * 1000;
   const collectionMs = Math.max(COLLECTION_MS_MIN, durationMs / COLLECTIONS);
   const startMs = performance.now();
+  const settledMs = settleSeconds * 1000;
   const held: Held[] = [];
   const descriptors: Sample[] = [];
   for (let atMs = 0; atMs < durationMs; atMs = performance.now() - startMs) {
@@ -195,7 +205,7 @@ async function sample(
   const most = (from: number, to: number): number =>
     Math.max(...descriptors.filter(({ atMs }) => atMs >= from && atMs < to).map(({ value }) => value));
   const megabytes = (of: (each: Held) => number): Sample[] =>
-    held.map((each) => ({ atMs: each.atMs, value: of(each) / 1e6 }));
+    held.filter(({ atMs }) => atMs >= settledMs).map((each) => ({ atMs: each.atMs, value: of(each) / 1e6 }));
   const list = (of: (each: Held) => number): number[] =>
     megabytes(of).map(({ value }) => Math.round(value * 100) / 100);
   return {
@@ -224,7 +234,7 @@ async function heldAt(atMs: number, inspector: Inspector, pid: number, readings:
   let codeBytes = 0;
   for (let reading = 0; reading < readings; reading++) {
     await inspector.collectGarbage();
-    memoryBytes = Math.min(memoryBytes, residentBytes(pid));
+    memoryBytes = Math.min(memoryBytes, residentBytes(pid) - residentFileBytes(pid));
     const use = await inspector.heapUse();
     objectBytes = Math.min(objectBytes, use.objectBytes);
     codeBytes = use.codeBytes;
