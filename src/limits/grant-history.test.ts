@@ -43,4 +43,12 @@ describe('GrantHistory', () => {
     history.clear();
     expect(history.total(1e9)).toBe(0);
   });
+
+  it('gives back the oldest first, and no more than there is', () => {
+    const history = new GrantHistory(rule('sliding_window'));
+    history.note(5, 0);
+    history.note(3, 4_000);
+    expect([history.takeBack(6), history.total(4_000), history.total(8_500)]).toEqual([6, 2, 2]);
+    expect([history.takeBack(6), history.total(8_500)]).toEqual([2, 0]);
+  });
 });

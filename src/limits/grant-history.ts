@@ -1,6 +1,7 @@
 /**
  * What a thread was granted of one counter of late, for two occasions on which the store's own count is of no use: the
- * store has lost it, or it is out of reach and the node goes by its share, of which that much is used already.
+ * store has lost it, or it is out of reach and the node goes by its share, of which that much is used already. And what
+ * it has admitted then, of which the store is to be told when it is back.
  *
  * Owns a few numbers: eight slots over the time that matters and the one that is leaving, so that nothing is
  * forgotten too early; what it tells is at most an eighth of that time too old. A fixed window has a single slot,
@@ -31,6 +32,17 @@ export class GrantHistory {
     let total = 0;
     for (const count of this.#counts) total += count;
     return total;
+  }
+
+  /** Takes up to `count` out of it, the oldest first; returns how much that was. */
+  takeBack(count: number): number {
+    let left = count;
+    for (let index = this.#counts.length - 1; index >= 0 && left > 0; index--) {
+      const taken = Math.min(left, this.#counts[index] ?? 0);
+      this.#counts[index] = (this.#counts[index] ?? 0) - taken;
+      left -= taken;
+    }
+    return count - left;
   }
 
   clear(): void {

@@ -65,8 +65,10 @@ export class Lease {
   #requests = -1;
   #birth = 0;
   #window = -1;
-  #owed = 0;
-  #owedSinceMs = 0;
+  /** Admitted without the store, and not told yet; made when there is any. */
+  #owed: GrantHistory | undefined;
+  /** The fixed window of the last of them, or one later, by the store's numbers. */
+  #owedWindow = -1;
   #unused = 0;
   #unusedWindow = 0;
   #asked = 0;
@@ -168,24 +170,19 @@ export class Lease {
     return this.#ratePerMs;
   }
 
-  /** What goes along with a call; afterwards it is told. */
+  /** What goes along with a call. Permits that it gives back are lost if it is not answered. */
   takeReport(rule: LimitRule, monotonicMs: number): Report {
-    const isOld = monotonicMs - this.#owedSinceMs > rule.windowMs;
+    this.#forgive(rule, monotonicMs);
+    const owed = this.#owed?.total(monotonicMs) ?? 0;
     const window = rule.algorithm === 'fixed_window' ? this.#window : this.#unusedWindow;
     const unused = window === this.#unusedWindow ? this.#unused : 0;
-    const report = { owed: isOld ? 0 : this.#owed, unused, window };
-    this.#owed = this.#unused = 0;
-    return report;
+    this.#unused = 0;
+    return { owed, unused, window };
   }
 
-  /** The call was not answered: what it owed is owed on. Permits that it gave back are lost. */
-  keepReport({ owed }: Report): void {
-    this.#owed += owed;
-  }
-
-  /** The call was answered after all. */
-  dropReport({ owed }: Report): void {
-    this.#owed = Math.max(0, this.#owed - owed);
+  /** The call was answered, in time or not. */
+  told({ owed }: Report): void {
+    this.#owed?.takeBack(owed);
   }
 
   /**
@@ -193,8 +190,7 @@ export class Lease {
    * for how much of it; to be called before `learn`.
    */
   payOwed(granted: number): number {
-    const paid = Math.min(this.#owed, granted);
-    this.#owed -= paid;
+    const paid = this.#owed?.takeBack(granted) ?? 0;
     // The node's own counter has counted these.
     this.#unmirrored -= paid;
     return paid;
@@ -202,8 +198,26 @@ export class Lease {
 
   /** The request was admitted without the store. */
   owe(rule: LimitRule, monotonicMs: number): void {
-    if (this.#owed === 0) this.#owedSinceMs = monotonicMs;
-    this.#owed = Math.min(rule.requests, this.#owed + 1);
+    this.#forgive(rule, monotonicMs);
+    // Which of them are of the fixed window of that moment is told by its number; without one it may be all that fit in.
+    const isFixed = rule.algorithm === 'fixed_window';
+    this.#owed ??= new GrantHistory(isFixed ? { ...rule, algorithm: 'sliding_window' } : rule);
+    if (this.#owed.total(monotonicMs) >= rule.requests) this.#owed.takeBack(1);
+    this.#owed.note(1, monotonicMs);
+    const window = this.#windowAt(rule, monotonicMs, this.#resetAtMs - ROUNDING_MS);
+    this.#owedWindow = Math.max(this.#owedWindow, window);
+  }
+
+  /** What is owed of fixed windows that are over by all means has gone with them. */
+  #forgive(rule: LimitRule, monotonicMs: number): void {
+    if (this.#windowAt(rule, monotonicMs, this.#overAtMs) > this.#owedWindow) this.#owed?.clear();
+  }
+
+  /** Number of the store's fixed window at that time if the one that it told last ends at `endMs`; any if it told none. */
+  #windowAt({ algorithm, windowMs }: LimitRule, monotonicMs: number, endMs: number): number {
+    if (algorithm !== 'fixed_window') return -1;
+    if (this.#window < 0) return Infinity;
+    return this.#window + Math.max(0, 1 + Math.floor((monotonicMs - endMs) / windowMs));
   }
 
   /**
@@ -214,6 +228,8 @@ export class Lease {
     const { rule, sentMs, report } = call;
     if (rule.algorithm === 'fixed_window' && reply.window !== this.#window) this.#history.clear();
     this.#window = reply.window;
+    // What was admitted before anything was known was so in this window or before.
+    if (this.#owedWindow === Infinity) this.#owedWindow = reply.window;
     this.#birth = reply.birth;
     const counted = reply.granted + report.owed - report.unused;
     if (counted !== 0) this.#history.note(counted, monotonicMs);

@@ -287,8 +287,7 @@ export class LeasedLimitStore implements LimitStore {
     this.#counts.answered += 1;
     this.#circuit.answered();
     const monotonicMs = this.#clock.monotonicMs();
-    // Too late for those who waited; but what was owed is told.
-    if (call.settled) lease.dropReport(report);
+    lease.told(report);
     this.#roundTripMs += (monotonicMs - sentMs - this.#roundTripMs) * ROUND_TRIP_WEIGHT;
     const { rule } = prepared;
     const used = call.settled
@@ -341,9 +340,8 @@ export class LeasedLimitStore implements LimitStore {
 
   /** Decides without the store for all who wait for this counter. */
   #fail(call: Call): void {
-    const { lease, prepared, report } = call;
+    const { lease, prepared } = call;
     this.#settle(call);
-    lease.keepReport(report);
     const later = lease.waiters;
     lease.waiters = [];
     const monotonicMs = this.#clock.monotonicMs();

@@ -79,8 +79,9 @@ export class UnusedPermits {
     const report = lease.takeReport(rule, clock.monotonicMs());
     const { key, leaseMs, birth } = lease;
     server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, ...report, birth }, (reply) => {
-      if (reply !== undefined) circuit.answered();
-      else lease.keepReport(report);
+      if (reply === undefined) return;
+      circuit.answered();
+      lease.told(report);
     });
   }
 }

@@ -235,6 +235,28 @@ describe('without the store', () => {
     expect(later).toBe(7 - share);
   });
 
+  it('what was admitted of a fixed window is not charged to the next one', async () => {
+    const windowMs = 6_000;
+    const store = await openStore(own.url, { count: 2, rank: 0 });
+    const rule = ruleOf({ requests: 10, windowMs });
+    const admittedOf = async (count: number): Promise<number> => {
+      let admitted = 0;
+      for (let index = 0; index < count; index++)
+        if ((await store.take(rule, '', now())).admitted) admitted += 1;
+      return admitted;
+    };
+    await pause((2 * windowMs - 1_000 - (now() % windowMs)) % windowMs);
+    await admittedOf(1);
+    await own.stop();
+    expect(1 + (await admittedOf(20))).toBeGreaterThanOrEqual(5);
+    const next = Math.floor(now() / windowMs) + 1;
+    await own.start();
+    await expect.poll(() => store.isConnected, { timeout: 5_000 }).toBe(true);
+    await pause(Math.max(0, next * windowMs + 20 - now()));
+    const first = Math.floor(now() / windowMs);
+    expect(await admittedOf(30)).toBe(10 * (1 + Math.floor(now() / windowMs) - first));
+  });
+
   it('what the store had granted is part of the share', async () => {
     const store = await openStore(own.url, { count: 2, rank: 0 });
     const rule = ruleOf({ requests: 10 });
