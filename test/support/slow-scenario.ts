@@ -80,13 +80,15 @@ export async function slowClientScenario(scenario: Scenario): Promise<Outcome> {
         const queues = watchQueues(port);
         const deafPorts = await clients.open({ port, ...scenario });
         await new Promise((done) => setTimeout(done, SETTLE_MS));
-        const queueOf = queues.stop();
-        const deaf = deafPorts.map((one) => [one, queueOf(one)] as const);
+        queues.rest();
         for (let times = 0; times < scenario.measurements; times++) {
           const timesMs = await measure();
           outcome.attackP99Ms.push(percentile(timesMs, 0.99));
           outcome.attackMedianMs.push(percentile(timesMs, 0.5));
+          // Of a peer that takes nothing the system asks again, ever less often, and may find room for some more.
+          queues.look();
         }
+        const deaf = deafPorts.map((one) => [one, queues.of(one)] as const);
         outcome.heldAtLeast = Math.min(outcome.heldAtLeast, heldConnections(port).size);
         clients.stopBodies();
         const gone = await untilGone(port, scenario, deaf);
@@ -108,8 +110,16 @@ interface Queue {
   readonly movedMs: number;
 }
 
-/** Looks at what waits to be sent on each connection until it is stopped. */
-function watchQueues(port: number): { readonly stop: () => (clientPort: number) => Queue } {
+interface Queues {
+  /** Looks once; a look takes time of all. */
+  readonly look: () => void;
+  /** From then on only when it is told to. */
+  readonly rest: () => void;
+  readonly of: (clientPort: number) => Queue;
+}
+
+/** Looks now and then at what waits to be sent on each connection. */
+function watchQueues(port: number): Queues {
   const queues = new Map<number, Queue & { readonly bytes: number }>();
   let lookedMs = performance.now();
   const look = (): void => {
@@ -123,11 +133,9 @@ function watchQueues(port: number): { readonly stop: () => (clientPort: number) 
   };
   const timer = setInterval(look, LOOK_MS);
   return {
-    stop: () => {
-      clearInterval(timer);
-      look();
-      return (client) => queues.get(client) ?? { beganMs: Infinity, movedMs: Infinity };
-    },
+    look,
+    rest: () => clearInterval(timer),
+    of: (client) => queues.get(client) ?? { beganMs: Infinity, movedMs: Infinity },
   };
 }
 
