@@ -22,6 +22,7 @@ export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 export const NO_CONTROL_CHARACTERS_PATTERN = '^[^\\u0000-\\u001f\\u007f]*$';
 /** What databases do not store. */
 export const NO_NUL_PATTERN = '^[^\\u0000]*$';
+/** No single header field holds a line break: a description with one describes something else. */
 export const ONE_LINE_PATTERN = '^[^\\r\\n]*$';
 export const PATH_PATTERN = '^/';
 /** A path and perhaps a query, in visible ASCII characters. */

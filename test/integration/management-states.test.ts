@@ -176,6 +176,16 @@ describe('spec 3: activation of revisions', () => {
     await gateway.must('POST', `${revisions}/r1/deactivate`);
   });
 
+  it('deactivate goes by no body: what is exclusive elsewhere moves nothing here', async () => {
+    const isCurrent = async (name: string): Promise<boolean> =>
+      (await gateway.must('GET', `${revisions}/${name}`)).is_current;
+    await gateway.must('POST', `${revisions}/r1/activate`, { exclusive: true });
+    await gateway.must('POST', `${revisions}/r2/activate`);
+    await gateway.must('POST', `${revisions}/r1/deactivate`, { exclusive: true });
+    expect([await isCurrent('r1'), await isCurrent('r2')]).toEqual([false, true]);
+    await gateway.must('POST', `${revisions}/r2/deactivate`);
+  });
+
   it('activating twice is no error, and is_current can be patched, too', async () => {
     await gateway.must('POST', `${revisions}/r1/activate`);
     await gateway.must('POST', `${revisions}/r1/activate`);

@@ -186,17 +186,17 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         const { scope, record: previous } = located;
         const stale = checkIfMatch(call.ifMatch, entityTag(revisions.present(previous)));
         if (stale !== undefined) return stale;
-        const exclusive = (call.body as ActivateInput | undefined)?.exclusive === true;
+        // Deactivation takes no body, and must not go by one.
+        const exclusive = activate && (call.body as ActivateInput | undefined)?.exclusive === true;
         const updated_at = nextUpdatedAt(previous.updated_at, context.clock.nowMs());
         const isOther = previous.is_current !== activate;
         const revision: Revision = isOther ? { ...previous, is_current: activate, updated_at } : previous;
-        if (isOther) await writer.updateRevision(revision);
-        const versionId = scope.version.id;
-        const others = exclusive
-          ? await writer.setCurrentRevision(versionId, revision.id, exclusive, updated_at)
-          : 0;
+        let changed = Number(isOther);
+        if (activate) {
+          changed = await writer.setCurrentRevision(scope.version.id, revision.id, exclusive, updated_at);
+        } else if (isOther) await writer.updateRevision(revision);
         const served = revisions.present(revision);
-        if (!isOther && others === 0) {
+        if (changed === 0) {
           return { unchanged: answer(200, 'Revision unchanged', served, { ETag: entityTag(served) }) };
         }
         return {

@@ -20,8 +20,6 @@ const oneOf = <T extends string>(values: readonly T[], options: TSchemaOptions =
     ),
   );
 
-/** No single header field holds a line break: a description with one describes something else. */
-
 export const ExplainInputSchema = Type.Object(
   {
     method: Type.String({ minLength: 1, maxLength: 128, pattern: ONE_LINE_PATTERN }),
