@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { nodeSqliteDialect, type NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { LOCK_WAIT_MS, nodeSqliteDialect, type NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
 import { StorageUnavailable } from './repository.ts';
 import { isBusy, mapSqliteError } from './sqlite-errors.ts';
 
@@ -26,6 +27,7 @@ function pool(config: Partial<NodeSqliteDialectConfig> = {}) {
       mapError: mapSqliteError,
       isBusy,
       unavailable: (reason) => new StorageUnavailable(reason),
+      clock: systemClock,
       ...config,
     }),
   });
@@ -190,6 +192,38 @@ describe('transactions', () => {
     expect((await waiting).rows).toEqual([{ one: 1 }]);
     expect(opened).toHaveLength(2);
     expect(opened[0]?.isOpen).toBe(false);
+    await db.destroy();
+  });
+
+  test('wait for a lock as long as they may, also where asking takes its time, and then ask once more', async () => {
+    let nowMs = 0;
+    let asked = 0;
+    const busy = Object.assign(new Error('database is locked'), { errcode: 5 });
+    const { db, opened } = pool({
+      clock: { ...systemClock, monotonicMs: () => nowMs },
+      isBusy: (error) => {
+        asked += 1;
+        nowMs += LOCK_WAIT_MS / 4;
+        return isBusy(error);
+      },
+    });
+    await sql`select 1`.execute(db);
+    const [connection] = opened;
+    const exec = connection?.exec.bind(connection);
+    if (connection === undefined || exec === undefined) throw new Error('there is a connection');
+    const lock = (isFreeAt: number): void => {
+      asked = 0;
+      connection.exec = (text) => {
+        if (text === 'begin immediate' && asked < isFreeAt) throw busy;
+        exec(text);
+      };
+    };
+    const reading = () => db.transaction().execute((transaction) => sql`select 1`.execute(transaction));
+    lock(4);
+    await reading();
+    lock(Infinity);
+    await expect(reading()).rejects.toThrow(/another process holds a lock/);
+    expect(asked).toBe(4);
     await db.destroy();
   });
 

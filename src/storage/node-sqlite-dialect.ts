@@ -15,6 +15,7 @@ import {
   type Kysely,
   type QueryResult,
 } from 'kysely';
+import type { Clock } from '../kernel/clock.ts';
 
 /** Prepared statements that one connection keeps; the least recently used one goes first. */
 const STATEMENTS_MAX = 256;
@@ -22,9 +23,9 @@ const STATEMENTS_MAX = 256;
 const WAITERS_MAX = 10_000;
 /** How long a caller waits for a connection that others hold. */
 const ACQUIRE_TIMEOUT_MS = 15_000;
-/** A lock that another process holds is asked for again and again, for 3 seconds in all. */
+/** A lock that another process holds is asked for again and again, for so long in all. */
+export const LOCK_WAIT_MS = 3_000;
 const LOCK_RETRY_DELAY_MS = 20;
-const LOCK_ATTEMPTS_MAX = 150;
 
 export interface NodeSqliteDialectConfig {
   /** Opens one connection; called again for further ones up to `connectionsMax`. */
@@ -40,6 +41,7 @@ export interface NodeSqliteDialectConfig {
   readonly isBusy: (error: unknown) => boolean;
   /** Makes the error for "no connection can be had". */
   readonly unavailable: (reason: string) => Error;
+  readonly clock: Clock;
 }
 
 export function nodeSqliteDialect(config: NodeSqliteDialectConfig): Dialect {
@@ -116,13 +118,16 @@ class NodeSqliteDriver implements Driver {
 
   async beginTransaction(connection: NodeSqliteConnection): Promise<void> {
     connection.rollbackIfOpen();
-    // SQLite's own busy timeout would block the thread, and with it whoever is to let go of the lock.
-    for (let attempt = 1; ; attempt += 1) {
+    // SQLite's own busy timeout would block the thread, and with it whoever is to let go of the lock. Asking a number
+    // of times instead would take many times as long on a machine that has other things to do.
+    const endMs = this.#config.clock.monotonicMs() + LOCK_WAIT_MS;
+    for (;;) {
+      const isLast = this.#config.clock.monotonicMs() >= endMs;
       try {
         connection.begin(this.#config.begin);
         return;
       } catch (error) {
-        if (attempt === LOCK_ATTEMPTS_MAX || !this.#config.isBusy(error)) throw this.#config.mapError(error);
+        if (isLast || !this.#config.isBusy(error)) throw this.#config.mapError(error);
       }
       await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_DELAY_MS));
     }

@@ -3,6 +3,7 @@
  * it is used, and the words for what is wrong with it.
  */
 import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../kernel/clock.ts';
 import type { NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
 import { StorageRefused, StorageUnavailable } from './repository.ts';
 import { isBusy, mapSqliteError, unavailableReason } from './sqlite-errors.ts';
@@ -42,8 +43,10 @@ export function openConnection(path: string, ...pragmas: readonly string[]): Dat
 export function connectionsOf(
   path: string,
   pragma: string,
-): Pick<NodeSqliteDialectConfig, 'open' | 'mapError' | 'isBusy' | 'unavailable'> {
+  clock: Clock,
+): Pick<NodeSqliteDialectConfig, 'open' | 'mapError' | 'isBusy' | 'unavailable' | 'clock'> {
   return {
+    clock,
     open: () => openConnection(path, pragma),
     mapError: mapSqliteError,
     isBusy,

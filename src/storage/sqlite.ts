@@ -6,6 +6,7 @@
  */
 import { resolve } from 'node:path';
 import { Kysely } from 'kysely';
+import type { Clock } from '../kernel/clock.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import type { Repository } from './repository.ts';
 import { createSqlRepository } from './sql/repository.ts';
@@ -24,7 +25,7 @@ export type OpenSqliteOptions = PrepareSqliteOptions;
  * @throws StorageUnavailable with a message for the operator: action, value, what was expected
  */
 export async function openSqlite(options: OpenSqliteOptions): Promise<Repository> {
-  const connections = await connect(options.path);
+  const connections = await connect(options);
   try {
     const { secrets } = await prepareSqlite(connections.write, options);
     return createSqlRepository({ driver: 'sqlite', ...connections, secrets, groupsWrites: true });
@@ -43,7 +44,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
 export async function migrateSqlite(
   options: Omit<OpenSqliteOptions, 'autoMigrate'>,
 ): Promise<{ readonly applied: readonly string[] }> {
-  const connections = await connect(options.path);
+  const connections = await connect(options);
   try {
     const { applied } = await prepareSqlite(connections.write, { ...options, autoMigrate: true });
     return { applied };
@@ -60,21 +61,21 @@ interface Connections {
   readonly assertPresent: () => void;
 }
 
-async function connect(path: string): Promise<Connections> {
+async function connect({ path, clock }: Pick<OpenSqliteOptions, 'path' | 'clock'>): Promise<Connections> {
   if (path === MEMORY) {
     const only = new Kysely<Tables>({
-      dialect: nodeSqliteDialect({ ...writing(MEMORY), replaceBroken: false }),
+      dialect: nodeSqliteDialect({ ...writing(MEMORY, clock), replaceBroken: false }),
     });
     return { write: only, read: only, assertPresent: () => {} };
   }
   const file = prepareDatabaseFile(resolve(path));
   checkContent(file);
   const write = new Kysely<Tables>({
-    dialect: nodeSqliteDialect({ ...writing(file.path), replaceBroken: true }),
+    dialect: nodeSqliteDialect({ ...writing(file.path, clock), replaceBroken: true }),
   });
   const read = new Kysely<Tables>({
     dialect: nodeSqliteDialect({
-      ...connectionsOf(file.path, 'query_only = on'),
+      ...connectionsOf(file.path, 'query_only = on', clock),
       connectionsMax: READ_CONNECTIONS_MAX,
       begin: 'begin',
       replaceBroken: true,
@@ -83,8 +84,9 @@ async function connect(path: string): Promise<Connections> {
   return { write, read, assertPresent: file.assertPresent };
 }
 
-function writing(path: string) {
-  return { ...connectionsOf(path, 'busy_timeout = 0'), connectionsMax: 1, begin: 'begin immediate' as const };
+function writing(path: string, clock: Clock) {
+  const begin = 'begin immediate' as const;
+  return { ...connectionsOf(path, 'busy_timeout = 0', clock), connectionsMax: 1, begin };
 }
 
 async function destroy({ write, read }: Connections): Promise<void> {

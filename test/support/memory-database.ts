@@ -1,6 +1,7 @@
 /** An SQLite database in memory, empty, as the code of src/storage/sql works on it; for its unit tests. */
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, type LogEvent } from 'kysely';
+import { systemClock } from '../../src/kernel/clock.ts';
 import { nodeSqliteDialect } from '../../src/storage/node-sqlite-dialect.ts';
 import { StorageUnavailable } from '../../src/storage/repository.ts';
 import type { Tables } from '../../src/storage/sql/schema.ts';
@@ -20,6 +21,7 @@ export function memoryDatabase(
       mapError: mapSqliteError,
       isBusy,
       unavailable: (reason) => new StorageUnavailable(reason),
+      clock: systemClock,
     }),
     log,
   });

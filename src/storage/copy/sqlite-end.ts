@@ -65,7 +65,7 @@ export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
 }
 
 function open(
-  { path, secretKey }: SqliteEndOptions,
+  { path, secretKey, clock }: SqliteEndOptions,
   begin: 'begin' | 'begin immediate',
   pragma: string,
 ): CopyEnd {
@@ -76,7 +76,7 @@ function open(
     secrets: existingSecretBox(file.path, secretKey),
     db: new Kysely<Tables>({
       dialect: nodeSqliteDialect({
-        ...connectionsOf(file.path, pragma),
+        ...connectionsOf(file.path, pragma, clock),
         connectionsMax: 1,
         begin,
         replaceBroken: false,
