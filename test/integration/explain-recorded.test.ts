@@ -8,6 +8,7 @@ import { connectHttp2, request as requestHttp2 } from '../support/http2-client.t
 import { INSPECTABLE } from '../support/inspector.ts';
 import { startGateway, type Answer, type TestGateway } from '../support/gateway.ts';
 import { apiAs, expectProblem } from '../support/management.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, quietWindowSecs } from '../support/policies.ts';
 import type { RawResponse } from '../support/raw-client.ts';
@@ -98,14 +99,13 @@ describe('recorded exchanges', () => {
     expect((await sendAndExplain('/nowhere')).fix?.action).toBe('create_version');
     const refused = await sendAndExplain('/a b');
     expect([refused.code, refused.request.method]).toEqual(['bad_request', '']);
-    const gone = await startOrigin();
-    await gone.close();
-    await createService(gateway, 'gone', gone.port);
+    const gonePort = await freePort();
+    await createService(gateway, 'gone', gonePort);
     const failed = await sendAndExplain('/gone/v1/x');
     expect(failed).toMatchObject({
       outcome: 'failed',
       code: 'upstream_connect_failed',
-      upstream: { method: 'GET', url: `http://127.0.0.1:${gone.port}/x` },
+      upstream: { method: 'GET', url: `http://127.0.0.1:${gonePort}/x` },
       fix: { action: 'mend_backend' },
     });
     expect(stageOf(failed, 'forward').verdict).toBe('denied');
@@ -154,7 +154,7 @@ describe('sampling', () => {
   });
 
   it('an allowed exchange is explained as forwarded; sampling ends by itself', async () => {
-    await gateway.must('PUT', '/explain/sampling', { seconds: 1 });
+    await gateway.must('PUT', '/explain/sampling', { seconds: 60 });
     const explanation = await sendAndExplain('/sampled/v1/y');
     expect(explanation).toMatchObject({
       outcome: 'forwarded',
@@ -162,6 +162,7 @@ describe('sampling', () => {
       fix: null,
       upstream: { url: `http://127.0.0.1:${origin.port}/y` },
     });
+    await gateway.must('PUT', '/explain/sampling', { seconds: 1 });
     const last = await until(async () => {
       const response = await request(gateway, '/sampled/v1/y');
       return (await recorded(idOf(response))).status === 404 ? response : undefined;
@@ -217,13 +218,12 @@ describe('debug tokens', () => {
       200,
       `app=tried; version=v1; revision=r1; endpoint=none; caller=anonymous; would_deny=auth allowed_methods; upstream=http://127.0.0.1:${origin.port}/x`,
     ]);
-    const lost = await startOrigin();
-    await lost.close();
-    await createService(gateway, 'lost', lost.port);
+    const lostPort = await freePort();
+    await createService(gateway, 'lost', lostPort);
     const failed = await debugged('/lost/v1/x', token);
     expect([failed.status, failed.headers['x-headgate-decision']]).toEqual([
       502,
-      `app=lost; version=v1; revision=r1; endpoint=none; caller=anonymous; denied=upstream_connect_failed; upstream=http://127.0.0.1:${lost.port}/x`,
+      `app=lost; version=v1; revision=r1; endpoint=none; caller=anonymous; denied=upstream_connect_failed; upstream=http://127.0.0.1:${lostPort}/x`,
     ]);
     const cors = { allowed_origins: ['https://page.test'] };
     await createService(gateway, 'page', origin.port, { app: { default_policy: { cors } } });

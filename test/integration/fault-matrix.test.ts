@@ -25,6 +25,7 @@ import {
   type Seen,
 } from '../support/fault-clients.ts';
 import { CA, connectHttp2, TLS_PAIR } from '../support/http2-client.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, revisionOf, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { pem } from '../support/pem.ts';
@@ -207,9 +208,7 @@ describe('a connection that does not come about', () => {
 
   it('refused', async () => {
     const good = await faultBackend(undefined);
-    const gone = await startFaultBackend(undefined);
-    await gone.close();
-    const proxy = await gateway({ backend_port: gone.port }, { backend_port: good.port });
+    const proxy = await gateway({ backend_port: await freePort() }, { backend_port: good.port });
     await expectRefusal(proxy, 'connect');
     // Nothing was sent, so that also a POST may try again.
     expect(proxy.repeated).toEqual([...times('connect'), ...times('connect')]);

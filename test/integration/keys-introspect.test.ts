@@ -74,7 +74,7 @@ describe('introspection', () => {
   it(
     'of one that expires: active until then',
     steadily(async () => {
-      const expires_at = new Date(Date.now() + 1_500).toISOString();
+      const expires_at = new Date(Date.now() + 4_000).toISOString();
       const key = await newKey({ expires_at });
       expect((await introspect(key.token)).active).toBe(true);
       const over = await until(async () => {
@@ -91,7 +91,7 @@ describe('introspection', () => {
     'of the value before a rotation: active for the overlap, then replaced',
     steadily(async () => {
       const key = await newKey();
-      const rotated = await gateway.must('POST', `/apps/shop/tokens/${key.id}/rotate`, { overlap_secs: 2 });
+      const rotated = await gateway.must('POST', `/apps/shop/tokens/${key.id}/rotate`, { overlap_secs: 4 });
       values.push(rotated.token);
       expect(await introspect(key.token)).toMatchObject({ active: true, is_current_value: false });
       expect(await agreed(rotated.token)).toMatchObject({

@@ -7,6 +7,8 @@ import { sharedLimits } from '../support/limit-nodes-scenario.ts';
 
 const LIMIT = 6;
 const WINDOWS = 4;
+/** A fraction of what is there at any moment comes in this time. */
+const SILENT_MS_MAX = 250;
 
 it(
   'two gateways far beyond a limit that they share admit it, and never more',
@@ -24,7 +26,7 @@ it(
     expect(clocksOffMs).toBeLessThanOrEqual(1_500);
     expect(failures).toEqual([]);
     expect(results).toHaveLength(6);
-    for (const { name, asked, admitted, most, planned, above, statuses } of results) {
+    for (const { name, asked, admitted, most, planned, above, silentMs, statuses } of results) {
       expect(
         Object.keys(statuses).filter((status) => !['200', '429'].includes(status)),
         name,
@@ -32,8 +34,10 @@ it(
       expect(admitted, name).toBeGreaterThan(0);
       expect(admitted, name).toBeLessThanOrEqual(most);
       expect(above, name).toBeLessThanOrEqual(0);
-      // On a machine too busy to ask for more than there is, nothing says how much of it should have been used.
-      if (asked >= 3 * most) expect(admitted, name).toBeGreaterThanOrEqual(0.98 * planned - 1);
+      // On a machine too busy to ask for more than there is, all the time and at both of them, nothing says how much
+      // of it should have been used.
+      if (asked >= 3 * most && silentMs < SILENT_MS_MAX)
+        expect(admitted, name).toBeGreaterThanOrEqual(0.98 * planned - 1);
     }
     expect(fallbacks).toBe(0);
   },

@@ -30,9 +30,11 @@ it('a gateway that alone is cut off admits its share, and half of the limit come
     expect(cutOff, name).toBeLessThanOrEqual(LIMIT / 2 + LATE_PER_GATEWAY);
     expect(all, name).toBeLessThanOrEqual(1.5 * LIMIT + 2 * LATE_PER_GATEWAY);
   }
-  const sum = (of: 'cutOff' | 'all'): number => during.reduce((total, window) => total + window[of], 0);
-  expect(sum('cutOff')).toBeGreaterThanOrEqual(0.9 * (LIMIT / 2) * during.length);
-  expect(sum('all')).toBeGreaterThanOrEqual(0.9 * 1.5 * LIMIT * during.length);
+  // On a machine that stands still for a while some windows pass without being asked for.
+  const floods = during.filter(({ isFlood }) => isFlood);
+  const sum = (of: 'cutOff' | 'all'): number => floods.reduce((total, window) => total + window[of], 0);
+  expect(sum('cutOff')).toBeGreaterThanOrEqual(0.9 * (LIMIT / 2) * floods.length);
+  expect(sum('all')).toBeGreaterThanOrEqual(0.9 * 1.5 * LIMIT * floods.length);
   expect(afterwards.length).toBeGreaterThanOrEqual(2);
   for (const { name, all } of afterwards) expect(all, name).toBeLessThanOrEqual(LIMIT + 2 * LATE_PER_GATEWAY);
 }, 60_000);

@@ -39,7 +39,7 @@ const opinionated = (): Promise<Origin> =>
 
 beforeAll(async () => {
   [gateway, origin, silent] = await Promise.all([
-    startGateway({ env: { GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS: '300' } }),
+    startGateway(),
     opinionated(),
     startRawOrigin(() => undefined),
   ]);
@@ -275,7 +275,8 @@ describe("the gateway's own responses", () => {
     const broken = () => request(gateway, '/broken/v1/x', { headers: { Origin: PAGE } });
     expectReadable(await broken(), 502);
     expectReadable(await broken(), 503);
-    await createService(gateway, 'silent', silent.port, { app: listed });
+    const impatient = { default_policy: { ...listed.default_policy, timeouts: { first_byte_ms: 300 } } };
+    await createService(gateway, 'silent', silent.port, { app: impatient });
     expectReadable(await request(gateway, '/silent/v1/x', { headers: { Origin: PAGE } }), 504);
     expect(silent.received.join('')).toContain('GET /x HTTP/1.1');
   });

@@ -48,7 +48,7 @@ describe('timeouts', () => {
       status: 504,
       code: 'upstream_timeout',
     });
-    await gateway.must('PATCH', revision, { default_policy: { timeouts: { connect_ms: 1_000 } } });
+    await gateway.must('PATCH', revision, { default_policy: { timeouts: { connect_ms: 10_000 } } });
     expect(await status('/times/v1/slow')).toBe(200);
     const override = `${revision}/endpoints/${endpoint.id}`;
     await gateway.must('PATCH', override, { policy_override: { timeouts: { total_ms: 200 } } });

@@ -244,8 +244,8 @@ test(
       GATEWAY_DATABASE__IDLE_TIMEOUT_MS: '2000',
       // Not what ends a wait here.
       GATEWAY_DATABASE__TIMEOUT_MS: '20000',
-      GATEWAY_DATABASE__CONNECT_TIMEOUT_MS: '800',
-      GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS: '800',
+      GATEWAY_DATABASE__CONNECT_TIMEOUT_MS: '1200',
+      GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS: '1200',
     });
     const connections = async (): Promise<number> =>
       (

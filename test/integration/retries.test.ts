@@ -282,20 +282,23 @@ describe('retries', () => {
     expect(origin.received.map((text) => text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual([body, body]);
   });
 
-  it('stop with the client', async () => {
-    let arrived = 0;
-    const origin = await rawOrigin((socket) => {
-      arrived += 1;
-      setTimeout(() => socket.destroy(), 100);
-    });
-    const proxy = await proxyTo({ backendPort: origin.port, policy: policyOf({ max: 5 }) });
-    const client = await connectRaw(proxy.port);
-    client.write(GET);
-    await untilHolds(() => arrived > 0, 'the request at the backend');
-    client.socket.resetAndDestroy();
-    await pause(300);
-    expect(arrived).toBe(1);
-  });
+  it(
+    'stop with the client',
+    steadily(async () => {
+      let arrived = 0;
+      const origin = await rawOrigin((socket) => {
+        arrived += 1;
+        setTimeout(() => socket.destroy(), 100);
+      });
+      const proxy = await proxyTo({ backendPort: origin.port, policy: policyOf({ max: 5 }) });
+      const client = await connectRaw(proxy.port);
+      client.write(GET);
+      await untilHolds(() => arrived > 0, 'the request at the backend');
+      client.socket.resetAndDestroy();
+      await pause(300);
+      expect(arrived).toBe(1);
+    }),
+  );
 });
 
 describe('the budget', () => {

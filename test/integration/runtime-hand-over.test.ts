@@ -156,7 +156,7 @@ describe('headgate start --take-over', () => {
 
 describe('GATEWAY_PROXY__DRAIN_GRACE_MS', () => {
   it('keeps accepting traffic after readiness has turned false', TIMEOUT, async () => {
-    env['GATEWAY_PROXY__DRAIN_GRACE_MS'] = '1500';
+    env['GATEWAY_PROXY__DRAIN_GRACE_MS'] = '4000';
     const gateway = await start();
     await createService(gateway, 'a', origin.port);
     const stopped = gateway.stop();

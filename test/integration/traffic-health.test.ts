@@ -18,7 +18,6 @@ import {
   type Served,
 } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
-import { steadily } from '../support/steady.ts';
 
 const TLS = join(import.meta.dirname, '../support/tls');
 
@@ -69,7 +68,8 @@ async function checkedOrigin(): Promise<Checked> {
 describe('GET …/revisions/{id}/health', () => {
   it('tells the state, since when, the last error and the history, all of it logged', async () => {
     await createService(gateway, 'told', await freePort(), {
-      revision: { circuit_breaker: { failures: 2, open_secs: 1 } },
+      // Not due for its trial before it has been looked at.
+      revision: { circuit_breaker: { failures: 2, open_secs: 3 } },
     });
     const { id } = await gateway.must('GET', revisionPath('told'));
     expect(await healthOf('told')).toEqual({
@@ -235,12 +235,16 @@ describe('health checks', () => {
     });
     await createRevision(gateway, 'named', port, { revision: 'unknown-authority', ...fields });
     const good = await until(async () => {
-      const health = await healthOf('named');
-      return health.last_probe === null ? undefined : health;
+      const { last_probe } = await healthOf('named');
+      return last_probe?.ok === true ? last_probe : undefined;
     });
-    expect(good.last_probe).toMatchObject({ ok: true, status: 200 });
-    const bad = await inState('named', 'open', 'unknown-authority');
-    expect(bad.last_probe.error).toContain('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+    expect(good.status).toBe(200);
+    await inState('named', 'open', 'unknown-authority');
+    await until(async () => {
+      const { last_probe } = await healthOf('named', 'unknown-authority');
+      expect(last_probe.ok).toBe(false);
+      return String(last_probe.error).includes('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+    });
     server.closeAllConnections();
     await new Promise((done) => server.close(done));
   });
@@ -275,7 +279,7 @@ describe('coming back', () => {
       });
       const isSecond = (body: string): boolean => body === '/x';
       expect((await bodies('/back/v1/x', 20)).filter(isSecond)).toHaveLength(10);
-      const comeBack = steadily(async () => {
+      const comeBack = async (): Promise<boolean> => {
         origin.status = 500;
         origin.failing = true;
         await until(async () => {
@@ -287,24 +291,29 @@ describe('coming back', () => {
         origin.failing = false;
         const { since } = await inState('back', 'closed', 'second');
         expect((await healthOf('back', 'second')).traffic_share).toBeLessThan(1);
-        const seconds: number[] = [0, 0, 0];
+        const seconds: (number | undefined)[] = [undefined, undefined, undefined];
         const endMs = Date.parse(since) + 3_000;
         for (;;) {
           const elapsedMs = Date.now() - Date.parse(since);
           if (elapsedMs >= 2_990) break;
           const batch = await bodies('/back/v1/x', 20, 1);
           const third = Math.floor(elapsedMs / 1_000);
-          // On a busy machine it may have gone on into the next one, where it gets more.
+          // Late in each, and not on into the next one as on a busy machine.
+          if (elapsedMs % 1_000 < 400) continue;
           if (Math.floor((Date.now() - Date.parse(since)) / 1_000) !== third) continue;
           seconds[third] = Math.max(seconds[third] ?? 0, batch.filter(isSecond).length);
         }
-        // Of 20 it gets at most 10 × ⅓, 10 × ⅔ and 10.
-        expect(seconds[0]).toBeLessThanOrEqual(5);
-        expect(seconds[0]).toBeLessThan(seconds[1] ?? 0);
-        expect(seconds[1]).toBeLessThan(seconds[2] ?? 0);
         await until(() => Date.now() >= endMs);
-      });
-      await comeBack();
+        const [first, second, third] = seconds;
+        // Or so busy that nothing is known of one of them.
+        if (first === undefined || second === undefined || third === undefined) return false;
+        // Of 20 it gets at most 10 × ⅓, 10 × ⅔ and 10.
+        expect(first).toBeLessThanOrEqual(5);
+        expect(first).toBeLessThan(second);
+        expect(second).toBeLessThan(third);
+        return true;
+      };
+      await until(comeBack);
       expect((await bodies('/back/v1/x', 100)).filter(isSecond)).toHaveLength(50);
       expect((await healthOf('back', 'second')).traffic_share).toBe(1);
       await origin.close();

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { freePort } from '../support/origin-process.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import {
   createApp,
@@ -324,9 +325,7 @@ describe('the body', () => {
   });
 
   it('design 2: a backend that cannot be reached is 502, and works as soon as it is there', async () => {
-    const gone = await startOrigin();
-    await createService(gateway, 'gone', gone.port);
-    await gone.close();
+    await createService(gateway, 'gone', await freePort());
     const response = await request(gateway, '/gone/v1/x');
     expect(problem(response)).toMatchObject({ status: 502, code: 'upstream_connect_failed' });
     await gateway.must('PATCH', revisionPath('gone'), { backend_port: origin.port });

@@ -4,6 +4,7 @@ import { LAST_WORD, runClient, type Kind } from './drain-clients.ts';
 import { startGateway } from './gateway.ts';
 import { startOrigin } from './origin.ts';
 import { createService } from './traffic.ts';
+import { until } from './until.ts';
 
 export interface DrainRound {
   readonly isTls: boolean;
@@ -66,6 +67,8 @@ export async function drainRound(round: DrainRound): Promise<DrainOutcome> {
       ),
     );
     await pause(round.beforeMs);
+    // A machine with other things to do may not have come to all of them yet.
+    await until(() => Object.values(done).reduce((sum, count) => sum + count, 0) >= clients.length);
     signalledMs = performance.now();
     const exitCode = await gateway.stop();
     const stoppedMs = performance.now() - signalledMs;

@@ -41,6 +41,8 @@ export interface SharedLimitResult {
   readonly planned: number;
   /** The largest number by which what was admitted until an answer was above what the limit allows until then. */
   readonly above: number;
+  /** For which one of the gateways that are asked gave no answer, at most. */
+  readonly silentMs: number;
   readonly statuses: Readonly<Record<number, number>>;
 }
 
@@ -100,7 +102,15 @@ export async function sharedLimits(options: SharedLimitOptions): Promise<{
         ? limit + Math.floor((limit * (windows * WINDOW_MS - MARGIN_MS)) / WINDOW_MS)
         : limit * windows;
       const above = mostAbove(answers, name, limit, startMs);
-      return { name, asked: answers.length, admitted, most, planned, above, statuses: statusesOf(answers) };
+      const endMs = startMs + windows * WINDOW_MS - MARGIN_MS;
+      const silentMs = Math.max(
+        ...nodes.gateways.slice(0, asking).map((_, gateway) => {
+          const own = answers.filter((answer) => answer.gateway === gateway);
+          return longestGapMs([startMs, ...own.map(({ atMs }) => Math.min(atMs, endMs)), endMs]);
+        }),
+      );
+      const statuses = statusesOf(answers);
+      return { name, asked: answers.length, admitted, most, planned, above, silentMs, statuses };
     });
     let fallbacks = 0;
     for (const gateway of nodes.gateways) {
@@ -143,6 +153,11 @@ async function clockOffMs(gateway: TestGateway, skewMs: number): Promise<number>
   const saysMs = Date.parse(response.headers.get('date') ?? '');
   if (Number.isNaN(saysMs)) return Infinity;
   return Math.max(0, beforeMs - saysMs, saysMs - afterMs);
+}
+
+function longestGapMs(timesMs: readonly number[]): number {
+  const sorted = timesMs.toSorted((a, b) => a - b);
+  return Math.max(...sorted.slice(1).map((ms, index) => ms - (sorted[index] ?? ms)));
 }
 
 function nameOf(algorithm: string, mode: string): string {

@@ -140,6 +140,8 @@ export interface PartitionWindow {
   readonly name: string;
   readonly cutOff: number;
   readonly all: number;
+  /** Each gateway was asked for far more than it may admit; else nothing says how much of that it should have. */
+  readonly isFlood: boolean;
 }
 
 /**
@@ -175,7 +177,10 @@ function wholeWindows(answers: readonly Answered[], fromMs: number, untilMs: num
     for (let ms = Math.ceil(fromMs / WINDOW_MS) * WINDOW_MS; ms + WINDOW_MS <= untilMs; ms += WINDOW_MS) {
       const inside = answers.filter(({ atMs }) => atMs >= ms && atMs < ms + WINDOW_MS);
       const ofFirst = inside.filter(({ gateway }) => gateway === 0);
-      windows.push({ name, cutOff: admittedOf(ofFirst, name), all: admittedOf(inside, name) });
+      const asked = ofFirst.filter((answer) => answer.name === name).length;
+      const askedOther = inside.filter((answer) => answer.name === name).length - asked;
+      const isFlood = asked >= LIMIT && askedOther >= 1.5 * LIMIT;
+      windows.push({ name, cutOff: admittedOf(ofFirst, name), all: admittedOf(inside, name), isFlood });
     }
   }
   return windows;

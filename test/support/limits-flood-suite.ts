@@ -35,6 +35,8 @@ interface Outcome {
   /** Most of it was refused: a machine with other things to do may take longer to ask for so much. */
   readonly isFlood: boolean;
   readonly beganMs: number;
+  /** Of the flood as it was asked for, and until all of it was over. */
+  readonly seconds: number;
   readonly elapsedMs: number;
   readonly by: Flooded['by'];
   /** Of each worker, meanwhile. */
@@ -56,16 +58,25 @@ export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions =
   }, 90_000);
   afterAll(() => floodable.stop());
 
-  /** Floods until both workers have had a part in it; what is admitted must be right every time. */
-  const flooded = async (kind: string, check: (outcome: Outcome) => void): Promise<void> => {
+  /**
+   * Floods until both workers have had a part in it; never may too much be admitted. Too little may be of a gateway
+   * that stood still for a moment: one that wastes permits does so each time.
+   * @param check whether enough was admitted; throws for too much
+   */
+  const flooded = async (kind: string, check: (outcome: Outcome) => boolean): Promise<void> => {
+    const tooLittle: number[] = [];
     for (const attempt of ATTEMPTS) {
       if (kind === '/rate/fixed_window') await roomInWindow(1_000, 900);
       const outcome = await admittedOf(floodable, `${kind}/${attempt}`, seconds * attempt);
       if (!outcome.isFlood) continue;
-      check(outcome);
+      if (!check(outcome)) {
+        tooLittle.push(outcome.admitted);
+        continue;
+      }
       if (by !== undefined) expect(outcome.by).toBe(by);
       if (Math.min(...outcome.connections) > 0) return report?.(kind, outcome);
     }
+    expect(tooLittle, 'too little was admitted').toEqual([]);
     throw new Error(`Of ${ATTEMPTS.length} floods none was one, or the kernel gave all to one worker`);
   };
 
@@ -80,7 +91,10 @@ export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions =
     it.each(ALGORITHMS)(
       '%s admits the limit of a long window, to the request',
       async (algorithm) => {
-        await flooded(`/once/${algorithm}`, ({ admitted }) => expect(admitted).toBe(LIMIT));
+        await flooded(`/once/${algorithm}`, ({ admitted }) => {
+          expect(admitted).toBe(LIMIT);
+          return true;
+        });
       },
       timeoutMs,
     );
@@ -92,7 +106,7 @@ export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions =
           const windows = Math.floor((beganMs + elapsedMs) / 1_000) - Math.floor(beganMs / 1_000) + 1;
           // The flood ends in the last of these windows, in which a part of the limit may be left.
           expect(admitted).toBeLessThanOrEqual(noteExcess(admitted, windows * RATE));
-          expect(admitted).toBeGreaterThanOrEqual((windows - 1) * RATE);
+          return admitted >= (windows - 1) * RATE;
         });
       }),
       timeoutMs,
@@ -101,10 +115,10 @@ export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions =
     it(
       'sliding_window never more than the limit in any second, and 98 % of it',
       steadily(async () => {
-        await flooded('/rate/sliding_window', ({ admitted, elapsedMs }) => {
+        await flooded('/rate/sliding_window', ({ admitted, seconds: asked, elapsedMs }) => {
           const most = noteExcess(admitted, Math.ceil(elapsedMs / 1_000) * RATE);
           expect(admitted).toBeLessThanOrEqual(most);
-          expect(admitted).toBeGreaterThanOrEqual(0.98 * seconds * RATE);
+          return admitted >= 0.98 * asked * RATE;
         });
       }),
       timeoutMs,
@@ -113,10 +127,10 @@ export function limitsUnderFlood(seconds: number, { by, report }: FloodOptions =
     it(
       'token_bucket admits its capacity and what is refilled',
       steadily(async () => {
-        await flooded('/rate/token_bucket', ({ admitted, elapsedMs }) => {
+        await flooded('/rate/token_bucket', ({ admitted, seconds: asked, elapsedMs }) => {
           const most = noteExcess(admitted, RATE + (elapsedMs * RATE) / 1_000);
           expect(admitted).toBeLessThanOrEqual(most);
-          expect(admitted).toBeGreaterThanOrEqual(Math.floor(0.98 * (RATE + seconds * RATE)));
+          return admitted >= Math.floor(0.98 * (RATE + asked * RATE));
         });
       }),
       timeoutMs,
@@ -184,7 +198,8 @@ async function admittedOf({ gateway, reached }: Floodable, path: string, seconds
   // Whoever floods does not wait for what is under way when the time is over.
   expect(requests - refused).toBeGreaterThanOrEqual(admitted - CONNECTIONS);
   expect(requests - refused).toBeLessThanOrEqual(admitted);
-  return { admitted, isFlood: refused > admitted, beganMs, elapsedMs: endedMs - beganMs, by, connections };
+  const isFlood = refused > admitted;
+  return { admitted, isFlood, beganMs, seconds, elapsedMs: endedMs - beganMs, by, connections };
 }
 
 /** The most connections that each worker was seen with before both had some, or before it was over. */
