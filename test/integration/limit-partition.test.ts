@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   LATE_PER_GATEWAY,
   LIMIT,
+  PATIENT,
   runPartition,
   type Rig,
   startRig,
@@ -17,7 +18,7 @@ const AFTER_MS = 2_000;
 
 let rig: Rig;
 beforeAll(async () => {
-  rig = await startRig('first');
+  rig = await startRig('first', PATIENT);
 });
 afterAll(() => rig.close());
 

@@ -26,6 +26,15 @@ const { memory, owner, cap, subjects, witness } = workerData as ConcurrencyWorke
 const store = new SharedConcurrencyStore(memory.concurrency, memory.hashKey, owner);
 const port = parentPort!;
 
+/** Keeps the larger one, also of what another thread writes at the same moment. */
+function noteMost(words: Int32Array, at: number, count: number): void {
+  for (let most = Atomics.load(words, at); count > most;) {
+    const found = Atomics.compareExchange(words, at, most, count);
+    if (found === most) return;
+    most = found;
+  }
+}
+
 function hammer(milliseconds: number): ConcurrencyWorkerReport {
   const words = new Int32Array(witness);
   const held: { readonly subject: number; readonly place: number }[] = [];
@@ -51,7 +60,7 @@ function hammer(milliseconds: number): ConcurrencyWorkerReport {
       }
       admitted++;
       const now = Atomics.add(words, 2 * subject, 1) + 1;
-      if (now > Atomics.load(words, 2 * subject + 1)) Atomics.store(words, 2 * subject + 1, now);
+      noteMost(words, 2 * subject + 1, now);
       held.push({ subject, place });
     }
   }

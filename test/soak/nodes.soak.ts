@@ -43,7 +43,12 @@ it.each([2, 3])(
       const propagated = await propagation(hasty, second, TIMED_WRITES);
       const { failed: failedMeanwhile } = await load.stop();
       process.stdout.write(`${count} gateways: ${JSON.stringify({ ...result, propagated })}\n`);
-      expect({ ...result, unapplied, failed }).toMatchObject({ stale: 0, unapplied: [], failed: [] });
+      expect({ ...result, unapplied, failed }).toMatchObject({
+        stale: 0,
+        refused: 0,
+        unapplied: [],
+        failed: [],
+      });
       expect(failedMeanwhile).toEqual([]);
       expect(propagated.p99).toBeLessThanOrEqual(PROPAGATION_MS_MAX);
     } finally {

@@ -40,8 +40,14 @@ export interface Rig {
   close(): Promise<void>;
 }
 
+/** With this a store, or a relay to it, that a busy machine keeps waiting for a moment is not away. */
+export const PATIENT = { GATEWAY_LIMITS__TIMEOUT_MS: '1500' };
+
 /** @param relayed whether both gateways reach the store through the relay, or the first one alone */
-export async function startRig(relayed: 'both' | 'first' = 'both'): Promise<Rig> {
+export async function startRig(
+  relayed: 'both' | 'first' = 'both',
+  env: Readonly<Record<string, string>> = {},
+): Promise<Rig> {
   const redis = await startRedis();
   const relay = await startTcpRelay(redis.port);
   const origin = await startOrigin((_request, response) => response.end('ok'));
@@ -50,6 +56,7 @@ export async function startRig(relayed: 'both' | 'first' = 'both'): Promise<Rig>
     redisUrls: [url, relayed === 'both' ? url : redis.url],
     originPort: origin.port,
     policies: POLICIES,
+    env,
   });
   return {
     redis,

@@ -1,7 +1,7 @@
 /** Writes through alternating gateways while there is traffic through all of them: does every answer hold everywhere? */
 import type { TestGateway } from './gateway.ts';
 import type { LeanClient } from './lean-client.ts';
-import { readNumber, readNumberOn, traffic, WORKERS, writeNumber } from './nodes.ts';
+import { readNumber, readNumberOn, traffic, WORKERS, writeNumber, type WriteAnswer } from './nodes.ts';
 import { connectionsToEachWorker } from './worker-connections.ts';
 
 export interface Alternation {
@@ -10,10 +10,15 @@ export interface Alternation {
   readonly stale: number;
   /** Writes that were not answered 200 with all nodes applied. */
   readonly unapplied: readonly string[];
+  /** Answers of 503, of a database that had no time; such a write is made again. */
+  readonly refused: number;
   readonly requests: number;
   readonly failed: readonly string[];
   readonly writeMs: { readonly p50: number; readonly p99: number };
 }
+
+/** Of all writes. */
+const REFUSED_MAX = 20;
 
 /**
  * No other connections to the gateways may come or go when it begins.
@@ -32,9 +37,16 @@ export async function alternate(
   const unapplied: string[] = [];
   const took: number[] = [];
   let stale = 0;
+  let refused = 0;
+  const write = async (through: TestGateway, number: number): Promise<WriteAnswer> => {
+    const answer = await writeNumber(through, number);
+    if (answer.status !== 503 || refused === REFUSED_MAX) return answer;
+    refused += 1;
+    return write(through, number);
+  };
   for (let number = 1; number <= writes; number++) {
     const through = nodes[number % nodes.length] as TestGateway;
-    const { status, applied, tookMs } = await writeNumber(through, number);
+    const { status, applied, tookMs } = await write(through, number);
     took.push(tookMs);
     if (status !== 200 || applied !== `${nodes.length}/${nodes.length}`)
       unapplied.push(`${status} ${applied}`);
@@ -43,7 +55,7 @@ export async function alternate(
   }
   const { requests, failed } = await load.stop();
   for (const connection of connections) connection.close();
-  return { writes, stale, unapplied, requests, failed, writeMs: percentiles(took) };
+  return { writes, stale, unapplied, refused, requests, failed, writeMs: percentiles(took) };
 }
 
 /** How long after the answer of a write, that waited for nobody, another gateway obeys it; milliseconds. */
