@@ -15,29 +15,38 @@ interface Holder {
 }
 
 export class BreakerHandles {
+  readonly #memories = new Map<string, SharedArrayBuffer>();
+  /** Those that somebody has asked for: made then, they lie next to each other. */
   readonly #byId = new Map<string, Breaker>();
 
   /** Undefined for a revision without a breaker. */
   of(revision: Holder): Breaker | undefined {
     const held = revision.breakerHandle as Breaker | undefined;
     if (held !== undefined && !held.isRemoved) return held;
-    const breaker = this.#byId.get(revision.id);
+    const breaker = this.byId(revision.id);
     revision.breakerHandle = breaker;
     return breaker;
   }
 
   byId(revisionId: string): Breaker | undefined {
-    return this.#byId.get(revisionId);
+    const known = this.#byId.get(revisionId);
+    if (known !== undefined) return known;
+    const memory = this.#memories.get(revisionId);
+    if (memory === undefined) return undefined;
+    const breaker = new Breaker(memory);
+    this.#byId.set(revisionId, breaker);
+    return breaker;
   }
 
   /** Does nothing for a revision that has one. */
   add(revisionId: string, memory: SharedArrayBuffer): void {
-    if (!this.#byId.has(revisionId)) this.#byId.set(revisionId, new Breaker(memory));
+    if (!this.#memories.has(revisionId)) this.#memories.set(revisionId, memory);
   }
 
   delete(revisionId: string): void {
     const breaker = this.#byId.get(revisionId);
     if (breaker !== undefined) breaker.isRemoved = true;
     this.#byId.delete(revisionId);
+    this.#memories.delete(revisionId);
   }
 }

@@ -8,6 +8,7 @@
  */
 import { canonicalPath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { routeForUse } from '../snapshot/in-use.ts';
 import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
 import { lookAlike } from './look-alike.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
@@ -115,7 +116,7 @@ function matchSingle<P>(
   if (revision.weight === 0) return failWithoutRevision(out, version);
   const route = findRoute(revision.endpoints, path, out.restFrom, method) ?? revision.fallback;
   if (route === undefined || !route.active) return failWithoutEndpoint(out, route, path, method);
-  out.route = route;
+  out.route = routeForUse(route);
   if (shareOf(revision) === 0) failUnavailable(out, version);
 }
 
@@ -165,7 +166,7 @@ function matchWeighted<P>(
   if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
   out.route = first;
   if (available === 0) return failUnavailable(out, version);
-  out.route = routes[choose(version, isPartly, turns)] as CompiledRoute<P>;
+  out.route = routeForUse(routes[choose(version, isPartly, turns)] as CompiledRoute<P>);
 }
 
 /** The place among those in `eligible`, with their `shares` when not all of these are whole. */

@@ -86,6 +86,7 @@ describe('compileVersion', () => {
       revisions: [],
       unmatched: undefined,
       choice: undefined,
+      isInUse: false,
     });
   });
 
@@ -262,6 +263,7 @@ describe('routes', () => {
       template: '/app/v1/a/{x}/b/{y}',
       backendPath: '/{y}/{x}',
       backendParts: ['/', 3, '/', 1, ''],
+      isInUse: false,
       metrics: undefined,
     });
     expect(findRoute(revision.endpoints, '/files/q/', 0, 'PUT')).toMatchObject({

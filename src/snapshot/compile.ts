@@ -91,6 +91,7 @@ export function compileVersion<P>(
     unmatched: undefined,
     revisions,
     choice: undefined,
+    isInUse: false,
   };
   // Records come in no particular order from storage; ids are UUIDv7 and sort by creation.
   current.sort((a, b) => compareTexts(a.revision.id, b.revision.id));
@@ -236,6 +237,7 @@ function createFallback<P>(
     backendParts: undefined,
     effective: pair.effective,
     policy: pair.policy,
+    isInUse: false,
     metrics: undefined,
   };
 }
@@ -266,6 +268,7 @@ export function compileEndpoint<P>(
     backendParts: backendParts(record.backend_path ?? '', segments),
     effective: pair.effective,
     policy: pair.policy,
+    isInUse: false,
     metrics: undefined,
   };
   return { segments, value: route };

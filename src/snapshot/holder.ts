@@ -6,8 +6,9 @@
  *
  * Owns the app records and the compiled versions with their index. The keys of a change are put into the table that
  * it was given, if that is one to write to; a worker has a reader of the node's table, which the main thread has
- * changed before it sends the rest. Routes are immutable, and versions but for the tries of their endpoints:
- * an exchange that has taken some goes on with them after they were replaced. Records of versions, revisions and
+ * changed before it sends the rest. A version is made anew when a request first
+ * asks for it (in-use.ts), before that request sees it. From then on routes are immutable, and versions but for the
+ * tries of their endpoints: an exchange that has taken some goes on with them after they were replaced. Records of versions, revisions and
  * endpoints are not kept.
  */
 import type { ConfigChange, VersionTree } from '../model/config.ts';
@@ -18,6 +19,7 @@ import { compileVersion, createAppContext } from './compile.ts';
 import type { AppContext } from './compile.ts';
 import { KeyTable } from './key-table.ts';
 import type { KeyReader } from './key-table.ts';
+import { versionForUse } from './in-use.ts';
 import type { CompiledRevision, CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
 import { VersionIndex } from './version-index.ts';
 
@@ -52,7 +54,7 @@ export class SnapshotHolder<P> {
   constructor(compilePolicy: PolicyCompiler<P>, keys: KeyReader = new KeyTable()) {
     this.#compilePolicy = compilePolicy;
     this.keys = keys;
-    this.#current = new LiveSnapshot(0, this.#index, keys);
+    this.#current = this.#snapshot(0);
   }
 
   get current(): Snapshot<P> {
@@ -84,7 +86,19 @@ export class SnapshotHolder<P> {
     }
     this.#commit(change, plan);
     if (this.keys instanceof KeyTable) changeKeys(this.keys, change);
-    this.#current = new LiveSnapshot(change.configVersion, this.#index, this.keys);
+    this.#current = this.#snapshot(change.configVersion);
+  }
+
+  #snapshot(configVersion: number): Snapshot<P> {
+    return new LiveSnapshot(configVersion, this.#index, this.keys, (version) => this.#takeIntoUse(version));
+  }
+
+  /** A request asks for the version for the first time. */
+  #takeIntoUse(version: CompiledVersion<P>): CompiledVersion<P> {
+    const copy = versionForUse(version);
+    this.#versions.set(copy.id, copy);
+    this.#index.renew(copy);
+    return copy;
   }
 
   /** Compiles and checks; changes nothing. */
@@ -198,15 +212,23 @@ class LiveSnapshot<P> implements Snapshot<P> {
   readonly configVersion: number;
   readonly #index: VersionIndex<CompiledVersion<P>>;
   readonly #keys: KeyReader;
+  readonly #takeIntoUse: (version: CompiledVersion<P>) => CompiledVersion<P>;
 
-  constructor(configVersion: number, index: VersionIndex<CompiledVersion<P>>, keys: KeyReader) {
+  constructor(
+    configVersion: number,
+    index: VersionIndex<CompiledVersion<P>>,
+    keys: KeyReader,
+    takeIntoUse: (version: CompiledVersion<P>) => CompiledVersion<P>,
+  ) {
     this.configVersion = configVersion;
     this.#index = index;
     this.#keys = keys;
+    this.#takeIntoUse = takeIntoUse;
   }
 
   findVersion(canonicalPath: string): CompiledVersion<P> | undefined {
-    return this.#index.find(canonicalPath);
+    const version = this.#index.find(canonicalPath);
+    return version === undefined || version.isInUse ? version : this.#takeIntoUse(version);
   }
 
   findKeyByHash(hash: string): StoredApiKey | undefined {

@@ -1,7 +1,7 @@
 /**
  * The compiled configuration that the proxy reads. Everything is frozen data, built once per change and read
- * per request; the only mutable members are the per-route metrics slot, the state of weighted choice and the endpoints
- * of a revision, all owned by the worker's single thread. `P` is what policy/ compiles an effective policy to.
+ * per request; the only mutable members are the per-route metrics slot, the state of weighted choice, the endpoints of
+ * a revision, and where routes belong when their version is taken into use, all owned by the worker's single thread. `P` is what policy/ compiles an effective policy to.
  */
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
@@ -44,6 +44,8 @@ export interface CompiledVersion<P> {
   readonly revisions: readonly CompiledRevision<P>[];
   /** State of the weighted choice among `revisions`; undefined when at most one of them has a weight. */
   readonly choice: WeightedChoice | undefined;
+  /** A request has asked for it (in-use.ts). */
+  readonly isInUse: boolean;
 }
 
 export interface CompiledBackend {
@@ -100,6 +102,8 @@ export interface CompiledRoute<P> {
   readonly backendParts: readonly (string | number)[] | undefined;
   readonly effective: EffectivePolicy;
   readonly policy: P;
+  /** A request has been matched to it (in-use.ts). */
+  readonly isInUse: boolean;
   /** Owned by observe/: the metrics record of this route, made on first use. */
   metrics: unknown;
 }

@@ -46,6 +46,16 @@ describe('VersionIndex', () => {
     expect(index.size).toBe(0);
   });
 
+  it('finds another form of a version once that has taken its place', () => {
+    const index = indexOf('/a', '/b');
+    const other = { gatewayPath: '/a' };
+    index.renew(other);
+    expect(index.find('/a/x')).toBe(other);
+    expect(index.size).toBe(2);
+    index.delete('/a');
+    expect([index.find('/a/x'), index.find('/b')?.gatewayPath]).toEqual([undefined, '/b']);
+  });
+
   it('agrees with a linear scan on random sets and paths, also after deletions', () => {
     const path = fc
       .array(fc.constantFrom('a', 'b', 'ab', ''), { maxLength: 5 })

@@ -54,6 +54,12 @@ export class VersionIndex<V extends Placed> {
     this.#versions.set(version.gatewayPath, version);
   }
 
+  /** Another form of a version that is here, where what was set last is: its key is the text of that form. */
+  renew(version: V): void {
+    this.#versions.delete(version.gatewayPath);
+    this.#versions.set(version.gatewayPath, version);
+  }
+
   delete(gatewayPath: string): void {
     if (this.#versions.delete(gatewayPath)) this.#count(gatewayPath, -1);
   }
