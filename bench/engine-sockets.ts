@@ -124,8 +124,9 @@ export class MemoryClient implements ClientSocket {
     return this.#writer.writeBytes(bytes, release);
   }
 
-  writeCopy(bytes: Buffer): boolean {
-    return this.#writer.writeCopy(bytes);
+  /** Older checkouts give no range. */
+  writeCopy(bytes: Buffer, from?: number, to?: number): boolean {
+    return this.#writer.writeCopy(bytes, from, to);
   }
 
   lend(bytes: Buffer): (() => void) | undefined {

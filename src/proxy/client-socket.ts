@@ -34,8 +34,8 @@ export interface ClientSocket {
    *   must stay as it is until then
    */
   writeBytes(bytes: Buffer, release?: () => void): boolean;
-  /** For bytes that are somebody else's again when this returns; without it a copy is written. */
-  writeCopy?(bytes: Buffer): boolean;
+  /** For `bytes[from, to)` that are somebody else's again when this returns; without it a copy is written. */
+  writeCopy?(bytes: Buffer, from: number, to: number): boolean;
   /** Until `uncork`, writes are collected so that they leave as one. */
   cork(): void;
   uncork(): void;
@@ -48,7 +48,7 @@ export interface ClientSocket {
   pause(): void;
   resume(): void;
   /**
-   * Within `onData`: keeps these bytes, a part of what came, as they are until the returned function is called.
+   * Within `onData`: keeps these bytes, all or a part of what came, as they are until the returned function is called.
    * Undefined when they cannot be kept, and whoever wants them longer must copy them.
    */
   lend(bytes: Buffer): (() => void) | undefined;

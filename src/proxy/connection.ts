@@ -19,6 +19,7 @@ import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
 import { heldCopy } from './held-copies.ts';
+import { keepBody, type KeptBody } from './kept-bodies.ts';
 import { forwardedLines } from '../http/forwarded.ts';
 import { latin1Text, ownText } from '../http/latin1.ts';
 import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
@@ -116,12 +117,12 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return this.#socket.writeText(text);
   }
 
-  /** Bytes of somebody else's, which are written from where they are lent, or else copied. */
-  writeFrom(bytes: Buffer, release: (() => void) | undefined): boolean {
+  /** `bytes[from, to)` of somebody else's, which are written from where they are lent, or else copied. */
+  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     const socket = this.#socket;
-    if (release !== undefined) return socket.writeBytes(bytes, release);
-    if (socket.writeCopy !== undefined) return socket.writeCopy(bytes);
-    const held = heldCopy(bytes);
+    if (release !== undefined) return socket.writeBytes(bytes.subarray(from, to), release);
+    if (socket.writeCopy !== undefined) return socket.writeCopy(bytes, from, to);
+    const held = heldCopy(bytes, from, to);
     return socket.writeBytes(held.copy, held.release);
   }
 
@@ -155,13 +156,13 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return this.#socket.needsDrain;
   }
 
-  /** The whole body as latin1 text, when its length is known, not above `bytesMax`, and all of it has come already. */
-  takeWholeBody(bytesMax: number): string | undefined {
+  /** The whole body, in latin1 if it is text, when its length is known, not above `bytesMax`, and all of it has come. */
+  takeWholeBody(bytesMax: number): string | KeptBody | undefined {
     const length = this.body.remaining;
     if (this.body.complete) return '';
     if (this.body.isChunked || length > bytesMax || this.#pending.length < length) return undefined;
-    const whole = latin1Text(this.#pending, 0, length);
-    this.#pending = this.#pending.subarray(length);
+    const whole = keepBody(this.#pending, length) ?? latin1Text(this.#pending, 0, length);
+    this.#pending = this.#pending.length === length ? EMPTY : this.#pending.subarray(length);
     this.body.markTaken();
     return whole;
   }

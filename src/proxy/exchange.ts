@@ -177,7 +177,7 @@ export class Exchange implements RequestFacts {
   #finish(): void {
     this.#ended = true;
     if (this.#isCounted) this.context.load.leave();
-    this.forwarding?.leaveSlot();
+    this.forwarding?.letGo();
     releaseHeld(this.evaluation);
     this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;

@@ -29,6 +29,7 @@ import { codeOf, type Exchange } from './exchange.ts';
 import { upstreamPath } from './match.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from './options.ts';
 import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from './load.ts';
+import type { KeptBody } from './kept-bodies.ts';
 import type { BodySink } from './request-body.ts';
 import { NextAttempt } from './next-attempt.ts';
 import { isIdempotent } from './retry.ts';
@@ -68,8 +69,8 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   #claim: SlotClaim | undefined;
   /** The attempt that waits for a slot is not the first one. */
   #isRetry = false;
-  /** Latin1 text; undefined while the body has to be streamed. */
-  #wholeBody: string | undefined;
+  /** Text is latin1; undefined while the body has to be streamed, and when it is needed no more. */
+  #wholeBody: string | KeptBody | undefined;
   #requestSent = false;
   /** The backend has said 100 (Continue), or anything else ahead of its response. */
   #hasInterim = false;
@@ -103,9 +104,10 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (this.#claim?.onSlot(poolKey) === true) this.#tryOnce(this.#isRetry);
   }
 
-  /** Called at the end of the exchange at the latest; may be called again. */
-  leaveSlot(): void {
+  /** Of the place among the backend's connections, and of the body. At the end of the exchange; may be called again. */
+  letGo(): void {
     this.#claim?.leave();
+    this.#letGoOfBody();
   }
 
   /** Lets go of the upstream without a word to the client. */
@@ -171,11 +173,10 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
       const text = latin1Text(buffer, from, to);
       writable = upstream.writeText(isChunked ? `${chunkHeader(to - from)}${text}\r\n` : text);
     } else {
-      const bytes = buffer.subarray(from, to);
-      const release = connection.lend(bytes);
+      const release = connection.lend(buffer);
       upstream.cork();
       if (isChunked) upstream.writeText(chunkHeader(to - from));
-      writable = upstream.writeFrom(bytes, release);
+      writable = upstream.writeFrom(buffer, from, to, release);
       if (isChunked) writable = upstream.writeText('\r\n');
       upstream.uncork();
     }
@@ -229,6 +230,8 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   onResponseHead(head: ResponseHead): void {
     const exchange = this.#exchange;
     if (head.status >= 502 && this.#repeatsAfter(head.status)) return;
+    // No attempt follows on one that has been answered.
+    this.#letGoOfBody();
     exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
     exchange.status = head.status;
     exchange.responseStarted = true;
@@ -255,11 +258,10 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
     else {
       const { connection } = exchange;
-      const bytes = buffer.subarray(from, to);
-      const release = this.#upstream?.lend(bytes);
+      const release = this.#upstream?.lend(buffer);
       connection.cork();
       if (this.#text !== '') this.#flush();
-      connection.writeFrom(bytes, release);
+      connection.writeFrom(buffer, from, to, release);
       connection.uncork();
     }
     if (chunked) this.#text += '\r\n';
@@ -353,9 +355,14 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
       exchange.connection.startBody(this);
       return;
     }
-    if (body === '') upstream.writeText(head);
-    else upstream.writeTexts(head, body);
+    if (typeof body === 'object') upstream.writeWithBody(head, body);
+    else upstream.writeText(body === '' ? head : head + body);
     this.#becomeSent();
+  }
+
+  #letGoOfBody(): void {
+    if (typeof this.#wholeBody === 'object') this.#wholeBody.release();
+    this.#wholeBody = undefined;
   }
 
   #becomeSent(): void {

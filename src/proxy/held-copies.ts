@@ -18,9 +18,13 @@ export function letGo(bytes: number): void {
   heldBytes -= bytes;
 }
 
-/** A copy that counts until it is released, once. */
-export function heldCopy(bytes: Buffer): { readonly copy: Buffer; readonly release: () => void } {
-  const copy = Buffer.from(bytes);
+/** A copy of `bytes[from, to)` that counts until it is released, once. */
+export function heldCopy(
+  bytes: Buffer,
+  from = 0,
+  to = bytes.length,
+): { readonly copy: Buffer; readonly release: () => void } {
+  const copy = Buffer.from(bytes.subarray(from, to));
   hold(copy.length);
   return { copy, release: () => letGo(copy.length) };
 }

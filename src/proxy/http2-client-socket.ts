@@ -98,8 +98,8 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     return writable;
   }
 
-  writeCopy(bytes: Buffer): boolean {
-    return this.#write(bytes, false);
+  writeCopy(bytes: Buffer, from: number, to: number): boolean {
+    return this.#write(bytes.subarray(from, to), false);
   }
 
   cork(): void {

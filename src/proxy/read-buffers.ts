@@ -153,6 +153,8 @@ export class SocketReader {
 
   /** Within `deliver`: keeps these bytes as they are until the returned function is called; undefined if it cannot. */
   lend(bytes: Buffer): (() => void) | undefined {
+    // To ask for the memory of a buffer costs as much as all else here.
+    if (bytes === shared || bytes === sharedView) return undefined;
     const memory = bytes.buffer;
     if (memory === shared.buffer) return undefined;
     const own = this.#own;

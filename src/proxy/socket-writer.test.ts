@@ -4,6 +4,7 @@ import { duplexPair } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import { socketPair } from '../../test/support/socket-pair.ts';
 import { untilHolds } from '../../test/support/until.ts';
+import { keepBody, keptBodiesInUse, type KeptBody } from './kept-bodies.ts';
 import { SocketWriter } from './socket-writer.ts';
 
 const closers: (() => void)[] = [];
@@ -18,6 +19,13 @@ async function writing(onDrain: () => void = () => undefined) {
   const listen = (): void =>
     void pair.far.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
   return { ...pair, writer: new SocketWriter(pair.near, onDrain), listen, received: () => received };
+}
+
+/** Of a body that is long enough to be kept, and of which nobody but the writer needs anything. */
+function writeWithBody(writer: SocketWriter, head: string, text: string): void {
+  const body = keepBody(Buffer.from(text, 'latin1'), text.length) as KeptBody;
+  writer.writeWithBody(head, body);
+  body.release();
 }
 
 /** Writes until the system takes no more. */
@@ -60,25 +68,74 @@ it('does not let text pile up within a turn', async () => {
   expect(writer.departures).toBe(1);
 });
 
-it('writes a long text behind another one, ahead of what follows', async () => {
+it('writes a body behind its head, ahead of what follows', async () => {
   const { near, writer, listen, received } = await writing();
   listen();
   await once(writer, 'warm');
   const stream = vi.spyOn(near, 'write');
   const long = 'caf\xe9'.repeat(1_000);
-  writer.writeTexts('a', long);
+  writeWithBody(writer, 'a', long);
   expect([writer.departures, writer.isFlushed]).toEqual([1, false]);
   await untilHolds(() => received() === `warma${long}`, 'both');
   expect([writer.departures, writer.isFlushed]).toEqual([2, true]);
-  writer.writeTexts('b', long);
+  writeWithBody(writer, 'b', long);
   writer.writeText('c');
   await untilHolds(() => received() === `warma${long}b${long}c`, 'what follows');
   expect(stream).not.toHaveBeenCalled();
 });
 
+/** Takes the memory of bodies that nobody holds any more, and writes over it. */
+function overwriteKept(): void {
+  const text = 'y'.repeat(14_000);
+  const bodies = Array.from({ length: 200 }, () => keepBody(Buffer.from(text), text.length) as KeptBody);
+  for (const body of bodies) body.takeBehind('z'.repeat(3_000));
+  for (const body of bodies) body.release();
+}
+
+it('keeps a body that waits for its turn', async () => {
+  const { writer, listen, received } = await writing();
+  listen();
+  await once(writer, 'warm');
+  const long = 'x'.repeat(5_000);
+  writeWithBody(writer, 'head', long);
+  expect(keptBodiesInUse()).toBe(1);
+  overwriteKept();
+  await untilHolds(() => received() === `warmhead${long}`, 'both');
+  expect(keptBodiesInUse()).toBe(0);
+});
+
+it('keeps a body that the system has not taken', async () => {
+  const { writer, listen, received } = await writing();
+  const sent = await fill(writer);
+  const long = 'x'.repeat(5_000);
+  writeWithBody(writer, 'head', long);
+  writer.flush();
+  expect([writer.needsDrain, keptBodiesInUse()]).toEqual([true, 1]);
+  overwriteKept();
+  listen();
+  await untilHolds(() => received().length === sent.length + 5_004, 'all of it');
+  expect(received().endsWith(`xhead${long}`)).toBe(true);
+  await untilHolds(() => keptBodiesInUse() === 0, 'its memory back');
+});
+
+it('lets go of a body when its socket is gone', async () => {
+  const { near, writer } = await writing();
+  await once(writer, 'warm');
+  writeWithBody(writer, 'head', 'x'.repeat(5_000));
+  near.destroy();
+  await untilHolds(() => keptBodiesInUse() === 0, 'one that waits');
+  const other = await writing();
+  await fill(other.writer);
+  writeWithBody(other.writer, 'head', 'x'.repeat(5_000));
+  other.writer.flush();
+  expect(keptBodiesInUse()).toBe(1);
+  other.near.destroy();
+  await untilHolds(() => keptBodiesInUse() === 0, 'one that is on its way');
+});
+
 it.each([
   ['a text', (writer: SocketWriter) => writer.writeText('lost')],
-  ['a long one', (writer: SocketWriter) => writer.writeTexts('lost', 'x'.repeat(5_000))],
+  ['a long one', (writer: SocketWriter) => writeWithBody(writer, 'lost', 'x'.repeat(5_000))],
 ])('does not count %s as gone that the system has refused', async (_name, write) => {
   const { near, far, writer, listen } = await writing();
   listen();
@@ -105,6 +162,7 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
   let seenBytes = 0;
   let released = 0;
   let lent = 0;
+  let withBodies = 0;
   let state = 12_345;
   const random = (below: number): number => (state = (state * 48_271) % 0x7fffffff) % below;
   far.on('data', (chunk: Buffer) => {
@@ -130,15 +188,23 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
       bytes.fill(0xbb);
     } else {
       const text = bytes.toString('latin1');
-      const cut = random(length + 1);
-      if (cut % 2 === 0) writer.writeTexts(text.slice(0, cut), text.slice(cut));
-      else writer.writeText(text);
+      const cut = 1 + random(length + 1);
+      const body = random(2) === 0 ? keepBody(bytes.subarray(cut), length - cut) : undefined;
+      if (body === undefined) writer.writeText(text);
+      else {
+        withBodies += 1;
+        writer.writeWithBody(text.slice(0, cut), body);
+        // As when the response begins: the next body may get the memory when the writer is done with it.
+        body.release();
+      }
     }
     if (random(8) === 0) await new Promise((done) => setImmediate(done));
   }
   await untilHolds(() => seenBytes === sentBytes, 'all bytes', 30_000);
   expect(seen.digest('hex')).toBe(sent.digest('hex'));
   expect(released).toBe(lent);
+  expect(withBodies).toBeGreaterThan(20);
+  expect(keptBodiesInUse()).toBe(0);
 }, 40_000);
 
 it('says when the peer reads too slowly, and when all of it is out', async () => {

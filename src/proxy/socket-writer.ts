@@ -14,6 +14,7 @@ import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { latin1Text } from '../http/latin1.ts';
 import { heldCopy, hold, holdsMany, letGo } from './held-copies.ts';
+import type { KeptBody } from './kept-bodies.ts';
 
 /** Node's `WriteWrap`: what the handle holds on to while a write is under way. */
 interface WriteRequest {
@@ -37,14 +38,13 @@ const WAITING_CHARS_MAX = 16 * 1024;
 /** Text and bytes together that are written from the scratch buffer. */
 const SCRATCH_BYTES = 32 * 1024;
 
-/** A shorter text is joined to what it follows. */
-const TAIL_CHARS_MIN = 1024;
-
 /** Of a text that is written in pieces: Node tries to write a text of up to this size before it copies it. */
 const PIECE_BYTES = 16 * 1024;
 
 /** Belongs to a write that the system did not take whole; then there is a new one. */
 let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+/** The latest view of its beginning: messages of one kind are often equally long. */
+let scratchView = scratch;
 let waiting: SocketWriter[] = [];
 /** The array that `waiting` changes places with. */
 let flushed: SocketWriter[] = [];
@@ -59,8 +59,8 @@ export class SocketWriter {
   /** How often something has left: what was written since it last changed still waits. */
   departures = 0;
   #text = '';
-  /** A long text that waits behind it, apart: joined they would be copied once more. */
-  #tail = '';
+  /** Waits behind it; held. */
+  #body: KeptBody | undefined;
   /** Direct writes under way. */
   #pending = 0;
   /** Something was written by way of the stream; before that there is no need to ask what it still holds. */
@@ -93,7 +93,7 @@ export class SocketWriter {
 
   /** Text is latin1. False when the peer reads too slowly. Errors come as the socket's. */
   writeText(text: string): boolean {
-    if (this.#tail !== '') this.#text = this.#takeText();
+    if (this.#body !== undefined) this.#text = this.#takeText();
     if (this.#text === '') {
       this.#text = text;
       if (text !== '' && waiting.push(this) === 1) setImmediate(flushAll);
@@ -102,19 +102,29 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
-  /** `writeText` for two texts, of which the second is long. */
-  writeTexts(text: string, long: string): boolean {
-    const isNext = this.#text === '' && text.length + long.length <= WAITING_CHARS_MAX;
-    if (!isNext || long.length < TAIL_CHARS_MIN) return this.writeText(text + long);
+  /** `writeText` for a text that is not empty with a body behind it, which is held until it is out. */
+  writeWithBody(text: string, body: KeptBody): boolean {
+    if (this.#text !== '') return this.writeText(text + body.text());
     const isWritable = this.writeText(text);
-    this.#tail = long;
+    if (this.#text === '') return this.writeText(body.text());
+    body.hold();
+    this.#body = body;
     return isWritable;
   }
 
   #takeText(): string {
-    const text = this.#text + this.#tail;
+    const text = this.#text + this.#takeBody();
     this.#text = '';
-    this.#tail = '';
+    return text;
+  }
+
+  /** As text. */
+  #takeBody(): string {
+    const body = this.#body;
+    if (body === undefined) return '';
+    this.#body = undefined;
+    const text = body.text();
+    body.release();
     return text;
   }
 
@@ -137,24 +147,23 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
-  /** `writeBytes` for bytes that are somebody else's again when this returns. */
-  writeCopy(bytes: Buffer): boolean {
-    if (this.#tail !== '') this.#text = this.#takeText();
+  /** `writeBytes` for `bytes[from, to)` that are somebody else's again when this returns. */
+  writeCopy(bytes: Buffer, from = 0, to = bytes.length): boolean {
+    if (this.#body !== undefined) this.#text = this.#takeText();
     const text = this.#text;
-    const length = text.length + bytes.length;
+    const length = text.length + to - from;
     const handle = holdsMany() || length <= SCRATCH_BYTES ? this.#freeHandle() : undefined;
     if (handle === undefined || Request === undefined) {
-      const { copy, release } = heldCopy(bytes);
+      const { copy, release } = heldCopy(bytes, from, to);
       return this.writeBytes(copy, release);
     }
     this.#text = '';
     this.departures += 1;
-    if (holdsMany()) this.#writePieces(handle, Request, text, bytes);
+    if (holdsMany()) this.#writePieces(handle, Request, text, bytes, from, to);
     else {
       if (text !== '') scratch.write(text, 'latin1');
-      scratch.set(bytes, text.length);
-      const isHeld = this.#writeBuffer(handle, Request, scratch.subarray(0, length), SCRATCH_BYTES);
-      if (isHeld) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+      bytes.copy(scratch, text.length, from, to);
+      this.#writeScratch(handle, Request, length);
     }
     return !this.needsDrain;
   }
@@ -163,18 +172,25 @@ export class SocketWriter {
    * The bytes as text, in pieces of which the handle keeps only what the system does not take, and a copy of the rest.
    * The peer may never read on: nothing is kept of what is out already.
    */
-  #writePieces(handle: TcpHandle, Made: new () => WriteRequest, text: string, bytes: Buffer): void {
-    let from = 0;
+  #writePieces(
+    handle: TcpHandle,
+    Made: new () => WriteRequest,
+    text: string,
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): void {
+    let from = start;
     if (text !== '') this.#writeText(handle, Made, text);
     let isOut = this.#pending === 0;
-    while (isOut && from < bytes.length && !this.#socket.destroyed) {
-      const to = Math.min(bytes.length, from + PIECE_BYTES);
+    while (isOut && from < end && !this.#socket.destroyed) {
+      const to = Math.min(end, from + PIECE_BYTES);
       isOut = !this.#writeText(handle, Made, latin1Text(bytes, from, to));
       from = to;
     }
-    if (from === bytes.length || this.#socket.destroyed) return;
-    const rest = Buffer.allocUnsafeSlow(bytes.length - from);
-    rest.set(bytes.subarray(from));
+    if (from === end || this.#socket.destroyed) return;
+    const rest = Buffer.allocUnsafeSlow(end - from);
+    bytes.copy(rest, 0, from, end);
     this.#writeBuffer(handle, Made, rest, rest.length);
   }
 
@@ -182,15 +198,14 @@ export class SocketWriter {
   flush(): void {
     const first = this.#text;
     if (first === '') return;
-    const tail = this.#tail;
     this.#text = '';
-    this.#tail = '';
     const handle = this.#freeHandle();
-    if (handle === undefined && !this.#socket.writable) return;
+    if (handle === undefined && !this.#socket.writable) return this.#dropBody();
     this.departures += 1;
-    if (tail !== '' && handle !== undefined && Request !== undefined && !holdsMany())
-      return this.#writeBoth(handle, Request, first, tail);
-    const text = first + tail;
+    if (this.#body !== undefined && handle !== undefined && Request !== undefined && !holdsMany()) {
+      if (this.#writeBoth(handle, Request, first, this.#body)) return;
+    }
+    const text = first + this.#takeBody();
     if (handle === undefined) {
       this.#usedStream = true;
       this.#socket.write(text, 'latin1');
@@ -204,15 +219,30 @@ export class SocketWriter {
     }
   }
 
-  /** A text and its tail, from the scratch buffer. */
-  #writeBoth(handle: TcpHandle, Made: new () => WriteRequest, text: string, tail: string): void {
-    scratch.write(text, 'latin1');
-    scratch.write(tail, text.length, 'latin1');
-    const bytes = scratch.subarray(0, text.length + tail.length);
-    const isHeld = this.#writeBuffer(handle, Made, bytes, SCRATCH_BYTES);
-    if (isHeld) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+  #dropBody(): void {
+    this.#body?.release();
+    this.#body = undefined;
+  }
+
+  /** A text and the body behind it, from where that lies; false when that cannot be. */
+  #writeBoth(handle: TcpHandle, Made: new () => WriteRequest, text: string, body: KeptBody): boolean {
+    const bytes = body.takeBehind(text);
+    if (bytes === undefined) return false;
+    this.#body = undefined;
+    if (this.#writeBuffer(handle, Made, bytes, body.heldBytes, body.release)) return true;
+    body.release();
     // Refused as a whole; see `flush`.
-    else if (this.#socket.destroyed) this.departures -= 1;
+    if (this.#socket.destroyed) this.departures -= 1;
+    return true;
+  }
+
+  /** The first bytes of the scratch buffer; true when the system has not taken all of them. */
+  #writeScratch(handle: TcpHandle, Made: new () => WriteRequest, length: number): boolean {
+    if (scratchView.length !== length) scratchView = scratch.subarray(0, length);
+    if (!this.#writeBuffer(handle, Made, scratchView, SCRATCH_BYTES)) return false;
+    scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+    scratchView = scratch;
+    return true;
   }
 
   /** `flush` that ends the socket when it throws: nobody else's text may be lost for it. */
@@ -220,6 +250,7 @@ export class SocketWriter {
     try {
       this.flush();
     } catch (error) {
+      this.#dropBody();
       this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
     }
   }
@@ -238,14 +269,24 @@ export class SocketWriter {
     return this.#isPending(handle, request, handle.writeLatin1String(request, text));
   }
 
-  /** @param heldBytes memory that the bytes keep from being used otherwise */
-  #writeBuffer(handle: TcpHandle, Made: new () => WriteRequest, bytes: Buffer, heldBytes: number): boolean {
+  /**
+   * @param heldBytes memory that the bytes keep from being used otherwise
+   * @param release called when the system has all of them, if it has not when this returns
+   */
+  #writeBuffer(
+    handle: TcpHandle,
+    Made: new () => WriteRequest,
+    bytes: Buffer,
+    heldBytes: number,
+    release?: () => void,
+  ): boolean {
     const request = takeRequest(Made);
     request.buffer = bytes;
     if (!this.#isPending(handle, request, handle.writeBuffer(request, bytes))) return false;
     hold(heldBytes);
     request.oncomplete = (status) => {
       letGo(heldBytes);
+      release?.();
       this.#onComplete(status);
     };
     return true;

@@ -71,8 +71,8 @@ class TcpClientSocket implements ClientSocket {
     return this.#writer.writeBytes(bytes, release);
   }
 
-  writeCopy(bytes: Buffer): boolean {
-    return this.#writer.writeCopy(bytes);
+  writeCopy(bytes: Buffer, from: number, to: number): boolean {
+    return this.#writer.writeCopy(bytes, from, to);
   }
 
   /** Text waits for the bytes behind it as it is. */

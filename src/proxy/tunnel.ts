@@ -55,7 +55,7 @@ export class Tunnel {
     this.#extend();
     this.#connection.body.bytes += bytes.length;
     const release = this.#connection.lend(bytes);
-    if (!this.#upstream.writeFrom(bytes, release)) this.#connection.pauseBody();
+    if (!this.#upstream.writeFrom(bytes, 0, bytes.length, release)) this.#connection.pauseBody();
   }
 
   /** The client has nothing more to say; what the backend still sends is delivered. */
@@ -72,9 +72,8 @@ export class Tunnel {
   onUpstreamData(buffer: Buffer, from: number, to: number): void {
     this.#extend();
     this.#exchange.bytesOut += to - from;
-    const bytes = buffer.subarray(from, to);
-    const release = this.#upstream.lend(bytes);
-    if (!this.#connection.writeFrom(bytes, release)) this.#upstream.pauseReading();
+    const release = this.#upstream.lend(buffer);
+    if (!this.#connection.writeFrom(buffer, from, to, release)) this.#upstream.pauseReading();
   }
 
   /**

@@ -14,6 +14,7 @@ import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from './options.ts';
 import { heldCopy } from './held-copies.ts';
+import type { KeptBody } from './kept-bodies.ts';
 import { SocketReader } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { isProtocolAskedFor } from './tunnel.ts';
@@ -185,24 +186,25 @@ export class UpstreamConnection implements Expiring {
     return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
   }
 
-  /** `writeText` for two texts, of which the second may be long. */
-  writeTexts(text: string, more: string): boolean {
-    return this.#writer?.writeTexts(text, more) ?? this.#socket.write(text + more, 'latin1');
+  /** `writeText` for a text with a body behind it, which is held for as long as it takes. */
+  writeWithBody(text: string, body: KeptBody): boolean {
+    return this.#writer?.writeWithBody(text, body) ?? this.#socket.write(text + body.text(), 'latin1');
   }
 
   /**
-   * Bytes of somebody else's.
+   * `bytes[from, to)` of somebody else's.
    * @param release called once when the bytes are written or given up, never from within this call; without one they
    *   are copied
    */
-  writeFrom(bytes: Buffer, release: (() => void) | undefined): boolean {
+  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     const writer = this.#writer;
     if (release === undefined) {
-      if (writer !== undefined) return writer.writeCopy(bytes);
-      const held = heldCopy(bytes);
+      if (writer !== undefined) return writer.writeCopy(bytes, from, to);
+      const held = heldCopy(bytes, from, to);
       return this.#socket.write(held.copy, held.release);
     }
-    return writer?.writeBytes(bytes, release) ?? this.#socket.write(bytes, release);
+    const lent = bytes.subarray(from, to);
+    return writer?.writeBytes(lent, release) ?? this.#socket.write(lent, release);
   }
 
   /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
