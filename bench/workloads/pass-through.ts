@@ -55,7 +55,7 @@ export const bodies: Workload = {
       bodyBytes: 4096,
       requests: [{ path: `${PREFIX}/large`, headers: { 'Content-Type': 'application/octet-stream' } }],
     };
-    const peers = [bareHeadgate(), nginxBare, haproxyBare];
+    const peers = [bareHeadgate(), nginxBare, haproxyBare, haproxyRelay, nodeRelay];
     const figures = await compete(
       context,
       peers.map((peer) => ({ peer, load: () => load })),
@@ -65,6 +65,8 @@ export const bodies: Workload = {
       checks: [
         ratio(figures, 'headgate', nginxBare.name, 'cpuUs', { atMost: 1.15 }),
         ratio(figures, 'headgate', haproxyBare.name, 'cpuUs'),
+        ratio(figures, 'headgate', nodeRelay.name, 'cpuUs'),
+        ratio(figures, nodeRelay.name, nginxBare.name, 'cpuUs'),
       ],
     };
   },
