@@ -55,10 +55,14 @@ function casesOf(name: string, plan: StoredApiKey['rate_limit'], inUse: readonly
   const keys = tableOf(APP_ID, plan);
   const rate_limit = { enabled: true, requests: LIMIT_REQUESTS, window_seconds: LIMIT_WINDOW_SECS };
   const policy = { auth: { auth_type: 'api_key' as const }, required_scopes: [SCOPE], rate_limit };
-  return inUse.map((count) => caseOf(`${count} ${name}`, compilerFor(keys)(effective(policy), app), count));
+  return inUse.map((count) => {
+    // As the message is read by the main thread.
+    const notes = new KeyNotes((noted) => void structuredClone(noted));
+    return caseOf(`${count} ${name}`, compilerFor(keys, notes)(effective(policy), app), notes, count);
+  });
 }
 
-function caseOf(name: string, compiled: CompiledPolicy, count: number): Case {
+function caseOf(name: string, compiled: CompiledPolicy, notes: KeyNotes, count: number): Case {
   const heads = Buffer.from(
     Array.from({ length: count }, (_, index) => {
       return `GET /app0/v0/resource0/42 HTTP/1.1\r\nAuthorization: Bearer ${benchToken(index)}\r\n\r\n`;
@@ -77,8 +81,6 @@ function caseOf(name: string, compiled: CompiledPolicy, count: number): Case {
     nowMs: systemClock.nowMs(),
     header: () => head.slice(from, to),
   };
-  // As the message is read by the main thread.
-  const notes = new KeyNotes((noted) => void structuredClone(noted));
   let [at, requests, characters] = [0, 0, 0];
   const batch = (): void => {
     for (let left = BATCH_REQUESTS; left > 0; left--) {
@@ -87,7 +89,7 @@ function caseOf(name: string, compiled: CompiledPolicy, count: number): Case {
       const evaluation = newEvaluation();
       if (evaluate(compiled, facts, evaluation) !== undefined) throw new Error('denied');
       const { caller } = evaluation;
-      notes.note(caller.id, 'allowed', true, facts.nowMs);
+      notes.note(caller, 'allowed', facts.nowMs);
       // Written as part of one text, as the request to the backend is.
       characters += Buffer.from(`${head}${caller.upstreamHeaderLines}\r\n`, 'latin1').length;
       characters += GARBAGE.slice().length;

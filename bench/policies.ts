@@ -3,12 +3,13 @@ import { systemClock } from '../src/kernel/clock.ts';
 import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
+import type { KeyRows } from '../src/policy/dependencies.ts';
 import type { CompiledPolicy } from '../src/policy/stage.ts';
 import type { KeyTable } from '../src/snapshot/key-table.ts';
 import type { PolicyCompiler } from '../src/snapshot/types.ts';
 
 /** Without global limits and without anybody who counts; limits have a memory of their own. */
-export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
+export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<CompiledPolicy> {
   const memory = createLimitMemory();
   const nothing = (): void => undefined;
   return createPolicyCompiler({
@@ -16,6 +17,7 @@ export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
     limits: new SharedMemoryLimitStore(memory, 1),
     concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
+    keyRows,
     jwtDefaults: {
       issuer: undefined,
       audiences: [],

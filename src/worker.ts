@@ -113,6 +113,7 @@ const policyDependencies: PolicyDependencies = {
   limits: limits.store,
   concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
   keys,
+  keyRows: observer.keyRows,
   jwtDefaults: settings.jwt,
   globals:
     settings.rateLimit === undefined

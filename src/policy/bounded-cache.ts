@@ -11,9 +11,11 @@ interface Entry<V> {
   readonly value: V;
 }
 
+const RECENT_BITS = 10;
+
 export class BoundedCache<V> {
   readonly #entries = new Map<string, Entry<V>>();
-  readonly #recent = new RecentTable<Entry<V>>();
+  readonly #recent = new RecentTable<Entry<V>>(RECENT_BITS);
   readonly #entriesMax: number;
   readonly #keyCharsMax: number;
   #keyChars = 0;

@@ -32,6 +32,7 @@ export function lookingDependencies(
 ): PolicyDependencies {
   return {
     ...dependencies,
+    keyRows: undefined,
     limits: lookingStore(dependencies.limits, looks.limits),
     concurrency: lookingConcurrency(dependencies.concurrency, looks.concurrency),
     onAuth: () => undefined,

@@ -57,6 +57,7 @@ export function callerOf(claims: Claims, verification: JwtVerification): Caller 
     claims,
     keyRateLimit: null,
     upstreamHeaderLines: lines,
+    countedIn: 0,
   });
 }
 

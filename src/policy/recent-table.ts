@@ -1,39 +1,64 @@
 /**
  * The entries that were found last, by the last characters of their keys: comparing a header value with the one that
  * was seen there is about three times as fast as hashing it. Keys are credentials, which differ in their last
- * characters. Owns nothing but the references; whoever forgets an entry says so here.
+ * characters. These are kept by themselves, so that what is not there is mostly told without looking at an entry. Owns
+ * nothing but the references; whoever forgets an entry says so here.
  */
 
-const PLACES = 1024;
-
 export class RecentTable<E extends { readonly key: string }> {
-  readonly #entries: (E | undefined)[] = Array.from({ length: PLACES }, () => undefined);
+  readonly #entries: (E | undefined)[];
+  /** The ends of the keys of the entries. */
+  readonly #ends: Int32Array;
+  readonly #shift: number;
+
+  /** @param placeBits the binary logarithm of the number of places */
+  constructor(placeBits: number) {
+    this.#entries = Array.from({ length: 1 << placeBits }, () => undefined);
+    this.#ends = new Int32Array(1 << placeBits);
+    this.#shift = 32 - placeBits;
+  }
 
   get(key: string): E | undefined {
-    const entry = this.#entries[placeOf(key)];
+    const end = endOf(key);
+    const place = this.#placeOf(end);
+    if (this.#ends[place] !== end) return undefined;
+    const entry = this.#entries[place];
     return entry !== undefined && entry.key === key ? entry : undefined;
   }
 
+  /** Whether no other entry would be forgotten. */
+  isRoomFor(key: string): boolean {
+    return this.#entries[this.#placeOf(endOf(key))] === undefined;
+  }
+
   set(entry: E): void {
-    this.#entries[placeOf(entry.key)] = entry;
+    const end = endOf(entry.key);
+    const place = this.#placeOf(end);
+    this.#entries[place] = entry;
+    this.#ends[place] = end;
   }
 
   delete(key: string): void {
-    const place = placeOf(key);
+    const place = this.#placeOf(endOf(key));
     if (this.#entries[place]?.key === key) this.#entries[place] = undefined;
   }
 
   clear(): void {
     this.#entries.fill(undefined);
   }
+
+  #placeOf(end: number): number {
+    return Math.imul(end, 0x9e3779b1) >>> this.#shift;
+  }
 }
 
-/** From the last three characters; any text, also a shorter one, has a place. */
-function placeOf(key: string): number {
+/** The last four characters; any text, also a shorter one, has an end. */
+function endOf(key: string): number {
   const last = key.length - 1;
   return (
-    ((key.charCodeAt(last) & 0x1f) |
-      (((key.charCodeAt(last - 1) & 0x1f) << 5) ^ (key.charCodeAt(last - 2) << 3))) &
-    (PLACES - 1)
+    key.charCodeAt(last) |
+    (key.charCodeAt(last - 1) << 8) |
+    (key.charCodeAt(last - 2) << 16) |
+    (key.charCodeAt(last - 3) << 24)
   );
 }

@@ -34,6 +34,8 @@ export interface Caller {
   readonly keyRateLimit: RateLimitPolicy | null;
   /** Header lines (`Name: value\r\n`…) that tell the upstream who calls; made once per key or token. */
   readonly upstreamHeaderLines: string;
+  /** Where uses of the key were counted last, for whoever counts them; 0 for nowhere. */
+  countedIn: number;
 }
 
 export interface Denial {

@@ -68,6 +68,15 @@ export class TestKeys implements KeyDirectory {
     return key && presentedKey(key, key.token_hash !== hash);
   }
 
+  /** Nothing here has a place. */
+  findReference(): number {
+    return 0;
+  }
+
+  readPlainKey(): boolean {
+    return false;
+  }
+
   hasKey({ bytes }: WordBuffer): boolean {
     return this.#byHash.has(bytes.toString('hex'));
   }

@@ -67,7 +67,7 @@ describe('the hashes of tokens', () => {
     const { memory } = make();
     expect([memory.bytes, found(memory, newToken())]).toEqual([0, undefined]);
     memory.add(newToken(), numbered(1));
-    expect(memory.bytes).toBeLessThan(64 * 1024);
+    expect(memory.bytes).toBe(64 * 1024);
     expect(TOKEN_MEMORY_BYTES_MAX).toBeLessThanOrEqual(16 * 1024 * 1024);
     expect(TOKENS_REMEMBERED_MAX).toBe(262_144);
   });
@@ -145,6 +145,66 @@ describe('the hashes of tokens', () => {
       return known(memory, 1_024).join();
     };
     expect(left()).not.toBe(left());
+  });
+});
+
+describe('the references of tokens', () => {
+  it('are good for one generation', () => {
+    const { memory } = make();
+    const place = memory.add(newToken(), numbered(1));
+    expect(memory.referenceAt(place, 0)).toBe(0);
+    memory.setReference(place, 77, 5);
+    expect([4, 5, 6].map((generation) => memory.referenceAt(place, generation))).toEqual([0, 77, 0]);
+    expect(memory.valueAt(place)).toBeUndefined();
+    memory.setReference(place, 78, 6);
+    expect([5, 6].map((generation) => memory.referenceAt(place, generation))).toEqual([0, 78]);
+  });
+
+  it('give way to a value, and are no other token’s', () => {
+    const { memory } = make(100, 100, 128);
+    const place = memory.add(tokenOf(0), numbered(0));
+    memory.setReference(place, 77, 5);
+    memory.setRow(place, 12);
+    memory.keep(place, 'value');
+    expect([memory.referenceAt(place, 5), memory.valueAt(place)]).toEqual([0, 'value']);
+    for (let index = 1; index < 4_096; index++) {
+      const taken = memory.add(tokenOf(index), numbered(index));
+      expect([memory.referenceAt(taken, 5), memory.rowAt(taken), memory.valueAt(taken)]).toEqual([
+        0,
+        0,
+        undefined,
+      ]);
+      memory.setReference(taken, index, 5);
+      memory.setRow(taken, index);
+    }
+    for (const index of known(memory, 4_096).filter((each) => each > 0)) {
+      const at = memory.find(tokenOf(index));
+      expect([memory.referenceAt(at, 5), memory.rowAt(at)]).toEqual([index, index]);
+    }
+  });
+
+  it('move with their tokens when the table grows', () => {
+    const { memory } = make();
+    const place = memory.add(tokenOf(0), numbered(0));
+    memory.setReference(place, 77, 5);
+    memory.setRow(place, 12);
+    for (let index = 1; index < 3_000; index++) {
+      memory.find(tokenOf(0));
+      memory.add(tokenOf(index), numbered(index));
+    }
+    const moved = memory.find(tokenOf(0));
+    expect([memory.referenceAt(moved, 5), memory.rowAt(moved)]).toEqual([77, 12]);
+  });
+
+  it('tell how many tokens came since theirs was asked for', () => {
+    const { memory } = make();
+    memory.add(tokenOf(0), numbered(0));
+    expect(memory.sinceAsked).toBe(Infinity);
+    for (let index = 1; index < 10; index++) memory.add(tokenOf(index), numbered(index));
+    memory.find(tokenOf(0));
+    expect(memory.sinceAsked).toBe(10);
+    memory.find(tokenOf(0));
+    expect(memory.sinceAsked).toBe(1);
   });
 });
 

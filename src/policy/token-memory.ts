@@ -1,16 +1,17 @@
 /**
  * What a worker remembers of the tokens that were found: of each what SHA-256 gave for it, and of a bounded number of
- * them a value, which is what the caller made of the key. Without a value a look-up goes on to the table of keys with
- * the hash, as if that had just been made: so a change of a key makes nothing wrong here but values, which the caller
- * drops all at once.
+ * them a value, which is what the caller made of the key. Of the others it remembers a number in which the caller sees
+ * where the key lies; it is good for one generation of keys. With neither of both a look-up goes on to the table of keys
+ * with the hash, as if that had just been made: so a change of a key makes nothing wrong here but values, which the
+ * caller drops all at once.
  *
  * No token is kept. One is recognised by 128 bits of keyed hash (HalfSipHash-1-3, see limits/hash.ts, twice with keys
  * of their own that are drawn with the memory). Whoever does not know a token can hope for no more than to guess those
  * bits of one that is remembered, of which there are 2^18 at most; what hash function it is does not matter to that,
  * since tokens are random themselves.
  *
- * Owns a table of sets of eight places, which grows with what is in it to 15 MiB at most; in a full set the token that
- * was asked for longest ago makes room. Before it grows, the tokens of keys that are gone are forgotten, so that keys
+ * Owns a table of sets of eight places, which grows with what is in it to 16 MiB at most; in a full set the token that
+ * was asked for longest ago makes room. A token names the place in its set where it is looked for first. Before it grows, the tokens of keys that are gone are forgotten, so that keys
  * that come and go do not make it grow for ever. Values go in the order in which they came; where more tokens are in use than
  * may have one, they would come and go without being found again, and each would cost a collection of garbage more than
  * looking the key up. So when all are taken, some make room only after many look-ups in vain: what is often used comes
@@ -25,18 +26,25 @@ const SETS_MIN = 128;
 const SETS_MAX = 32_768;
 const GROWTH = 4;
 
-/** Words of a place: the hash by which it is recognised, the SHA-256, when it was asked for last, its value's slot. */
+/**
+ * Words of a place: the hash by which it is recognised, the SHA-256, when it was asked for last, the slot of its value;
+ * for the caller a number that is good for one generation of keys, that generation, and another number. Of one cache
+ * line, so that finding a token is mostly waiting once.
+ */
 const RECOGNISED = 0;
 const RECOGNISED_WORDS = 4;
 const SHA256 = RECOGNISED + RECOGNISED_WORDS;
 const SHA256_WORDS = 8;
 const ASKED_AT = SHA256 + SHA256_WORDS;
-const SLOT = ASKED_AT + 1;
-const PLACE_WORDS = SLOT + 1;
+/** Of a value: -1 and below, counting down from slot 0; else the reference, or 0. */
+const HELD = ASKED_AT + 1;
+const GENERATION = HELD + 1;
+const ROW = GENERATION + 1;
+const PLACE_WORDS = ROW + 1;
 
 /** Most tokens that are remembered, and the memory that they take. */
 export const TOKENS_REMEMBERED_MAX = SETS_MAX * WAYS;
-export const TOKEN_MEMORY_BYTES_MAX = TOKENS_REMEMBERED_MAX * (PLACE_WORDS + 1) * 4;
+export const TOKEN_MEMORY_BYTES_MAX = TOKENS_REMEMBERED_MAX * PLACE_WORDS * 4;
 
 export interface TokenMemoryLimits {
   /** Values that are kept. */
@@ -70,12 +78,11 @@ export class TokenMemory<V> {
   readonly #setsMax: number;
   #keys = new Int32Array(4);
   #sets = 0;
-  /** First recognised word of each place, 0 for a free one: those of a set lie in one cache line. */
-  #tags = new Int32Array(0);
-  #places = new Int32Array(0);
+  #places: Int32Array = new Int32Array(0);
   #used = 0;
   /** Counts what was asked and added; wraps around. */
   #now = 0;
+  #sinceAsked = 0;
   /** By slot, with the place that it belongs to. */
   #values: (V | undefined)[] = [];
   #owners: number[] = [];
@@ -92,7 +99,7 @@ export class TokenMemory<V> {
 
   /** Bytes of the table. */
   get bytes(): number {
-    return this.#tags.byteLength + this.#places.byteLength;
+    return this.#places.byteLength;
   }
 
   /**
@@ -103,14 +110,56 @@ export class TokenMemory<V> {
     if (this.#sets === 0) return -1;
     recognise(token, this.#keys);
     const place = this.#placeOf();
-    if (place >= 0) this.#places[place * PLACE_WORDS + ASKED_AT] = this.#tick();
+    if (place < 0) return place;
+    const at = place * PLACE_WORDS + ASKED_AT;
+    this.#now = (this.#now + 1) | 0;
+    this.#sinceAsked = (this.#now - (this.#places[at] as number)) >>> 0;
+    this.#places[at] = this.#now;
     return place;
+  }
+
+  /** How many tokens were found or added since the one that was found last was asked for before. */
+  get sinceAsked(): number {
+    return this.#sinceAsked;
   }
 
   /** The value of a token, while it is kept. */
   valueAt(place: number): V | undefined {
-    const slot = this.#places[place * PLACE_WORDS + SLOT] as number;
-    return this.#owners[slot] === place ? this.#values[slot] : undefined;
+    const slot = -1 - (this.#places[place * PLACE_WORDS + HELD] as number);
+    return slot >= 0 && this.#owners[slot] === place ? this.#values[slot] : undefined;
+  }
+
+  /** What `setReference` was given for this generation; else 0. */
+  referenceAt(place: number, generation: number): number {
+    const at = place * PLACE_WORDS;
+    const held = this.#places[at + HELD] as number;
+    return held > 0 && this.#places[at + GENERATION] === generation ? held : 0;
+  }
+
+  /** For a token without a value. @param reference above 0 */
+  setReference(place: number, reference: number, generation: number): void {
+    const at = place * PLACE_WORDS;
+    this.#places[at + HELD] = reference;
+    this.#places[at + GENERATION] = generation;
+  }
+
+  /** A number that the caller keeps with the token; at first 0. */
+  rowAt(place: number): number {
+    return this.#places[place * PLACE_WORDS + ROW] as number;
+  }
+
+  setRow(place: number, row: number): void {
+    this.#places[place * PLACE_WORDS + ROW] = row;
+  }
+
+  /** Where the SHA-256 of a token lies, in `words`. */
+  hashAt(place: number): number {
+    return place * PLACE_WORDS + SHA256;
+  }
+
+  /** All that is remembered; another one after a token was added. Not to be written to. */
+  get words(): Int32Array {
+    return this.#places;
   }
 
   copyHash(place: number, into: WordBuffer): void {
@@ -127,9 +176,11 @@ export class TokenMemory<V> {
   add(token: string, hash: WordBuffer): number {
     if (this.#used * 2 >= this.#sets * WAYS && this.#sets < this.#setsMax) this.#makeRoom();
     recognise(token, this.#keys);
-    const place = this.#roomIn(firstPlace(recognised[1] as number, this.#sets));
-    if (this.#tags[place] === 0) this.#used++;
-    this.#tags[place] = tagOf(recognised[0] as number);
+    const first = recognised[1] as number;
+    const place = this.#roomIn(first);
+    if (this.#isFree(place)) this.#used++;
+    // Whoever was here before may have had one.
+    else this.#dropValue(place);
     const at = place * PLACE_WORDS;
     for (let index = 0; index < RECOGNISED_WORDS; index++) {
       this.#places[at + RECOGNISED + index] = recognised[index] as number;
@@ -137,9 +188,11 @@ export class TokenMemory<V> {
     for (let index = 0; index < SHA256_WORDS; index++) {
       this.#places[at + SHA256 + index] = hash.words[index] as number;
     }
-    this.#places[at + ASKED_AT] = this.#tick();
-    // Whoever was here before may have had one.
-    this.#dropValue(place);
+    this.#now = (this.#now + 1) | 0;
+    this.#sinceAsked = Infinity;
+    this.#places[at + ASKED_AT] = this.#now;
+    this.#places[at + HELD] = 0;
+    this.#places[at + ROW] = 0;
     return place;
   }
 
@@ -161,7 +214,7 @@ export class TokenMemory<V> {
     this.#drop(slot);
     this.#values[slot] = value;
     this.#owners[slot] = place;
-    this.#places[place * PLACE_WORDS + SLOT] = slot;
+    this.#places[place * PLACE_WORDS + HELD] = -1 - slot;
     return true;
   }
 
@@ -173,28 +226,21 @@ export class TokenMemory<V> {
     this.#room = 0;
   }
 
-  #tick(): number {
-    this.#now = (this.#now + 1) | 0;
-    return this.#now;
-  }
-
   #dropValue(place: number): void {
-    const at = place * PLACE_WORDS + SLOT;
-    const slot = this.#places[at] as number;
-    if (this.#owners[slot] === place) this.#drop(slot);
+    const slot = -1 - (this.#places[place * PLACE_WORDS + HELD] as number);
+    if (slot >= 0 && this.#owners[slot] === place) this.#drop(slot);
   }
 
   /** Of the token that was recognised, or -1. */
   #placeOf(): number {
-    const tags = this.#tags;
     const places = this.#places;
-    const tag = tagOf(recognised[0] as number);
-    const first = firstPlace(recognised[1] as number, this.#sets);
-    for (let place = first; place < first + WAYS; place++) {
-      if (tags[place] !== tag) continue;
+    const first = recognised[1] as number;
+    for (let way = 0; way < WAYS; way++) {
+      const place = placeIn(first, way, this.#sets);
       const at = place * PLACE_WORDS + RECOGNISED;
+      if (places[at] !== recognised[0]) continue;
       let differences = 0;
-      for (let index = 0; index < RECOGNISED_WORDS; index++) {
+      for (let index = 1; index < RECOGNISED_WORDS; index++) {
         differences |= (places[at + index] as number) ^ (recognised[index] as number);
       }
       if (differences === 0) return place;
@@ -202,12 +248,18 @@ export class TokenMemory<V> {
     return -1;
   }
 
+  /** No token is recognised by zeros alone, but for one in 2^128. */
+  #isFree(place: number): boolean {
+    return isZero(this.#places, place * PLACE_WORDS + RECOGNISED, RECOGNISED_WORDS);
+  }
+
   /** A free place of a set, else that of the token that was asked for longest ago. */
   #roomIn(first: number): number {
-    let oldest = first;
+    let oldest = 0;
     let longest = -1;
-    for (let place = first; place < first + WAYS; place++) {
-      if (this.#tags[place] === 0) return place;
+    for (let way = 0; way < WAYS; way++) {
+      const place = placeIn(first, way, this.#sets);
+      if (this.#isFree(place)) return place;
       const age = (this.#now - (this.#places[place * PLACE_WORDS + ASKED_AT] as number)) >>> 0;
       if (age > longest) [oldest, longest] = [place, age];
     }
@@ -216,42 +268,37 @@ export class TokenMemory<V> {
 
   /** Grows unless half of the tokens, or more, were of keys that are gone: the next such look is as far away then. */
   #makeRoom(): void {
-    for (let place = 0; place < this.#tags.length; place++) {
-      if (this.#tags[place] === 0) continue;
+    for (let place = 0; place < this.#sets * WAYS; place++) {
+      if (this.#isFree(place)) continue;
       this.copyHash(place, sha256);
       if (this.#owner.isKnown(sha256)) continue;
-      this.#tags[place] = 0;
-      this.#used--;
       this.#dropValue(place);
+      this.#places.fill(0, place * PLACE_WORDS, (place + 1) * PLACE_WORDS);
+      this.#used--;
     }
     if (this.#used * 4 > this.#sets * WAYS || this.#sets === 0) this.#grow();
   }
 
   /** To a table of several times the size, or the first one; those that a set has no room for are forgotten. */
   #grow(): void {
-    const [tags, places] = [this.#tags, this.#places];
+    const before = this.#places;
     if (this.#sets === 0) {
       const secret = secretBytes(16);
       this.#keys = Int32Array.from([0, 4, 8, 12], (at) => secret.readInt32LE(at));
     }
     this.#sets = Math.min(this.#setsMax, Math.max(SETS_MIN, this.#sets * GROWTH));
-    this.#tags = new Int32Array(this.#sets * WAYS);
-    this.#places = new Int32Array(this.#sets * WAYS * PLACE_WORDS);
+    this.#places = wordsOfPages(this.#sets * WAYS * PLACE_WORDS);
     this.#used = 0;
     const owners = this.#owners;
     this.#owners = owners.map(() => NOBODY);
-    for (let old = 0; old < tags.length; old++) {
-      if (tags[old] === 0) continue;
-      const from = old * PLACE_WORDS;
-      const place = this.#roomIn(firstPlace(places[from + RECOGNISED + 1] as number, this.#sets));
-      if (this.#tags[place] !== 0) continue;
+    for (let from = 0; from < before.length; from += PLACE_WORDS) {
+      if (isZero(before, from + RECOGNISED, RECOGNISED_WORDS)) continue;
+      const place = this.#roomIn(before[from + RECOGNISED + 1] as number);
+      if (!this.#isFree(place)) continue;
       this.#used++;
-      this.#tags[place] = tags[old] as number;
-      for (let index = 0; index < PLACE_WORDS; index++) {
-        this.#places[place * PLACE_WORDS + index] = places[from + index] as number;
-      }
-      const slot = places[from + SLOT] as number;
-      if (owners[slot] === old) this.#owners[slot] = place;
+      this.#places.set(before.subarray(from, from + PLACE_WORDS), place * PLACE_WORDS);
+      const slot = -1 - (before[from + HELD] as number);
+      if (slot >= 0 && owners[slot] === from / PLACE_WORDS) this.#owners[slot] = place;
     }
     for (let slot = 0; slot < owners.length; slot++) {
       if (this.#owners[slot] === NOBODY) this.#drop(slot);
@@ -266,13 +313,21 @@ export class TokenMemory<V> {
   }
 }
 
-/** Never 0. */
-function tagOf(word: number): number {
-  return word | 1;
+function isZero(words: Int32Array, at: number, count: number): boolean {
+  let bits = 0;
+  for (let index = 0; index < count; index++) bits |= words[at + index] as number;
+  return bits === 0;
 }
 
-function firstPlace(word: number, sets: number): number {
-  return (word & (sets - 1)) * WAYS;
+/** The places of the set that `word` names, from the one on that it names within it. */
+function placeIn(word: number, way: number, sets: number): number {
+  const place = word & (sets * WAYS - 1);
+  return (place & -WAYS) | ((place + way) & (WAYS - 1));
+}
+
+/** All zeros, from the beginning of a page on, so that a place is one cache line; other arrays begin anywhere. */
+function wordsOfPages(count: number): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(count * 4, { maxByteLength: count * 4 }), 0, count);
 }
 
 /**

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { seed } from '../../test/contract/records.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { uuidv7 } from '../kernel/ids.ts';
 import { createLogger } from '../observe/log.ts';
+import { readId, WordBuffer } from '../snapshot/key-text.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 import { openSqlite } from '../storage/sqlite.ts';
-import type { KeyUsageBatch } from './key-notes.ts';
+import { COUNTS_AT, ID_WORDS, ROW_WORDS, type KeyUsageBatch } from './key-notes.ts';
 import { KeyUsageWriter, type KeyUsageOptions } from './key-usage.ts';
 
 const lines: string[] = [];
@@ -42,10 +44,16 @@ function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
 }
 
 const used = (ms: number, allowed = 1, date = DATE): KeyUsageBatch => batchOf([keyId], ms, allowed, date);
-function batchOf(keyIds: readonly string[], ms = 1, allowed = 1, date = DATE): KeyUsageBatch {
-  const counts = new Uint32Array(keyIds.length * 3);
-  for (let index = 0; index < keyIds.length; index++) counts[index * 3] = allowed;
-  return { date, keyIds, lastUsedMs: new Float64Array(keyIds.length).fill(ms), counts };
+function batchOf(keyIds: readonly string[], ms = 0, allowed = 1, date = DATE): KeyUsageBatch {
+  const rows = new Int32Array(keyIds.length * ROW_WORDS);
+  const id = new WordBuffer(ID_WORDS);
+  const otherIds = new Map<number, string>();
+  for (const [row, text] of keyIds.entries()) {
+    if (!readId(text, id)) otherIds.set(row, text);
+    const lastUsed = ms === 0 ? 1 : ms - Date.parse(date) + 1;
+    rows.set([...id.words, allowed, 0, 0, lastUsed], row * ROW_WORDS);
+  }
+  return { date, rows, otherIds };
 }
 const strangers = (count: number) => batchOf(Array.from({ length: count }, (_, index) => `k${index}`));
 const lastUse = async () =>
@@ -57,12 +65,9 @@ describe('KeyUsageWriter', () => {
     const writer = open();
     writer.add(used(FIRST_MS + 1));
     writer.add(used(FIRST_MS, 2));
-    writer.add({
-      date: DATE,
-      keyIds: [keyId],
-      lastUsedMs: new Float64Array(1),
-      counts: Uint32Array.of(0, 4, 5),
-    });
+    const refused = used(FIRST_MS);
+    refused.rows.set([0, 4, 5, 0], COUNTS_AT);
+    writer.add(refused);
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.001Z');
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 4, denied: 5 }]);
@@ -113,8 +118,8 @@ describe('KeyUsageWriter', () => {
     });
     // The key itself is in the first batch and, for another day, in the last.
     writer.add(used(FIRST_MS, 1, '2030-01-01'));
-    writer.add(strangers(2_000));
-    writer.add(used(FIRST_MS, 1, '2030-01-02'));
+    writer.add(batchOf(Array.from({ length: 2_000 }, () => uuidv7(FIRST_MS))));
+    writer.add(used(Date.parse('2030-01-02'), 1, '2030-01-02'));
     await writer.write();
     expect((await stored()).map(({ date, allowed }) => [date, allowed])).toEqual([['2030-01-01', 1]]);
     await writer.write();
@@ -154,6 +159,20 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 0, denied: 0 }]);
   });
 
+  it('adds large batches up in parts, and all of them before a write that is asked for', async () => {
+    vi.useFakeTimers({ toFake: [...FAKED] });
+    let keys = 0;
+    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) => void (keys += usages.length);
+    const writer = open({ repository: { ...repository, recordKeyUsage } });
+    for (const from of [0, 5_000]) {
+      writer.add(batchOf(Array.from({ length: 5_000 }, (_, index) => `k${from + index}`)));
+    }
+    await vi.advanceTimersByTimeAsync(1);
+    void writer.write();
+    await writer.stop();
+    expect(keys).toBe(10_000);
+  });
+
   it('a thousand keys are written in parts with rests between, and then not again for four seconds', async () => {
     vi.useFakeTimers({ toFake: [...FAKED] });
     const writes: { readonly keys: number; readonly atMs: number }[] = [];
@@ -162,15 +181,15 @@ describe('KeyUsageWriter', () => {
     const writer = open({ repository: { ...repository, recordKeyUsage } });
     writer.add(strangers(1_000));
     await vi.advanceTimersByTimeAsync(2_400);
-    expect(writes.map(({ keys }) => keys)).toEqual([250, 250, 250, 250]);
+    expect(writes.map(({ keys }) => keys)).toEqual(Array(20).fill(50));
     const times = writes.map(({ atMs }) => atMs);
-    for (let part = 1; part < 4; part++) {
-      expect((times[part] ?? 0) - (times[part - 1] ?? 0)).toBeGreaterThanOrEqual(90);
+    for (let part = 1; part < 20; part++) {
+      expect((times[part] ?? 0) - (times[part - 1] ?? 0)).toBeGreaterThanOrEqual(18);
     }
     writer.add(used(FIRST_MS));
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(writes[4]?.keys).toBe(1);
-    expect((writes[4]?.atMs ?? 0) - (times[3] ?? 0)).toBeGreaterThanOrEqual(4_000);
+    expect(writes[20]?.keys).toBe(1);
+    expect((writes[20]?.atMs ?? 0) - (times[19] ?? 0)).toBeGreaterThanOrEqual(4_000);
     await writer.stop();
   });
 

@@ -34,7 +34,7 @@ function program(rules: readonly Rule[]): URL {
     const listen = () => {
       if (!listening) parentPort.postMessage({ type: 'listening', port: 1 });
       listening = true;
-      parentPort.postMessage({ type: 'keys_used', used: { keyIds: [worker + ' listens'] } });
+      parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' listens' } });
     };
     parentPort.on('message', (message) => {
       if (message.type === 'drain') process.exit(0);
@@ -47,7 +47,7 @@ function program(rules: readonly Rule[]): URL {
       if (message.type !== 'apply') return;
       const { configVersion, reset } = message.change;
       const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
-      parentPort.postMessage({ type: 'keys_used', used: { keyIds: [worker + (reset ? ' seeded ' : ' given ') + configVersion] } });
+      parentPort.postMessage({ type: 'keys_used', used: { date: worker + (reset ? ' seeded ' : ' given ') + configVersion } });
       if (does === 'be silent') return;
       if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
       const error = does === 'fail' ? 'refused by a test' : undefined;
@@ -94,7 +94,7 @@ function supervise(
       clock: systemClock,
     }),
     workerUrl: program(rules),
-    onKeysUsed: (used) => told.push(...used.keyIds),
+    onKeysUsed: ({ date }) => told.push(date),
     onDeprecatedUsed: () => undefined,
     onHealth: () => undefined,
     onWouldDeny: () => undefined,

@@ -8,6 +8,7 @@ import type { UsageOutcome } from '../model/key-usage.ts';
 import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
 import type { Logger } from '../observe/log.ts';
 import type { RouteRecord, WorkerMetrics } from '../observe/metrics.ts';
+import type { KeyRows } from '../policy/dependencies.ts';
 import type { Denial } from '../policy/stage.ts';
 import type { Breaker, BreakerMove } from '../proxy/breaker.ts';
 import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../proxy/context.ts';
@@ -55,6 +56,11 @@ export class WorkerObserver implements ProxyObserver {
   readonly #overload: RepeatedWarnings<OverloadReason>;
   readonly #timer: NodeJS.Timeout;
 
+  /** Where uses of keys are counted. */
+  get keyRows(): KeyRows {
+    return this.#keys;
+  }
+
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
@@ -68,9 +74,9 @@ export class WorkerObserver implements ProxyObserver {
 
   policyDecided({ evaluation, nowMs }: Exchange, denial: Denial | undefined): void {
     const { caller, refusedKeyId } = evaluation;
-    if (caller.kind === 'api_key') this.#keys.note(caller.id, usageOutcome(denial), true, nowMs);
+    if (caller.kind === 'api_key') this.#keys.note(caller, usageOutcome(denial), nowMs);
     else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
-      this.#keys.note(refusedKeyId, 'denied', false, nowMs);
+      this.#keys.noteRefused(refusedKeyId, nowMs);
     }
   }
 

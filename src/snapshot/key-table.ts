@@ -45,6 +45,7 @@ import {
   unitsOf,
 } from './key-record.ts';
 import { WordBuffer, readHash, readId } from './key-text.ts';
+import { readPlainKey, type PlainKey } from './plain-key.ts';
 import { readPresentedKey, type PresentedKey } from './presented-key.ts';
 
 /** Most keys of a node (docs/operations.md). */
@@ -100,6 +101,24 @@ export class KeyReader {
     hashWanted.words.set(hash.words);
     const reference = this.#referenceOfWantedHash();
     return reference === 0 ? undefined : readPresentedKey(this.view, reference, hashWanted);
+  }
+
+  /**
+   * A number above 0 for the key that has, or before its last rotation had, a value with this SHA-256; 0 without one.
+   * What is read there is good until the generation is another than it was before the call.
+   */
+  findReference(hash: WordBuffer): number {
+    hashWanted.words.set(hash.words);
+    return this.#referenceOfWantedHash();
+  }
+
+  /**
+   * Reads what a request needs of the key at `reference`, which `findReference` gave for a hash in this generation.
+   * @param hash where these words lie, from `hashAt` on
+   * @returns false for a key that is not plain, and for a value that does not count any more
+   */
+  readPlainKey(reference: number, hash: Int32Array, hashAt: number, into: PlainKey): boolean {
+    return readPlainKey(this.view, reference, hash, hashAt, into);
   }
 
   /** Whether a key has a value with this SHA-256, or had it before its last rotation. */

@@ -6,7 +6,8 @@ import { keyRecord } from '../../test/support/config-records.ts';
 import { heapBytes } from '../../test/support/garbage.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { KeyTable } from './key-table.ts';
-import { WordBuffer, readHash } from './key-text.ts';
+import { WordBuffer, idText, readHash } from './key-text.ts';
+import { emptyPlainKey } from './plain-key.ts';
 import { presentedKey, type PresentedKey } from './presented-key.ts';
 
 const PRESENT = hash('sha256', 'present');
@@ -17,6 +18,20 @@ function find(table: KeyTable, tokenHash: string): PresentedKey | undefined {
   const words = new WordBuffer(8);
   readHash(tokenHash, words);
   return table.findPresentedKey(words);
+}
+
+/** What a request needs of it by way of `readPlainKey`. */
+function findPlain(table: KeyTable, tokenHash: string): PresentedKey | undefined {
+  const words = new WordBuffer(12);
+  readHash(tokenHash, words, 4);
+  const hash = new WordBuffer(8);
+  readHash(tokenHash, hash);
+  const reference = table.findReference(hash);
+  const key = emptyPlainKey();
+  if (reference === 0 || !table.readPlainKey(reference, words.words, 4, key)) return undefined;
+  const { bytes, nameFrom, nameTo, appId, scopes, isActive, expiresAtMs } = key;
+  const name = bytes.toString('latin1', nameFrom, nameTo);
+  return { id: idText(bytes, key.idAt * 4), appId, name, scopes, isActive, rateLimit: null, expiresAtMs };
 }
 
 function tableWith(...keys: StoredApiKey[]): KeyTable {
@@ -60,6 +75,33 @@ const record: fc.Arbitrary<StoredApiKey> = fc
   })
   .chain((key) => fc.constantFrom(key, { ...key, added_later: [1, 'x'] }));
 
+/** The same with as much of it as usual. */
+const usualRecord = fc
+  .record({
+    key: record,
+    usual: fc.record(
+      {
+        id: fc.constant(ID),
+        app_id: fc.constant(ID),
+        name: fc.constantFrom('office', ']', 'a],[b'),
+        scopes: fc.array(fc.constantFrom(']', 'orders:read', '],'), { maxLength: 3 }),
+        created_at: fc.constant('2026-01-01T00:00:00.000Z'),
+        updated_at: fc.constantFrom('2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'),
+        expires_at: fc.constantFrom(null, '2026-03-01T00:00:00.000Z'),
+        last_used_at: fc.constantFrom(null, '2026-03-01T00:00:00.000Z'),
+        previous_expires_at: fc.constantFrom(null, '2026-02-01T00:00:00.000Z'),
+        rate_limit: fc.constant(null),
+      },
+      { noNullPrototype: true },
+    ),
+    without: fc.option(fc.constantFrom('name', 'app_id', 'rate_limit', 'expires_at', 'id'), { freq: 3 }),
+  })
+  .map(({ key, usual, without }) => {
+    const { added_later: _later, ...fields } = { added_later: [], ...key };
+    const made = { ...fields, ...usual };
+    return without === null ? made : { ...made, [without]: key[without as keyof StoredApiKey] };
+  });
+
 describe('a key as a request needs it', () => {
   it('is what its record says, whatever the record', () => {
     fc.assert(
@@ -73,9 +115,40 @@ describe('a key as a request needs it', () => {
     );
   });
 
+  it('is the same where it is read as a plain key, which it is unless it has more to it', () => {
+    let plain = 0;
+    fc.assert(
+      fc.property(fc.oneof(record, usualRecord), (key) => {
+        const table = tableWith(key);
+        const isRotated = key.previous_token_hash !== null;
+        for (const [hash, isPrevious] of [
+          [PRESENT, false],
+          [PREVIOUS, true],
+        ] as const) {
+          const found = findPlain(table, hash);
+          if (found === undefined) continue;
+          plain++;
+          expect(isRotated || !isPrevious).toBe(true);
+          expect(found).toEqual(presentedKey(key, isPrevious));
+        }
+      }),
+      { numRuns: 500 },
+    );
+    expect(plain).toBeGreaterThan(50);
+    const office = keyRecord({
+      id: ID,
+      app_id: ID,
+      name: 'the office',
+      scopes: ['a]', 'b'],
+      token_hash: PRESENT,
+    });
+    expect(findPlain(tableWith(office), PRESENT)).toEqual(presentedKey(office, false));
+    expect(findPlain(tableWith({ ...office, rate_limit: { enabled: false } }), PRESENT)).toBeUndefined();
+  });
+
   it('is refused from its expiry on, or from the end of the overlap, whichever comes first', () => {
     const [early, late] = ['2026-01-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'];
-    const rotated = { id: ID, token_hash: PRESENT, previous_token_hash: PREVIOUS };
+    const rotated = { id: ID, app_id: ID, token_hash: PRESENT, previous_token_hash: PREVIOUS };
     const cases: [
       expires: string | null,
       overlap: string | null,
@@ -89,9 +162,14 @@ describe('a key as a request needs it', () => {
       [null, 'never', null, 0],
     ];
     for (const [expires_at, previous_expires_at, present, previous] of cases) {
+      const overlap = previous_expires_at;
       const table = tableWith(keyRecord({ ...rotated, expires_at, previous_expires_at }));
       expect(find(table, PRESENT)?.expiresAtMs).toBe(present === null ? Infinity : Date.parse(present));
       expect(find(table, PREVIOUS)?.expiresAtMs).toBe(previous);
+      // A time that is none makes the record one to be read in full.
+      if (overlap === 'never') continue;
+      expect(findPlain(table, PRESENT)?.expiresAtMs).toBe(present === null ? Infinity : Date.parse(present));
+      expect(findPlain(table, PREVIOUS)?.expiresAtMs).toBe(previous);
     }
   });
 
