@@ -8,6 +8,7 @@ import * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as tls from 'node:tls';
 import { CA } from './http2-client.ts';
+import { heldUpSince } from './steady.ts';
 
 export type Kind =
   | 'keep-alive'
@@ -29,6 +30,8 @@ export type Report = (kind: Kind, outcome: string) => void;
 
 /** Ends all bodies of the backend. */
 export const LAST_WORD = 'the end';
+/** A connection on which nothing is asked for half a second is closed in a drain: so may be one of a client held up. */
+export const HELD_UP_MS_MAX = 300;
 const PIPELINED = 3;
 const PIECES = 5;
 const STREAMS = 4;
@@ -153,9 +156,13 @@ class Wire {
   #broken: string | undefined;
   #saysClose = false;
   #wake: (() => void) | undefined;
+  #heldUp: () => number;
+  /** Before a part of what is asked for now. */
+  #wasLate = false;
 
-  private constructor(socket: net.Socket) {
+  private constructor(socket: net.Socket, heldUp: () => number) {
     this.#socket = socket;
+    this.#heldUp = heldUp;
     socket.setEncoding('latin1');
     socket.setNoDelay(true);
     socket.on('data', (text: string) => {
@@ -174,6 +181,7 @@ class Wire {
   /** The connection, `refused`, or what else went wrong. */
   static open({ port, isTls }: DrainClientOptions): Promise<Wire | string> {
     return new Promise((done) => {
+      const heldUp = heldUpSince();
       const socket = isTls
         ? tls.connect({ port, host: '127.0.0.1', servername: 'localhost', ca: CA })
         : net.connect({ port, host: '127.0.0.1' });
@@ -184,7 +192,7 @@ class Wire {
       socket.once('error', onError);
       socket.once(isTls ? 'secureConnect' : 'connect', () => {
         socket.off('error', onError);
-        done(new Wire(socket));
+        done(new Wire(socket, heldUp));
       });
     });
   }
@@ -194,6 +202,8 @@ class Wire {
   }
 
   write(text: string): void {
+    this.#wasLate ||= this.#heldUp() > HELD_UP_MS_MAX;
+    this.#heldUp = heldUpSince();
     if (!this.#socket.destroyed) this.#socket.write(text, 'latin1');
   }
 
@@ -204,6 +214,7 @@ class Wire {
       if (end !== undefined) {
         const answer = this.#text.slice(0, end);
         this.#text = this.#text.slice(end);
+        this.#wasLate = false;
         if (/\r\nconnection: close\r\n/i.test(answer)) this.#saysClose = true;
         return answer.includes(LAST_WORD)
           ? answer.slice(9, 12)
@@ -211,6 +222,7 @@ class Wire {
       }
       if (this.#ended !== undefined) {
         this.#broken = undefined;
+        if (this.#wasLate && this.#text === '') return 'refused';
         return `${this.#ended} after ${JSON.stringify(this.#text.slice(0, 200))}`;
       }
       await new Promise<void>((wake) => (this.#wake = wake));

@@ -28,6 +28,16 @@ export function awakeMs(): number {
   return look() - heldUpMs;
 }
 
+/** From now on: tells for how long this process was held up since. */
+export function heldUpSince(): () => number {
+  look();
+  const beforeMs = heldUpMs;
+  return () => {
+    look();
+    return heldUpMs - beforeMs;
+  };
+}
+
 /**
  * A test that is tried again when it fails while the process was held up, several times if need be; a failure of one
  * that was not held up is one at once.
