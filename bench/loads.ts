@@ -14,12 +14,14 @@ export type LoadName =
   | 'download'
   | 'upload'
   | 'keys'
+  | 'keys-some'
   | 'keys-few'
   | 'routes'
   | 'routes-few';
 
 const KEYS = 200_000;
 const KEYS_IN_USE = 100_000;
+const SOME_KEYS_IN_USE = 10_000;
 const ENDPOINTS = 100_000;
 const ENDPOINTS_IN_USE = 1_000;
 const FEW = 10;
@@ -36,6 +38,7 @@ export const LOADS: Readonly<Record<LoadName, Load>> = {
     requests: [{ path: `${PREFIX}/upload` }],
   },
   keys: SMALL_LOAD,
+  'keys-some': SMALL_LOAD,
   'keys-few': SMALL_LOAD,
   routes: SMALL_LOAD,
   'routes-few': SMALL_LOAD,
@@ -44,6 +47,7 @@ export const LOADS: Readonly<Record<LoadName, Load>> = {
 /** What is asked for of a large configuration, instead of the one path of the small ones. */
 const REQUESTS: Readonly<Partial<Record<LoadName, () => LoadRequest[]>>> = {
   keys: () => keyRequests(KEYS_IN_USE, KEYS),
+  'keys-some': () => keyRequests(SOME_KEYS_IN_USE, KEYS),
   'keys-few': () => keyRequests(FEW, KEYS),
   routes: () => routeRequests(ENDPOINTS_IN_USE, ENDPOINTS),
   'routes-few': () => routeRequests(FEW, ENDPOINTS),

@@ -11,6 +11,14 @@ export function latin1Text(buffer: Buffer, from: number, to: number): string {
   return (buffer as unknown as Latin1Source).latin1Slice(from, to);
 }
 
+/** Like `latin1Slice`, of the other direction: half the time of `write` for short texts. */
+type Latin1Target = { latin1Write(text: string, at: number, length: number): number };
+
+/** Writes the first `length` characters of `text` as bytes from `at` on; characters beyond U+00FF lose their high bits. */
+export function writeLatin1(text: string, buffer: Buffer, at: number, length: number): void {
+  (buffer as unknown as Latin1Target).latin1Write(text, at, length);
+}
+
 /** Whether `expected` stands in `bytes` at `from`; false also where `bytes` is over before. */
 export function hasBytes(bytes: Buffer, from: number, expected: Buffer): boolean {
   for (let i = 0; i < expected.length; i++) {

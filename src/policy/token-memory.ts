@@ -17,6 +17,7 @@
  * looking the key up. So when all are taken, some make room only after many look-ups in vain: what is often used comes
  * in by its own chances.
  */
+import { writeLatin1 } from '../http/latin1.ts';
 import { secretBytes } from '../kernel/ids.ts';
 import { TOKEN_LENGTH } from '../model/token.ts';
 import { WordBuffer } from '../snapshot/key-text.ts';
@@ -335,7 +336,7 @@ function wordsOfPages(count: number): Int32Array {
  * tokens have one length, which therefore is not part of what is hashed. Both at once, so that neither waits for itself.
  */
 function recognise(token: string, keys: Int32Array): void {
-  tokenText.bytes.write(token, 0, TOKEN_LENGTH, 'latin1');
+  writeLatin1(token, tokenText.bytes, 0, TOKEN_LENGTH);
   const { words } = tokenText;
   const [key0, key1, key2, key3] = [
     keys[0] as number,

@@ -173,25 +173,30 @@ describe('KeyUsageWriter', () => {
     expect(keys).toBe(10_000);
   });
 
-  it('a thousand keys are written in parts with rests between, and then not again for four seconds', async () => {
-    vi.useFakeTimers({ toFake: [...FAKED] });
-    const writes: { readonly keys: number; readonly atMs: number }[] = [];
-    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) =>
-      void writes.push({ keys: usages.length, atMs: Date.now() });
-    const writer = open({ repository: { ...repository, recordKeyUsage } });
-    writer.add(strangers(1_000));
-    await vi.advanceTimersByTimeAsync(2_400);
-    expect(writes.map(({ keys }) => keys)).toEqual(Array(20).fill(50));
-    const times = writes.map(({ atMs }) => atMs);
-    for (let part = 1; part < 20; part++) {
-      expect((times[part] ?? 0) - (times[part - 1] ?? 0)).toBeGreaterThanOrEqual(18);
-    }
-    writer.add(used(FIRST_MS));
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect(writes[20]?.keys).toBe(1);
-    expect((writes[20]?.atMs ?? 0) - (times[19] ?? 0)).toBeGreaterThanOrEqual(4_000);
-    await writer.stop();
-  });
+  it.each([
+    [50, 1, 2_000],
+    [1_000, 20, 100],
+    [5_000, 100, 100],
+    [100_000, 2_000, 75],
+  ])(
+    '%i keys are written in %i parts at even distances, and so is the next round',
+    async (keys, parts, restMs) => {
+      vi.useFakeTimers({ toFake: [...FAKED] });
+      const writes: { readonly keys: number; readonly atMs: number }[] = [];
+      const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) =>
+        void writes.push({ keys: usages.length, atMs: Date.now() });
+      const writer = open({ repository: { ...repository, recordKeyUsage } });
+      writer.add(batchOf(Array.from({ length: keys }, () => uuidv7(FIRST_MS))));
+      await vi.advanceTimersByTimeAsync(2_010);
+      writer.add(used(FIRST_MS));
+      await vi.advanceTimersByTimeAsync(parts * restMs);
+      expect(writes.map((write) => write.keys)).toEqual([...Array<number>(parts).fill(50), 1]);
+      for (let part = 1; part <= parts; part++) {
+        expect((writes[part]?.atMs ?? 0) - (writes[part - 1]?.atMs ?? 0)).toBe(restMs);
+      }
+      await writer.stop();
+    },
+  );
 
   it('a write that hangs: no other begins, uses add up within the bound, and follow when it ends', async () => {
     vi.useFakeTimers({ toFake: [...FAKED] });

@@ -1,13 +1,13 @@
 /**
  * Counts and `last_used_at` of API keys, on their way from the workers to the database: added up here and written
- * every two seconds, or, when many keys are in use, so seldom that it takes a hundredth of the main thread's time:
- * after 4 ms for each key, and after five minutes at most. A bounded number of keys is one transaction, with a rest
- * before the next, so that other writes and, where threads share a core, requests get their turn. A database that is
- * away delays them and loses nothing that the next round does not bring. Once an hour, days that are older than is
- * kept are removed.
+ * every two seconds, or, when many keys are in use, so slowly that it takes a hundredth of the main thread's time: 2 ms
+ * pass for each key, though no more than two and a half minutes for all. A bounded number of keys is one transaction,
+ * and these come at even distances, so that other writes and, where threads share a core, requests get their turn. A
+ * database that is away delays them and loses nothing that the next round does not bring. Once an hour, days that are
+ * older than is kept are removed.
  *
- * A stop writes everything. A crash of the process loses what has come since the last round (4 s with a thousand keys
- * in use, 40 s with ten thousand), and what workers collect: a second, five with
+ * A stop writes everything. A crash of the process loses what has come since the round before the last began (4 s with
+ * a thousand keys in use, 40 s with ten thousand, five minutes at most), and what workers collect: a second, five with
  * many keys, and one for every five thousand of them.
  */
 import type { Clock } from '../kernel/clock.ts';
@@ -18,13 +18,11 @@ import { ROW_WORDS, type KeyUsageBatch } from './key-notes.ts';
 import { PendingKeyUsage } from './pending-key-usage.ts';
 
 const ROUND_MS = 2_000;
-/** Waiting time for each key that was written: a hundred times what it takes. */
-const ROUND_MS_PER_KEY = 4;
-const ROUND_MS_MAX = 300_000;
+/** Time for each key that is written: a hundred times what it takes. */
+const ROUND_MS_PER_KEY = 2;
+const ROUND_MS_MAX = 150_000;
 /** Little more than a millisecond of the main thread for each; five times as many cost as much per key. */
 const KEYS_PER_WRITE = 50;
-/** Between the writes of one round. */
-const REST_MS = 18;
 const REMOVE_MS = 3_600_000;
 /** Rows that are added up in one go, some 0.3 ms; and the pause before the next ones, in which others get their turn. */
 const ROWS_PER_TURN = 2_000;
@@ -120,8 +118,7 @@ export class KeyUsageWriter {
 
   #schedule(ms: number): void {
     this.#roundTimer = setTimeout(() => {
-      void this.#enqueue().then((count) => {
-        const restMs = Math.min(Math.max(ROUND_MS, count * ROUND_MS_PER_KEY), ROUND_MS_MAX);
+      void this.#enqueue().then((restMs) => {
         if (!this.#stopped) this.#schedule(restMs);
       });
     }, ms);
@@ -132,10 +129,11 @@ export class KeyUsageWriter {
     return this.#writing;
   }
 
-  /** Never rejects; resolves with the number of keys that it had to write. */
+  /** Never rejects; resolves with the time until the next one, as between two writes of this one. */
   async #writeAll(): Promise<number> {
     const { repository, log } = this.#options;
     const usages = this.#pending.takeAll();
+    const restMs = restMsOf(usages.size);
     for (let from = 0; from < usages.size; from += KEYS_PER_WRITE) {
       try {
         await repository.recordKeyUsage(usages.slice(from, from + KEYS_PER_WRITE));
@@ -143,18 +141,18 @@ export class KeyUsageWriter {
         for (const usage of usages.slice(from, usages.size)) this.#pending.put(usage);
         const [keys, dropped] = [this.#pending.size, this.#pending.takeDropped()];
         log.warn({ err: error, keys, dropped }, 'the use of keys could not be written yet');
-        break;
+        return ROUND_MS;
       }
-      if (from + KEYS_PER_WRITE < usages.size) await this.#rest();
+      if (from + KEYS_PER_WRITE < usages.size) await this.#rest(restMs);
     }
-    return usages.size;
+    return restMs;
   }
 
   /** At once when the writer is being stopped. */
-  async #rest(): Promise<void> {
+  async #rest(ms: number): Promise<void> {
     if (this.#stopped) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, REST_MS);
+      const timer = setTimeout(resolve, ms);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();
@@ -172,4 +170,10 @@ export class KeyUsageWriter {
       log.warn({ err: error }, 'old counts of keys could not be removed yet');
     }
   }
+}
+
+/** After each write of a round of so many keys. */
+function restMsOf(keys: number): number {
+  const roundMs = Math.min(Math.max(ROUND_MS, keys * ROUND_MS_PER_KEY), ROUND_MS_MAX);
+  return roundMs / Math.max(1, Math.ceil(keys / KEYS_PER_WRITE));
 }
