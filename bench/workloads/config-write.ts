@@ -1,23 +1,32 @@
 /** Writes to a large configuration: how long one takes to be answered, and what traffic notices of many. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { figuresOf, inTurn, measureRound, median, quietRounds, type Round } from '../contest.ts';
+import {
+  figuresOf,
+  inTurn,
+  measureRound,
+  median,
+  quietRounds,
+  type Figures,
+  type Round,
+} from '../contest.ts';
 import { runLoad, tryOnce, type Load } from '../load.ts';
 import { residentBytes } from '../measure.ts';
 import { startHeadgate, type RunningHeadgate } from '../peers/headgate.ts';
 import { ratio, type Check } from '../report.ts';
 import { halfLoad } from './half-load.ts';
 import { routeRequests } from './scale.ts';
-import type { Workload } from './workload.ts';
+import { CONNECTIONS, type Workload } from './workload.ts';
 
 const WRITES = 41;
 /** Beside the traffic: now and then, and by a program that never stops. */
 const RATES = [1, 10];
 const UNDISTURBED = 0;
+const NAMES = ['undisturbed', ...RATES.map((rate) => `writes at ${rate}/s`)];
 const REVISION = '/apps/app0/versions/v0/revisions/r1';
 
 export const configWrite: Workload = {
   id: 'i-write',
-  title: 'one config write with 100,000 endpoints configured; traffic at half load meanwhile',
+  title: 'one config write with 100,000 endpoints configured; traffic at half and at full load meanwhile',
   run: async ({ setup, pace, quick, progress }) => {
     const endpoints = quick ? 10_000 : 100_000;
     const gateway = await startHeadgate(setup, { filler: { endpoints } });
@@ -32,24 +41,35 @@ export const configWrite: Workload = {
       }
       const requests = routeRequests(100, endpoints);
       await tryOnce({ connections: 1, requests }, gateway.port);
-      await runLoad({ connections: 64, requests }, gateway.port, pace.warmUpSeconds, setup.cores.load);
-      const load: Load = {
-        ...(await halfLoad({ connections: 1, requests }, gateway, setup.cores)),
-        requests,
+      await runLoad(
+        { connections: CONNECTIONS, requests },
+        gateway.port,
+        pace.warmUpSeconds,
+        setup.cores.load,
+      );
+      const half = await halfLoad({ connections: 1, requests }, gateway, setup.cores);
+      const loads: Readonly<Record<string, Load>> = {
+        'half load': { ...half, requests },
+        'full load': { connections: CONNECTIONS, requests },
       };
-      const measure = (): Promise<Round> => measureRound(load, gateway, pace.seconds, setup.cores);
-      const rounds = await quietRounds(pace, (round) => {
-        progress(`round ${round} of ${pace.rounds} or more`);
-        return inTurn([UNDISTURBED, ...RATES], round, (rate) =>
-          rate === UNDISTURBED ? measure() : whileWriting(gateway, rate, measure),
-        );
-      });
-      const bytes = residentBytes(gateway.pid);
-      const names = ['undisturbed', ...RATES.map((rate) => `writes at ${rate}/s`)];
-      const figures = names.map((name, index) => figuresOf(name, rounds[index] ?? [], bytes));
-      for (const name of names.slice(1))
-        checks.push(ratio(figures, name, 'undisturbed', 'p99Us', { atMost: 1.2 }));
-      const notes = [`${load.connections} connections; the management API shares the proxy's core.`];
+      const figures: Figures[] = [];
+      for (const [what, load] of Object.entries(loads)) {
+        const measure = (): Promise<Round> => measureRound(load, gateway, pace.seconds, setup.cores);
+        const rounds = await quietRounds(pace, (round) => {
+          progress(`${what}, round ${round} of ${pace.rounds} or more`);
+          return inTurn([UNDISTURBED, ...RATES], round, (rate) =>
+            rate === UNDISTURBED ? measure() : whileWriting(gateway, rate, measure),
+          );
+        });
+        const bytes = residentBytes(gateway.pid);
+        const names = NAMES.map((name) => `${what}, ${name}`);
+        figures.push(...names.map((name, index) => figuresOf(name, rounds[index] ?? [], bytes)));
+        for (const name of names.slice(1))
+          checks.push(ratio(figures, name, names[0] ?? '', 'p99Us', { atMost: 1.2 }));
+      }
+      const notes = [
+        `${half.connections} and ${CONNECTIONS} connections; the management API shares the proxy's core.`,
+      ];
       return { figures, checks, notes };
     } finally {
       await gateway.stop();
