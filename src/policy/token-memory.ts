@@ -11,11 +11,11 @@
  * since tokens are random themselves.
  *
  * Owns a table of sets of eight places, which grows with what is in it to 16 MiB at most; in a full set the token that
- * was asked for longest ago makes room. A token names the place in its set where it is looked for first. Before it grows, the tokens of keys that are gone are forgotten, so that keys
- * that come and go do not make it grow for ever. Values go in the order in which they came; where more tokens are in use than
- * may have one, they would come and go without being found again, and each would cost a collection of garbage more than
- * looking the key up. So when all are taken, some make room only after many look-ups in vain: what is often used comes
- * in by its own chances.
+ * was asked for longest ago makes room. A token names the place in its set where it is looked for first. Before it
+ * grows, the tokens of keys that are gone are forgotten, so that keys that come and go do not make it grow for ever.
+ * Values go in the order in which they came; where more tokens are in use than may have one, they would come and go
+ * without being found again, and each would cost a collection of garbage more than looking the key up. So when all are
+ * taken, some make room only after many look-ups in vain: what is often used comes in by its own chances.
  */
 import { writeLatin1 } from '../http/latin1.ts';
 import { secretBytes } from '../kernel/ids.ts';

@@ -6,10 +6,10 @@
  *
  * Owns the app records and the compiled versions with their index. The keys of a change are put into the table that
  * it was given, if that is one to write to; a worker has a reader of the node's table, which the main thread has
- * changed before it sends the rest. A version is made anew when a request first
- * asks for it (in-use.ts), before that request sees it. From then on routes are immutable, and versions but for the
- * tries of their endpoints: an exchange that has taken some goes on with them after they were replaced. Records of versions, revisions and
- * endpoints are not kept.
+ * changed before it sends the rest. A version is made anew when a request first asks for it (in-use.ts), before that
+ * request sees it. From then on routes are immutable, and versions but for the tries of their endpoints: an exchange
+ * that has taken some goes on with them after they were replaced. Records of versions, revisions and endpoints are
+ * not kept.
  */
 import type { ConfigChange, VersionTree } from '../model/config.ts';
 import type { StoredApiKey } from '../model/resources.ts';

@@ -39,13 +39,45 @@ export function timesOf(flags: number): number {
   return times;
 }
 
-/** Whether the words from `at` on are the first `count` of `wanted`. */
-export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number): boolean {
-  for (let index = 0; index < count; index++) if (words[at + index] !== wanted[index]) return false;
+/** Whether the words from `at` on are `count` words of `wanted`, from `from` on. */
+export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number, from = 0): boolean {
+  for (let index = 0; index < count; index++) {
+    if (words[at + index] !== wanted[from + index]) return false;
+  }
   return true;
 }
 
 /** Unix milliseconds of the time at `at`. */
 export function timeMsAt(words: Int32Array, at: number): number {
   return (words[at + 1] as number) * 2 ** 32 + ((words[at] as number) >>> 0);
+}
+
+/** What the fields that not every record has say of its values. */
+export interface OptionalFields {
+  /** Unix milliseconds from which on no value counts; Infinity for never. */
+  expiresAtMs: number;
+  /** Unix milliseconds from which on the previous value does not count; -Infinity when it never does. */
+  overlapEndsAtMs: number;
+  /** Word at which the texts begin. */
+  textsAt: number;
+}
+
+/** Reads them of the record that begins at word `start`. */
+export function readOptionalFields(words: Int32Array, start: number, into: OptionalFields): void {
+  const flags = words[start + FLAGS] as number;
+  let at = start + OPTIONAL;
+  if ((flags & HAS_UPDATED_AT) !== 0) at += TIME_WORDS;
+  into.expiresAtMs = Infinity;
+  if ((flags & HAS_EXPIRES_AT) !== 0) {
+    into.expiresAtMs = timeMsAt(words, at);
+    at += TIME_WORDS;
+  }
+  if ((flags & HAS_LAST_USED_AT) !== 0) at += TIME_WORDS;
+  into.overlapEndsAtMs = -Infinity;
+  if ((flags & HAS_PREVIOUS_EXPIRES_AT) !== 0) {
+    into.overlapEndsAtMs = timeMsAt(words, at);
+    at += TIME_WORDS;
+  }
+  if ((flags & HAS_PREVIOUS_HASH) !== 0) at += HASH_WORDS;
+  into.textsAt = at;
 }

@@ -11,17 +11,12 @@ import {
   FLAGS,
   FLAG_BITS,
   HASH_WORDS,
-  HAS_EXPIRES_AT,
-  HAS_LAST_USED_AT,
-  HAS_PREVIOUS_EXPIRES_AT,
   HAS_PREVIOUS_HASH,
-  HAS_UPDATED_AT,
   ID,
   IS_ACTIVE,
-  OPTIONAL,
-  TIME_WORDS,
   TOKEN_HASH,
-  timeMsAt,
+  isAt,
+  readOptionalFields,
 } from './key-layout.ts';
 import { UNIT_WORDS, type KeyMemoryView } from './key-memory.ts';
 import { appIdAt } from './presented-key.ts';
@@ -57,6 +52,9 @@ export function emptyPlainKey(): PlainKey {
   };
 }
 
+// Used within one call.
+const optional = { expiresAtMs: 0, overlapEndsAtMs: 0, textsAt: 0 };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN = 0x5b;
@@ -78,41 +76,21 @@ export function readPlainKey(
   const words = view.words();
   const start = reference * UNIT_WORDS;
   const flags = words[start + FLAGS] as number;
-  let at = start + OPTIONAL;
-  if ((flags & HAS_UPDATED_AT) !== 0) at += TIME_WORDS;
-  let expiresAtMs = Infinity;
-  if ((flags & HAS_EXPIRES_AT) !== 0) {
-    expiresAtMs = timeMsAt(words, at);
-    at += TIME_WORDS;
-  }
-  if ((flags & HAS_LAST_USED_AT) !== 0) at += TIME_WORDS;
-  let overlapEndsAtMs = -Infinity;
-  if ((flags & HAS_PREVIOUS_EXPIRES_AT) !== 0) {
-    overlapEndsAtMs = timeMsAt(words, at);
-    at += TIME_WORDS;
-  }
-  if ((flags & HAS_PREVIOUS_HASH) !== 0) {
-    at += HASH_WORDS;
-    if (!isHashAt(words, start + TOKEN_HASH, hash, hashAt)) {
-      if (overlapEndsAtMs === -Infinity) return false;
-      expiresAtMs = Math.min(expiresAtMs, overlapEndsAtMs);
-    }
+  readOptionalFields(words, start, optional);
+  let { expiresAtMs } = optional;
+  const { overlapEndsAtMs, textsAt } = optional;
+  if ((flags & HAS_PREVIOUS_HASH) !== 0 && !isAt(words, start + TOKEN_HASH, hash, HASH_WORDS, hashAt)) {
+    if (overlapEndsAtMs === -Infinity) return false;
+    expiresAtMs = Math.min(expiresAtMs, overlapEndsAtMs);
   }
   const bytes = view.bytes();
-  if (!readTexts(bytes, at * 4, at * 4 + (flags >>> FLAG_BITS), into)) return false;
+  if (!readTexts(bytes, textsAt * 4, textsAt * 4 + (flags >>> FLAG_BITS), into)) return false;
   into.words = words;
   into.bytes = bytes;
   into.idAt = start + ID;
   into.appId = appIdAt(view, start + APP_ID);
   into.isActive = (flags & IS_ACTIVE) !== 0;
   into.expiresAtMs = expiresAtMs;
-  return true;
-}
-
-function isHashAt(words: Int32Array, at: number, hash: Int32Array, hashAt: number): boolean {
-  for (let index = 0; index < HASH_WORDS; index++) {
-    if (words[at + index] !== hash[hashAt + index]) return false;
-  }
   return true;
 }
 

@@ -13,19 +13,12 @@ import {
   FLAGS,
   FLAG_BITS,
   HASH_WORDS,
-  HAS_EXPIRES_AT,
-  HAS_LAST_USED_AT,
-  HAS_PREVIOUS_EXPIRES_AT,
-  HAS_PREVIOUS_HASH,
-  HAS_UPDATED_AT,
   ID,
   ID_WORDS,
   IS_ACTIVE,
-  OPTIONAL,
-  TIME_WORDS,
   TOKEN_HASH,
   isAt,
-  timeMsAt,
+  readOptionalFields,
 } from './key-layout.ts';
 import type { KeyMemoryView } from './key-memory.ts';
 import { UNIT_WORDS } from './key-memory.ts';
@@ -81,27 +74,16 @@ export function readPresentedKey(
   const start = reference * UNIT_WORDS;
   const flags = words[start + FLAGS] as number;
   const isPrevious = !isAt(words, start + TOKEN_HASH, hash.words, HASH_WORDS);
-  let at = start + OPTIONAL;
-  if ((flags & HAS_UPDATED_AT) !== 0) at += TIME_WORDS;
-  let expiresAtMs = Infinity;
-  if ((flags & HAS_EXPIRES_AT) !== 0) {
-    expiresAtMs = timeMsAt(words, at);
-    at += TIME_WORDS;
-  }
-  if ((flags & HAS_LAST_USED_AT) !== 0) at += TIME_WORDS;
-  let overlapEndsAtMs: number | undefined;
-  if ((flags & HAS_PREVIOUS_EXPIRES_AT) !== 0) {
-    overlapEndsAtMs = timeMsAt(words, at);
-    at += TIME_WORDS;
-  }
-  if ((flags & HAS_PREVIOUS_HASH) !== 0) at += HASH_WORDS;
+  readOptionalFields(words, start, optional);
+  let { expiresAtMs } = optional;
+  const { overlapEndsAtMs, textsAt } = optional;
   const bytes = view.bytes();
-  const text = latin1Text(bytes, at * 4, at * 4 + (flags >>> FLAG_BITS));
-  const texts = plainTexts(text, bytes, at * 4) ?? parsedTexts(text);
+  const text = latin1Text(bytes, textsAt * 4, textsAt * 4 + (flags >>> FLAG_BITS));
+  const texts = plainTexts(text, bytes, textsAt * 4) ?? parsedTexts(text);
   // What is written in another way than usual, a time or an id, is among the texts.
   if (texts === undefined) return presentedKey(decodeKey(view, reference), isPrevious);
   if (isPrevious) {
-    if (overlapEndsAtMs === undefined) return undefined;
+    if (overlapEndsAtMs === -Infinity) return undefined;
     expiresAtMs = Math.min(expiresAtMs, overlapEndsAtMs);
   }
   return {
@@ -114,6 +96,9 @@ export function readPresentedKey(
     expiresAtMs,
   };
 }
+
+// Used within one call.
+const optional = { expiresAtMs: 0, overlapEndsAtMs: 0, textsAt: 0 };
 
 interface Texts {
   readonly name: string;

@@ -1,7 +1,8 @@
 /**
  * The compiled configuration that the proxy reads. Everything is frozen data, built once per change and read
  * per request; the only mutable members are the per-route metrics slot, the state of weighted choice, the endpoints of
- * a revision, and where routes belong when their version is taken into use, all owned by the worker's single thread. `P` is what policy/ compiles an effective policy to.
+ * a revision, and where routes belong when their version is taken into use, all owned by the worker's single thread.
+ * `P` is what policy/ compiles an effective policy to.
  */
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
