@@ -1,16 +1,15 @@
 /**
  * Everything that a change must pass, in the order from fast to slow: types, lint, format, layering, docs, tests.
- * Stops at the first step that fails and shows its output; the last lines tell how many tests passed and failed.
+ * Stops at the first step that fails and shows its output; the last line tells how many tests passed and failed.
  *
  *   check.ts                 all of it
  *   check.ts --no-tests      all but the tests
  *   check.ts <arguments>     the tests alone, with these arguments for vitest
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { secondLookAt, type TestReport } from './second-look.ts';
 
 interface Step {
   readonly name: string;
@@ -42,52 +41,32 @@ function runStep({ name, command }: Step): void {
   process.exit(1);
 }
 
-interface TestRun {
-  readonly exitCode: number;
-  /** Nothing when vitest ended without one. */
-  readonly report: TestReport | undefined;
-}
-
-/** Runs vitest with its own output. */
-function runVitest(args: readonly string[]): TestRun {
+/** Runs vitest with its own output, then one plain line with the counts; returns the exit code. */
+function runTests(args: readonly string[]): number {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-check-'));
-  const file = join(folder, 'report.json');
+  const report = join(folder, 'report.json');
   try {
-    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
     const command = [bin('vitest/vitest.mjs'), 'run', ...reporters, ...args];
     const { status } = spawnSync(node, command, { cwd: root, stdio: 'inherit' });
-    const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as TestReport) : undefined;
-    return { exitCode: status ?? 1, report };
+    process.stdout.write(closingLine(report));
+    return status ?? 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/**
- * All tests, or those that the arguments name; after a run of all, a second look at the few that may have failed by
- * chance. The last lines name what passed at the second look only, and have the counts. Returns the exit code.
- */
-function runTests(args: readonly string[]): number {
-  const { exitCode, report } = runVitest(args);
-  if (report === undefined) {
-    process.stdout.write('\nvitest ended without a report\n');
-    return exitCode || 1;
+function closingLine(report: string): string {
+  try {
+    const counts = JSON.parse(readFileSync(report, 'utf8')) as {
+      readonly numPassedTests: number;
+      readonly numFailedTests: number;
+    };
+    return `\n${counts.numPassedTests} passed, ${counts.numFailedTests} failed\n`;
+  } catch {
+    return '\nvitest ended without a report\n';
   }
-  const look = exitCode === 0 || args.length > 0 ? undefined : secondLookAt(report);
-  if (look === undefined) {
-    process.stdout.write(closingLine(report.numPassedTests, report.numFailedTests));
-    return exitCode;
-  }
-  process.stdout.write(`\nOnce more, alone: ${look.files.join(', ')}\n`);
-  const again = runVitest(look.files);
-  const names = look.tests.map((name) => `  ${name}\n`).join('');
-  process.stdout.write(`\n${again.exitCode === 0 ? 'Passed at the second look only' : 'Failed'}:\n${names}`);
-  const passed = look.passedElsewhere + (again.report?.numPassedTests ?? 0);
-  process.stdout.write(closingLine(passed, again.report?.numFailedTests ?? look.tests.length));
-  return again.exitCode;
 }
-
-const closingLine = (passed: number, failed: number): string => `\n${passed} passed, ${failed} failed\n`;
 
 const args = process.argv.slice(2);
 const testsOnly = args.length > 0 && args[0] !== '--no-tests';
