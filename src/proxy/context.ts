@@ -22,6 +22,8 @@ export type Version = CompiledVersion<CompiledPolicy>;
 
 /** What the proxy reports; every call is cheap and none may throw. */
 export interface ProxyObserver {
+  /** Whether it looks at `Exchange.upstreamMs`: reading the clock twice more is not for nothing. */
+  readonly timesUpstream: boolean;
   /** Once per exchange that policy was asked about: what it made of the request. */
   policyDecided(exchange: Exchange, denial: Denial | undefined): void;
   /** Once per exchange, when its last byte has been written or it was given up. */

@@ -23,8 +23,8 @@ const REQUEST_ID_LENGTH_MAX = 128;
 export class Exchange implements RequestFacts {
   readonly connection: Connection;
   readonly context: ProxyContext;
+  /** On the monotonic clock. */
   readonly startedMs: number;
-  readonly nowMs: number;
   readonly requestId: string;
   readonly clientIp: string;
   /** Begun anew when another policy comes to decide. */
@@ -54,11 +54,13 @@ export class Exchange implements RequestFacts {
   responseStarted = false;
   /** Body bytes written to the client, before framing. */
   bytesOut = 0;
-  /** From handing the request to the backend to the head of its response; -1 without one. */
+  /** From handing the request to the backend to the head of its response; -1 without one, and where nobody asks. */
   upstreamMs = -1;
   durationMs = 0;
   /** Attempts at the backend beyond the first. */
   retries = 0;
+  /** -1 until somebody asks. */
+  #nowMs = -1;
   /** It counts among the exchanges under way. */
   #isCounted = false;
   #ended = false;
@@ -68,7 +70,6 @@ export class Exchange implements RequestFacts {
     this.connection = connection;
     this.context = context;
     this.startedMs = context.clock.monotonicMs();
-    this.nowMs = context.clock.nowMs();
     const { isTrustedPeer, head, peer } = connection;
     const useHead = readable && isTrustedPeer;
     this.clientIp = useHead
@@ -76,6 +77,19 @@ export class Exchange implements RequestFacts {
       : peer;
     this.requestId =
       (useHead ? trustedRequestId(head.get('x-request-id')) : undefined) ?? context.nextRequestId();
+  }
+
+  /** One wall-clock time for all that policy decides. */
+  get nowMs(): number {
+    if (this.#nowMs < 0) this.#nowMs = this.context.clock.nowMs();
+    return this.#nowMs;
+  }
+
+  /** When it began by the wall clock, integer; may be asked at any time. */
+  get startedAtMs(): number {
+    if (this.#nowMs >= 0) return this.#nowMs;
+    const { clock } = this.context;
+    return Math.round(clock.nowMs() - (clock.monotonicMs() - this.startedMs));
   }
 
   header(lowerName: string): string | undefined {

@@ -44,7 +44,7 @@ export class DebugTokens {
     let allowed = false;
     for (const { entry, hash } of this.#entries) {
       const isEqual = timingSafeEqual(presented, hash);
-      const isInForce = exchange.nowMs < entry.untilMs;
+      const isInForce = exchange.startedAtMs < entry.untilMs;
       const isForApp = entry.appId === undefined || entry.appId === exchange.version?.app.id;
       if (isEqual && isInForce && isForApp) allowed = true;
     }

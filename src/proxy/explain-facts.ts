@@ -71,7 +71,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
   const matched = matchedMethod(exchange, isReadable ? requestedBy(exchange) : undefined);
   return {
     requestId: exchange.requestId,
-    startedMs: exchange.nowMs,
+    startedMs: exchange.startedAtMs,
     configVersion: context.snapshot().configVersion,
     method: exchange.method,
     host: isReadable ? head.host : '',

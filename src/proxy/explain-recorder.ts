@@ -51,7 +51,7 @@ export class ExchangeRecorder {
   /** For every exchange that has an error code, and for every one while `isSampling`. */
   record(exchange: Exchange): void {
     if (exchange.errorCode === undefined && !this.#isSampled(exchange)) return;
-    const second = Math.floor(exchange.nowMs / 1000);
+    const second = Math.floor(exchange.startedAtMs / 1000);
     if (second !== this.#second) {
       this.#second = second;
       this.#inSecond = 0;
@@ -75,7 +75,7 @@ export class ExchangeRecorder {
   #isSampled(exchange: Exchange): boolean {
     const sampling = this.#sampling;
     if (sampling === undefined) return false;
-    if (exchange.nowMs >= sampling.untilMs) {
+    if (exchange.startedAtMs >= sampling.untilMs) {
       this.#sampling = undefined;
       return false;
     }

@@ -80,6 +80,7 @@ function runDescribed(
   return new Promise((resolve) => {
     let settled = false;
     const observer: ProxyObserver = {
+      timesUpstream: false,
       policyDecided: () => undefined,
       exchangeEnded: (exchange) => {
         if (settled) return;

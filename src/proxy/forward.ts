@@ -217,7 +217,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const exchange = this.#exchange;
     const upstream = this.#upstream;
     if (upstream === undefined || head.upgrade === undefined) return;
-    exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
+    this.#timeUpstream();
     exchange.status = head.status;
     exchange.responseStarted = true;
     this.#phase = 'tunnel';
@@ -232,7 +232,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (head.status >= 502 && this.#repeatsAfter(head.status)) return;
     // No attempt follows on one that has been answered.
     this.#letGoOfBody();
-    exchange.upstreamMs = exchange.context.clock.monotonicMs() - this.#sentAtMs;
+    this.#timeUpstream();
     exchange.status = head.status;
     exchange.responseStarted = true;
     this.#phase = 'responding';
@@ -347,7 +347,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     // Who has sent the body already does not wait for leave to send it.
     const expectContinue = body === undefined && exchange.connection.head.expectContinue;
     const head = upstreamRequestHead(exchange, this.#route, this.#path, expectContinue, this.#upgrade);
-    this.#sentAtMs = exchange.context.clock.monotonicMs();
+    if (exchange.context.observer.timesUpstream) this.#sentAtMs = exchange.context.clock.monotonicMs();
     if (body === undefined) {
       upstream.writeText(head);
       this.#phase = 'sending';
@@ -358,6 +358,13 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (typeof body === 'object') upstream.writeWithBody(head, body);
     else upstream.writeText(body === '' ? head : head + body);
     this.#becomeSent();
+  }
+
+  /** The head of the response has come. */
+  #timeUpstream(): void {
+    const { context } = this.#exchange;
+    if (context.observer.timesUpstream)
+      this.#exchange.upstreamMs = context.clock.monotonicMs() - this.#sentAtMs;
   }
 
   #letGoOfBody(): void {

@@ -4,7 +4,7 @@
  */
 import { latin1Text } from '../http/latin1.ts';
 import { makeTraceparent } from '../http/trace-context.ts';
-import { secretBytes } from '../kernel/ids.ts';
+import { fillRandom } from '../kernel/ids.ts';
 
 const MADE_AT_ONCE = 128;
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');
@@ -15,6 +15,7 @@ const TRACE_START = SHAPE.indexOf('?');
 const PARENT_START = SHAPE.lastIndexOf('?') + 1 - PARENT_DIGITS;
 /** The values that are made next; what is the same in all of them stands there already. */
 const bytes = Buffer.from(SHAPE.repeat(MADE_AT_ONCE), 'latin1');
+const random = Buffer.allocUnsafeSlow((MADE_AT_ONCE * (TRACE_DIGITS + PARENT_DIGITS)) / 2);
 let made = '';
 let position = 0;
 
@@ -28,17 +29,17 @@ export function newTraceparent(): string {
 }
 
 function makeValues(): string {
-  const random = secretBytes((MADE_AT_ONCE * (TRACE_DIGITS + PARENT_DIGITS)) / 2);
+  fillRandom(random);
   let from = 0;
   for (let start = 0; start < bytes.length; start += SHAPE.length) {
-    from = writeDigits(random, from, start + TRACE_START, TRACE_DIGITS);
-    from = writeDigits(random, from, start + PARENT_START, PARENT_DIGITS);
+    from = writeDigits(from, start + TRACE_START, TRACE_DIGITS);
+    from = writeDigits(from, start + PARENT_START, PARENT_DIGITS);
   }
   return latin1Text(bytes, 0, bytes.length);
 }
 
 /** Writes so many digits into `bytes` and returns where the unused part of `random` begins. */
-function writeDigits(random: Buffer, from: number, at: number, count: number): number {
+function writeDigits(from: number, at: number, count: number): number {
   let next = from;
   for (let digit = at; digit < at + count; digit += 2) {
     const byte = random[next++] as number;

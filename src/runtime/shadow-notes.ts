@@ -34,7 +34,7 @@ export class ShadowNotes {
     const { route, evaluation } = exchange;
     if (route === undefined || evaluation.wouldDeny === undefined) return;
     const place = placeOf(route);
-    const atMs = Math.round(exchange.nowMs + exchange.durationMs);
+    const atMs = Math.round(exchange.startedAtMs + exchange.durationMs);
     let isNews = false;
     for (const { part, denial } of evaluation.wouldDeny) {
       const { code, detail } = denial;

@@ -45,6 +45,7 @@ const DEPRECATION_MS = 10_000;
 const OVERLOAD_MS = 10_000;
 
 export class WorkerObserver implements ProxyObserver {
+  readonly timesUpstream: boolean;
   readonly #deps: WorkerObserverDeps;
   readonly #keys: KeyNotes;
   readonly #health: HealthNotes;
@@ -63,6 +64,7 @@ export class WorkerObserver implements ProxyObserver {
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
+    this.timesUpstream = deps.accessLog !== undefined;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
     this.#health = new HealthNotes(deps.send, (revisionId) => deps.breakerOf(revisionId));
     this.#overload = new RepeatedWarnings(deps.clock, OVERLOAD_MS, (reason, count) =>
@@ -72,16 +74,16 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
-  policyDecided({ evaluation, nowMs }: Exchange, denial: Denial | undefined): void {
-    const { caller, refusedKeyId } = evaluation;
-    if (caller.kind === 'api_key') this.#keys.note(caller, usageOutcome(denial), nowMs);
+  policyDecided(exchange: Exchange, denial: Denial | undefined): void {
+    const { caller, refusedKeyId } = exchange.evaluation;
+    if (caller.kind === 'api_key') this.#keys.note(caller, usageOutcome(denial), exchange.nowMs);
     else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
-      this.#keys.noteRefused(refusedKeyId, nowMs);
+      this.#keys.noteRefused(refusedKeyId, exchange.nowMs);
     }
   }
 
   exchangeEnded(exchange: Exchange): void {
-    const { metrics, accessLog, recorder } = this.#deps;
+    const { metrics, accessLog, recorder, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -93,7 +95,7 @@ export class WorkerObserver implements ProxyObserver {
     }
     if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
     accessLog?.write({
-      timeMs: exchange.nowMs + exchange.durationMs,
+      timeMs: clock.nowMs(),
       requestId: exchange.requestId,
       labels: report?.labels,
       method: exchange.method,

@@ -13,6 +13,8 @@ const SETTINGS = { globals: undefined, perIp: undefined, authFailuresPerMinute: 
 let proxy: TestProxy;
 let recorder: ExchangeRecorder;
 let nowMs: number;
+/** From the beginning of an exchange to its end. */
+let tookMs: number;
 let lastId: string;
 
 beforeAll(async () => {
@@ -23,17 +25,19 @@ afterAll(() => proxy.close());
 beforeEach(() => {
   recorder = new ExchangeRecorder();
   nowMs = 1_767_225_600_000;
+  tookMs = 0;
 });
 
 /** Sends one request that is refused with 405; its id is `lastId`. */
 function refused(head = '', path = '/a/v1/x'): string {
   const context: ProxyContext = {
     ...proxy.context,
-    clock: { ...proxy.context.clock, nowMs: () => nowMs },
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
     observer: {
       ...proxy.context.observer,
       exchangeEnded: (exchange) => {
         lastId = exchange.requestId;
+        nowMs += tookMs;
         recorder.record(exchange);
       },
     },
@@ -55,6 +59,11 @@ it('keeps the last thousand', () => {
   }
   expect(ids.slice(0, 10).filter((id) => explained(id) !== undefined)).toEqual([]);
   expect(ids.slice(10).filter((id) => explained(id) === undefined)).toEqual([]);
+});
+
+it('tells when an exchange began, however long it took', () => {
+  tookMs = 90_000;
+  expect(explained(refused())?.recorded_at).toBe('2026-01-01T00:00:00.000Z');
 });
 
 it('writes down no more than so many in a second, however many are refused', () => {

@@ -235,6 +235,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     load: new Load(options.exchangesMax),
     retryBudgets: new RetryBudgets(),
     observer: {
+      timesUpstream: true,
       policyDecided: () => undefined,
       exchangeEnded: () => undefined,
       upstreamFailed: (cause) => void failures.push(cause),
