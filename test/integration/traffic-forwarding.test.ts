@@ -2,11 +2,15 @@
  * Contract part 1 GATEWAY_TRUSTED_PROXY_IPS and design section 2 "Client IP": what the backend learns about the
  * client, its host and the way of the request, and what a client may and may not say about that.
  */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, startRawOrigin, type Origin, type Seen } from '../support/origin.ts';
 import { createService, echoed, request, requestText, revisionPath } from '../support/traffic.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';
+import { until } from '../support/until.ts';
 
 let origin: Origin;
 /** Trusts nobody. */
@@ -190,6 +194,32 @@ describe('from a trusted proxy', () => {
         timeout: 10_000,
       })
       .toMatchObject({ client_ip: '198.51.100.77', status: 200 });
+  });
+
+  it('the access log tells the end of a request, how long it took, and how long its backend', async () => {
+    const delayMs = 200;
+    const slow = createServer((_request, response) => void setTimeout(() => response.end('late'), delayMs));
+    await once(slow.listen(0, '127.0.0.1'), 'listening');
+    try {
+      await createService(direct, 'slow', (slow.address() as AddressInfo).port);
+      const beganMs = Date.now();
+      const id = (await request(direct, '/slow/v1/x')).headers['x-request-id'];
+      const endedMs = Date.now();
+      const line = await until(() =>
+        direct.logs().find(({ request_id, msg }) => request_id === id && msg === 'access'),
+      );
+      const upstreamMs = Number(line['upstream_ms']);
+      // A timer of Node.js may fire a millisecond early.
+      expect(upstreamMs).toBeGreaterThanOrEqual(delayMs - 1);
+      expect(Number(line['duration_ms'])).toBeGreaterThanOrEqual(upstreamMs);
+      expect(Number(line['duration_ms'])).toBeLessThanOrEqual(endedMs - beganMs + 1);
+      const loggedMs = Date.parse(String(line['time']));
+      expect(loggedMs).toBeGreaterThanOrEqual(beganMs + delayMs - 1);
+      expect(loggedMs).toBeLessThanOrEqual(endedMs + 1);
+    } finally {
+      slow.closeAllConnections();
+      slow.close();
+    }
   });
 
   it('design 2: a request id that could break out of a log line or a field is replaced', async () => {
