@@ -147,7 +147,7 @@ export class KeyIndexWriter {
     }
   }
 
-  /** The place of an entry, or -1. */
+  /** The place of an entry, or -1. A record may have an entry for each of two hashes, the one behind the other. */
   #placeOf(hash: number, reference: number): number {
     const words = this.#words();
     const block = this.#block();
@@ -155,7 +155,7 @@ export class KeyIndexWriter {
     for (let count = 0, at = hash & mask; count <= mask; count++, at = (at + 1) & mask) {
       const place = block + PLACES + at * 2;
       const found = words[place + 1];
-      if (found === reference) return place;
+      if (found === reference && words[place] === hash) return place;
       if (found === FREE) return -1;
     }
     return -1;

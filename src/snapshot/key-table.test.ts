@@ -49,6 +49,29 @@ describe('KeyTable', () => {
     expect(table.size).toBe(1);
   });
 
+  it('finds each of many keys by its last two hashes, rotation after rotation', () => {
+    const table = new KeyTable();
+    // Among so many both hashes of a key often belong into neighbouring places of the index.
+    const ids = Array.from({ length: 1_000 }, (_, index) => `k${index}`);
+    const valueOf = (id: string, turn: number): string => sha256(`${id} ${turn}`);
+    for (let turn = 0; turn < 5; turn++) {
+      for (const id of ids) {
+        const previous = turn === 0 ? {} : { previous_token_hash: valueOf(id, turn - 1) };
+        table.change([keyRecord({ id, token_hash: valueOf(id, turn), ...previous })], []);
+        table.release(table.takeRetired());
+      }
+      const found = (of: number): (string | undefined)[] =>
+        ids.map((id) => table.findKeyByHash(valueOf(id, of))?.id);
+      expect(found(turn), 'present').toEqual(ids);
+      if (turn > 0) expect(found(turn - 1), 'previous').toEqual(ids);
+      if (turn > 1) expect(new Set(found(turn - 2)), 'the one before').toEqual(new Set([undefined]));
+    }
+    table.change([], ids);
+    expect(ids.flatMap((id) => [3, 4].map((turn) => table.findKeyByHash(valueOf(id, turn))))).toEqual(
+      ids.flatMap(() => [undefined, undefined]),
+    );
+  });
+
   it('removes keys with both of their hashes', () => {
     const table = new KeyTable();
     table.change([keyRecord({ id: 'k', token_hash: hash('a'), previous_token_hash: hash('b') })], []);
