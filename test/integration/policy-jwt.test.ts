@@ -14,6 +14,7 @@ import {
   revisionPath,
   type Fields,
 } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -220,10 +221,14 @@ describe('a token that is refused', () => {
   });
 
   it('a token that was good is refused once it has expired, although it is remembered', async () => {
-    const exp = unixSecs() + 2;
-    const token = await signed({ iss: 'https://id.test', aud: 'orders', exp });
-    const first = await statusOf('/strict', token);
-    if (unixSecs() < exp) expect(first).toBe(200);
+    const { token, exp, first } = await until(async () => {
+      const soon = unixSecs() + 2;
+      const signedToken = await signed({ iss: 'https://id.test', aud: 'orders', exp: soon });
+      const status = await statusOf('/strict', signedToken);
+      // On a machine so busy that it has expired already, it was never good.
+      return unixSecs() < soon && { token: signedToken, exp: soon, first: status };
+    });
+    expect(first).toBe(200);
     while (Date.now() / 1000 <= exp) await new Promise((done) => setTimeout(done, 50));
     expect(await refusal('/strict', token)).toMatchObject({
       ...REFUSED,
