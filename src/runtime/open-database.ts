@@ -1,7 +1,7 @@
 /** Opens the database of the settings, of whichever kind, or only brings its schema up to date. */
-import { mkdirSync } from 'node:fs';
 import type { Clock } from '../kernel/clock.ts';
 import type { Settings } from '../settings.ts';
+import { makeFolder } from '../storage/make-folder.ts';
 import { migratePostgres, openPostgres, type PostgresSettings } from '../storage/postgres.ts';
 import { StorageRefused, type Repository } from '../storage/repository.ts';
 import { migrateSqlite, openSqlite } from '../storage/sqlite.ts';
@@ -53,7 +53,7 @@ export async function migrateDatabase(
 export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
   if (kind === 'sqlite' || folder === undefined) return;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
   } catch (error) {
     throw new StorageRefused(
       `Cannot make the folder "${folder}" for the snapshot file: ${error instanceof Error ? error.message : String(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,

@@ -9,12 +9,12 @@ import {
   constants,
   fsyncSync,
   fstatSync,
-  mkdirSync,
   openSync,
   statSync,
   type Stats,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from './make-folder.ts';
 import { StorageUnavailable } from './repository.ts';
 
 const FILE_MODE = 0o600;
@@ -34,7 +34,7 @@ export interface DatabaseFile {
 export function prepareDatabaseFile(path: string): DatabaseFile {
   const folder = dirname(path);
   attempt(`Cannot make the database folder "${folder}"`, 'a folder that Headgate may write', () =>
-    mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }),
+    makeFolder(folder, FOLDER_MODE),
   );
   attempt(`Cannot write the database folder "${folder}"`, 'a folder that Headgate may write', () =>
     accessSync(folder, constants.W_OK | constants.X_OK),

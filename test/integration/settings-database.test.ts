@@ -129,6 +129,12 @@ describe('a database that cannot be used ends the start with one plain message',
     );
   });
 
+  it.runIf(process.platform === 'linux')('a folder in which nothing can be made', async () => {
+    expect(await startMessage('/proc/whatever/x.db')).toBe(
+      'headgate: Cannot make the database folder "/proc/whatever": nothing can be made in "/proc"; expected a folder that Headgate may write',
+    );
+  });
+
   it('a folder that may not be written', async () => {
     mkdirSync(at('locked'), { mode: 0o555 });
     const message = await startMessage(at('locked', 'x.db'), {}, NOBODY);

@@ -1,0 +1,54 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeFolder } from './make-folder.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-make-folder-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe('makeFolder', () => {
+  it('makes it with all above it that are missing, and leaves alone what is there', () => {
+    const there = join(folder, 'there');
+    mkdirSync(there);
+    chmodSync(there, 0o755);
+    makeFolder(join(there, 'a', 'b', 'c'), 0o700);
+    makeFolder(join(there, 'a', 'b', 'c'), 0o750);
+    makeFolder('/', 0o700);
+    expect(['', 'a', 'a/b', 'a/b/c'].map((name) => modeOf(join(there, name)))).toEqual([
+      '755',
+      '700',
+      '700',
+      '700',
+    ]);
+  });
+
+  it('takes a link to a folder for one', () => {
+    const link = join(folder, 'link');
+    symlinkSync(folder, link);
+    makeFolder(link, 0o700);
+    makeFolder(join(link, 'a'), 0o700);
+    expect(statSync(join(folder, 'a')).isDirectory()).toBe(true);
+  });
+
+  it.each([
+    ['a file', 'EEXIST', (path: string) => writeFileSync(path, '')],
+    ['a link that leads nowhere', 'EEXIST', (path: string) => symlinkSync(join(folder, 'gone'), path)],
+    ['a loop of links', 'EEXIST', (path: string) => symlinkSync(path, path)],
+  ])('throws where there is %s', (_what, code, make) => {
+    make(join(folder, 'x'));
+    expect(() => makeFolder(join(folder, 'x'), 0o700)).toThrow(expect.objectContaining({ code }) as Error);
+    expect(() => makeFolder(join(folder, 'x', 'y', 'z'), 0o700)).toThrow(/ENOTDIR|EEXIST|ELOOP/);
+  });
+
+  it.runIf(process.platform === 'linux')('comes to an end where nothing can be made', () => {
+    for (const path of ['/proc/nothing', '/proc/nothing/a/b', `/proc/${process.pid}/nothing`]) {
+      expect(() => makeFolder(path, 0o700)).toThrow(/^nothing can be made in "\/proc(?:\/\d+)?"$/);
+    }
+  });
+});

@@ -1,0 +1,40 @@
+/**
+ * A folder with those above it, as `mkdir -p` makes it. Not by `mkdirSync` with `recursive`: where a folder that is
+ * there says of a new one in it that it does not exist, as `/proc` does, that of Node.js turns in circles for ever.
+ */
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * @param mode of those that are made; those that are there keep theirs
+ * @throws the error of the file system, or one that says in which folder nothing can be made
+ */
+export function makeFolder(folder: string, mode: number): void {
+  try {
+    mkdirSync(folder, { mode });
+  } catch (error) {
+    if (isFolder(folder)) return;
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    const parent = dirname(folder);
+    if (existsSync(parent)) throw new Error(`nothing can be made in "${parent}"`, { cause: error });
+    makeFolder(parent, mode);
+    makeIn(folder, mode);
+  }
+}
+
+/** Its parent is there now, and by a start at the same time it may be, too. */
+function makeIn(folder: string, mode: number): void {
+  try {
+    mkdirSync(folder, { mode });
+  } catch (error) {
+    if (!isFolder(folder)) throw error;
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
