@@ -115,7 +115,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     openDatabase(database, settings, clock, mustExist);
   const announceToken = async (usable: Repository): Promise<void> => {
     if (settings.adminToken !== undefined) return;
-    await announceFirstToken(usable, clock, database.folder, announce);
+    await announceFirstToken(usable, clock, database, announce);
   };
   const opened = await startDatabase(database, open, announceToken, log);
   const { repository, recovering, state } = opened;

@@ -156,7 +156,7 @@ export const SETTINGS = {
     defaultText: 'created at the first start',
     secret: true,
     description:
-      'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database (PostgreSQL: beside the snapshot file).',
+      'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database (PostgreSQL: beside the snapshot file), or to `admin-token-<file>` where that may be the one of another database.',
     pattern: /^[\x21-\x7e]{1,512}$/,
     expected: '1 to 512 visible ASCII characters without spaces',
   }),

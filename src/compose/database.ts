@@ -3,6 +3,7 @@
  * admin token in it.
  */
 import { systemClock, type Clock } from '../kernel/clock.ts';
+import type { DatabaseFolder } from '../management/admin-token-file.ts';
 import { ensureFirstAdminToken } from '../management/first-admin-token.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ConfigState } from '../runtime/config-state.ts';
@@ -59,11 +60,21 @@ export function recoverDatabase(
 export async function announceFirstToken(
   repository: Repository,
   clock: Clock,
-  folder: string | undefined,
+  database: DatabaseLocation,
   announce: (text: string) => void,
 ): Promise<void> {
-  const first = await ensureFirstAdminToken(repository, clock, folder);
+  const first = await ensureFirstAdminToken(repository, clock, databaseFolder(database));
   if (first === undefined) return;
-  const where = first.file === undefined ? '' : `\nIt is kept in ${first.file}; it is not shown again.`;
-  announce(`The first admin token is ${first.token}${where}\n`);
+  const { token, file } = first;
+  const where = file === undefined ? '' : `\nIt is kept in ${file.path}; it is not shown again.`;
+  const other =
+    file?.other === undefined
+      ? ''
+      : `\n${file.other} is left as it is: another database lies in that folder, and it may be its token.`;
+  announce(`The first admin token is ${token}${where}${other}\n`);
+}
+
+function databaseFolder({ folder, file, snapshotFile }: DatabaseLocation): DatabaseFolder | undefined {
+  const [first, ...others] = [file, snapshotFile].filter((path) => path !== undefined);
+  return folder === undefined || first === undefined ? undefined : { folder, files: [first, ...others] };
 }

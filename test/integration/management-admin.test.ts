@@ -68,6 +68,27 @@ describe('design 2: the first admin token', { timeout: 60_000 }, () => {
     }
   });
 
+  it.runIf(SUITE_DATABASE === 'sqlite')(
+    'is not replaced by that of a second database in its folder, which the start tells of',
+    async () => {
+      const second = join(folder, 'second.db');
+      const gateway = await startGateway({
+        folder,
+        env: { GATEWAY_ADMIN_TOKEN: '', GATEWAY_DATABASE_URL: `sqlite://${second}` },
+      });
+      try {
+        expect(readFileSync(file, 'utf8')).toBe(`${first}\n`);
+        const token = readFileSync(`${file}-second.db`, 'utf8').trim();
+        expect(gateway.output()).toContain(`It is kept in ${file}-second.db; it is not shown again.`);
+        expect(gateway.output()).toContain(`${file} is left as it is: another database lies in that folder`);
+        expectPage(await apiAs(gateway, token, 'GET', '/admin/tokens'));
+        expectProblem(await apiAs(gateway, first, 'GET', '/apps'), 'unauthenticated');
+      } finally {
+        await gateway.stop();
+      }
+    },
+  );
+
   it('stays valid beside GATEWAY_ADMIN_TOKEN, with which it may be deleted', async () => {
     const gateway = await start('a-token-of-the-environment');
     try {

@@ -1,0 +1,70 @@
+/**
+ * The file with the first admin token: `admin-token` in the folder of the database. Where there is one already it may
+ * be that of another database, whose only copy it is: while another one lies in the folder it stays as it is, and the
+ * new token goes into a file that has the name of its database. What no database in the folder can need is replaced.
+ */
+import { lstat, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+
+const NAME = 'admin-token';
+
+/** Where the files of a database lie. */
+export interface DatabaseFolder {
+  readonly folder: string;
+  /** Absolute, of the files in it that are this database's own, by which it is known there: at least one. */
+  readonly files: readonly [string, ...string[]];
+}
+
+export interface AdminTokenFile {
+  readonly path: string;
+  /** The one that is left as it is, as it may be that of another database. */
+  readonly other: string | undefined;
+}
+
+/** Which file it is to be. Throws the system's error when the folder cannot be read. */
+export async function adminTokenFile({ folder, files }: DatabaseFolder): Promise<AdminTokenFile> {
+  const usual = join(folder, NAME);
+  const isThere = (await stat(usual).catch(() => undefined)) !== undefined;
+  if (!isThere || !(await holdsAnother(folder, files))) return { path: usual, other: undefined };
+  return { path: join(folder, `${NAME}-${basename(files[0])}`), other: usual };
+}
+
+/** By way of a new file, so that neither old content nor an old mode can remain. */
+export async function writePrivateFile(path: string, content: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.new`;
+  // A start that was cut off may have left one; in a container the process id is the same every time.
+  await rm(temporary, { force: true });
+  await writeFile(temporary, content, { mode: 0o600, flag: 'wx' });
+  await rename(temporary, path);
+}
+
+/** How files begin that a database consists of, or leaves behind: SQLite's, and the snapshot file of any. */
+const BEGINNINGS = ['SQLite format 3\0', '{"format":"headgate snapshot'].map((text) => Buffer.from(text));
+const BEGINNING_BYTES_MAX = Math.max(...BEGINNINGS.map(({ length }) => length));
+
+/** What SQLite keeps beside a database. */
+const COMPANION = /-(?:wal|shm|journal)$/;
+
+async function holdsAnother(folder: string, own: readonly string[]): Promise<boolean> {
+  const ownFiles = await Promise.all(own.map((path) => stat(path).catch(() => undefined)));
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const stats = await lstat(path).catch(() => undefined);
+    if (stats?.isFile() !== true || COMPANION.test(name)) continue;
+    // Nor is any name of its own files opened: with the first one that is closed SQLite would lose its locks on them.
+    if (ownFiles.some((file) => file?.ino === stats.ino && file.dev === stats.dev)) continue;
+    if (await isOfDatabase(path)) return true;
+  }
+  return false;
+}
+
+/** Also where it cannot be told. */
+async function isOfDatabase(path: string): Promise<boolean> {
+  try {
+    await using file = await open(path);
+    const { buffer } = await file.read(Buffer.alloc(BEGINNING_BYTES_MAX), 0, BEGINNING_BYTES_MAX, 0);
+    return BEGINNINGS.some((beginning) => buffer.subarray(0, beginning.length).equals(beginning));
+  } catch {
+    return true;
+  }
+}
