@@ -65,12 +65,12 @@ export function createManagement(
     shadow: shadowReports(parts.wouldDeny, supervisor, clock),
     explain: explainAccess(parts.explain, supervisor),
     metricsText: async () =>
-      renderMetrics(
-        metrics.merge(await supervisor.samples()),
-        state.keys,
-        watch?.facts,
-        parts.limitNode?.nodes.count,
-      ),
+      renderMetrics(metrics.merge(await supervisor.samples()), {
+        version,
+        keys: state.keys,
+        certificates: watch?.facts,
+        limitNodes: parts.limitNode?.nodes.count,
+      }),
     logger: log,
     version,
   });

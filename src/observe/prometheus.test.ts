@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { WorkerMetrics } from './metrics.ts';
 import { METRICS_CONTENT_TYPE, MetricsMerger, renderMetrics } from './prometheus.ts';
 
+const NODE = { version: '1.2.3' };
+
 interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -55,7 +57,7 @@ async function render(fill: (metrics: WorkerMetrics) => void): Promise<Expositio
   fill(metrics);
   const merged = new MetricsMerger().merge([structuredClone(metrics.sample(1))]);
   metrics.close();
-  return parse(await renderMetrics(merged));
+  return parse(await renderMetrics(merged, NODE));
 }
 
 const labels = { app: 'billing', version: 'v1', revision: 'r1', route: '/billing/v1/{id}' };
@@ -78,8 +80,8 @@ describe('the text', () => {
 
   it('can be rendered again and again', async () => {
     const merger = new MetricsMerger();
-    expect(parse(await renderMetrics(merger.merge([]))).types.size).toBe(
-      parse(await renderMetrics(merger.merge([]))).types.size,
+    expect(parse(await renderMetrics(merger.merge([]), NODE)).types.size).toBe(
+      parse(await renderMetrics(merger.merge([]), NODE)).types.size,
     );
   });
 });
@@ -141,6 +143,7 @@ describe('other numbers', () => {
         'headgate_rate_limit_decisions_total {"kind":"policy","decision":"refused"} 1',
         'headgate_auth_decisions_total {"outcome":"missing"} 1',
         'headgate_shadow_denials_total {"part":"rate_limit"} 1',
+        `headgate_build_info {"version":"1.2.3","node":"${process.version}"} 1`,
         'headgate_internal_errors_total {} 0',
         'headgate_log_lines_dropped_total {} 0',
         'headgate_workers {} 1',

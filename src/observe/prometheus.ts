@@ -62,14 +62,21 @@ export interface CertificateExpiry {
   readonly expiresAtMs: number;
 }
 
+/** What is true of the node, beside what its workers count. */
+export interface NodeFacts {
+  /** Of the program. */
+  readonly version: string;
+  readonly keys?: KeyTableSize | undefined;
+  readonly certificates?: readonly CertificateExpiry[] | undefined;
+  /** How many share the limits; undefined where nodes share no store of limits. */
+  readonly limitNodes?: number | undefined;
+}
+
 /** The complete text, newline at its end. */
-export async function renderMetrics(
-  merged: MergedMetrics,
-  keys?: KeyTableSize,
-  certificates: readonly CertificateExpiry[] = [],
-  limitNodes?: number,
-): Promise<string> {
+export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Promise<string> {
+  const { version, keys, certificates = [], limitNodes } = node;
   const registry = new Registry();
+  registerBuild(registry, version);
   registerRoutes(registry, merged.routes);
   for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
     const values = merged.counters.filter((counter) => counter.name === name);
@@ -80,6 +87,14 @@ export async function renderMetrics(
   registerCertificates(registry, certificates);
   if (limitNodes !== undefined) registerLimitStore(registry, merged.workers, limitNodes);
   return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
+}
+
+/** As usual with Prometheus: always 1, to be joined with other metrics by its labels. */
+function registerBuild(registry: Registry, version: string): void {
+  const labels = { version, node: process.version };
+  register(registry, 'gauge', 'headgate_build_info', 'Version of Headgate, and of the Node.js that runs it', [
+    { labels, value: 1 },
+  ]);
 }
 
 /** `certificate` is its place in the setting, from 1; only its first name is told, as some have hundreds. */

@@ -1,10 +1,18 @@
 /** `GET /metrics` on the management port: what authentication and the limiters decided, over all workers. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { SECRET, signed } from '../support/jwts.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs } from '../support/policies.ts';
 import { request } from '../support/traffic.ts';
+
+/** Of a store of limits, and of TLS. */
+const ONLY_WHERE_SET = [
+  'headgate_limit_store_connected',
+  'headgate_limit_nodes',
+  'headgate_tls_certificate_expiry_seconds',
+];
 
 let gateway: TestGateway;
 let origin: Origin;
@@ -111,5 +119,27 @@ describe('headgate_requests_total', () => {
     for (const [name, value] of Object.entries(labels)) {
       if (name !== 'route') expect(line).toContain(`${name}="${value}"`);
     }
+  });
+});
+
+describe('headgate_build_info', () => {
+  it('tells the version of the program and of its Node.js', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    const { body } = await gateway.api('GET', '//metrics');
+    expect(String(body)).toContain(
+      `\nheadgate_build_info{version="${version}",node="${process.version}"} 1\n`,
+    );
+  });
+});
+
+describe('docs/operations.md', () => {
+  it('has a row for every metric of its own, and for no other', async () => {
+    const { body } = await gateway.api('GET', '//metrics');
+    const served = [...String(body).matchAll(/^# TYPE (headgate_\w+) /gm)].map(([, name = '']) => name);
+    const page = readFileSync('docs/operations.md', 'utf8');
+    const table = page.slice(page.indexOf('## Metrics'), page.indexOf('## Names of backends'));
+    const rows = table.split('\n').filter((line) => line.startsWith('| `'));
+    const written = rows.flatMap((row) => row.match(/headgate_\w+/g) ?? []);
+    expect(written.toSorted()).toEqual([...served, ...ONLY_WHERE_SET].toSorted());
   });
 });
