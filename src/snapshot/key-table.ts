@@ -133,8 +133,7 @@ export class KeyReader {
   }
 
   #referenceOfWantedHash(): number {
-    const index = Atomics.load(this.view.header, HASH_INDEX);
-    return findReference(this.view.words(), index, placeOfHash(hashWanted), hasWantedHash);
+    return this.#find(HASH_INDEX, placeOfHash(hashWanted), hasWantedHash);
   }
 
   protected referenceById(id: string): number {
@@ -143,8 +142,17 @@ export class KeyReader {
   }
 
   protected referenceOfWantedId(): number {
-    const index = Atomics.load(this.view.header, ID_INDEX);
-    return findReference(this.view.words(), index, placeOfId(idWanted), hasWantedId);
+    return this.#find(ID_INDEX, placeOfId(idWanted), hasWantedId);
+  }
+
+  #find(headerWord: number, place: number, isRight: typeof hasWantedHash): number {
+    for (;;) {
+      const index = Atomics.load(this.view.header, headerWord);
+      const words = this.view.words();
+      const reference = findReference(words, index, place, isRight);
+      // In memory that has grown meanwhile, a record that has taken the place of another may lie beyond what was seen.
+      if (reference !== 0 || words === this.view.words()) return reference;
+    }
   }
 }
 
