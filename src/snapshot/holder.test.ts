@@ -262,18 +262,34 @@ describe('SnapshotHolder', () => {
       app: fc.constantFrom('a', 'b', 'c'),
       version: fc.constantFrom('1', '2', '3'),
       path: fc.constantFrom('/p', '/p/q', '/r', '/'),
-      kind: fc.constantFrom('put', 'put', 'remove-version', 'remove-app', 'replace-app'),
+      kind: fc.oneof(
+        { weight: 2, arbitrary: fc.constant('put') },
+        fc.constantFrom(
+          'remove-version',
+          'remove-app',
+          'replace-app',
+          'swap',
+          'reset',
+          'ask',
+          'ask-of-before',
+        ),
+      ),
     });
     fc.assert(
       fc.property(
-        fc.array(step, { maxLength: 25 }),
+        fc.array(step, { maxLength: 40, size: 'max' }),
         fc.constantFrom('/', '/p/q/x', '/p/z', '/r'),
         (steps, path) => {
           const held = new Map<string, Map<string, VersionTree>>();
           const holder = holderWith({ apps: ['a', 'b', 'c'].map((id) => app(id)) });
           for (const id of ['a', 'b', 'c']) held.set(id, new Map());
           let configVersion = 1;
+          let before = holder.current;
           for (const each of steps) {
+            // Who asks takes a version into use, which makes no difference to anybody.
+            if (each.kind === 'ask') found(holder, each.path);
+            if (each.kind === 'ask-of-before') before.findVersion(each.path);
+            if (each.kind.startsWith('ask')) continue;
             const id = `${each.app}${each.version}`;
             const own = held.get(each.app) as Map<string, VersionTree>;
             const put = tree(id, each.app, { gateway_path: each.path });
@@ -289,14 +305,28 @@ describe('SnapshotHolder', () => {
             if (each.kind === 'put') change = { versions: [put] };
             else if (each.kind === 'replace-app') change = { apps: [app(each.app, put)] };
             else if (each.kind === 'remove-version') change = { removedVersionIds: [id] };
-            else change = { removedAppIds: [each.app], apps: [app(each.app)] };
+            else if (each.kind === 'swap') {
+              const [first, second] = [own.get(id), others[0]];
+              if (first === undefined || second === undefined) continue;
+              const [a, b] = [first.version, second.version];
+              const moved = [
+                tree(a.id, a.app_id, { gateway_path: b.gateway_path }),
+                tree(b.id, b.app_id, { gateway_path: a.gateway_path }),
+              ];
+              change = { versions: moved };
+              for (const one of moved) held.get(one.version.app_id)?.set(one.version.id, one);
+            } else if (each.kind === 'reset') {
+              own.clear();
+              before = holder.current;
+              change = { reset: true, apps: [...held].map(([of, trees]) => app(of, ...trees.values())) };
+            } else change = { removedAppIds: [each.app], apps: [app(each.app)] };
             const next = configChange(configVersion + 1, change);
             const puts = each.kind === 'put' || each.kind === 'replace-app';
             const isRefused = refuses(() => holder.apply(next));
             expect(isRefused).toBe(puts && isTaken);
             if (isRefused) continue;
             configVersion++;
-            if (each.kind !== 'put' && each.kind !== 'remove-version') own.clear();
+            if (each.kind === 'remove-app' || each.kind === 'replace-app') own.clear();
             if (puts) own.set(id, put);
             if (each.kind === 'remove-version') own.delete(id);
           }

@@ -45,9 +45,9 @@ export class SnapshotHolder<P> {
   /** The keys, also as the directory that the api-key stage asks; exists before the first `apply`. */
   readonly keys: KeyReader;
   readonly #compilePolicy: PolicyCompiler<P>;
-  #apps = new Map<string, HeldApp<P>>();
-  #versions = new Map<string, CompiledVersion<P>>();
-  #index = new VersionIndex<CompiledVersion<P>>();
+  readonly #apps = new Map<string, HeldApp<P>>();
+  readonly #versions = new Map<string, CompiledVersion<P>>();
+  readonly #index = new VersionIndex<CompiledVersion<P>>();
   #current: Snapshot<P>;
 
   /** @param keys given when the policy compiler needs the table before there is a holder */
@@ -80,9 +80,9 @@ export class SnapshotHolder<P> {
     }
     const plan = this.#prepare(change);
     if (change.reset) {
-      this.#apps = new Map();
-      this.#versions = new Map();
-      this.#index = new VersionIndex();
+      // In place, so that a snapshot of before finds what there is now, as after any change.
+      for (const id of this.#versions.keys()) this.#remove(id);
+      this.#apps.clear();
     }
     this.#commit(change, plan);
     if (this.keys instanceof KeyTable) changeKeys(this.keys, change);
