@@ -93,6 +93,19 @@ describe('KeyTable', () => {
     expect(table.size).toBe(1);
   });
 
+  it.each([
+    ['as it was', 'k'],
+    ['another', 'renamed'],
+  ])('keeps a key that a change both has, %s, and removes', (_name, name) => {
+    const table = new KeyTable();
+    const key = keyRecord({ id: 'k', name: 'k' });
+    table.change([key], []);
+    table.change([{ ...key, name }], ['k']);
+    expect(table.findKeyById('k')).toEqual({ ...key, name });
+    expect(table.findKeyByHash(key.token_hash)?.name).toBe(name);
+    expect(table.size).toBe(1);
+  });
+
   it('lets two keys change places in one step', () => {
     const table = new KeyTable();
     table.change(

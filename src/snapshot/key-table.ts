@@ -292,11 +292,10 @@ export class KeyTable extends KeyReader {
 
   /** @param removed references of records that are to go, unless `keys` has the same id */
   #change(keys: readonly StoredApiKey[], removed: readonly number[]): void {
-    const staged = this.#stage(keys);
-    if (staged.length === 0 && removed.length === 0) return;
-    const replaced = new Set<number>();
+    const replaced = new Set(removed);
+    const staged = this.#stage(keys, replaced);
+    if (staged.length === 0 && replaced.size === 0) return;
     for (const each of staged) this.#publish(each, replaced);
-    for (const reference of removed) replaced.add(reference);
     this.#finish(replaced);
   }
 
@@ -306,8 +305,11 @@ export class KeyTable extends KeyReader {
     Atomics.add(this.view.header, GENERATION, 1);
   }
 
-  /** Writes the records that are new or different; the last of several for one id counts. */
-  #stage(keys: readonly StoredApiKey[]): readonly Staged[] {
+  /**
+   * Writes the records that are new or different; the last of several for one id counts.
+   * @param removed loses those that are there as they are given
+   */
+  #stage(keys: readonly StoredApiKey[], removed: Set<number>): readonly Staged[] {
     const staged: Staged[] = [];
     let added = 0;
     const last = keys.length > 1 ? new Map(keys.map((key) => [key.id, key])).values() : keys;
@@ -317,7 +319,10 @@ export class KeyTable extends KeyReader {
         copyEncodedId(idWanted);
         const old = this.referenceOfWantedId();
         if (old === 0) added++;
-        else if (isStored(this.view, encoded, old)) continue;
+        else if (isStored(this.view, encoded, old)) {
+          removed.delete(old);
+          continue;
+        }
         const { reference, units } = this.#allocator.allocate(encoded.units);
         staged.push({ reference, units, hashCount: key.previous_token_hash === null ? 1 : 2, old });
         storeKey(this.view, encoded, reference, units);
