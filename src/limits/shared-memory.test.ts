@@ -238,6 +238,79 @@ describe('two limits at once', () => {
   );
 });
 
+describe('counters of all algorithms side by side', () => {
+  it('admit what exact twins admit, whatever the clocks of two threads do', () => {
+    const anyCall = fc.record({
+      what: fc.oneof(
+        { weight: 6, arbitrary: fc.constant('take') },
+        fc.constantFrom('late', 'stale', 'two', 'set back'),
+      ),
+      rule: fc.nat({ max: 5 }),
+      other: fc.nat({ max: 5 }),
+      subject: fc.constantFrom('', 'a', 'b', 'c'),
+      thread: fc.nat({ max: 1 }),
+      stepMs: fc.oneof(fc.constant(0), fc.nat({ max: 900 })),
+      backMs: fc.nat({ max: CLOCK_STEP_MS }),
+    });
+    const anyRequests = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(anyRequests, fc.array(anyCall, { maxLength: 400, size: 'max' }), (requests, calls) => {
+        const rules = requests.map((each, index) => ({
+          ...ruleOf(ALGORITHMS[index % 3] ?? 'token_bucket', each, [100, 1500, 1000][index >> 1]),
+          id: `app:${index}`,
+        }));
+        let wallMs = START_MS + DAY_MS;
+        const clock: Clock = { nowMs: () => wallMs, monotonicMs: () => 0 };
+        // One set of each table, so that all of its counters, sixteen at most, see one time.
+        const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+        const stores = [1, 2].map((owner) => new SharedMemoryLimitStore(memory, owner, clock));
+        const twins = rules.map(
+          (rule) => new Map(['', 'a', 'b', 'c'].map((name) => [name, exactLimit(rule)])),
+        );
+        const latestMs = { counters: 0, logs: 0 };
+        const tableOf = (index: number) =>
+          rules[index]!.algorithm === 'sliding_window' ? 'logs' : 'counters';
+        /** The time that counts for a rule. */
+        const advance = (index: number, askedMs: number): number => {
+          const table = tableOf(index);
+          const fromMs = latestMs[table];
+          if (fromMs - Math.max(askedMs, wallMs) > CLOCK_STEP_MS) {
+            latestMs[table] = Math.max(askedMs, wallMs);
+            for (const [at, counters] of twins.entries()) {
+              if (tableOf(at) === table)
+                for (const twin of counters.values()) twin.setBack(fromMs, latestMs[table]);
+            }
+          }
+          return (latestMs[table] = Math.max(latestMs[table], askedMs));
+        };
+        for (const { what, rule, other, subject, thread, stepMs, backMs } of calls) {
+          wallMs += stepMs;
+          if (what === 'set back') wallMs -= CLOCK_STEP_MS + 1 + backMs;
+          const askedMs = wallMs - (what === 'late' ? backMs : what === 'stale' ? CLOCK_STEP_MS + backMs : 0);
+          const store = stores[thread]!;
+          const first = rules[rule]!;
+          const nowMs = advance(rule, askedMs);
+          const twin = twins[rule]!.get(subject)!;
+          if (what === 'two' && other !== rule) {
+            const secondMs = advance(other, askedMs);
+            const second = twins[other]!.get(subject)!;
+            const isAdmitted = twin.left(nowMs) > 0 && second.left(secondMs) > 0;
+            const decisions = store.takeBoth(first, subject, rules[other]!, subject, askedMs);
+            expect(decisions.first.admitted && decisions.second.admitted).toBe(isAdmitted);
+            if (isAdmitted) expect([twin.take(nowMs), second.take(secondMs)]).toEqual([true, true]);
+            continue;
+          }
+          const peeked = store.peek(first, subject, askedMs);
+          expect(peeked.admitted).toBe(twin.left(nowMs) > 0);
+          expect(store.take(first, subject, askedMs)).toEqual(peeked);
+          if (twin.take(nowMs)) expect(peeked.remaining).toBe(twin.left(nowMs));
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
 describe('shared-memory store', () => {
   it('rounds the number of slots up to whole sets', () => {
     const memory = createLimitMemory({ slots: 17, slidingSlots: 1 });

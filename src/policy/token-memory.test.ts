@@ -232,6 +232,23 @@ describe('the values of tokens', () => {
     expect([keep(2), valueOf(2)]).toEqual([true, 'v2']);
   });
 
+  it('stay those of their tokens when the table grows, where others had values before', () => {
+    const { memory } = make();
+    const keepAll = (from: number): void => {
+      for (let index = from; index < from + 100; index++)
+        memory.keep(memory.add(tokenOf(index), numbered(index)), `v${index}`);
+    };
+    keepAll(0);
+    memory.dropValues();
+    keepAll(100);
+    const { bytes } = memory;
+    for (let index = 200; memory.bytes === bytes; index++) memory.add(tokenOf(index), numbered(index));
+    for (const index of known(memory, 200)) {
+      const value = memory.valueAt(memory.find(tokenOf(index)));
+      expect(value).toBe(index < 100 ? undefined : `v${index}`);
+    }
+  });
+
   it('are always those of their tokens, whatever is done', () => {
     const command = fc.record({
       name: fc.constantFrom('ask', 'ask', 'ask', 'drop'),
@@ -257,6 +274,79 @@ describe('the values of tokens', () => {
         }
       }),
       { numRuns: 20 },
+    );
+  });
+});
+
+describe('all that is remembered of a token', () => {
+  it('is its own, however few the places, and whatever comes, changes and goes', () => {
+    const command = fc.record({
+      name: fc.oneof(
+        { weight: 8, arbitrary: fc.constant('ask') },
+        fc.constantFrom('change', 'remove', 'restore', 'ask many'),
+      ),
+      token: fc.nat({ max: 3_000 }),
+      number: fc.nat({ max: 400 }),
+    });
+    fc.assert(
+      fc.property(
+        // From one set of eight places on.
+        fc.constantFrom(1, 4, 128, 512),
+        fc.constantFrom(12, 40, 3_000),
+        fc.array(command, { maxLength: 120, size: 'max' }),
+        (setsMax, tokens, commands) => {
+          const gone = new Set<number>();
+          const { memory, dropped } = make(16, 10, setsMax, (number) => !gone.has(number));
+          let generation = 1;
+          const kept = new Set<string>();
+          const references = new Map<number, string>();
+          const rows = new Map<number, number>();
+          const change = (): void => {
+            generation++;
+            memory.dropValues();
+            kept.clear();
+          };
+          const forget = (): void => {
+            for (const each of dropped.splice(0)) expect(kept.delete(each)).toBe(true);
+          };
+          const ask = (token: number, number: number): void => {
+            if (memory.find(tokenOf(token)) < 0) {
+              if (gone.has(token)) return;
+              memory.add(tokenOf(token), numbered(token));
+              forget();
+              references.delete(token);
+              rows.delete(token);
+            }
+            expect(found(memory, tokenOf(token))).toBe(token);
+            const place = memory.find(tokenOf(token));
+            const [value, reference] = [memory.valueAt(place), memory.referenceAt(place, generation)];
+            expect(memory.rowAt(place)).toBe(rows.get(token) ?? 0);
+            if (reference > 0) expect(`${reference} ${generation}`).toBe(references.get(token));
+            if (value !== undefined)
+              expect([value, kept.has(value), reference]).toEqual([`${token} ${generation}`, true, 0]);
+            else if (number % 3 === 0) {
+              const isKept = memory.keep(place, `${token} ${generation}`);
+              forget();
+              if (isKept) kept.add(`${token} ${generation}`);
+            } else {
+              memory.setReference(place, number, generation);
+              references.set(token, `${number} ${generation}`);
+            }
+            rows.set(token, number);
+            memory.setRow(place, number);
+          };
+          for (const { name, token, number } of commands) {
+            const many = name === 'ask many' ? number : 1;
+            for (let index = 0; name.startsWith('ask') && index < many; index++)
+              ask((token + index * 7) % tokens, number + index);
+            if (name === 'remove') gone.add(token % tokens);
+            if (name === 'restore') gone.delete(token % tokens);
+            if (!name.startsWith('ask')) change();
+            expect(kept.size).toBeLessThanOrEqual(16);
+          }
+        },
+      ),
+      { numRuns: 60 },
     );
   });
 });
