@@ -89,3 +89,19 @@ it('passes over rows that nobody used, and counts what there is no room for', ()
   pending.addRows(other, 0, 1);
   expect([pending.size, pending.takeDropped(), pending.takeDropped()]).toEqual([1, 1, 0]);
 });
+
+it('tells keys apart by each part of their ids', () => {
+  const pending = new PendingKeyUsage(10_000);
+  const ids = Array.from({ length: 4_000 }, (_, index) => {
+    const words = ['0197a1b2', 'c3d47e5f', '8a9b0c1d', '2e3f4a5b'];
+    words[index % 4] = (index + 1).toString(16).padStart(8, '0');
+    return words.join('').replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  });
+  for (const turn of [1, 2]) {
+    const batch = batchOf(ids.map((id) => [id, NOON_MS + turn]));
+    pending.addRows(batch, 0, rowsOf(batch));
+  }
+  const taken = all(pending);
+  expect(taken.map(({ keyId }) => keyId).sort()).toEqual([...ids].sort());
+  expect(new Set(taken.map(({ allowed }) => allowed))).toEqual(new Set([2]));
+});
