@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeFolder } from './make-folder.ts';
 
@@ -44,6 +47,29 @@ describe('makeFolder', () => {
     make(join(folder, 'x'));
     expect(() => makeFolder(join(folder, 'x'), 0o700)).toThrow(expect.objectContaining({ code }) as Error);
     expect(() => makeFolder(join(folder, 'x', 'y', 'z'), 0o700)).toThrow(/ENOTDIR|EEXIST|ELOOP/);
+  });
+
+  it('makes one that several processes make at once', { timeout: 60_000 }, async () => {
+    const program = `
+      import { makeFolder } from ${JSON.stringify(new URL('make-folder.ts', import.meta.url).href)};
+      process.stdin.on('data', () => {
+        for (let n = 0; n < 300; n++) makeFolder(${JSON.stringify(folder)} + '/' + n + '/a/b/c', 0o700);
+        process.exit();
+      });
+      process.stdout.write('ready');`;
+    const args = [
+      '--disable-warning=ExperimentalWarning',
+      '--input-type=module-typescript',
+      '--eval',
+      program,
+    ];
+    const makers = Array.from({ length: 3 }, () => spawn(process.execPath, args));
+    const errors = makers.map(({ stderr }) => text(stderr));
+    await Promise.all(makers.map(({ stdout }) => once(stdout, 'data')));
+    for (const { stdin } of makers) stdin.write('go');
+    await Promise.all(makers.map((maker) => once(maker, 'close')));
+    expect(await Promise.all(errors)).toEqual(makers.map(() => ''));
+    expect(modeOf(join(folder, '299/a/b/c'))).toBe('700');
   });
 
   it.runIf(process.platform === 'linux')('comes to an end where nothing can be made', () => {

@@ -10,24 +10,16 @@ import { dirname } from 'node:path';
  * @throws the error of the file system, or one that says in which folder nothing can be made
  */
 export function makeFolder(folder: string, mode: number): void {
+  if (isFolder(folder)) return;
+  const parent = dirname(folder);
+  if (!existsSync(parent)) makeFolder(parent, mode);
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
+    // By a start at the same time.
     if (isFolder(folder)) return;
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    const parent = dirname(folder);
-    if (existsSync(parent)) throw new Error(`nothing can be made in "${parent}"`, { cause: error });
-    makeFolder(parent, mode);
-    makeIn(folder, mode);
-  }
-}
-
-/** Its parent is there now, and by a start at the same time it may be, too. */
-function makeIn(folder: string, mode: number): void {
-  try {
-    mkdirSync(folder, { mode });
-  } catch (error) {
-    if (!isFolder(folder)) throw error;
+    throw new Error(`nothing can be made in "${parent}"`, { cause: error });
   }
 }
 
