@@ -348,6 +348,11 @@ export const SETTINGS = {
     default: 60_000,
     description: 'Longest silence inside a message, from either side.',
   }),
+  GATEWAY_PROXY__HALF_CLOSE: boolean({
+    default: false,
+    description:
+      'Answer clients that end their side of the connection (FIN) while their request is under way. By default that ends the exchange at once, as a client that goes away does.',
+  }),
   GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
     default: 10_000,
     description:

@@ -41,6 +41,7 @@ export interface ProxySettings {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  readonly halfClose: boolean;
   readonly maxConcurrentExchanges: number;
   readonly maxConnections: number;
   /** 0: unlimited. */
@@ -356,6 +357,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     connectTimeoutMs: v.GATEWAY_PROXY__CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: v.GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS,
     idleTimeoutMs: v.GATEWAY_PROXY__IDLE_TIMEOUT_MS,
+    halfClose: v.GATEWAY_PROXY__HALF_CLOSE,
     maxConcurrentExchanges: v.GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES,
     maxConnections: v.GATEWAY_PROXY__MAX_CONNECTIONS,
     maxUpstreamConnections: v.GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS,

@@ -286,6 +286,7 @@ function proxyOptions(proxy: ProxySettings): ProxyOptions {
     connectTimeoutMs: proxy.connectTimeoutMs,
     firstByteTimeoutMs: proxy.firstByteTimeoutMs,
     idleTimeoutMs: proxy.idleTimeoutMs,
+    halfClose: proxy.halfClose,
     exchangesMax: proxy.maxConcurrentExchanges,
     connectionsMax: proxy.maxConnections,
     upstreamConnectionsMax: proxy.maxUpstreamConnections,

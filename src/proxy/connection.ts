@@ -8,7 +8,8 @@
  *                 exchange → tunnel             after a 101
  *   any → lingering → closed                   the answer is out; what still comes is read and dropped
  *
- * While an exchange is under way at most one chunk beyond its body is held; then reading pauses.
+ * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
+ * exchange (unless `halfClose`); it pauses when HELD_BYTES_MAX beyond its body are held.
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import type { HeadError } from '../http/head-error.ts';
@@ -20,9 +21,9 @@ import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
 import { heldCopy } from './held-copies.ts';
 import { keepBody, type KeptBody } from './kept-bodies.ts';
-import { forwardedLines } from '../http/forwarded.ts';
-import { latin1Text, ownText } from '../http/latin1.ts';
-import { DRAIN_BODY_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
+import { latin1Text } from '../http/latin1.ts';
+import { ForwardedFields } from './forwarded-fields.ts';
+import { DRAIN_BODY_BYTES_MAX, HELD_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './request-heads.ts';
 import type { Tunnel } from './tunnel.ts';
@@ -68,11 +69,10 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   #tunnel: Tunnel | undefined;
   #driving = false;
   #paused = false;
-  /** The client has sent FIN: no further request will come. */
+  /** The client has sent FIN (of TLS: close_notify): no further request will come. */
   #halfClosed = false;
   #lingerBytes = 0;
-  #forwardedHost: string | undefined;
-  #forwardedLines = '';
+  readonly #forwarded: ForwardedFields;
 
   constructor(
     socket: ClientSocket,
@@ -88,6 +88,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     this.peer = peer;
     this.isTrustedPeer = context.isTrustedProxy(peer);
     this.isSecure = isSecure;
+    this.#forwarded = new ForwardedFields(peer, isSecure);
     this.isHttp2 = isHttp2;
     this.#idleSinceMs = context.deadlines.nowMs;
     this.deadlineMs = this.#idleSinceMs + context.options.headTimeoutMs;
@@ -126,13 +127,9 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return socket.writeBytes(held.copy, held.release);
   }
 
-  /** What the backend is told about requests to `host` of a peer that is not trusted; seldom changes. */
+  /** What the backend is told about requests to `host` of a peer that is not trusted. */
   forwardedLines(host: string): string {
-    if (host !== this.#forwardedHost) {
-      this.#forwardedHost = ownText(host);
-      this.#forwardedLines = ownText(forwardedLines(this.peer, this.isSecure ? 'https' : 'http', host));
-    }
-    return this.#forwardedLines;
+    return this.#forwarded.lines(host);
   }
 
   /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
@@ -338,7 +335,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
 
   #hold(chunk: Buffer): void {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    if (this.#phase === 'exchange') this.pauseBody();
+    if (this.#phase === 'exchange' && this.#pending.length > HELD_BYTES_MAX) this.pauseBody();
   }
 
   /** Starts exchanges for as long as complete heads are there; not re-entered by exchanges that end at once. */
@@ -460,8 +457,9 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   #halfClose(): void {
     this.#halfClosed = true;
     if (this.#phase === 'exchange') {
-      // Half a request can never be completed; a whole one is still owed its answer.
-      if (this.body.hasSink && !this.body.complete) this.abort();
+      // Half a request can never be completed. On HTTP/2 this is no more than the end of an answered stream.
+      const isServed = this.isHttp2 || this.context.options.halfClose;
+      if (!isServed || (this.body.hasSink && !this.body.complete)) this.abort();
     } else if (this.#phase === 'tunnel') this.#tunnel?.onClientEnd();
     else if (this.#phase === 'lingering') this.#socket.destroySoon();
     else this.#linger();

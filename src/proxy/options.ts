@@ -21,6 +21,8 @@ export interface ProxyOptions {
   readonly firstByteTimeoutMs: number;
   /** Between two bytes of a body, either direction. */
   readonly idleTimeoutMs: number;
+  /** A client that has ended its side (FIN) still gets its answers; otherwise that ends the exchange under way. */
+  readonly halfClose: boolean;
   /** Exchanges under way at once in one worker; streams of HTTP/2 and tunnels count (503). */
   readonly exchangesMax: number;
   /** Connections of clients at once to one worker (503). */
@@ -44,6 +46,8 @@ export const UPSTREAM_IDLE_TIMEOUT_MS = 55_000;
 export const UPSTREAM_AGE_MAX_MS = 15_000;
 /** A body that is left unread is drained up to this size to keep the connection; a larger one costs it. */
 export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
+/** While an exchange is under way, reading pauses when more than this of what follows its body has come. */
+export const HELD_BYTES_MAX = 16 * 1024;
 /**
  * After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer.
  * So long has a backend, too, that ends a tunnel, to read what is on its way to it.

@@ -1,6 +1,6 @@
 /**
  * The ends of exchanges and connections where bytes are easily lost or sent twice: answers to clients that read
- * slowly or still upload, half-closed clients, resets in the middle of a response, and defects of our own.
+ * slowly or still upload, resets in the middle of a response, and defects of our own.
  */
 import diagnostics from 'node:diagnostics_channel';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
@@ -97,42 +97,6 @@ describe('an answer is not lost', () => {
     client.socket.resume();
     expect((await client.response()).status).toBe(404);
     client.end();
-  });
-
-  it('when the client has closed its sending side behind several requests', async () => {
-    const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 20));
-    const proxy = await proxyTo(origin.port);
-    const client = await connectRaw(proxy.port);
-    client.write(GET.repeat(3));
-    client.socket.end();
-    for (const connection of [undefined, undefined, 'close']) {
-      const response = await client.response();
-      expect(response.body).toBe('ok');
-      expect(response.headers['connection']).toBe(connection);
-    }
-    await client.closed();
-  });
-
-  it('but half a request behind it, that can never be completed, does not keep the connection', async () => {
-    const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 20));
-    const proxy = await proxyTo(origin.port);
-    const client = await connectRaw(proxy.port);
-    client.write(`${GET}GET /a/v1/`);
-    client.socket.end();
-    expect((await client.response()).body).toBe('ok');
-    // Far from the ten seconds of a head that does not end.
-    await client.closed(8_000);
-    expect(client.received()).not.toContain('408');
-  });
-
-  it('when the client closes its sending side behind a body that is refused', async () => {
-    const origin = await rawOrigin(() => undefined);
-    const proxy = await proxyTo(origin.port);
-    const client = await connectRaw(proxy.port);
-    client.write('POST /a/v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n');
-    client.socket.end();
-    expect((await client.response()).status).toBe(400);
-    await client.closed();
   });
 });
 

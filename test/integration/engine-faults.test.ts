@@ -119,9 +119,9 @@ describe('clients', () => {
     await client.closed();
   });
 
-  it('gets its answer also when it has closed its sending side', async () => {
+  it('gets its answer also when it has closed its sending side, where that is allowed', async () => {
     const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 50));
-    const proxy = await proxyTo({ backendPort: origin.port });
+    const proxy = await proxyTo({ backendPort: origin.port }, { options: { halfClose: true } });
     const client = await connectRaw(proxy.port);
     client.write(GET);
     client.socket.end();

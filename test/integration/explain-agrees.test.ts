@@ -68,7 +68,7 @@ afterAll(async () => {
 function startGateway(draft: Draft): Promise<TestProxy> {
   return startProxy(changeOf(draft, { alive: origin.port, dead }), {
     trustedProxies: ['127.0.0.1'],
-    options: { bodyBytesMax: 8 },
+    options: { bodyBytesMax: 8, halfClose: true },
     policy: {
       perIp: { requests: 3, windowSecs: 31_000_000 },
       globals: { requests: 4, windowSeconds: 31_000_000 },
@@ -242,7 +242,9 @@ it('agree on random requests in random configurations', { timeout: 60_000 + RUNS
 it('agree on a request for which there is no place under the cap', async () => {
   const holding = await startHoldingOrigin();
   const policy = { concurrency: { max: 1 } };
-  const proxy = await startProxy(oneRoute({ backendPort: holding.port, policy }));
+  const proxy = await startProxy(oneRoute({ backendPort: holding.port, policy }), {
+    options: { halfClose: true },
+  });
   try {
     const input = { method: 'GET', url: '/a/v1/x' };
     const held = send(proxy.port, input);

@@ -156,11 +156,12 @@ describe('a place is given back when the exchange ends', () => {
     expect((await client.response()).status).toBe(200);
   });
 
-  it('because the client has gone', async () => {
-    const client = await hold('/ends/v1/one');
-    // One that only says that it sends no more may still wait for its answer; a reset is the end.
-    client.socket.resetAndDestroy();
-    expect(await nextStatus('/ends/v1/one')).toBe(200);
+  it('because the client has gone, or has ended its side', async () => {
+    for (const end of ['resetAndDestroy', 'end'] as const) {
+      const client = await hold('/ends/v1/one');
+      client.socket[end]();
+      expect(await nextStatus('/ends/v1/one')).toBe(200);
+    }
   });
 
   it('because the client has gone in the middle of its body', async () => {

@@ -44,6 +44,7 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   connectTimeoutMs: 5_000,
   firstByteTimeoutMs: 60_000,
   idleTimeoutMs: 60_000,
+  halfClose: false,
   exchangesMax: 10_000,
   connectionsMax: 20_000,
   upstreamConnectionsMax: 0,
