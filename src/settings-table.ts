@@ -3,6 +3,7 @@
  * (settings.ts), defaults and docs/settings.md come from these rows; nothing else knows a variable's name.
  * A double underscore in a name nests. Contract part 1 "Runtime configuration" names the first nine.
  */
+import { ACCESS_FIELDS, ACCESS_MODES, type AccessField } from './model/access-fields.ts';
 import { JWT_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { availableParallelism } from 'node:os';
 import { KEY_TEXT } from './kernel/key-text.ts';
@@ -37,6 +38,13 @@ function algorithm(name: string): Parsed<JwtAlgorithm> {
   const found = JWT_ALGORITHMS.find((candidate) => candidate === name);
   return found === undefined
     ? { expected: `names from ${JWT_ALGORITHMS.join(', ')}, separated by commas` }
+    : { value: found };
+}
+
+function accessField(name: string): Parsed<AccessField> {
+  const found = ACCESS_FIELDS.find((candidate) => candidate === name);
+  return found === undefined
+    ? { expected: `names from ${ACCESS_FIELDS.join(', ')}, separated by commas` }
     : { value: found };
 }
 
@@ -414,9 +422,19 @@ export const SETTINGS = {
     default: 'json',
     description: 'One JSON object per line, or text for people.',
   }),
-  GATEWAY_LOG__ACCESS: boolean({
-    default: true,
-    description: 'Log a line for every exchange on the traffic listener.',
+  GATEWAY_LOG__ACCESS: oneOf(
+    ACCESS_MODES,
+    {
+      default: 'all',
+      description:
+        'Which requests get a line in the log: all, or those with a status from 400 on, an error, or an end before the response was complete. `true` and `false` stand for `all` and `off`.',
+    },
+    { true: 'all', '1': 'all', false: 'off', '0': 'off' },
+  ),
+  GATEWAY_LOG__ACCESS_FIELDS: list('names of fields, comma-separated', accessField, {
+    default: ACCESS_FIELDS,
+    defaultText: 'all of them',
+    description: `Fields of these lines beside \`level\`, \`time\` and \`msg\`: ${ACCESS_FIELDS.map((name) => `\`${name}\``).join(', ')}.`,
   }),
 } as const satisfies Record<string, Setting<unknown>>;
 

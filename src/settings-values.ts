@@ -59,10 +59,16 @@ export function integer<D extends number | undefined>(
   });
 }
 
-export function oneOf<const V extends string>(values: readonly V[], about: About<NoInfer<V>>): Setting<V> {
+/** @param aliases other spellings, in lower case, that are accepted and not asked for */
+export function oneOf<const V extends string>(
+  values: readonly V[],
+  about: About<NoInfer<V>>,
+  aliases: Readonly<Record<string, NoInfer<V>>> = {},
+): Setting<V> {
   const type = values.join(', ').replace(/, (?=[^,]*$)/, ' or ');
   return setting<V, V>(type, about, (text) => {
-    const found = values.find((value) => value === text.toLowerCase());
+    const lower = text.toLowerCase();
+    const found = values.find((value) => value === lower) ?? new Map(Object.entries(aliases)).get(lower);
     return found === undefined ? { expected: type } : { value: found };
   });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ACCESS_FIELDS } from './model/access-fields.ts';
 import { SETTINGS } from './settings-table.ts';
 import { readSettings, type Settings } from './settings.ts';
 
@@ -29,7 +30,7 @@ describe('defaults', () => {
       rateLimit: undefined,
       perIpRateLimit: undefined,
       trustedProxies: [],
-      log: { level: 'info', format: 'json', access: true },
+      log: { level: 'info', format: 'json', access: 'all', accessFields: ACCESS_FIELDS },
       proxy: {
         host: '0.0.0.0',
         port: 8080,
@@ -99,7 +100,14 @@ describe('good values', () => {
     ['GATEWAY_SECRET_KEY', '0123456789abcDEF'.repeat(4), (s) => s.secretKey, '0123456789abcDEF'.repeat(4)],
     ['GATEWAY_LOG__LEVEL', 'WARN', (s) => s.log.level, 'warn'],
     ['GATEWAY_LOG__FORMAT', 'text', (s) => s.log.format, 'text'],
-    ['GATEWAY_LOG__ACCESS', 'false', (s) => s.log.access, false],
+    ['GATEWAY_LOG__ACCESS', 'false', (s) => s.log.access, 'off'],
+    ['GATEWAY_LOG__ACCESS', 'TRUE', (s) => s.log.access, 'all'],
+    ['GATEWAY_LOG__ACCESS', '0', (s) => s.log.access, 'off'],
+    ['GATEWAY_LOG__ACCESS', '1', (s) => s.log.access, 'all'],
+    ['GATEWAY_LOG__ACCESS', 'off', (s) => s.log.access, 'off'],
+    ['GATEWAY_LOG__ACCESS', 'Errors', (s) => s.log.access, 'errors'],
+    ['GATEWAY_LOG__ACCESS', 'all', (s) => s.log.access, 'all'],
+    ['GATEWAY_LOG__ACCESS_FIELDS', 'path, status', (s) => s.log.accessFields, ['path', 'status']],
     ['GATEWAY_JWT__JWKS_URI', 'https://id.example/keys', (s) => s.jwt.jwksUri, 'https://id.example/keys'],
     ['GATEWAY_JWT__AUDIENCES', 'a, b,a', (s) => s.jwt.audiences, ['a', 'b']],
     ['GATEWAY_JWT__ALGORITHMS', 'RS256,ES256', (s) => s.jwt.algorithms, ['RS256', 'ES256']],

@@ -4,6 +4,7 @@
  * (main.ts alone reads `process.env`), and the result is frozen. Files that settings name are not opened here.
  */
 import { nearest } from './kernel/nearest.ts';
+import type { AccessField, AccessMode } from './model/access-fields.ts';
 import { SYMMETRIC_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { SETTINGS } from './settings-table.ts';
 import type { LIMIT_MODES, LOG_FORMATS, LOG_LEVELS, SettingName, SettingValues } from './settings-table.ts';
@@ -116,8 +117,8 @@ export interface Settings {
   readonly log: {
     readonly level: (typeof LOG_LEVELS)[number];
     readonly format: (typeof LOG_FORMATS)[number];
-    /** Whether every exchange gets a line. */
-    readonly access: boolean;
+    readonly access: AccessMode;
+    readonly accessFields: readonly AccessField[];
   };
 }
 
@@ -338,7 +339,12 @@ function nest(v: SettingValues): Settings {
       nodes: v.GATEWAY_LIMITS__NODES,
     },
     proxy: proxySettings(v),
-    log: { level: v.GATEWAY_LOG__LEVEL, format: v.GATEWAY_LOG__FORMAT, access: v.GATEWAY_LOG__ACCESS },
+    log: {
+      level: v.GATEWAY_LOG__LEVEL,
+      format: v.GATEWAY_LOG__FORMAT,
+      access: v.GATEWAY_LOG__ACCESS,
+      accessFields: v.GATEWAY_LOG__ACCESS_FIELDS,
+    },
   };
 }
 

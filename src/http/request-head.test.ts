@@ -228,3 +228,44 @@ describe('RequestHead', () => {
     );
   });
 });
+
+describe('noteFirstLine', () => {
+  /** The same as a regular expression has it. */
+  function reference(text: string): readonly [string, string] {
+    const [, method = '', target = ''] =
+      /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) ([!-~]{0,2048})/.exec(text) ?? [];
+    return [method, target];
+  }
+
+  it('finds method and target of what cannot be parsed, as far as they have come', () => {
+    const piece = fc.constantFrom(
+      'GET',
+      ' ',
+      '/a',
+      '?b',
+      '\r\n',
+      '\0',
+      '\xe9',
+      'x'.repeat(100),
+      '"',
+      'HTTP/1.1',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), fc.nat(3), (pieces, before) => {
+        const text = pieces.join('');
+        const bytes = Buffer.from(`${' '.repeat(before)}${text}`, 'latin1');
+        const head = new RequestHead();
+        head.noteFirstLine(bytes, before, bytes.length);
+        expect([head.method, head.target]).toEqual(reference(text));
+      }),
+    );
+  });
+
+  it('leaves what was parsed as it is', () => {
+    const head = new RequestHead();
+    expect(head.parse('GET http://a/x HTTP/1.1\r\n', limits)?.code).toBe('missing_host');
+    const bytes = Buffer.from('PUT /other HTTP/1.1\r\n');
+    head.noteFirstLine(bytes, 0, bytes.length);
+    expect([head.method, head.target]).toEqual(['GET', 'http://a/x']);
+  });
+});

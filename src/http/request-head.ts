@@ -22,6 +22,8 @@ export type RequestHeadLimits = {
 };
 
 const METHOD_BYTES_MAX = 64;
+/** Of a target that was not parsed. */
+const NOTED_TARGET_BYTES_MAX = 2_048;
 const VERSION_BYTES = 8;
 const HTTP_SLASH = Buffer.from('HTTP/', 'latin1');
 const GET = Buffer.from('GET', 'latin1');
@@ -127,6 +129,23 @@ export class RequestHead extends FieldSection {
     return this.isRepeated ? this.#resolveTarget() : this.#parseFields(bytes, fieldsStart, to, headersMax);
   }
 
+  /**
+   * For the log, of a head that is refused: what can be seen of its method and target where `parse` did not come to
+   * them. The target may have any form, and may be a part of what was sent.
+   */
+  noteFirstLine(bytes: Buffer, from: number, to: number): void {
+    const methodMax = Math.min(to, from + METHOD_BYTES_MAX);
+    let position = from;
+    while (position < methodMax && TOKEN[bytes[position] as number] !== 0) position++;
+    if (position === from || position >= to || bytes[position] !== SP) return;
+    if (this.method === '') this.method = latin1Text(bytes, from, position);
+    const start = position + 1;
+    const targetMax = Math.min(to, start + NOTED_TARGET_BYTES_MAX);
+    position = start;
+    while (position < targetMax && isVisible(bytes[position] as number)) position++;
+    if (this.target === '') this.target = latin1Text(bytes, start, position);
+  }
+
   /** Everything that follows from the fields; also whether they are sound, which depends on the version. */
   #parseFields(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
     this.#soundMinor = -1;
@@ -230,8 +249,10 @@ export class RequestHead extends FieldSection {
     ) {
       authorityEnd++;
     }
-    this.host = ownText(url.slice(authorityStart, authorityEnd));
-    if (!isHostAndPort(this.host)) return badHost;
+    const authority = ownText(url.slice(authorityStart, authorityEnd));
+    // It may hold a password, and the host is logged.
+    this.host = isHostAndPort(authority) ? authority : '';
+    if (this.host === '') return badHost;
     const rest = url.slice(authorityEnd);
     this.target = rest.startsWith('/') ? rest : `/${rest}`;
     return this.target.startsWith('//') ? badTarget : undefined;
@@ -327,6 +348,10 @@ function requestLineError(bytes: Buffer, position: number): HeadError {
 
 function startsWithScheme(url: string, scheme: string): boolean {
   return hasLowerCaseAt(url, 0, scheme) && url.startsWith('://', scheme.length);
+}
+
+function isVisible(code: number): boolean {
+  return code > SP && code < 0x7f;
 }
 
 function isDigit(code: number): boolean {

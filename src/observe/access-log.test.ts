@@ -1,13 +1,15 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { AccessLog, type AccessRecord } from './access-log.ts';
-import type { LogFormat } from './log.ts';
+import { ACCESS_FIELDS } from '../model/access-fields.ts';
+import { AccessLog, createAccessLog, type AccessLogOptions, type AccessRecord } from './access-log.ts';
 
 const record: AccessRecord = {
   timeMs: Date.UTC(2026, 0, 1) + 7.9,
   requestId: 'abc-1',
   labels: Object.freeze({ app: 'billing', version: 'v1', revision: 'r1', route: '/billing/v1/{id}' }),
   method: 'GET',
+  host: 'api.example',
+  path: '/billing/v1/42',
   status: 200,
   bytesIn: 0,
   bytesOut: 120,
@@ -17,22 +19,32 @@ const record: AccessRecord = {
   clientIp: '192.0.2.1',
   protocol: 'HTTP/1.1',
   errorCode: undefined,
+  errorDetail: '',
+  isAborted: false,
   wouldDeny: undefined,
   retries: 0,
 };
 
-function capture(format: LogFormat = 'json'): { readonly log: AccessLog; readonly writes: string[] } {
+const ALL: AccessLogOptions = { format: 'json', mode: 'all', level: 'info', fields: ACCESS_FIELDS };
+
+function capture(options: Partial<AccessLogOptions> = {}): {
+  readonly log: AccessLog;
+  readonly writes: string[];
+} {
   const writes: string[] = [];
   const output = {
     write: (lines: string) => void writes.push(lines),
     flushSync: () => undefined,
     droppedLines: 0,
   };
-  return { log: new AccessLog(output, format), writes };
+  return { log: new AccessLog(output, { ...ALL, ...options }), writes };
 }
 
-function lineOf(change: Partial<AccessRecord>): Record<string, unknown> {
-  const { log, writes } = capture();
+function lineOf(
+  change: Partial<AccessRecord>,
+  options: Partial<AccessLogOptions> = {},
+): Record<string, unknown> {
+  const { log, writes } = capture(options);
   log.write({ ...record, ...change });
   log.flush();
   return JSON.parse(writes.join('')) as Record<string, unknown>;
@@ -49,6 +61,8 @@ describe('a line', () => {
       revision: 'r1',
       route: '/billing/v1/{id}',
       method: 'GET',
+      host: 'api.example',
+      path: '/billing/v1/42',
       protocol: 'HTTP/1.1',
       status: 200,
       bytes_in: 0,
@@ -67,6 +81,8 @@ describe('a line', () => {
       upstreamMs: undefined,
       keyId: undefined,
       errorCode: 'no_route',
+      errorDetail: 'No app has this path',
+      isAborted: true,
       wouldDeny: ['auth', 'rate_limit'],
       retries: 2,
     });
@@ -75,6 +91,8 @@ describe('a line', () => {
       'time',
       'request_id',
       'method',
+      'host',
+      'path',
       'protocol',
       'status',
       'bytes_in',
@@ -83,6 +101,8 @@ describe('a line', () => {
       'retries',
       'client_ip',
       'code',
+      'detail',
+      'aborted',
       'would_deny',
       'msg',
     ]);
@@ -94,16 +114,68 @@ describe('a line', () => {
     const unit = fc.oneof(fc.integer({ min: 0, max: 0x7f }), fc.integer({ min: 0, max: 0xffff }));
     const text = fc.array(unit, { maxLength: 30 }).map((units) => String.fromCharCode(...units));
     fc.assert(
-      fc.property(text, text, text, text, (method, requestId, keyId, route) => {
+      fc.property(text, text, text, text, text, (method, requestId, keyId, route, path) => {
         const { log, writes } = capture();
         const labels = { app: 'a"\\', version: 'v\n1', revision: '\u2028', route };
-        log.write({ ...record, method, requestId, keyId, labels });
+        log.write({ ...record, method, requestId, keyId, labels, path, host: path });
         log.flush();
         const [line = '', ...rest] = writes.join('').split('\n');
         expect(rest).toEqual(['']);
-        expect(JSON.parse(line)).toMatchObject({ method, request_id: requestId, key_id: keyId, ...labels });
+        expect(line).toMatch(/^[\x20-\x7e]*$/);
+        const texts = { ...(method !== '' && { method }), ...(path !== '' && { path, host: path }) };
+        expect(JSON.parse(line)).toMatchObject({ request_id: requestId, key_id: keyId, ...labels, ...texts });
       }),
     );
+  });
+
+  it('leaves out method, host and path of a request that could not be read', () => {
+    const line = lineOf({ labels: undefined, method: '', host: '', path: '', status: 400 });
+    expect(line).toMatchObject({ status: 400, client_ip: '192.0.2.1' });
+    expect(Object.keys(line).filter((name) => /method|host|path/.test(name))).toEqual([]);
+  });
+
+  it('bounds what a client can make long', () => {
+    const long = 'x'.repeat(100_000);
+    const line = lineOf({ path: `/${long}`, host: long, errorCode: 'bad_path', errorDetail: long });
+    expect(String(line['path'])).toHaveLength(1_024);
+    expect(String(line['path'])).toMatch(/^\/x+\.\.\.$/);
+    expect(String(line['host'])).toHaveLength(262);
+    expect(String(line['detail'])).toHaveLength(512);
+  });
+
+  it.each([
+    ['/reset/hgk_0123456789abcdefghijABCDEFGHIJ/x', '/reset/***/x'],
+    ['/t/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl', '/t/***'],
+    ['http://user:word@host/x', 'http://***@host/x'],
+    ['/a_b/@c/eyJ', '/a_b/@c/eyJ'],
+  ])('masks what looks like a credential in %s', (path, expected) => {
+    expect(lineOf({ path })['path']).toBe(expected);
+  });
+
+  it('has the fields that are asked for, and always its level, time and msg', () => {
+    const line = lineOf({ errorCode: 'no_route' }, { fields: ['status', 'path', 'app', 'code'] });
+    expect(Object.entries(line)).toEqual([
+      ['level', 'warn'],
+      ['time', '2026-01-01T00:00:00.007Z'],
+      ['app', 'billing'],
+      ['path', '/billing/v1/42'],
+      ['status', 200],
+      ['code', 'no_route'],
+      ['msg', 'access'],
+    ]);
+    expect(Object.keys(lineOf({}, { fields: [] }))).toEqual(['level', 'time', 'msg']);
+  });
+
+  it.each([
+    [200, undefined, 'info'],
+    [404, 'no_route', 'info'],
+    [499, undefined, 'info'],
+    [500, undefined, 'warn'],
+    [502, 'upstream_failed', 'warn'],
+    // The backend broke off in the middle of its response.
+    [200, 'upstream_failed', 'warn'],
+  ])('is of the level of its end: status %d and code %s', (status, errorCode, level) => {
+    expect(lineOf({ status, errorCode })['level']).toBe(level);
   });
 
   it.each([
@@ -132,10 +204,47 @@ describe('a line', () => {
   });
 
   it('comes as text when text is asked for', () => {
-    const { log, writes } = capture('text');
+    const { log, writes } = capture({ format: 'text' });
     log.write(record);
     log.flush();
     expect(writes.join('')).toMatch(/^2026-01-01T00:00:00.007Z INFO {2}access request_id=abc-1 app=billing /);
+  });
+});
+
+describe('which exchanges get a line', () => {
+  const ends: readonly (readonly [number, string | undefined, boolean])[] = [
+    [200, undefined, false],
+    [304, undefined, false],
+    [400, 'bad_request', false],
+    [404, undefined, false],
+    [200, undefined, true],
+    [499, undefined, true],
+    [200, 'upstream_failed', true],
+    [503, undefined, false],
+  ];
+  const wanted = (options: Partial<AccessLogOptions>): readonly boolean[] => {
+    const { log } = capture(options);
+    return ends.map((end) => log.wants(...end));
+  };
+
+  it('all, unless only errors are asked for', () => {
+    expect(wanted({})).toEqual(ends.map(() => true));
+    expect(wanted({ mode: 'errors' })).toEqual([false, false, true, true, true, true, true, true]);
+  });
+
+  it('with the level warn those of failures', () => {
+    const failures = [false, false, false, false, false, false, true, true];
+    expect(wanted({ level: 'warn' })).toEqual(failures);
+    expect(wanted({ level: 'warn', mode: 'errors' })).toEqual(failures);
+    expect(wanted({ level: 'debug' })).toEqual(ends.map(() => true));
+  });
+
+  it('none when the log is off, or has no level of theirs', () => {
+    const output = { write: () => undefined, flushSync: () => undefined, droppedLines: 0 };
+    expect(createAccessLog(output, { ...ALL, mode: 'off' })).toBeUndefined();
+    for (const level of ['error', 'fatal', 'silent'] as const)
+      expect(createAccessLog(output, { ...ALL, level })).toBeUndefined();
+    expect(createAccessLog(output, { ...ALL, level: 'warn' })).toBeInstanceOf(AccessLog);
   });
 });
 

@@ -12,7 +12,7 @@
  * exchange (unless `halfClose`); it pauses when HELD_BYTES_MAX beyond its body are held.
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
-import type { HeadError } from '../http/head-error.ts';
+import { headError, type HeadError } from '../http/head-error.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from './context.ts';
@@ -31,11 +31,7 @@ import type { Tunnel } from './tunnel.ts';
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
 
 const EMPTY = Buffer.alloc(0);
-const HEAD_TIMED_OUT: HeadError = {
-  status: 408,
-  code: 'request_timeout',
-  detail: 'The request head did not arrive in time',
-};
+const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
 export class Connection implements Expiring, BodySink, ClientSocketEvents {
   // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
@@ -253,7 +249,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   onDeadline(): void {
     try {
       if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onDeadline();
-      else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT);
+      else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
       else if (this.#phase === 'idle') this.#rest();
       else this.abort();
     } catch (error) {
@@ -363,13 +359,13 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     const from = skipEmptyLine(buffer, 0, buffer.length);
     const end = findHeadEnd(buffer, Math.max(from, this.#scanned - 3), buffer.length);
     if ((end < 0 ? buffer.length : end) - from > options.headBytesMax) {
-      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.headBytesMax));
+      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.headBytesMax), buffer, from);
       return false;
     }
     if (end < 0) {
       const hopeless = incompleteHeadError(buffer, from, this.#scanned, buffer.length);
       this.#scanned = buffer.length;
-      if (hopeless !== undefined) this.#reject(hopeless);
+      if (hopeless !== undefined) this.#reject(hopeless, buffer, from);
       else if (this.#halfClosed) this.#linger();
       else if (this.#paused) this.resumeBody();
       return false;
@@ -379,7 +375,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     this.#keptHead = undefined;
     const error = this.head.parseBytes(buffer, from, end - 2, options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
-    if (error !== undefined) this.#reject(error);
+    if (error !== undefined) this.#reject(error, buffer, from);
     else this.#startExchange();
     return true;
   }
@@ -394,8 +390,11 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   }
 
   /** Answers what could not be read as a request, and closes: where the next one would start is not known. */
-  #reject(error: HeadError): void {
+  #reject(error: HeadError, bytes: Buffer, from: number): void {
     this.#phase = 'exchange';
+    // Not the kept one, which has the fields of the request before.
+    if (this.head === NO_HEAD) this.head = takeHead();
+    this.head.noteFirstLine(bytes, from, bytes.length);
     this.#pending = EMPTY;
     this.body.abandon();
     const exchange = new Exchange(this, false);

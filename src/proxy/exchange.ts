@@ -52,6 +52,8 @@ export class Exchange implements RequestFacts {
   errorDetail = '';
   errorHeaderLines = '';
   responseStarted = false;
+  /** It was given up before its response was complete. */
+  isAborted = false;
   /** Body bytes written to the client, before framing. */
   bytesOut = 0;
   /** From handing the request to the backend to the head of its response; -1 without one, and where nobody asks. */
@@ -153,6 +155,7 @@ export class Exchange implements RequestFacts {
   /** Gives the exchange up where it stands: the client sees a truncated response. */
   abort(): void {
     if (this.#ended) return;
+    this.isAborted = true;
     this.forwarding?.cancel();
     this.#finish();
     this.connection.abort();
@@ -170,6 +173,7 @@ export class Exchange implements RequestFacts {
 
   onClientGone(): void {
     if (this.#ended) return;
+    this.isAborted = true;
     this.forwarding?.cancel();
     if (!this.responseStarted) this.status = CLIENT_GONE;
     this.#finish();

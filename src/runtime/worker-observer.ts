@@ -94,11 +94,16 @@ export class WorkerObserver implements ProxyObserver {
       this.#shadow.note(exchange);
     }
     if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
-    accessLog?.write({
+    if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
+    const { head, protocol } = exchange.connection;
+    accessLog.write({
       timeMs: clock.nowMs(),
       requestId: exchange.requestId,
       labels: report?.labels,
-      method: exchange.method,
+      // What could not be read as a request may have come as far as its first line.
+      method: exchange.method || head.method,
+      host: head.host,
+      path: exchange.path || pathOf(head.target),
       status: exchange.status,
       bytesIn: exchange.bytesIn,
       bytesOut: exchange.bytesOut,
@@ -106,8 +111,10 @@ export class WorkerObserver implements ProxyObserver {
       upstreamMs: exchange.upstreamMs < 0 ? undefined : exchange.upstreamMs,
       keyId: evaluation.caller.kind === 'anonymous' ? undefined : evaluation.caller.id,
       clientIp: exchange.clientIp,
-      protocol: exchange.connection.protocol,
+      protocol,
       errorCode: exchange.errorCode,
+      errorDetail: exchange.errorDetail,
+      isAborted: exchange.isAborted,
       wouldDeny,
       retries: exchange.retries,
     });
@@ -216,6 +223,12 @@ export class WorkerObserver implements ProxyObserver {
     route.metrics = report;
     return report;
   }
+}
+
+/** Of a target that was not located: its path as it was sent, without what may be a query. */
+function pathOf(target: string): string {
+  const end = target.search(/[?#]/);
+  return end < 0 ? target : target.slice(0, end);
 }
 
 function labelsOf({ version, revision, template }: Route): RouteLabels {

@@ -86,6 +86,7 @@ async function useTraffic(): Promise<void> {
   ]) {
     for (const path of ['/key', '/shadow']) await call(`/shop/v1${path}${query}`, { headers: bearer(token) });
   }
+  await call(`/shop/v1/${key.token}/x`);
   const good = secret('a JWT', await signed({ sub: 'ann', note: 'note-in-jwt' }));
   const expired = secret(
     'an expired JWT',
@@ -97,7 +98,8 @@ async function useTraffic(): Promise<void> {
     forgedToken({ alg: 'HS256' }, { sub: 'ann' }, SETTINGS_SECRET),
   );
   for (const token of [good, expired, valid, byDefault]) {
-    for (const path of ['/jwt', '/jwt-defaults']) await call(`/shop/v1${path}`, { headers: bearer(token) });
+    for (const path of ['/jwt', '/jwt-defaults', `/x/${token}`])
+      await call(`/shop/v1${path}`, { headers: bearer(token) });
   }
   const fields = {
     Authorization: `Basic ${secret('Basic credentials', 'dXNlcjpiYXNpYy1wYXNzd29yZA')}`,
@@ -108,7 +110,6 @@ async function useTraffic(): Promise<void> {
     Referer: `https://page.test/?${secret('a referer', 'referer-secret-1')}`,
   };
   const body = secret('a body', 'password=body-secret-1');
-  const path = secret('a path', 'path-secret-1');
   for (const target of [
     '/shop/v1/header',
     '/shop/v1/header',
@@ -117,7 +118,7 @@ async function useTraffic(): Promise<void> {
     '/nowhere',
     '/shop/v1/..%2f',
   ]) {
-    await call(`${target}/${path}${query}`, { method: 'POST', headers: fields, body });
+    await call(`${target}/x${query}`, { method: 'POST', headers: fields, body });
   }
   for (const target of ['/shop/v1/header', '/shop/v1/header'])
     await call(`${target}${query}`, { headers: fields });

@@ -36,6 +36,13 @@ export interface GatewayOptions {
   readonly args?: readonly string[];
   /** A program and its arguments that becomes the gateway, such as one that sets limits. */
   readonly through?: readonly string[];
+  /** Free ports to listen on, for a gateway whose log does not tell them. */
+  readonly ports?: GatewayPorts;
+}
+
+export interface GatewayPorts {
+  readonly management: number;
+  readonly proxy: number;
 }
 
 export interface TestGateway {
@@ -77,9 +84,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
       // Spares every start but the first one the compiling of its modules.
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...database?.env,
-      GATEWAY_SERVER__PORT: '0',
+      GATEWAY_SERVER__PORT: String(options.ports?.management ?? 0),
       GATEWAY_PROXY__HOST: '127.0.0.1',
-      GATEWAY_PROXY__PORT: '0',
+      GATEWAY_PROXY__PORT: String(options.ports?.proxy ?? 0),
       GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
       GATEWAY_WORKERS: '1',
       ...options.env,
@@ -93,7 +100,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<TestGa
   // Not before the last line of its output was read.
   const exited = new Promise<number | null>((done) => child.once('close', (code) => done(code)));
   const logs = (): Record<string, unknown>[] => parseLines(text);
-  const ports = await readyPorts(child, logs, () => `${text}\n${errors}`);
+  const ports = await readyPorts(child, options.ports, logs, () => `${text}\n${errors}`);
   const base = `http://127.0.0.1:${ports.management}`;
   const finish = async (signal: NodeJS.Signals): Promise<number | null> => {
     child.kill(signal);
@@ -175,11 +182,13 @@ function parseLines(text: string): Record<string, unknown>[] {
 
 async function readyPorts(
   child: ChildProcess,
+  known: GatewayPorts | undefined,
   logs: () => Record<string, unknown>[],
   everything: () => string,
-): Promise<{ readonly management: number; readonly proxy: number }> {
+): Promise<GatewayPorts> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   while (Date.now() < deadline) {
+    if (known !== undefined && (await isReady(known.management))) return known;
     const ready = logs().find((line) => line['msg'] === 'headgate is ready');
     if (ready !== undefined) {
       return { management: portOf(ready['management']), proxy: portOf(ready['proxy']) };
@@ -189,6 +198,16 @@ async function readyPorts(
   }
   child.kill('SIGKILL');
   throw new Error(`The gateway did not start:\n${everything()}`);
+}
+
+async function isReady(managementPort: number): Promise<boolean> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${managementPort}/readyz`);
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
 }
 
 function portOf(address: unknown): number {
