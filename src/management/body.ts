@@ -48,7 +48,9 @@ export function checkBody(body: OperationBody, value: unknown): Failure | undefi
   }
   const errors = validate(body.schema, value);
   // The secret behind a mask is put back by the handler, which then checks the whole.
-  const wrong = body.mergePatch ? errors.filter((error) => !isMaskedAt(value, error.pointer)) : errors;
+  const wrong = body.keepsMaskedSecrets
+    ? errors.filter((error) => !isMaskedAt(value, error.pointer))
+    : errors;
   if (wrong.length === 0) return undefined;
   return invalid(
     wrong.map((error) =>

@@ -1,20 +1,16 @@
-/** The writing operations of a resource. All checks of a write run inside of its transaction. */
-import { isDeepStrictEqual } from 'node:util';
+/** Creation and deletion of a resource. All checks of a write run inside of its transaction. */
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import { envelopeSchema } from '../model/schemas/envelope.ts';
-import { jsonSchema, patchSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
+import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
 import type { ManagementContext } from './context.ts';
 import { checkIfMatch, entityTag } from './entity-tag.ts';
-import { answer, emptyAnswer, fail, invalid, isFailure, type Failure } from './failure.ts';
-import { itemPath, locate, oneOf, recordEnvelope, rulesOf } from './locate.ts';
-import { patchResource } from './merge-patch.ts';
-import { API_PREFIX, type Call, type Operation, type OperationBody } from './operation.ts';
+import { answer, emptyAnswer, fail, isFailure, type Failure } from './failure.ts';
+import { itemPath, locate, oneOf, readOnlyNames, rulesOf, withoutBase } from './locate.ts';
+import { API_PREFIX, type Call, type Operation } from './operation.ts';
 import { CASCADE_QUERY, DRY_RUN_CASCADE_QUERY, DRY_RUN_QUERY, NO_QUERY } from './query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
-import { restoreSecrets } from './secrets.ts';
-import { validate } from './validate.ts';
-import { nextUpdatedAt, type Written } from './write.ts';
+import type { Written } from './write.ts';
 
 export function createOperation<S extends object, I, R extends StoredRecord>(
   resource: Resource<S, I, R>,
@@ -81,74 +77,6 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
   };
 }
 
-export function updateOperation<S extends object, I, R extends StoredRecord>(
-  resource: Resource<S, I, R>,
-  update: NonNullable<Resource<S, I, R>['update']>,
-  context: ManagementContext,
-): Operation {
-  const [name] = resource.names;
-  return {
-    method: 'PATCH',
-    path: itemPath(resource),
-    operationId: `update${resource.operationNames[0]}`,
-    tag: resource.tag,
-    summary: `Change ${oneOf(resource)}`,
-    description:
-      'JSON Merge Patch (RFC 7396): null puts a field back to its default. A policy is merged by its top-level parts. The result must be valid as a whole.',
-    access: resource.access.write,
-    query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
-    body: patchBody(resource),
-    entityTag: true,
-    isWrite: true,
-    success: {
-      status: 200,
-      description: `The changed ${name.toLowerCase()}`,
-      schema: recordEnvelope(resource),
-    },
-    failures: ['conflict'],
-    handle: (call) =>
-      context.change(call, async (writer) => {
-        const located = await locate(resource, writer, call.params);
-        if (isFailure(located)) return located;
-        const { scope, record: previous } = located;
-        const before = resource.present(previous);
-        const stale = checkIfMatch(call.ifMatch, entityTag(before));
-        if (stale !== undefined) return stale;
-
-        const writable = resource.writable(previous);
-        const patch = restoreSecrets(call.body, writable) as Record<string, unknown>;
-        const input = patchResource(writable, patch);
-        const errors = validate(resource.inputSchema, input);
-        if (errors.length > 0) return invalid(errors);
-        const base = { id: previous.id, created_at: previous.created_at, updated_at: previous.updated_at };
-        const rules = rulesOf(context, writer);
-        const built = await resource.build(input as I, base, previous, scope, rules);
-        if (isFailure(built)) return built;
-        if (isDeepStrictEqual(built.record, previous)) {
-          return { unchanged: answer(200, `${name} unchanged`, before, { ETag: entityTag(before) }) };
-        }
-        const record: R = {
-          ...built.record,
-          updated_at: nextUpdatedAt(previous.updated_at, context.clock.nowMs()),
-        };
-        const refused = await update(writer, record, previous, rules);
-        if (refused !== undefined) return refused;
-        const served = resource.present(record);
-        return {
-          answer: answer(200, `${name} updated`, served, { ETag: entityTag(served) }),
-          touched: resource.touched(scope, record),
-          previousTag: entityTag(before),
-          audit: {
-            action: `${resource.type}.update`,
-            resourceType: resource.type,
-            resourceId: record.id,
-            change: changedFields(record, previous, served),
-          },
-        };
-      }),
-  };
-}
-
 export function deleteOperation<S extends object, I, R extends StoredRecord>(
   resource: Resource<S, I, R>,
   context: ManagementContext,
@@ -205,27 +133,6 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
   };
 }
 
-function patchBody<S extends object, I, R extends StoredRecord>(resource: Resource<S, I, R>): OperationBody {
-  return {
-    schema: patchSchema(resource.inputSchema, `${resource.operationNames[0]}Patch`),
-    required: true,
-    mergePatch: true,
-    readOnly: readOnlyNames(resource),
-    example: resource.example.patch,
-  };
-}
-
-/** What answers show beyond what a body may have. */
-function readOnlyNames(resource: {
-  readonly inputSchema: JsonSchema;
-  readonly schema: JsonSchema;
-  readonly createdSchema?: JsonSchema;
-}): ReadonlySet<string> {
-  const { inputSchema, schema, createdSchema } = resource;
-  const shown = Object.keys((createdSchema ?? schema).properties ?? {});
-  return new Set(shown.filter((name) => inputSchema.properties?.[name] === undefined));
-}
-
 function deletionQuery(dryRun: boolean, cascade: boolean): JsonSchema {
   if (dryRun) return cascade ? DRY_RUN_CASCADE_QUERY : DRY_RUN_QUERY;
   return cascade ? CASCADE_QUERY : NO_QUERY;
@@ -236,23 +143,4 @@ function itemLocation(resource: { readonly collection: string }, params: Call['p
     encodeURIComponent(params[name] ?? ''),
   );
   return `${API_PREFIX}${collection}/${id}`;
-}
-
-function withoutBase(served: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...rest } = served;
-  return rest;
-}
-
-/** The fields that differ, as they are served; the comparison is of what is stored, so that secrets count. */
-function changedFields<R extends StoredRecord>(
-  record: R,
-  previous: R,
-  served: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const changed: Record<string, unknown> = {};
-  for (const name of Object.keys(withoutBase(served))) {
-    const now: unknown = record[name as keyof R];
-    if (!isDeepStrictEqual(now, previous[name as keyof R])) changed[name] = served[name];
-  }
-  return changed;
 }

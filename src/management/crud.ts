@@ -1,10 +1,11 @@
 /**
- * Makes the operations of a resource from its description: create, list, fetch, update (RFC 7396) and delete, with
- * ETags and preconditions.
+ * Makes the operations of a resource from its description: create, list, fetch, replace, change (RFC 7396) and
+ * delete, with ETags and preconditions.
  */
 import type { ManagementContext } from './context.ts';
 import { getOperation, listOperation } from './crud-reads.ts';
-import { createOperation, deleteOperation, updateOperation } from './crud-writes.ts';
+import { updateOperations } from './crud-updates.ts';
+import { createOperation, deleteOperation } from './crud-writes.ts';
 import type { Operation } from './operation.ts';
 import type { Resource, StoredRecord } from './resource.ts';
 
@@ -16,7 +17,7 @@ export function crud<S extends object, I, R extends StoredRecord>(
     createOperation(resource, context),
     listOperation(resource, context),
     getOperation(resource, context),
-    ...(resource.update === undefined ? [] : [updateOperation(resource, resource.update, context)]),
+    ...(resource.update === undefined ? [] : updateOperations(resource, resource.update, context)),
     deleteOperation(resource, context),
   ];
 }

@@ -1,4 +1,4 @@
-/** What the operations of all resources share: finding the record of a path, its place, its envelope. */
+/** What the operations of all resources share: finding the record of a path, its place, its envelope, its fields. */
 import { envelopeSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
 import type { ConfigReader } from '../storage/repository.ts';
@@ -42,4 +42,21 @@ export function oneOf({ names }: { readonly names: readonly [string, string] }):
 /** The success envelope around a record of the resource. */
 export function recordEnvelope({ schema }: { readonly schema: JsonSchema }): JsonSchema {
   return jsonSchema(envelopeSchema(`${schema.title ?? ''}Envelope`, schema));
+}
+
+/** What answers show beyond what a body may have. */
+export function readOnlyNames(resource: {
+  readonly inputSchema: JsonSchema;
+  readonly schema: JsonSchema;
+  readonly createdSchema?: JsonSchema;
+}): ReadonlySet<string> {
+  const { inputSchema, schema, createdSchema } = resource;
+  const shown = Object.keys((createdSchema ?? schema).properties ?? {});
+  return new Set(shown.filter((name) => inputSchema.properties?.[name] === undefined));
+}
+
+/** A record without what every one has: for audit entries. */
+export function withoutBase(served: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...rest } = served;
+  return rest;
 }

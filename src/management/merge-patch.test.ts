@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergePatch, patchResource } from './merge-patch.ts';
+import { mergePatch } from './merge-patch.ts';
 
 describe('mergePatch: the test cases of RFC 7396 appendix A', () => {
   it.each<[unknown, unknown, unknown]>([
@@ -27,7 +27,7 @@ describe('mergePatch: the test cases of RFC 7396 appendix A', () => {
   });
 });
 
-describe('patchResource', () => {
+describe('mergePatch of a policy', () => {
   const target = {
     name: 'n',
     labels: { a: '1', b: '2' },
@@ -36,9 +36,19 @@ describe('patchResource', () => {
 
   it.each([
     [
-      'replaces a part of a policy whole',
+      'changes one field of a part and keeps the others',
       { default_policy: { rate_limit: { requests: 9 } } },
-      { rate_limit: { requests: 9 }, cors: { allowed_origins: ['*'] } },
+      { rate_limit: { enabled: true, requests: 9 }, cors: { allowed_origins: ['*'] } },
+    ],
+    [
+      'removes a field that is null',
+      { default_policy: { rate_limit: { requests: null } } },
+      { rate_limit: { enabled: true }, cors: { allowed_origins: ['*'] } },
+    ],
+    [
+      'replaces an array whole',
+      { default_policy: { cors: { allowed_origins: ['https://a.test'] } } },
+      { rate_limit: { enabled: true, requests: 5 }, cors: { allowed_origins: ['https://a.test'] } },
     ],
     [
       'removes a part that is null',
@@ -52,12 +62,12 @@ describe('patchResource', () => {
     ],
     ['removes the whole policy', { default_policy: null }, undefined],
   ])('%s', (_what, patch, policy) => {
-    expect(patchResource(target, patch)['default_policy']).toEqual(policy);
+    expect(mergePatch(target, patch)).toEqual({ ...target, default_policy: policy });
   });
 
-  it('merges other objects by member and leaves the target alone', () => {
+  it('leaves the target alone', () => {
     const before = structuredClone(target);
-    expect(patchResource(target, { labels: { a: null, c: '3' } })['labels']).toEqual({ b: '2', c: '3' });
+    expect(mergePatch(target, { labels: { a: null, c: '3' } })).toMatchObject({ labels: { b: '2', c: '3' } });
     expect(target).toEqual(before);
   });
 });

@@ -28,6 +28,8 @@ export interface OperationBody {
   readonly schema: JsonSchema;
   readonly required: boolean;
   readonly mergePatch: boolean;
+  /** A secret that is given as it is served, masked, stands for the stored one. */
+  readonly keepsMaskedSecrets?: true;
   /** Names that the record has and the body must not, since only the gateway sets them. */
   readonly readOnly?: ReadonlySet<string>;
   readonly example?: unknown;

@@ -54,7 +54,7 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   /**
    * Applies defaults and the rules that a schema cannot say, uniqueness included.
    * @param base id and times of the record to make
-   * @param previous the record before a PATCH; undefined for a creation
+   * @param previous the record before a PATCH or PUT; undefined for a creation
    */
   build(
     input: I,

@@ -1,9 +1,10 @@
 /**
  * Secrets inside of policies are write-only: `auth.jwt.secret` and the private members of JWK keys (RFC 7517,
- * RFC 7518 section 6) are served, and audited, as `********`. A PATCH that brings the mask back keeps the stored
- * value, so that a client can read a policy, change a part, and send the whole. Pure.
+ * RFC 7518 section 6) are served, and audited, as `********`. A PATCH or PUT that brings the mask back keeps the
+ * stored value, so that a client can read a policy, change a part, and send the whole. Pure.
  */
 import { isObject } from './merge-patch.ts';
+import { valueAt } from './pointer.ts';
 
 export const MASK = '********';
 
@@ -47,16 +48,7 @@ export function restoreSecrets(sent: unknown, stored: unknown): unknown {
 
 /** Whether what a body holds at an RFC 6901 pointer is a masked secret. */
 export function isMaskedAt(body: unknown, pointer: string): boolean {
-  const names = pointer
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
-  let value = body;
-  for (const name of names) {
-    if (!isObject(value) && !Array.isArray(value)) return false;
-    value = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
-  }
-  return value === MASK && SECRET_NAMES.has(names.at(-1) ?? '');
+  return valueAt(body, pointer) === MASK && SECRET_NAMES.has(pointer.slice(pointer.lastIndexOf('/') + 1));
 }
 
 /** The stored JWK with the same `kid`, or at the same index when there is none. */

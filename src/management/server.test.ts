@@ -78,7 +78,7 @@ describe('paths and methods', () => {
   it.each([
     ['PUT', '/apps', 'GET, HEAD, POST'],
     ['DELETE', '/apps', 'GET, HEAD, POST'],
-    ['POST', '/apps/billing', 'DELETE, GET, HEAD, PATCH'],
+    ['POST', '/apps/billing', 'DELETE, GET, HEAD, PATCH, PUT'],
     ['GET', '/apps/billing/versions/v1/revisions/r1/activate', 'POST'],
     ['OPTIONS', '/apps', 'GET, HEAD, POST'],
     ['POST', '/health', 'GET, HEAD'],

@@ -220,8 +220,13 @@ describe('patchSchema', () => {
     ]);
   });
 
-  it('keeps the parts of a policy whole', () => {
-    expect(validate(schema, { default_policy: { rate_limit: { requests: null } } })).toHaveLength(1);
-    expect(validate(schema, { default_policy: { cors: {} } })).toHaveLength(1);
+  it('takes single fields of a policy, and null for each of them', () => {
+    expect(validate(schema, { default_policy: { rate_limit: { requests: null } } })).toEqual([]);
+    expect(validate(schema, { default_policy: { cors: { max_age_secs: 5 } } })).toEqual([]);
+    expect(validate(schema, { default_policy: { rate_limit: { requests: 0 } } })).toHaveLength(1);
+  });
+
+  it('leaves what stands in arrays as it is: they are replaced whole', () => {
+    expect(validate(schema, { default_policy: { required_scopes: [null] } })).toHaveLength(1);
   });
 });

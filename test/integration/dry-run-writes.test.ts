@@ -96,9 +96,11 @@ type Write = readonly [name: string, method: string, path: () => string, body: u
 const WRITES: readonly Write[] = [
   ['app', 'POST', () => '/apps', { name: 'n', slug: 'new', gateway_path: '/new' }],
   ['app', 'PATCH', appPath, { default_policy: { rate_limit: limit(5) } }],
+  ['app', 'PUT', appPath, { name: 'replaced', slug: 'other', gateway_path: '/other' }],
   ['app', 'DELETE', () => `${appPath()}?cascade=true`, undefined],
   ['version', 'POST', () => `${appPath()}/versions`, { version: 'v2' }],
   ['version', 'PATCH', () => versionPath(slug), { status: 'retired' }],
+  ['version', 'PUT', () => versionPath(slug), { version: 'v9' }],
   ['version', 'DELETE', () => `${versionPath(slug)}?cascade=true`, undefined],
   [
     'revision',
@@ -107,11 +109,13 @@ const WRITES: readonly Write[] = [
     { revision: 'r2', backend_host: 'b', is_current: true },
   ],
   ['revision', 'PATCH', () => revisionPath(slug), { default_policy: { allowed_methods: ['GET'] } }],
+  ['revision', 'PUT', () => revisionPath(slug), { revision: 'r9', backend_host: 'b' }],
   ['revision', 'DELETE', () => `${revisionPath(slug)}?cascade=true`, undefined],
   ['revision', 'POST', () => `${revisionPath(slug)}/activate`, { exclusive: true }],
   ['revision', 'POST', () => `${revisionPath(slug)}/deactivate`, undefined],
   ['endpoint', 'POST', () => `${revisionPath(slug)}/endpoints`, { method: 'GET', path: '/more' }],
   ['endpoint', 'PATCH', () => endpointPath(invoice), { is_active: false }],
+  ['endpoint', 'PUT', () => endpointPath(invoice), { method: '*', path: '/replaced' }],
   ['endpoint', 'DELETE', () => endpointPath(invoice), undefined],
   ['token', 'POST', () => `${appPath()}/tokens`, { name: 'k', scopes: ['read'] }],
 ];

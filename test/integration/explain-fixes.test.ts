@@ -275,7 +275,7 @@ describe('credentials', () => {
     const options = { alg: 'ES256', key: KEYS.ec.privateKey, header: { kid: 'ec' } };
     const other = { ...described, headers: bearer(await signed({ sub: 'ann' }, options)) };
     expect((await denied(other, expected)).fix?.detail).toContain(uri);
-    await gateway.must('PATCH', '/apps/keyless', auth({ secret: SECRET }));
+    await gateway.must('PATCH', '/apps/keyless', auth({ jwks_uri: null, secret: SECRET }));
     await passes(described);
   });
 
@@ -346,7 +346,7 @@ describe('cors', () => {
     await applyFix(gateway, 'cookies', fix);
     expect((await explain(gateway, input)).fix).toBeNull();
     await gateway.must('PATCH', '/apps/cookies', {
-      default_policy: { cors: { allowed_origins: ['*'] } },
+      default_policy: { cors: { allowed_origins: ['*'], allow_credentials: null } },
     });
     expect((await explain(gateway, input)).fix).toMatchObject({ action: 'correct_request', value: null });
     const odd = { ...input, headers: { Origin: 'not an origin' } };

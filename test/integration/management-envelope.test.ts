@@ -188,8 +188,8 @@ describe('problems', () => {
   it.each([
     ['PUT', '/apps', 'GET, HEAD, POST'],
     ['DELETE', '/apps', 'GET, HEAD, POST'],
-    ['PUT', '/apps/billing', 'DELETE, GET, HEAD, PATCH'],
-    ['POST', '/apps/billing', 'DELETE, GET, HEAD, PATCH'],
+    ['POST', '/apps/billing', 'DELETE, GET, HEAD, PATCH, PUT'],
+    ['PUT', '/admin/tokens/x', 'DELETE, GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
     ['GET', '/apps/billing/versions/v1/revisions/r1/activate', 'POST'],
     ['PATCH', '/admin/tokens/x', 'DELETE, GET, HEAD'],

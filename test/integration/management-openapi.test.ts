@@ -109,7 +109,10 @@ describe('a client made from the document', () => {
       params: app,
       body: { default_policy: null, labels: { team: 'a' }, routing_mode: 'managed_endpoint' },
     });
+    const renamed = { name: 'Invoices', slug: 'billing', gateway_path: '/billing' };
+    await ok('replaceApp', { params: app, body: { ...renamed, routing_mode: 'managed_endpoint' } });
     await ok('createVersion', { params: app, body: { version: 'v1' } });
+    await ok('replaceVersion', { params: version, body: { version: 'v1', status: 'active' } });
     await ok('getVersion', { params: version });
     await ok('listVersions', { params: app });
     await ok('updateVersion', {
@@ -125,6 +128,7 @@ describe('a client made from the document', () => {
     await ok('getRevision', { params: revision });
     await ok('listRevisions', { params: version });
     await ok('updateRevision', { params: revision, body: { traffic_weight: 10, default_policy: null } });
+    await ok('replaceRevision', { params: revision, body: { revision: 'r1', ...backend } });
     await ok('activateRevision', { params: revision });
     await ok('activateRevision', { params: revision, body: { exclusive: true } });
     await ok('getRevisionBreaker', { params: revision });
@@ -136,6 +140,10 @@ describe('a client made from the document', () => {
       body: { method: 'GET', path: '/invoices/{id}', policy_override: { auth: { auth_type: 'api_key' } } },
     });
     const endpoint = { ...revision, endpoint_id };
+    await ok('replaceEndpoint', {
+      params: endpoint,
+      body: { method: 'GET', path: '/invoices/{id}', policy_override: { auth: { auth_type: 'api_key' } } },
+    });
     await ok('getEndpoint', { params: endpoint });
     await ok('listEndpoints', { params: revision });
     await ok('updateEndpoint', { params: endpoint, body: { backend_path: '/inner/{id}' } });
@@ -147,6 +155,7 @@ describe('a client made from the document', () => {
     await ok('rotateToken', { params: token, body: {} });
     await ok('getToken', { params: token });
     await ok('listTokens', { params: app });
+    await ok('replaceToken', { params: token, body: { name: 'mobile', scopes: ['read'] } });
     await ok('updateToken', { params: token, body: { is_active: true, rate_limit: { enabled: false } } });
     expect(rotated.token).not.toBe(created.token);
     const fresh = await ok('rotateToken', { params: token });
@@ -265,6 +274,7 @@ describe('a client made from the document', () => {
     expect(created.status).toBe(201);
     const params = { app_id: created.body.data.id as string, version_id: 'v1', revision_id: 'r1' };
     for (const [operationId, status] of [
+      ['replaceApp', 200],
       ['updateApp', 200],
       ['createVersion', 201],
       ['updateVersion', 200],

@@ -377,7 +377,7 @@ describe('design 2: deleting what has children', () => {
   });
 });
 
-describe('design 2: a PATCH of a policy merges by top-level part', () => {
+describe('design 2: a PATCH of a policy merges at every depth (RFC 7396)', () => {
   const LEVELS: readonly (readonly [string, string, ResourceCase])[] = [
     ['an app', 'default_policy', APP],
     ['a revision', 'default_policy', REVISION],
@@ -391,8 +391,17 @@ describe('design 2: a PATCH of a policy merges by top-level part', () => {
     const patch = async (policy: unknown): Promise<unknown> =>
       (await gateway.must('PATCH', path, { [field]: policy }))[field];
 
-    const limited = { ...FULL_POLICY, rate_limit: { enabled: false } };
-    expect(await patch({ rate_limit: { enabled: false } }), 'a part is replaced whole').toEqual(limited);
+    const limited = { ...FULL_POLICY, rate_limit: { ...FULL_POLICY.rate_limit, enabled: false } };
+    expect(await patch({ rate_limit: { enabled: false } }), 'a field changes alone').toEqual(limited);
+    const { leeway_secs: _leeway, ...jwt } = FULL_POLICY.auth.jwt;
+    const claims = { email: 'X-Email', name: 'X-Name' };
+    const deep = { ...limited, auth: { ...FULL_POLICY.auth, jwt: { ...jwt, claims_to_headers: claims } } };
+    expect(
+      await patch({ auth: { jwt: { leeway_secs: null, claims_to_headers: { name: 'X-Name' } } } }),
+      'at every depth',
+    ).toEqual(deep);
+    const fewerOrigins = { ...deep, cors: { ...FULL_POLICY.cors, allowed_headers: ['X-A'] } };
+    expect(await patch({ cors: { allowed_headers: ['X-A'] } }), 'arrays are replaced').toEqual(fewerOrigins);
     const { cors: _cors, auth: _auth, ...fewer } = limited;
     expect(await patch({ cors: null, auth: null }), 'null removes a part').toEqual(fewer);
     expect(await patch({}), 'nothing given changes nothing').toEqual(fewer);

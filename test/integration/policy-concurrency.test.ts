@@ -331,7 +331,9 @@ describe('levels', () => {
     [{ max: 1, per: 'cookie:x' }, '/concurrency/per'],
     [{ max: 1, burst: 2 }, '/concurrency'],
   ])('%j is 422 and names the field', async (concurrency, pointer) => {
-    const { status, body } = await gateway.api('PATCH', '/apps/levels', { default_policy: { concurrency } });
+    const record = { name: 'L', slug: 'levels', gateway_path: '/levels' };
+    const replaced = { ...record, default_policy: { concurrency } };
+    const { status, body } = await gateway.api('PUT', '/apps/levels', replaced);
     expect(status).toBe(422);
     expect(body.errors[0].pointer).toContain(`/default_policy${pointer}`);
   });

@@ -210,7 +210,7 @@ describe('switching off', () => {
 });
 
 describe('PATCH', () => {
-  it('design 2: a policy merges by part, null removes a part, and traffic obeys at once', async () => {
+  it('design 2: a policy merges, null removes a part, and traffic obeys at once', async () => {
     await createService(gateway, 'patch', origin.port, {
       app: { default_policy: { auth: { auth_type: 'api_key' }, allowed_methods: ['GET'] } },
     });
@@ -227,12 +227,27 @@ describe('PATCH', () => {
     expect(await statusOf('/patch/v1/x', { method: 'POST' })).toBe(405);
   });
 
-  it('design 2: a part that is given replaces the whole part, not fields of it', async () => {
+  it('design 2: a field that is given changes alone, also inside of a part; arrays are replaced whole', async () => {
     await createService(gateway, 'part', origin.port, {
       revision: { default_policy: { cors: { allowed_origins: ['https://a.test'], max_age_secs: 9 } } },
     });
     const patched = await setRevision('part', { cors: { allowed_origins: ['https://b.test'] } });
-    expect(patched.default_policy).toEqual({ cors: { allowed_origins: ['https://b.test'] } });
+    expect(patched.default_policy).toEqual({
+      cors: { allowed_origins: ['https://b.test'], max_age_secs: 9 },
+    });
+    const removed = await setRevision('part', { cors: { max_age_secs: null } });
+    expect(removed.default_policy).toEqual({ cors: { allowed_origins: ['https://b.test'] } });
+  });
+
+  it('a limit stays on when only its number is patched', async () => {
+    await createService(gateway, 'number', origin.port, {
+      app: { default_policy: { rate_limit: { enabled: true, requests: 100, window_seconds: 3600 } } },
+    });
+    const { default_policy } = await setApp('number', { rate_limit: { requests: 2 } });
+    expect(default_policy.rate_limit).toEqual({ enabled: true, requests: 2, window_seconds: 3600 });
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 4; sent++) statuses.push(await statusOf('/number/v1/x'));
+    expect(statuses).toEqual([200, 200, 429, 429]);
   });
 
   it('default_policy null takes the whole policy away', async () => {

@@ -54,7 +54,7 @@ describe('timeouts', () => {
     await gateway.must('PATCH', override, { policy_override: { timeouts: { total_ms: 200 } } });
     expect(await status('/times/v1/slow')).toBe(504);
     expect(await status('/times/v1/slower')).toBe(200);
-    await gateway.must('PATCH', override, { policy_override: { timeouts: {} } });
+    await gateway.must('PATCH', override, { policy_override: { timeouts: { total_ms: null } } });
     expect(await status('/times/v1/slow')).toBe(200);
   });
 });

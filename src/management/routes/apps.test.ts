@@ -207,7 +207,7 @@ describe('changing an app', () => {
     expect((await api.patch('/apps/billing', { name: 'B' }, { headers })).body.data.name).toBe('B');
   });
 
-  it('merges a policy by its parts', async () => {
+  it('merges a policy at every depth', async () => {
     const set = (default_policy: object | null) => api.patch('/apps/billing', { default_policy });
     const rate_limit = { enabled: true, requests: 5, window_seconds: 1 };
     await set({ rate_limit, required_scopes: ['a'] });
@@ -218,6 +218,7 @@ describe('changing an app', () => {
       cors: { allowed_origins: ['*'] },
     });
     expect((await set({ rate_limit: { enabled: false } })).body.data.default_policy.rate_limit).toEqual({
+      ...rate_limit,
       enabled: false,
     });
     expect((await set(null)).body.data.default_policy).toBeNull();

@@ -35,22 +35,23 @@ export const jsonSchema = (schema: TSchema): JsonSchema => schema;
 
 /**
  * The schema of a merge patch (RFC 7396) for what `input` describes: nothing is required, and everything may be
- * null, which puts it back to its default. A policy keeps its schema, since it is patched by whole parts.
+ * null, which puts it back to its default, at every depth. Arrays are replaced whole, so that their items stay as
+ * they are. A named schema inside becomes one of its own: `Policy` is patched by a `PolicyPatch`.
  */
 export function patchSchema(input: JsonSchema, title: string): JsonSchema {
   return { ...patchOf(input), title };
 }
 
 function patchOf(schema: JsonSchema): JsonSchema {
-  if (schema.title === 'Policy') return schema;
   if (schema.anyOf !== undefined) {
     const { anyOf, ...rest } = schema;
     return { ...rest, anyOf: anyOf.map(patchOf) };
   }
   if (schema.type !== 'object') return schema;
-  const { required: _required, title: _title, ...rest } = schema;
+  const { required: _required, title, ...rest } = schema;
   return {
     ...rest,
+    ...(title !== undefined && { title: `${title}Patch` }),
     ...(schema.properties && { properties: nullableValues(schema.properties) }),
     ...(schema.patternProperties && { patternProperties: nullableValues(schema.patternProperties) }),
   };

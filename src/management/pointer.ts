@@ -1,0 +1,13 @@
+/** JSON pointers (RFC 6901) into bodies and records. Pure. */
+import { isObject } from './merge-patch.ts';
+
+/** What a value has at a pointer; undefined where it has nothing. */
+export function valueAt(value: unknown, pointer: string): unknown {
+  let found = value;
+  for (const token of pointer.split('/').slice(1)) {
+    if (!isObject(found) && !Array.isArray(found)) return undefined;
+    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    found = Object.hasOwn(found, name) ? (found as Record<string, unknown>)[name] : undefined;
+  }
+  return found;
+}
