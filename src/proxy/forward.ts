@@ -10,6 +10,7 @@
  *                            waiting → tunnel → done      after a 101
  */
 import { chunkHeader } from '../http/chunked-decoder.ts';
+import { BodyFraming } from '../http/framing.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { latin1Text } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
@@ -77,6 +78,8 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   #sentAtMs = 0;
   #framing: ClientFraming = 'none';
   #persist = false;
+  /** An error whose text ends with its connection. */
+  #endsByReset = false;
   #responseComplete = false;
   /** Response text that waits for the end of the current read, so that head and small body leave as one write. */
   #text = '';
@@ -238,6 +241,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     this.#phase = 'responding';
     this.#extendIdle();
     this.#report.answered(head.status, exchange.context.deadlines.nowMs);
+    this.#endsByReset = head.status >= 400 && head.framing === BodyFraming.untilClose;
     this.#framing = clientFraming(exchange, head);
     exchange.connection.endsByClosing = this.#framing === 'until_close';
     // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
@@ -289,6 +293,11 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const exchange = this.#exchange;
     // What breaks after the switch says nothing about how the backend answers requests.
     if (this.#phase === 'tunnel') return exchange.abort();
+    // A backend that closes with an upload unread resets the connection: the text of its error has no other end.
+    if (this.#endsByReset && exchange.bytesIn > 0 && failure.cause === 'reset') {
+      this.onResponseEnd('');
+      return this.onReadEnd();
+    }
     this.#endAttempt(failure.cause, failure.detail, upstream);
   }
 

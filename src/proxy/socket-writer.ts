@@ -65,6 +65,8 @@ export class SocketWriter {
   #pending = 0;
   /** Something was written by way of the stream; before that there is no need to ask what it still holds. */
   #usedStream = false;
+  /** A direct write was refused: no other one is tried. The socket may live on to be read. */
+  #hasFailed = false;
 
   /**
    * @param socket plain TCP; with TLS the handle is not the one that encrypts
@@ -183,12 +185,12 @@ export class SocketWriter {
     let from = start;
     if (text !== '') this.#writeText(handle, Made, text);
     let isOut = this.#pending === 0;
-    while (isOut && from < end && !this.#socket.destroyed) {
+    while (isOut && from < end && !this.#hasFailed) {
       const to = Math.min(end, from + PIECE_BYTES);
       isOut = !this.#writeText(handle, Made, latin1Text(bytes, from, to));
       from = to;
     }
-    if (from === end || this.#socket.destroyed) return;
+    if (from === end || this.#hasFailed) return;
     const rest = Buffer.allocUnsafeSlow(end - from);
     bytes.copy(rest, 0, from, end);
     this.#writeBuffer(handle, Made, rest, rest.length);
@@ -200,7 +202,7 @@ export class SocketWriter {
     if (first === '') return;
     this.#text = '';
     const handle = this.#freeHandle();
-    if (handle === undefined && !this.#socket.writable) return this.#dropBody();
+    if (handle === undefined && (this.#hasFailed || !this.#socket.writable)) return this.#dropBody();
     this.departures += 1;
     if (this.#body !== undefined && handle !== undefined && Request !== undefined && !holdsMany()) {
       if (this.#writeBoth(handle, Request, first, this.#body)) return;
@@ -232,7 +234,7 @@ export class SocketWriter {
     if (this.#writeBuffer(handle, Made, bytes, body.heldBytes, body.release)) return true;
     body.release();
     // Refused as a whole; see `flush`.
-    if (this.#socket.destroyed) this.departures -= 1;
+    if (this.#hasFailed) this.departures -= 1;
     return true;
   }
 
@@ -258,8 +260,8 @@ export class SocketWriter {
   /** The handle, when nothing that the stream has not finished must stay ahead of what is written to it. */
   #freeHandle(): TcpHandle | undefined {
     const socket = this.#socket;
-    if ((this.#usedStream && socket.writableLength > 0) || socket.connecting || !socket.writable)
-      return undefined;
+    if ((this.#usedStream && socket.writableLength > 0) || socket.connecting) return undefined;
+    if (this.#hasFailed || !socket.writable) return undefined;
     return (this.#handle ??= handleOf(socket));
   }
 
@@ -315,6 +317,7 @@ export class SocketWriter {
   }
 
   #fail(status: number): void {
+    this.#hasFailed = true;
     const code = getSystemErrorName(status);
     this.#socket.destroy(
       Object.assign(new Error(`write ${code}`), { code, errno: status, syscall: 'write' }),

@@ -18,6 +18,7 @@ import type { KeptBody } from './kept-bodies.ts';
 import { SocketReader } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { isProtocolAskedFor } from './tunnel.ts';
+import { readOnAfterWriteError } from './write-errors.ts';
 
 /** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
 export type UpstreamCause =
@@ -96,6 +97,8 @@ export class UpstreamConnection implements Expiring {
   #bodyRemaining = 0;
   #reusable = false;
   #responseBegun = false;
+  /** The backend takes no more of what is written, which is dropped; what it has said is read to its end. */
+  #isDeaf = false;
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
 
@@ -116,7 +119,9 @@ export class UpstreamConnection implements Expiring {
     const onDrain = (): void => this.#guard(() => this.#client?.onUpstreamWritable());
     if (isTls) this.#socket.on('drain', onDrain);
     else this.#writer = new SocketWriter(this.#socket, onDrain);
-    this.#socket.on('end', () => this.#guard(() => this.#onEnd()));
+    const onEnd = (): void => this.#guard(() => this.#onEnd());
+    this.#socket.on('end', onEnd);
+    readOnAfterWriteError(this.#socket, (error) => this.#beDeaf(error), onEnd);
     this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
     this.#socket.on('close', () => {
       this.#reader.close();
@@ -144,7 +149,7 @@ export class UpstreamConnection implements Expiring {
 
   /** True once the response is complete and nothing forbids another request on this connection. */
   get reusable(): boolean {
-    return this.#reusable && this.#state === 'ended' && !this.#socket.destroyed;
+    return this.#reusable && this.#state === 'ended' && !this.#isDeaf && !this.#socket.destroyed;
   }
 
   /**
@@ -183,11 +188,13 @@ export class UpstreamConnection implements Expiring {
 
   /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
   writeText(text: string): boolean {
+    if (this.#isDeaf) return true;
     return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
   }
 
   /** `writeText` for a text with a body behind it, which is held for as long as it takes. */
   writeWithBody(text: string, body: KeptBody): boolean {
+    if (this.#isDeaf) return true;
     return this.#writer?.writeWithBody(text, body) ?? this.#socket.write(text + body.text(), 'latin1');
   }
 
@@ -198,6 +205,10 @@ export class UpstreamConnection implements Expiring {
    */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     const writer = this.#writer;
+    if (this.#isDeaf) {
+      if (release !== undefined) process.nextTick(release);
+      return true;
+    }
     if (release === undefined) {
       if (writer !== undefined) return writer.writeCopy(bytes, from, to);
       const held = heldCopy(bytes, from, to);
@@ -370,7 +381,9 @@ export class UpstreamConnection implements Expiring {
   }
 
   #onEnd(): void {
-    const endsByClosing = this.#state === 'body' && this.#head.framing === BodyFraming.untilClose;
+    // Behind a failed write it is no end but a reset.
+    const isOrderly = this.#head.framing === BodyFraming.untilClose && !this.#isDeaf;
+    const endsByClosing = this.#state === 'body' && isOrderly;
     if (endsByClosing || this.#state === 'tunnel') {
       const client = this.#client;
       this.#end('');
@@ -378,6 +391,19 @@ export class UpstreamConnection implements Expiring {
     } else if (this.#state === 'unused') this.#lose();
     else if (this.#state === 'ended') this.#reusable = false;
     else this.#fail('reset', 'the backend closed the connection before its response was complete');
+  }
+
+  /** Told of in a later turn: users are not called from within their writes. */
+  #beDeaf(error: Error): void {
+    this.#isDeaf = true;
+    process.nextTick(() => this.#guard(() => this.#onDeaf(error)));
+  }
+
+  #onDeaf(error: Error): void {
+    // Nothing can have come for a request that never left a connection which was idle.
+    if (this.#state === 'unused' || (this.uses > 0 && this.isUnsent)) return this.#onError(error);
+    // What the client still sends is read and dropped: it may look for the answer only when it has sent all.
+    if (this.#state !== 'closed') this.#client?.onUpstreamWritable();
   }
 
   #onError(error: Error): void {
