@@ -1,4 +1,6 @@
 /** Policies compiled as a worker compiles them, for programs that time parts of the gateway without a network. */
+import { Egress } from '../src/egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../src/egress/own-listeners.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
@@ -30,6 +32,7 @@ export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<C
     perIp: undefined,
     authFailuresPerMinute: 0,
     bodyBytesMax: 0,
+    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,

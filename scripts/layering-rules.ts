@@ -10,7 +10,7 @@ import { parseAst } from 'rolldown/parseAst';
 const LEVELS: readonly (readonly string[])[] = [
   ['kernel'],
   ['model', 'http'],
-  ['snapshot', 'limits', 'storage', 'observe'],
+  ['snapshot', 'limits', 'storage', 'observe', 'egress'],
   ['policy'],
   ['proxy', 'management'],
   ['runtime'],
@@ -37,7 +37,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/observe/log.ts'],
   'prom-client': ['src/observe/prometheus.ts'],
   typebox: ['src/model/', 'src/management/'],
-  undici: ['src/policy/jwks.ts', 'src/runtime/'],
+  undici: ['src/policy/jwks-fetch.ts', 'src/runtime/'],
   'node:http': ['src/management/'],
   'node:http2': ['src/proxy/http2-client-socket.ts', 'src/proxy/http2-connection.ts'],
   'node:https': [],

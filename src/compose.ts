@@ -19,7 +19,9 @@ import {
   startMetricsKeeping,
   watchCertificates,
 } from './compose/workers.ts';
-import { systemClock } from './kernel/clock.ts';
+import { Egress } from './egress/egress.ts';
+import { createOwnPorts, OwnListeners } from './egress/own-listeners.ts';
+import { systemClock, type Clock } from './kernel/clock.ts';
 import { createLogger, gapLine, type Logger } from './observe/log.ts';
 import { standardOutput, type LogOutput } from './observe/output.ts';
 import { MetricsMerger } from './observe/prometheus.ts';
@@ -124,7 +126,8 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const limits = await startLimits(settings, clock);
     undo.unshift(async () => limits.limitNode?.stop());
     const snapshotFile = snapshotFileWriter(database, state, clock, log);
-    const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits };
+    const connecting = ownConnections(settings, clock);
+    const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
@@ -138,6 +141,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     undo.unshift(() => management.close());
     // The management port first: of two that were started at once, only one must take traffic.
     const managementPort = await listenForManagement(management, settings);
+    connecting.ownListeners.set('management', managementPort);
     // Before there is traffic: from here on the other nodes wait for this one.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
@@ -161,6 +165,18 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     for (const step of undo) await step().catch(() => undefined);
     throw error;
   }
+}
+
+/** What the gateway's own connections go by. The ports are known for sure when the listeners have them. */
+function ownConnections(
+  { egress, server, proxy }: Settings,
+  clock: Clock,
+): Pick<Parts, 'ownPorts' | 'ownListeners' | 'egress'> {
+  const ownPorts = createOwnPorts();
+  const ownListeners = new OwnListeners(ownPorts, clock);
+  ownListeners.set('management', server.port);
+  ownListeners.set('traffic', proxy.port);
+  return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners) };
 }
 
 /** What only takes notes of what happens. */

@@ -11,6 +11,7 @@ import { parseRedisUrl } from './model/redis-url.ts';
 import {
   addressOrBlock,
   boolean,
+  destination,
   host,
   integer,
   list,
@@ -154,6 +155,17 @@ export const SETTINGS = {
     defaultText: 'none',
     description: 'Peers whose `X-Forwarded-*` fields are believed. Set it when behind a load balancer.',
   }),
+  GATEWAY_EGRESS__ALLOW: list('addresses, CIDR blocks and host names, comma-separated', destination, {
+    default: [],
+    defaultText: 'all but what is denied by default',
+    description:
+      'Where the gateway may connect for backends, health checks and key sets; when it is set, nowhere else. `*.example.com` stands for all names below `example.com`. An address or a block also lifts the default denials that are no wider than it: link-local and cloud metadata addresses, and the gateway’s own listeners.',
+  }),
+  GATEWAY_EGRESS__DENY: list('addresses, CIDR blocks and host names, comma-separated', destination, {
+    default: [],
+    defaultText: 'none',
+    description: 'Where it may not, whatever `GATEWAY_EGRESS__ALLOW` says.',
+  }),
   GATEWAY_SERVER__HOST: host({ default: '127.0.0.1', description: 'Address of the management listener.' }),
   GATEWAY_SERVER__PORT: integer(port, {
     default: 9090,
@@ -293,6 +305,14 @@ export const SETTINGS = {
   GATEWAY_PROXY__PORT: integer(port, {
     default: 8080,
     description: 'Port of the traffic listener; 0 takes any free one.',
+  }),
+  GATEWAY_PROXY__VIA_NAME: text('token', {
+    default: undefined,
+    defaultText: '`headgate-` and 16 random digits, others at each start',
+    description:
+      'How the gateway calls itself to backends in `Via`. A request that comes with this name has been here before and is answered 508 `loop_detected`. Gateways that send requests to each other need different names; those that stand for each other may share one.',
+    pattern: /^[A-Za-z0-9._-]{8,64}$/,
+    expected: '8 to 64 letters, digits, dots, underscores and hyphens',
   }),
   GATEWAY_PROXY__TLS__CERT_FILE: text('paths, comma-separated', {
     default: undefined,

@@ -132,6 +132,20 @@ export function url<D extends string | undefined>(
   });
 }
 
+/** An address or a block, a host name, or `*.` with a host name behind it that stands for all names below it. */
+export function destination(value: string): Parsed<string> {
+  if ('value' in addressOrBlock(value)) return { value };
+  const name = value.startsWith('*.') ? value.slice(2) : value;
+  // Underscores too, since service names in container networks have them; a last label of digits is an address.
+  const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
+  const isName = new RegExp(`^${label}(?:\\.${label})*\\.?$`).test(name) && name.length <= 253;
+  if (isName && !/(?:^|\.)(?:\d+|0[xX][0-9A-Fa-f]*)\.?$/.test(name)) return { value };
+  return {
+    expected:
+      'IP addresses, CIDR blocks and host names separated by commas, such as 10.0.0.0/8,api.example.com,*.example.org',
+  };
+}
+
 /** An IP address, or a block in CIDR notation (RFC 4632 section 3.1, RFC 4291 section 2.3). */
 export function addressOrBlock(value: string): Parsed<string> {
   const [address = '', bits, ...rest] = value.split('/');

@@ -32,6 +32,8 @@ export interface ProxySettings {
   /** Pairs of files, the default first; undefined without TLS. */
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
   readonly http2: boolean;
+  /** undefined: made at the start. */
+  readonly viaName: string | undefined;
   readonly maxHeadBytes: number;
   readonly maxHeaders: number;
   readonly maxTargetBytes: number;
@@ -111,6 +113,8 @@ export interface Settings {
   readonly perIpRateLimit: RateLimitDefault | undefined;
   /** IP addresses and CIDR blocks. */
   readonly trustedProxies: readonly string[];
+  /** IP addresses, CIDR blocks and host names. */
+  readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   readonly jwt: JwtDefaults;
   readonly limits: LimitSettings;
   readonly proxy: ProxySettings;
@@ -322,6 +326,7 @@ function nest(v: SettingValues): Settings {
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)
       : undefined,
     trustedProxies: v.GATEWAY_TRUSTED_PROXY_IPS,
+    egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
     jwt: {
       issuer: v.GATEWAY_JWT__ISSUER,
       audiences: v.GATEWAY_JWT__AUDIENCES,
@@ -354,6 +359,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     port: v.GATEWAY_PROXY__PORT,
     tls: tlsFiles(v),
     http2: v.GATEWAY_PROXY__HTTP2,
+    viaName: v.GATEWAY_PROXY__VIA_NAME,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,
     maxHeaders: v.GATEWAY_PROXY__MAX_HEADERS,
     maxTargetBytes: v.GATEWAY_PROXY__MAX_TARGET_BYTES,

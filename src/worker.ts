@@ -5,6 +5,9 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { Egress } from './egress/egress.ts';
+import { OwnListeners } from './egress/own-listeners.ts';
+import { viaHops } from './http/forwarded.ts';
 import { httpDate, systemClock } from './kernel/clock.ts';
 import { requestIds } from './kernel/ids.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
@@ -65,6 +68,8 @@ const {
   certificates,
   isSpare,
   port: trafficPort,
+  ownPorts,
+  viaName,
 } = workerData as WorkerStart;
 
 const clock = systemClock;
@@ -86,11 +91,14 @@ const observer = new WorkerObserver({
   clock,
   breakerOf: (revisionId) => breakers.byId(revisionId),
 });
+const ownListeners = new OwnListeners(ownPorts, clock);
+const egress = new Egress(settings.egress, ownListeners);
 const deadlines = new Deadlines(clock);
 const pool = new UpstreamPool(deadlines, {
   idleMax: UPSTREAM_IDLE_MAX,
   idleTimeoutMs: UPSTREAM_IDLE_TIMEOUT_MS,
   ageMsMax: UPSTREAM_AGE_MAX_MS,
+  egress,
   lookup: createLookup({
     resolve: (host) => lookup(host, { all: true }),
     monotonicMs: () => clock.monotonicMs(),
@@ -123,6 +131,7 @@ const policyDependencies: PolicyDependencies = {
   perIp: settings.perIpRateLimit,
   authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
   bodyBytesMax: settings.proxy.maxBodyBytes,
+  egress,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
   onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
@@ -137,6 +146,8 @@ const context: ProxyContext = {
   clock,
   deadlines,
   pool,
+  egress,
+  via: viaHops(viaName),
   slots: new UpstreamSlots({
     slotsMax: options.upstreamConnectionsMax,
     waitingMax: options.upstreamQueueMax,
@@ -243,7 +254,9 @@ async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
   deadlines.start();
   try {
-    send({ type: 'listening', port: await listener.listen() });
+    const listening = await listener.listen();
+    ownListeners.set('traffic', listening);
+    send({ type: 'listening', port: listening });
   } catch (error) {
     send({ type: 'listen_failed', message: error instanceof Error ? error.message : String(error) });
   }

@@ -1,7 +1,5 @@
 /** The management API: what it is told of the running gateway. */
-import type { Clock } from '../kernel/clock.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
-import type { LimitMemory } from '../limits/memory.ts';
 import { SharedMemoryLimitStore } from '../limits/shared-memory.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
@@ -32,9 +30,9 @@ export function createManagement(
   watch: CertificateWatch | undefined,
   isStopping: () => boolean,
 ): Promise<ManagementListening> {
-  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
+  const { settings, version, clock, log, repository, state, metrics } = parts;
   const startedMs = clock.monotonicMs();
-  const compilePolicy = checkingCompiler(settings, limitMemory, clock);
+  const compilePolicy = checkingCompiler(parts);
   return createManagementServer({
     repository,
     publish: (change) => follower.publish(change),
@@ -50,6 +48,7 @@ export function createManagement(
     adminToken: settings.adminToken,
     swaggerEnabled: settings.server.swaggerEnabled,
     policyGlobals: globalsOf(settings),
+    egress: parts.egress,
     status: {
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
@@ -99,11 +98,7 @@ function readiness(
 }
 
 /** Compiles policies only to see that they compile: it counts nothing and fetches nothing. */
-function checkingCompiler(
-  settings: Settings,
-  limitMemory: LimitMemory,
-  clock: Clock,
-): PolicyCompiler<CompiledPolicy> {
+function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): PolicyCompiler<CompiledPolicy> {
   const nothing = (): void => undefined;
   return createPolicyCompiler({
     clock,
@@ -121,6 +116,7 @@ function checkingCompiler(
     perIp: settings.perIpRateLimit,
     authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
     bodyBytesMax: settings.proxy.maxBodyBytes,
+    egress,
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,

@@ -1,6 +1,8 @@
 /**
  * What the wiring files hand to each other: everything that lives as long as the gateway does.
  */
+import type { Egress } from '../egress/egress.ts';
+import type { OwnListeners } from '../egress/own-listeners.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { LimitMemory } from '../limits/memory.ts';
 import type { Logger } from '../observe/log.ts';
@@ -29,6 +31,9 @@ export interface Parts {
   readonly repository: Repository;
   readonly state: ConfigState;
   readonly limitMemory: LimitMemory;
+  readonly ownPorts: SharedArrayBuffer;
+  readonly ownListeners: OwnListeners;
+  readonly egress: Egress;
   /** undefined where limits are not shared with other nodes. */
   readonly limitNode: LimitNode | undefined;
   readonly metrics: MetricsMerger;

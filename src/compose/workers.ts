@@ -7,6 +7,7 @@ import { Deadlines } from '../proxy/deadlines.ts';
 import { UpstreamPool } from '../proxy/pool.ts';
 import { createLookup } from '../proxy/resolver.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { randomHex } from '../kernel/ids.ts';
 import { createLimitMemory, LIMIT_SLOTS_DEFAULT } from '../limits/memory.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
 import { DescriptorWatch } from '../runtime/descriptor-watch.ts';
@@ -20,6 +21,7 @@ import { startError, StartError } from './start-error.ts';
 
 const TICK_MS = 1_000;
 const METRICS_KEEP_MS = 5_000;
+const VIA_BYTES = 8;
 
 export function createSupervisor(
   parts: Parts,
@@ -27,12 +29,14 @@ export function createSupervisor(
   workerUrl: URL,
 ): Supervisor {
   const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
-  const { shadowLog, wouldDeny } = parts;
+  const { shadowLog, wouldDeny, ownPorts } = parts;
   return new Supervisor({
     settings,
     clock,
     certificates,
     limitMemory,
+    ownPorts,
+    viaName: settings.proxy.viaName ?? `headgate-${randomHex(VIA_BYTES)}`,
     state,
     log,
     workerUrl,
@@ -86,11 +90,12 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
 }
 
 /** Connections of health checks: names are found as the workers find them, and no connection is kept. */
-function probePool({ clock, log }: Parts): UpstreamPool {
+function probePool({ clock, log, egress }: Parts): UpstreamPool {
   return new UpstreamPool(new Deadlines(clock), {
     idleMax: 0,
     idleTimeoutMs: 0,
     ageMsMax: 0,
+    egress,
     lookup: createLookup({
       resolve: (host) => lookup(host, { all: true }),
       monotonicMs: () => clock.monotonicMs(),

@@ -15,7 +15,7 @@ export function normaliseAddress(address: string): string | undefined {
   const zone = address.indexOf('%');
   const bare = zone < 0 ? address : address.slice(0, zone);
   if (isIP(bare) !== 6) return undefined;
-  const groups = groupsOf(bare);
+  const groups = addressGroups(bare);
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
     const high = groups[6] as number;
     const low = groups[7] as number;
@@ -25,7 +25,7 @@ export function normaliseAddress(address: string): string | undefined {
 }
 
 /** The eight groups of a valid IPv6 address without zone. */
-function groupsOf(address: string): number[] {
+export function addressGroups(address: string): number[] {
   const gap = address.indexOf('::');
   if (gap < 0) return parseGroups(address);
   const head = parseGroups(address.slice(0, gap));

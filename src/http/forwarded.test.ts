@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddress, forwardedForValue, viaLine } from './forwarded.ts';
+import { clientAddress, forwardedForValue, viaHolds, viaHops, viaLine } from './forwarded.ts';
 
 const isTrusted = (address: string) => address.startsWith('10.') || address === '2001:db8::1';
 
@@ -44,8 +44,27 @@ describe('forwardedForValue', () => {
 
 describe('viaLine', () => {
   it('appends this hop', () => {
-    expect(viaLine(1, undefined)).toBe('Via: 1.1 headgate\r\n');
-    expect(viaLine(0, '1.1 a')).toBe('Via: 1.1 a, 1.0 headgate\r\n');
-    expect(viaLine(1, undefined, true)).toBe('Via: 2.0 headgate\r\n');
+    const hops = viaHops('headgate-1');
+    expect(viaLine(hops, 1, undefined)).toBe('Via: 1.1 headgate-1\r\n');
+    expect(viaLine(hops, 0, '1.1 a')).toBe('Via: 1.1 a, 1.0 headgate-1\r\n');
+    expect(viaLine(hops, 1, undefined, true)).toBe('Via: 2.0 headgate-1\r\n');
+  });
+});
+
+describe('viaHolds', () => {
+  it.each([
+    ['1.1 headgate-1', true],
+    ['1.0 a, 2.0 headgate-1, 1.1 b', true],
+    ['1.0 a,HTTP/1.1 \tHEADGATE-1 (comment)', true],
+    ['1.1 headgate-1\t(comment),1.1 b', true],
+    ['1.1 headgate-11, 1.1 headgate-1', true],
+    ['1.1 headgate', false],
+    ['1.1 headgate-11', false],
+    ['1.1 x.headgate-1', false],
+    ['1.1 headgate-1.example:80', false],
+    ['1.1 a (headgate-1)', false],
+    ['', false],
+  ])('finds headgate-1 in %j: %j', (received, expected) => {
+    expect(viaHolds(received, viaHops('Headgate-1'))).toBe(expected);
   });
 });

@@ -8,8 +8,8 @@ import { normaliseAddress } from './address.ts';
 /** Most X-Forwarded-For members that are looked at; a longer list is taken to be a forgery from there on. */
 const HOPS_MAX = 64;
 
-/** The name by which the gateway calls itself in Via. */
-export const VIA_NAME = 'headgate';
+/** The name by which the gateway calls itself in the Via of responses. */
+const VIA_NAME = 'headgate';
 
 /**
  * The client's address in canonical form. `peer` is the socket's remote address. When it is trusted, the right-most
@@ -71,12 +71,54 @@ export function forwardedLines(forwardedFor: string, proto: string, host: string
  * The Via line to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`, or in
  * HTTP/2.
  */
-export function viaLine(httpMinor: 0 | 1, received: string | undefined, isHttp2 = false): string {
-  const hop = isHttp2 ? VIA_2 : httpMinor === 1 ? VIA_1_1 : VIA_1_0;
+export function viaLine(
+  hops: ViaHops,
+  httpMinor: 0 | 1,
+  received: string | undefined,
+  isHttp2 = false,
+): string {
+  const hop = isHttp2 ? hops.http2 : httpMinor === 1 ? hops.http11 : hops.http10;
   return received === undefined || received === '' ? hop : `Via: ${received}, ${hop.slice(VIA_START)}`;
 }
 
 const VIA_START = 'Via: '.length;
-const VIA_2 = `Via: 2.0 ${VIA_NAME}\r\n`;
-const VIA_1_1 = `Via: 1.1 ${VIA_NAME}\r\n`;
-const VIA_1_0 = `Via: 1.0 ${VIA_NAME}\r\n`;
+
+/** The lines of a gateway with this name. */
+export interface ViaHops {
+  /** In lower case. */
+  readonly name: string;
+  readonly http2: string;
+  readonly http11: string;
+  readonly http10: string;
+}
+
+/** @param name a token (RFC 9110 section 5.6.2) */
+export function viaHops(name: string): ViaHops {
+  return Object.freeze({
+    name: name.toLowerCase(),
+    http2: `Via: 2.0 ${name}\r\n`,
+    http11: `Via: 1.1 ${name}\r\n`,
+    http10: `Via: 1.0 ${name}\r\n`,
+  });
+}
+
+/** Responses cannot go in circles: their Via tells clients what they came through, and no more. */
+export const RESPONSE_VIA = viaHops(VIA_NAME);
+
+/**
+ * Whether a request has been here before: one of the hops in `received`, all of its Via fields joined by commas, is
+ * this gateway (RFC 9110 section 7.6.3, `received-by`). Names are compared without regard to case.
+ */
+export function viaHolds(received: string, { name }: ViaHops): boolean {
+  const hops = received.toLowerCase();
+  for (let at = hops.indexOf(name); at >= 0; at = hops.indexOf(name, at + name.length)) {
+    const end = at + name.length;
+    if (isBlank(hops, at - 1) && (end === hops.length || hops[end] === ',' || isBlank(hops, end)))
+      return true;
+  }
+  return false;
+}
+
+function isBlank(text: string, at: number): boolean {
+  return text[at] === ' ' || text[at] === '\t';
+}

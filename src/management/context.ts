@@ -31,6 +31,12 @@ export interface ShadowReports {
 }
 
 /** The gateways with the same database. */
+/** Where the gateway may connect (egress/egress.ts). */
+export interface EgressCheck {
+  /** Why it may not, as far as the host alone tells; undefined when it may, or when its address will tell. */
+  hostDenial(host: string, port: number): string | undefined;
+}
+
 export interface NodesAccess {
   /** Of this one. */
   readonly selfId: string;
@@ -39,6 +45,7 @@ export interface NodesAccess {
 }
 
 export interface ManagementContext {
+  readonly egress: EgressCheck;
   readonly repository: Repository;
   readonly nodes: NodesAccess;
   readonly write: WritePath;
@@ -56,6 +63,7 @@ export interface ManagementContext {
 
 /** What rules may look at while a record is built, inside of the transaction. */
 export interface RuleContext {
+  readonly egress: EgressCheck;
   readonly reader: ConfigReader;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;

@@ -30,7 +30,7 @@ export function itemPath(resource: { readonly collection: string; readonly param
 }
 
 export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleContext {
-  return { reader, clock: context.clock, policyGlobals: context.policyGlobals };
+  return { reader, clock: context.clock, policyGlobals: context.policyGlobals, egress: context.egress };
 }
 
 /** As summaries of operations name one of them: `an app`. */

@@ -101,6 +101,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     adminToken: ADMIN_TOKEN,
     swaggerEnabled: false,
     policyGlobals: undefined,
+    egress: { hostDenial: () => undefined },
     status: {
       dbDriver: 'sqlite',
       standIn: () => undefined,

@@ -23,7 +23,13 @@ import {
 } from './admin-auth.ts';
 import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
-import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
+import type {
+  EgressCheck,
+  ManagementContext,
+  ManagementStatus,
+  NodesAccess,
+  ShadowReports,
+} from './context.ts';
 import { createChangePath } from './dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
@@ -52,6 +58,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly swaggerEnabled: boolean;
   /** Global rate limit of the settings, which fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
+  readonly egress: EgressCheck;
   readonly status: ManagementStatus;
   readonly nodes: NodesAccess;
   readonly shadow: ShadowReports;
@@ -77,6 +84,7 @@ export async function createManagementServer(
     change: createChangePath(write, () => clock.nowMs()),
     clock,
     policyGlobals: dependencies.policyGlobals,
+    egress: dependencies.egress,
     status: dependencies.status,
     shadow: dependencies.shadow,
     explain: dependencies.explain,

@@ -37,11 +37,13 @@ export const ERRORS = {
   too_many_auth_failures: { status: 429, title: 'Too many failed authentications' },
   // Upstream (proxy)
   upstream_connect_failed: { status: 502, title: 'The backend could not be reached' },
+  upstream_denied: { status: 502, title: 'The gateway may not connect to the backend' },
   upstream_reset: { status: 502, title: 'The backend closed the connection' },
   upstream_bad_response: { status: 502, title: 'The backend sent an invalid response' },
   circuit_open: { status: 503, title: 'The backend is failing and given time to recover' },
   overloaded: { status: 503, title: 'The gateway is overloaded' },
   upstream_timeout: { status: 504, title: 'The backend did not answer in time' },
+  loop_detected: { status: 508, title: 'The request has come back to the gateway' },
   // Management
   invalid_json: { status: 400, title: 'The body is not valid JSON' },
   invalid_query: { status: 400, title: 'A query parameter is not valid' },

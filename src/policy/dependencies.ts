@@ -2,6 +2,7 @@
  * What the policy stages need from outside; compose.ts brings it, once per worker. Plain functions and data, so
  * that the same compiler serves the proxy, the check before a commit and explain.
  */
+import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitStore } from '../limits/store.ts';
@@ -81,6 +82,8 @@ export interface PolicyDependencies {
   readonly authFailuresPerMinute: number;
   /** Longest request body where no policy says; 0: unlimited. */
   readonly bodyBytesMax: number;
+  /** Where key sets may be fetched. */
+  readonly egress: Egress;
   readonly onAuth: (outcome: AuthOutcome) => void;
   readonly onLimit: (admitted: boolean, kind: LimitKind) => void;
   /** A key set could not be fetched; for the log. Neither argument holds a secret. */

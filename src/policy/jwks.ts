@@ -9,13 +9,13 @@
  * request per interval, and they all wait for the same one. Without timers: a source that nobody uses rests.
  */
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
+import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { keySetFetch } from './jwks-fetch.ts';
 
 export const TTL_MS = 300_000;
 export const REFRESH_AHEAD_MS = 240_000;
 export const RETRY_MS = 10_000;
-export const FETCH_TIMEOUT_MS = 5_000;
-const RESPONSE_BYTES_MAX = 1024 * 1024;
 const KEYS_MAX = 500;
 
 /** jose's function from a JWS header to a key. */
@@ -50,9 +50,17 @@ function keySetOf(value: unknown): KeySet | undefined {
   }
 }
 
+export interface RemoteKeysDependencies {
+  readonly clock: Clock;
+  readonly egress: Egress;
+  /** Told of every failed fetch, with the URL without query and user information. */
+  readonly onJwksFailure: (uri: string, reason: string) => void;
+}
+
 export class RemoteKeys implements KeySource {
   readonly #uri: string;
   readonly #clock: Clock;
+  readonly #fetchText: (uri: string) => Promise<string>;
   readonly #onFailure: (uri: string, reason: string) => void;
   #generation = 0;
   #keySet: KeySet | undefined;
@@ -62,11 +70,11 @@ export class RemoteKeys implements KeySource {
   #failing = false;
   #pending: Promise<void> | undefined;
 
-  /** @param onFailure told of every failed fetch, with the URL without query and user information */
-  constructor(uri: string, clock: Clock, onFailure: (uri: string, reason: string) => void) {
+  constructor(uri: string, { clock, egress, onJwksFailure }: RemoteKeysDependencies) {
     this.#uri = uri;
     this.#clock = clock;
-    this.#onFailure = onFailure;
+    this.#fetchText = keySetFetch(egress);
+    this.#onFailure = onJwksFailure;
   }
 
   get generation(): number {
@@ -98,7 +106,7 @@ export class RemoteKeys implements KeySource {
 
   async #fetch(): Promise<void> {
     try {
-      const text = await fetchText(this.#uri);
+      const text = await this.#fetchText(this.#uri);
       if (text !== this.#text) {
         const keySet = parseKeySet(text);
         if (keySet === undefined) throw new Error('the response is no JWK set');
@@ -119,33 +127,6 @@ function parseKeySet(text: string): KeySet | undefined {
   const value = JSON.parse(text) as { readonly keys?: unknown } | null;
   if (!Array.isArray(value?.keys) || value.keys.length > KEYS_MAX) return undefined;
   return keySetOf(value);
-}
-
-/** GET of a small text. No redirects: they would let the key server hand its trust to another. */
-async function fetchText(uri: string): Promise<string> {
-  const url = URL.parse(uri);
-  // Refused here, because the refusal of fetch itself would quote the URL with its password.
-  if (url === null || url.username !== '' || url.password !== '') throw new Error('the URL cannot be used');
-  // Loaded on first use only; most workers never fetch keys.
-  const { fetch } = await import('undici');
-  const response = await fetch(uri, {
-    redirect: 'error',
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-    headers: { accept: 'application/jwk-set+json, application/json' },
-  });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new Error(`the response has status ${response.status}`);
-  }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > RESPONSE_BYTES_MAX)
-      throw new Error(`the response is larger than ${RESPONSE_BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function reasonOf(error: unknown): string {

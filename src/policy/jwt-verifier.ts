@@ -51,12 +51,7 @@ export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifie
   const sources = new Map<string, KeySource>();
   const verifiers = new Map<string, JwtVerifier>();
   const sourceFor = (uri: string): KeySource =>
-    shared(
-      sources,
-      uri,
-      SOURCES_MAX,
-      () => new RemoteKeys(uri, dependencies.clock, dependencies.onJwksFailure),
-    );
+    shared(sources, uri, SOURCES_MAX, () => new RemoteKeys(uri, dependencies));
   return Object.freeze({
     verifierFor: (verification: JwtVerification): JwtVerifier =>
       shared(verifiers, JSON.stringify(verification), VERIFIERS_MAX, () => {

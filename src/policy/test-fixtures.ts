@@ -1,5 +1,7 @@
 /** What the tests of this folder share: an app, keys, facts and dependencies with a clock that stands still. */
 import { randomBytes } from 'node:crypto';
+import { Egress } from '../egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../limits/shared-memory.ts';
 import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
@@ -153,6 +155,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     perIp: undefined,
     authFailuresPerMinute: 0,
     bodyBytesMax: 0,
+    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), clock)),
     onAuth: (outcome) => outcomes.push(outcome),
     onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),
     onJwksFailure: (uri, reason) => jwksFailures.push(`${uri}: ${reason}`),

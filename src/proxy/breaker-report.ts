@@ -73,6 +73,13 @@ export class BreakerReport {
     this.#tell('failure', detail);
   }
 
+  /** The gateway may not connect there, which says nothing about the backend. */
+  denied(detail: string): void {
+    const { context, requestId } = this.#exchange;
+    context.observer.backendFailed(this.#revision, 'denied', detail, requestId);
+    if (this.#trial !== undefined) this.#tell('lost', detail);
+  }
+
   /** Nobody will know. Whoever has seen the backend fail has told it; of what had come nothing was wrong. */
   lost(): void {
     this.completed();

@@ -1,6 +1,8 @@
 /**
  * What every connection of a worker shares. Wired once per worker; nothing in it belongs to one exchange.
  */
+import type { Egress } from '../egress/egress.ts';
+import type { ViaHops } from '../http/forwarded.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { RetryCondition } from '../model/policy.ts';
 import type { CompiledPolicy, Denial } from '../policy/stage.ts';
@@ -55,6 +57,10 @@ export interface ProxyContext {
   readonly clock: Clock;
   readonly deadlines: Deadlines;
   readonly pool: UpstreamPool;
+  /** Where connections to backends may go. */
+  readonly egress: Egress;
+  /** How this gateway calls itself to backends; none other does. */
+  readonly via: ViaHops;
   readonly slots: UpstreamSlots;
   readonly load: Load;
   readonly retryBudgets: RetryBudgets;

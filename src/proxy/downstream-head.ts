@@ -6,7 +6,7 @@
  * As with requests (upstream-head.ts), what follows from the fields is kept with them while the backend repeats them
  * on its connection.
  */
-import { viaLine } from '../http/forwarded.ts';
+import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { ownText } from '../http/latin1.ts';
@@ -110,7 +110,7 @@ function makePieces(
       `HTTP/1.1 ${status} ${reason === '' ? statusText(status) : reason}\r\n${head.ordinaryLines()}` +
       managedLines(exchange, head, framing) +
       (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
-      `${viaLine(head.httpMinor, via)}X-Request-Id: `,
+      `${viaLine(RESPONSE_VIA, head.httpMinor, via)}X-Request-Id: `,
     end: `\r\n${endBehindMore}`,
     endBehindMore,
   };

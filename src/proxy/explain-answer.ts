@@ -73,6 +73,8 @@ export function explanationOf(
 }
 
 function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outcome {
+  // The gateway has not even connected.
+  if (code === 'upstream_denied') return 'denied';
   if (code !== undefined) return forwarded ? 'failed' : 'denied';
   return preflight || version === null ? 'answered' : 'forwarded';
 }

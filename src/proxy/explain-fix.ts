@@ -59,6 +59,7 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'upstream_reset':
     case 'upstream_bad_response':
     case 'upstream_timeout':
+    case 'upstream_denied':
       return fix('mend_backend', `See to the backend ${facts.backend}. ${facts.detail}`, ofRevision(facts));
     default:
       return null;

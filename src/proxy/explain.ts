@@ -6,7 +6,7 @@
  * proxy does; it sends nothing but the fetch of a key set that a JWT needs (bounded by jwks.ts).
  */
 import { normaliseAddress } from '../http/address.ts';
-import { viaLine } from '../http/forwarded.ts';
+import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
 import type { ExplainInput, Explanation, HeaderField } from '../model/schemas/explain.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
@@ -101,6 +101,13 @@ function runDescribed(
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
         return exchange.respondProblem('body_too_large', BODY_TOO_LARGE.detail, '', false);
+      const { host, port, authority } = route.revision.backend;
+      const denial = parts.context.egress.hostDenial(host, port);
+      if (denial !== undefined)
+        return exchange.respondProblem(
+          'upstream_denied',
+          `Cannot get a response from ${authority}: ${denial}`,
+        );
       settled = true;
       resolve(forwardedRun(exchange, route));
       exchange.abort();
@@ -122,7 +129,7 @@ function forwardedRun(exchange: Exchange, route: Route): Run {
   const target = upstreamPath(route, path, restFrom);
   const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
   // What a backend that speaks HTTP/1.1 and names no proxy of its own brings about; a 101 has none.
-  const via = upgrade === undefined ? viaLine(1, undefined) : '';
+  const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
   const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange)), body: null };
   const upstreamHeaders = fieldsOfLines(lines.slice(lines.indexOf('\r\n') + 2));
   return { facts: factsOf(exchange, true), upstreamHeaders, response };

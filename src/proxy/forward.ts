@@ -469,7 +469,8 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const exchange = this.#exchange;
     this.#phase = 'done';
     exchange.context.observer.upstreamFailed(cause, exchange, detail);
-    this.#report.failed(cause, detail);
+    if (cause === 'denied') this.#report.denied(detail);
+    else this.#report.failed(cause, detail);
     this.#respondFailed(cause, detail);
   }
 

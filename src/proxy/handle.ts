@@ -2,6 +2,7 @@
  * The way of a request through the gateway, in order; docs/request-path.md explains each stage and its exits.
  *
  *   enter             room for one more exchange                      503
+ *   isLoop            a request that was here before                  508
  *   locate            canonical path, version, revision, endpoint     400 404 410 503
  *   answerPreflight   CORS preflight, without credentials             204
  *   evaluate          authentication, scopes, methods, body size,     401 403 405 413 429
@@ -9,6 +10,7 @@
  *   proceed           breaker, then the upstream                      503, and forward's 413 502 504
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
+import { viaHolds } from '../http/forwarded.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
@@ -27,6 +29,7 @@ import { corsOf } from './respond.ts';
 export function handle(exchange: Exchange): void {
   try {
     if (!exchange.enter()) return overloaded(exchange);
+    if (isLoop(exchange)) return;
     if (!locate(exchange)) return;
     if (answerPreflight(exchange)) return;
     if (!match(exchange, exchange.method, turnsOf(exchange))) return;
@@ -51,6 +54,16 @@ function overloaded(exchange: Exchange): void {
   context.observer.overloaded('exchanges');
   const detail = `The gateway has ${context.load.exchangesMax} requests under way already`;
   exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
+}
+
+/** RFC 9110 section 7.6.3: a request that has passed this gateway before would go round and round. */
+function isLoop(exchange: Exchange): boolean {
+  const { head } = exchange.connection;
+  const received = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  if (received === undefined || !viaHolds(received, exchange.context.via)) return false;
+  exchange.method = head.method;
+  exchange.respondProblem('loop_detected', 'The request has passed this gateway before');
+  return true;
 }
 
 /** Reads the target (RFC 9112 section 3.2); from here on there is one path for matching and for forwarding. */

@@ -3,19 +3,14 @@
  * rest can age out. Owns them only while they are idle. Connections that the peer closes, or says anything on,
  * leave at once. There is no queue: a request without an idle connection opens one.
  */
-import type { LookupFunction } from 'node:net';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines } from './deadlines.ts';
-import { UpstreamConnection } from './upstream-connection.ts';
+import { UpstreamConnection, type ConnectionMeans } from './upstream-connection.ts';
 
-export interface PoolOptions {
+export interface PoolOptions extends ConnectionMeans {
   /** Idle connections kept per backend. */
   readonly idleMax: number;
   readonly idleTimeoutMs: number;
-  /** How long a connection is used when its backend is given by name. */
-  readonly ageMsMax: number;
-  /** Finds the addresses of backends that are given by name. */
-  readonly lookup: LookupFunction;
 }
 
 export class UpstreamPool {
@@ -62,8 +57,7 @@ export class UpstreamPool {
   /** @param idleMax how many idle connections to the backend may stay beside it */
   open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
     if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
-    const { lookup, ageMsMax } = this.#options;
-    return new UpstreamConnection(backend, this.#deadlines, lookup, ageMsMax);
+    return new UpstreamConnection(backend, this.#deadlines, this.#options);
   }
 
   /** Keeps the connection for later, or closes it when it cannot or need not be kept. */

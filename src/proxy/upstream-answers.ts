@@ -5,6 +5,7 @@ import type { UpstreamCause } from './upstream-connection.ts';
 export const UPSTREAM_ANSWERS: Readonly<Record<UpstreamCause, ErrorCode>> = {
   connect: 'upstream_connect_failed',
   connect_timeout: 'upstream_connect_failed',
+  denied: 'upstream_denied',
   tls: 'upstream_connect_failed',
   reset: 'upstream_reset',
   bad_response: 'upstream_bad_response',

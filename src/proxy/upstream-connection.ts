@@ -6,6 +6,7 @@
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
+import { EgressDenied, type Egress } from '../egress/egress.ts';
 import { ChunkedDecoder } from '../http/chunked-decoder.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { findHeadEnd } from '../http/head-end.ts';
@@ -24,6 +25,8 @@ import { readOnAfterWriteError } from './write-errors.ts';
 export type UpstreamCause =
   | 'connect'
   | 'connect_timeout'
+  /** The gateway may not connect there. */
+  | 'denied'
   | 'tls'
   | 'reset'
   | 'bad_response'
@@ -54,6 +57,16 @@ export interface UpstreamClient {
   onUpstreamFailure(failure: UpstreamFailure): void;
   /** The gateway itself failed while it read the response; the connection is closed. */
   onDefect(error: unknown): void;
+}
+
+/** How connections are made. */
+export interface ConnectionMeans {
+  /** Finds the addresses of backends that are given by name. */
+  readonly lookup: net.LookupFunction;
+  /** Where they may go. */
+  readonly egress: Egress;
+  /** How long a connection is used when its backend is given by name. */
+  readonly ageMsMax: number;
 }
 
 const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
@@ -102,8 +115,8 @@ export class UpstreamConnection implements Expiring {
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
 
-  /** @param ageMsMax how long it is used when its backend is given by name */
-  constructor(backend: CompiledBackend, deadlines: Deadlines, lookup: net.LookupFunction, ageMsMax: number) {
+  constructor(backend: CompiledBackend, deadlines: Deadlines, means: ConnectionMeans) {
+    const { ageMsMax } = means;
     this.poolKey = backend.poolKey;
     this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + ageMsMax : Infinity;
     this.#deadlines = deadlines;
@@ -111,8 +124,7 @@ export class UpstreamConnection implements Expiring {
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
     const isTls = backend.scheme === 'https';
     this.isTls = isTls;
-    const { onread } = this.#reader;
-    this.#socket = isTls ? connectTls(backend, onread, lookup) : connectTcp(backend, onread, lookup);
+    this.#socket = connect(backend, this.#reader.onread, means);
     this.#reader.attach(this.#socket);
     this.#socket.setNoDelay(true);
     this.#socket.once(isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
@@ -409,6 +421,7 @@ export class UpstreamConnection implements Expiring {
   #onError(error: Error): void {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     if (this.#connected) return this.#fail('reset', `the connection failed (${code || error.message})`);
+    if (error instanceof EgressDenied) return this.#fail('denied', error.message);
     const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
     this.#fail(isTcp ? 'connect' : 'tls', `cannot connect (${code || error.message})`);
   }
@@ -449,6 +462,15 @@ function connectCause(cause: UpstreamCause): UpstreamCause {
 }
 
 type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
+
+/** The socket comes connecting, or fails in a later turn of the event loop. */
+function connect(backend: CompiledBackend, onread: OnRead, { egress, lookup }: ConnectionMeans): net.Socket {
+  const { host, port, scheme } = backend;
+  const denial = egress.hostDenial(host, port);
+  if (denial !== undefined) return new net.Socket().destroy(new EgressDenied(denial));
+  const permitted = net.isIP(host) === 0 ? egress.lookup(lookup, port) : lookup;
+  return scheme === 'https' ? connectTls(backend, onread, permitted) : connectTcp(backend, onread, permitted);
+}
 
 function connectTcp(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
   return net.connect({ host: backend.host, port: backend.port, onread, lookup });

@@ -118,7 +118,10 @@ function makePieces(
       managedLines(exchange, route, upgrade === undefined) +
       (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwardedLines(head.host)) +
       'X-Request-Id: ',
-    middle: '\r\n' + viaLine(head.httpMinor, via, connection.isHttp2) + (traceLines ?? 'traceparent: '),
+    middle:
+      '\r\n' +
+      viaLine(exchange.context.via, head.httpMinor, via, connection.isHttp2) +
+      (traceLines ?? 'traceparent: '),
     end:
       (traceLines === undefined ? '\r\n' : '') +
       upstreamHeaderLines +

@@ -10,6 +10,8 @@ import {
   versionTree,
 } from '../../test/support/config-records.ts';
 import { until } from '../../test/support/until.ts';
+import { Egress } from '../egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { Revision } from '../model/resources.ts';
 import { createLogger } from '../observe/log.ts';
@@ -83,6 +85,7 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
     idleMax: 0,
     idleTimeoutMs: 0,
     ageMsMax: 0,
+    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
     lookup: createLookup({
       resolve: (host) => lookup(host, { all: true }),
       monotonicMs: () => systemClock.monotonicMs(),

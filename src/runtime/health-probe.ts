@@ -153,7 +153,8 @@ export class HealthProbe {
       });
       const { state, sinceMs } = breaker.status;
       // What began before the breaker moved says nothing of what has come after.
-      if (state === before.state && sinceMs === before.sinceMs) this.#count(target, result);
+      const isSame = state === before.state && sinceMs === before.sinceMs;
+      if (isSame && !result.isDenied) this.#count(target, result);
       else target.inARow = 0;
     }
     this.#startNext();

@@ -23,6 +23,8 @@ export interface ProbeResult {
   /** undefined without an answer. */
   readonly status: number | undefined;
   readonly error: string | undefined;
+  /** The gateway may not connect there, which says nothing about the backend. */
+  readonly isDenied: boolean;
   readonly durationMs: number;
 }
 
@@ -37,11 +39,11 @@ export function probe(
   const startedMs = clock.monotonicMs();
   return new Promise((resolve) => {
     const connection = pool.open(backend);
-    const end = (status: number | undefined, error: string | undefined): void => {
+    const end = (status: number | undefined, error: string | undefined, isDenied = false): void => {
       clearTimeout(timer);
       connection.destroy();
       const durationMs = clock.monotonicMs() - startedMs;
-      resolve({ ok: error === undefined, status, error, durationMs });
+      resolve({ ok: error === undefined, status, error, isDenied, durationMs });
     };
     const timer = setTimeout(
       () => end(undefined, `no answer within ${rules.timeout_ms} ms`),
@@ -57,7 +59,7 @@ export function probe(
           status,
           isExpected(status, rules.expected_statuses) ? undefined : `status ${status} is not expected`,
         ),
-      onUpstreamFailure: ({ detail }) => end(undefined, detail),
+      onUpstreamFailure: ({ cause, detail }) => end(undefined, detail, cause === 'denied'),
       onDefect: (error) => end(undefined, `the answer could not be read: ${String(error)}`),
       onInterim: nothing,
       onSwitch: () => end(undefined, 'the backend switched protocols'),

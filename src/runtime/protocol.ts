@@ -24,6 +24,10 @@ export interface WorkerStart {
   /** May differ from the settings' when that is 0: all workers share the first one's. */
   readonly port: number;
   readonly limitMemory: LimitMemory;
+  /** Of egress/own-listeners.ts. */
+  readonly ownPorts: SharedArrayBuffer;
+  /** How the gateway calls itself to backends. */
+  readonly viaName: string;
   /** The API keys of the node, which the main thread writes; messages carry none. */
   readonly keyMemory: KeyMemory;
   readonly heartbeat: HeartbeatMemory;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { configChange } from '../../test/support/config-records.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { createOwnPorts } from '../egress/own-listeners.ts';
 import { createLimitMemory } from '../limits/memory.ts';
 import { createLogger } from '../observe/log.ts';
 import { readSettings } from '../settings.ts';
@@ -86,6 +87,8 @@ function supervise(
     clock: systemClock,
     certificates: undefined,
     limitMemory: createLimitMemory(),
+    ownPorts: createOwnPorts(),
+    viaName: 'headgate-test',
     state: new ConfigState(),
     log: createLogger({
       level: 'info',

@@ -30,6 +30,10 @@ export interface SupervisorDeps {
   /** Of the traffic listener; undefined without TLS. */
   readonly certificates: WorkerStart['certificates'];
   readonly limitMemory: LimitMemory;
+  /** Of egress/own-listeners.ts. */
+  readonly ownPorts: SharedArrayBuffer;
+  /** How the gateway calls itself to backends. */
+  readonly viaName: string;
   readonly state: ConfigState;
   readonly log: Logger;
   /** The program that a worker runs. */
@@ -238,6 +242,7 @@ export class Supervisor {
   /** Starts one worker and gives it the configuration. */
   #spawn(isSpare: boolean): WorkerThread {
     const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    const { ownPorts, viaName } = this.#deps;
     const workerNumber = this.#nextNumber++;
     const member: WorkerThread = new WorkerThread({
       url: workerUrl,
@@ -246,6 +251,8 @@ export class Supervisor {
         settings,
         port: this.#port,
         limitMemory,
+        ownPorts,
+        viaName,
         keyMemory: state.keys.memory,
         certificates: this.#certificates,
         isSpare,

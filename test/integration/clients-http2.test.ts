@@ -72,10 +72,13 @@ describe('HTTP/2 with real clients', { timeout: 120_000 }, () => {
   it('curl speaks HTTP/2 and HTTP/1.1 on the same port', async () => {
     const second = await curl('--http2', `${base}/files/v1/x`);
     expect(second.version).toBe('2 200');
-    expect(JSON.parse(second.body)).toMatchObject({ via: '2.0 headgate', method: 'GET' });
+    expect(JSON.parse(second.body)).toMatchObject({
+      via: expect.stringMatching(/^2\.0 headgate-/),
+      method: 'GET',
+    });
     const first = await curl('--http1.1', `${base}/files/v1/x`);
     expect(first.version).toBe('1.1 200');
-    expect(JSON.parse(first.body)).toMatchObject({ via: '1.1 headgate' });
+    expect(JSON.parse(first.body)).toMatchObject({ via: expect.stringMatching(/^1\.1 headgate-/) });
   });
 
   it('curl uploads a large file, with a length and without', async () => {

@@ -247,7 +247,7 @@ describe('requests', () => {
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-proto': 'http',
       'x-forwarded-host': 'public.test',
-      via: '1.0 before, 1.1 headgate',
+      via: '1.0 before, 1.1 headgate-test',
       'x-kept': 'yes',
       'x-request-id': response.headers['x-request-id'],
     });

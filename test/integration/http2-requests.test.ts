@@ -82,7 +82,7 @@ describe('a request over HTTP/2', () => {
     expect(seen.headers).toMatchObject({
       'x-own': 'value',
       cookie: 'a=1; b=2',
-      via: '2.0 headgate',
+      via: '2.0 headgate-test',
       'x-forwarded-proto': 'https',
       'x-forwarded-host': `localhost:${proxy.port}`,
     });

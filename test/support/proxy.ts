@@ -4,6 +4,9 @@
  * thing; only the thread and the management API are left out.
  */
 import { lookup } from 'node:dns/promises';
+import { Egress, type EgressLists } from '../../src/egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../../src/egress/own-listeners.ts';
+import { viaHops } from '../../src/http/forwarded.ts';
 import { httpDate, systemClock } from '../../src/kernel/clock.ts';
 import { requestIds } from '../../src/kernel/ids.ts';
 import { createLimitMemory } from '../../src/limits/memory.ts';
@@ -160,6 +163,8 @@ export interface TestProxyOptions {
   readonly http2?: boolean;
   readonly upstreamIdleTimeoutMs?: number;
   readonly upstreamAgeMsMax?: number;
+  readonly egress?: EgressLists;
+  readonly viaName?: string;
   /** In place of the system's resolver. */
   readonly resolve?: ResolverOptions['resolve'];
   readonly resolverClock?: () => number;
@@ -175,7 +180,10 @@ function listenerTls({ tls, certificates, http2 = true }: TestProxyOptions): Lis
 export async function startProxy(change: ConfigChange, setup: TestProxyOptions = {}): Promise<TestProxy> {
   const clock = systemClock;
   const deadlines = new Deadlines(clock);
+  const ownListeners = new OwnListeners(createOwnPorts(), clock);
+  const egress = new Egress(setup.egress ?? { allow: [], deny: [] }, ownListeners);
   const pool = new UpstreamPool(deadlines, {
+    egress,
     idleMax: 1_000,
     idleTimeoutMs: setup.upstreamIdleTimeoutMs ?? 55_000,
     ageMsMax: setup.upstreamAgeMsMax ?? UPSTREAM_AGE_MAX_MS,
@@ -204,6 +212,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     perIp: undefined,
     authFailuresPerMinute: 0,
     bodyBytesMax: setup.options?.bodyBytesMax ?? DEFAULT_OPTIONS.bodyBytesMax,
+    egress,
     onAuth: () => undefined,
     onLimit: () => undefined,
     onJwksFailure: () => undefined,
@@ -229,6 +238,8 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     clock,
     deadlines,
     pool,
+    egress,
+    via: viaHops(setup.viaName ?? 'headgate-test'),
     slots: new UpstreamSlots({
       slotsMax: options.upstreamConnectionsMax,
       waitingMax: options.upstreamQueueMax,
@@ -261,6 +272,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
   const listener = new Listener(context, { host: '127.0.0.1', port: 0, tls: listenerTls(setup) });
   deadlines.start();
   const port = await listener.listen();
+  ownListeners.set('traffic', port);
   return {
     port,
     context,

@@ -91,7 +91,7 @@ export async function findRevisionScope(
 async function buildRevision(
   input: RevisionInput,
   base: RecordBase,
-  _previous: Revision | undefined,
+  previous: Revision | undefined,
   { version }: Scope,
   rules: RuleContext,
 ): Promise<Built<Revision> | Failure> {
@@ -105,6 +105,7 @@ async function buildRevision(
     ...probeErrors(input),
     ...policyErrors(input.default_policy, '/default_policy', rules),
   ];
+  if ('host' in host) errors.push(...egressErrors(host.host, input.backend_port ?? 443, previous, rules));
   if ('error' in host) return invalid([{ pointer: '/backend_host', detail: host.error }, ...errors]);
   if (errors.length > 0) return invalid(errors);
   const sameLabel = await rules.reader.findRevision(version.id, input.revision);
@@ -133,6 +134,20 @@ async function buildRevision(
       circuit_breaker: input.circuit_breaker ?? null,
     },
   };
+}
+
+/** What was stored before may stay, so that other fields of it can be changed: its connections are refused. */
+function egressErrors(
+  host: string,
+  port: number,
+  previous: Revision | undefined,
+  { egress }: RuleContext,
+): FieldError[] {
+  if (previous?.backend_host === host && previous.backend_port === port) return [];
+  const denial = egress.hostDenial(host, port);
+  return denial === undefined
+    ? []
+    : [{ pointer: '/backend_host', detail: `cannot be connected to: ${denial}` }];
 }
 
 function probeErrors({ circuit_breaker: breaker, health_check_path: path }: RevisionInput): FieldError[] {

@@ -7,9 +7,19 @@ import type { RuleContext } from '../context.ts';
 export function policyErrors(
   policy: Policy | null | undefined,
   pointer: string,
-  { policyGlobals }: RuleContext,
+  { policyGlobals, egress }: RuleContext,
 ): FieldError[] {
-  return policy ? validatePolicy(policy, { globals: policyGlobals }, pointer) : [];
+  if (!policy) return [];
+  const errors = validatePolicy(policy, { globals: policyGlobals }, pointer);
+  const url = URL.parse(policy.auth?.jwt?.jwks_uri ?? '');
+  const denial = url === null ? undefined : egress.hostDenial(url.hostname, portOf(url));
+  return denial === undefined
+    ? errors
+    : [...errors, { pointer: `${pointer}/auth/jwt/jwks_uri`, detail: `cannot be fetched: ${denial}` }];
+}
+
+function portOf({ port, protocol }: URL): number {
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
 
 /** A part that is null inherits, as an absent one does; only the absent form is stored. */

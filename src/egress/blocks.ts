@@ -1,0 +1,74 @@
+/**
+ * Blocks of IP addresses (RFC 4632, RFC 4291 section 2.3) and the IPv4 addresses that IPv6 addresses carry within
+ * them. Pure. An address is judged in all of its forms, so that `::ffff:169.254.169.254` or its NAT64 form is no way
+ * around a rule about `169.254.169.254`.
+ */
+import { BlockList, isIP } from 'node:net';
+import { addressGroups, normaliseAddress } from '../http/address.ts';
+
+export interface Block {
+  /** How many leading bits count; 32 or 128 for a single address. */
+  readonly bits: number;
+  readonly isSingle: boolean;
+  contains(address: string): boolean;
+}
+
+/** @param text an address or a block, checked by the settings */
+export function parseBlock(text: string): Block {
+  const [address = '', bitsText] = text.split('/');
+  const widest = isIP(address) === 4 ? 32 : 128;
+  const bits = bitsText === undefined ? widest : Number(bitsText);
+  const list = new BlockList();
+  addBlock(list, text);
+  return { bits, isSingle: bits === widest, contains: (one) => inList(list, one) };
+}
+
+/** One look-up for all of them. */
+export function blockList(texts: readonly string[]): (address: string) => boolean {
+  if (texts.length === 0) return () => false;
+  const list = new BlockList();
+  for (const text of texts) addBlock(list, text);
+  return (address) => inList(list, address);
+}
+
+function addBlock(list: BlockList, text: string): void {
+  const [address = '', bits] = text.split('/');
+  const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
+  // An IPv4 address in IPv6 notation counts as what it is.
+  const plain = bits === undefined ? normaliseAddress(address) : undefined;
+  if (plain !== undefined) list.addAddress(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+  else list.addSubnet(address, Number(bits), family);
+}
+
+function inList(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+}
+
+/**
+ * The canonical form of an address, and behind it the IPv4 address that it stands for, if there is one: IPv4-mapped
+ * and IPv4-compatible (RFC 4291 section 2.5.5), IPv4-translated (RFC 2765), NAT64 (RFC 6052, RFC 8215) and 6to4
+ * (RFC 3056). Empty when the text is no address.
+ */
+export function addressForms(address: string): readonly string[] {
+  const canonical = normaliseAddress(address);
+  if (canonical === undefined) return [];
+  if (isIP(canonical) === 4) return [canonical];
+  const within = carriedIPv4(addressGroups(canonical));
+  return within === undefined ? [canonical] : [canonical, within];
+}
+
+function carriedIPv4(groups: readonly number[]): string | undefined {
+  const [g0 = 0, g1 = 0, g2 = 0, g3 = 0, g4 = 0, g5 = 0, g6 = 0, g7 = 0] = groups;
+  const isZeroTo4 = (g0 | g1 | g2 | g3) === 0;
+  if (isZeroTo4 && g4 === 0 && g5 === 0 && g6 !== 0) return dotted(g6, g7);
+  if (isZeroTo4 && g4 === 0xffff && g5 === 0) return dotted(g6, g7);
+  if (g0 === 0x2002) return dotted(g1, g2);
+  if (g0 !== 0x64 || g1 !== 0xff9b) return undefined;
+  if ((g2 | g3 | g4 | g5) === 0) return dotted(g6, g7);
+  // 64:ff9b:1::/48, whose prefixes may be of any length from 48 on: the two usual ones.
+  if (g2 !== 1) return undefined;
+  const isLong = (g3 | g4 | g5) === 0 || (g6 | g7) !== 0;
+  return isLong ? dotted(g6, g7) : dotted(g3, ((g4 & 0xff) << 8) | (g5 >> 8));
+}
+
+const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;

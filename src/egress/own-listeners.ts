@@ -1,0 +1,69 @@
+/**
+ * The ports on which this gateway itself listens, and the addresses by which it reaches itself. The ports lie in
+ * memory that all threads share, since with port 0 they are known only when the first worker listens.
+ */
+import { networkInterfaces } from 'node:os';
+import type { Clock } from '../kernel/clock.ts';
+import { normaliseAddress } from '../http/address.ts';
+
+/** How long a look at the network interfaces is used. */
+const INTERFACES_MS = 5_000;
+const LISTENERS = { management: 0, traffic: 1 } as const;
+
+export type ListenerName = keyof typeof LISTENERS;
+
+export function createOwnPorts(): SharedArrayBuffer {
+  return new SharedArrayBuffer(Object.keys(LISTENERS).length * Int32Array.BYTES_PER_ELEMENT);
+}
+
+export class OwnListeners {
+  readonly #ports: Int32Array;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  #addresses: ReadonlySet<string> = new Set();
+  #readAtMs = -Infinity;
+
+  /** @param memory of `createOwnPorts` */
+  constructor(memory: SharedArrayBuffer, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#ports = new Int32Array(memory);
+    this.#clock = clock;
+  }
+
+  /** @param port 0: not known yet */
+  set(name: ListenerName, port: number): void {
+    Atomics.store(this.#ports, LISTENERS[name], port);
+  }
+
+  /**
+   * Which of them a connection would reach; undefined for none.
+   * @param address in canonical form
+   */
+  at(address: string, port: number): ListenerName | undefined {
+    const name = this.#withPort(port);
+    return name !== undefined && this.#isHere(address) ? name : undefined;
+  }
+
+  #withPort(port: number): ListenerName | undefined {
+    if (Atomics.load(this.#ports, LISTENERS.management) === port) return 'management';
+    return Atomics.load(this.#ports, LISTENERS.traffic) === port ? 'traffic' : undefined;
+  }
+
+  /** Loopback, the unspecified address (which connects to loopback), and the addresses of the interfaces. */
+  #isHere(address: string): boolean {
+    if (address.startsWith('127.') || address === '::1') return true;
+    if (address === '0.0.0.0' || address === '::') return true;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#readAtMs >= INTERFACES_MS) {
+      this.#addresses = interfaceAddresses();
+      this.#readAtMs = nowMs;
+    }
+    return this.#addresses.has(address);
+  }
+}
+
+function interfaceAddresses(): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const addresses of Object.values(networkInterfaces())) {
+    for (const { address } of addresses ?? []) found.add(normaliseAddress(address) ?? address);
+  }
+  return found;
+}
