@@ -389,8 +389,16 @@ export const SETTINGS = {
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: 20_000,
     description:
-      'Connections of clients at once to each worker; beyond it 503 `overloaded` and the end at once, with TLS the end alone.',
+      'Connections of clients at once to each worker. A newcomer beyond it takes the place of the connection that has waited longest for a request; where all have one under way it gets 503 `overloaded` and the end at once, with TLS the end alone.',
   }),
+  GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 0,
+      description:
+        'Of these, connections of one client address to each worker, an IPv6 client by its network of /64; beyond it 503 `overloaded` and the end, with TLS the end alone. `GATEWAY_TRUSTED_PROXY_IPS` are exempt. 0 is unlimited.',
+    },
+  ),
   GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS: integer(
     { min: 0, max: 1_000_000 },
     {

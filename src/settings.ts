@@ -48,6 +48,8 @@ export interface ProxySettings {
   readonly maxConcurrentExchanges: number;
   readonly maxConnections: number;
   /** 0: unlimited. */
+  readonly maxConnectionsPerIp: number;
+  /** 0: unlimited. */
   readonly maxUpstreamConnections: number;
   readonly maxUpstreamQueue: number;
   readonly upstreamQueueTimeoutMs: number;
@@ -372,6 +374,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     halfClose: v.GATEWAY_PROXY__HALF_CLOSE,
     maxConcurrentExchanges: v.GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES,
     maxConnections: v.GATEWAY_PROXY__MAX_CONNECTIONS,
+    maxConnectionsPerIp: v.GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP,
     maxUpstreamConnections: v.GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS,
     maxUpstreamQueue: v.GATEWAY_PROXY__MAX_UPSTREAM_QUEUE,
     upstreamQueueTimeoutMs: v.GATEWAY_PROXY__UPSTREAM_QUEUE_TIMEOUT_MS,

@@ -28,6 +28,7 @@ import type { FindKey } from './proxy/explain-fix.ts';
 import { ExchangeRecorder } from './proxy/explain-recorder.ts';
 import { Load } from './proxy/load.ts';
 import { UpstreamSlots } from './proxy/upstream-slots.ts';
+import { WaitingClients } from './proxy/waiting-clients.ts';
 import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
 import {
@@ -153,6 +154,7 @@ const context: ProxyContext = {
     waitingMax: options.upstreamQueueMax,
   }),
   load: new Load(options.exchangesMax),
+  waiting: new WaitingClients(),
   retryBudgets: new RetryBudgets(),
   observer,
   snapshot: () => holder.current,
@@ -303,6 +305,7 @@ function proxyOptions(proxy: ProxySettings): ProxyOptions {
     halfClose: proxy.halfClose,
     exchangesMax: proxy.maxConcurrentExchanges,
     connectionsMax: proxy.maxConnections,
+    connectionsPerIpMax: proxy.maxConnectionsPerIp,
     upstreamConnectionsMax: proxy.maxUpstreamConnections,
     upstreamQueueMax: proxy.maxUpstreamQueue,
     upstreamQueueTimeoutMs: proxy.upstreamQueueTimeoutMs,

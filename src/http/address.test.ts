@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { normaliseAddress } from './address.ts';
+import { addressBlock, normaliseAddress } from './address.ts';
 
 describe('normaliseAddress', () => {
   it.each([
@@ -48,4 +48,16 @@ describe('normaliseAddress', () => {
       }),
     );
   });
+});
+
+it.each([
+  ['192.0.2.1', 64, '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', 64, '2001:db8:1:2::/64'],
+  ['2001:db8:1:2:3:4:5:6', 128, '2001:db8:1:2:3:4:5:6/128'],
+  ['2001:db8:1:2ff:3:4:5:6', 56, '2001:db8:1:200::/56'],
+  ['2001:db8:1:2:3:4:5:6', 48, '2001:db8:1::/48'],
+  ['::1', 64, '::/64'],
+  ['2001:db8::1', 0, '::/0'],
+])('%s is counted by /%i as %s', (address, bits, block) => {
+  expect(addressBlock(address, bits)).toBe(block);
 });

@@ -24,6 +24,19 @@ export function normaliseAddress(address: string): string | undefined {
   return formatGroups(groups);
 }
 
+/**
+ * Under which name a client with this address is counted: an IPv4 address as it is, an IPv6 address by its network of
+ * `ipv6PrefixBits`, such as `2001:db8::/64`. Takes canonical addresses (`normaliseAddress`).
+ */
+export function addressBlock(address: string, ipv6PrefixBits: number): string {
+  if (!address.includes(':') || isIP(address) !== 6) return address;
+  const groups = addressGroups(address).map((group, index) => {
+    const bits = Math.min(16, Math.max(0, ipv6PrefixBits - 16 * index));
+    return group & (0xffff << (16 - bits)) & 0xffff;
+  });
+  return `${formatGroups(groups)}/${ipv6PrefixBits}`;
+}
+
 /** The eight groups of a valid IPv6 address without zone. */
 export function addressGroups(address: string): number[] {
   const gap = address.indexOf('::');

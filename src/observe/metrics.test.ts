@@ -159,6 +159,7 @@ describe('a sample', () => {
     metrics.auth('invalid');
     metrics.wouldDeny('auth');
     metrics.internalError();
+    metrics.idleConnectionClosed();
     metrics.setConnections({ downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0 });
     metrics.setConfigVersion(9);
     metrics.setTokenMemory(13);
@@ -177,6 +178,7 @@ describe('a sample', () => {
       { name: 'rate_limit_decisions', labels: { kind: 'ip', decision: 'refused' }, value: 1 },
       { name: 'auth_decisions', labels: { outcome: 'invalid' }, value: 1 },
       { name: 'shadow_denials', labels: { part: 'auth' }, value: 1 },
+      { name: 'idle_connections_closed', labels: {}, value: 1 },
       { name: 'internal_errors', labels: {}, value: 1 },
       { name: 'log_lines_dropped', labels: {}, value: 4 },
     ]);

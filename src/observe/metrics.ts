@@ -48,6 +48,7 @@ export type CounterName =
   | 'auth_decisions'
   | 'shadow_denials'
   | 'overload_refusals'
+  | 'idle_connections_closed'
   | 'internal_errors'
   | 'limit_store_calls'
   | 'limit_store_waits'
@@ -190,6 +191,7 @@ export class WorkerMetrics {
   readonly #auth = new LabelledCounter();
   readonly #shadow = new LabelledCounter();
   readonly #overload = new LabelledCounter();
+  #idleConnectionsClosed = 0;
   readonly #delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
   #internalErrors = 0;
   #logLinesDropped = 0;
@@ -255,6 +257,11 @@ export class WorkerMetrics {
   /** Something was refused since the worker has enough to do. */
   overloaded(reason: string): void {
     this.#overload.add(reason);
+  }
+
+  /** A client between requests was let go for a newcomer. */
+  idleConnectionClosed(): void {
+    this.#idleConnectionsClosed += 1;
   }
 
   internalError(): void {
@@ -333,6 +340,7 @@ export class WorkerMetrics {
       ...this.#auth.samples('auth_decisions', (outcome) => ({ outcome })),
       ...this.#shadow.samples('shadow_denials', (part) => ({ part })),
       ...this.#overload.samples('overload_refusals', (reason) => ({ reason })),
+      { name: 'idle_connections_closed', labels: {}, value: this.#idleConnectionsClosed },
       { name: 'internal_errors', labels: {}, value: this.#internalErrors },
       { name: 'log_lines_dropped', labels: {}, value: this.#logLinesDropped },
       ...limitStoreSamples(this.#limitStore),

@@ -42,6 +42,8 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   limit_store_fallbacks:
     'Decisions of rate limiters while the store of limits was out of reach, by on_store_failure',
   overload_refusals: 'Requests and connections that were refused for want of room',
+  idle_connections_closed:
+    'Connections of clients between requests that were closed to make room for new ones',
   internal_errors: 'Errors inside the gateway itself',
   log_lines_dropped: 'Log lines that were dropped because standard output was not read in time',
 };

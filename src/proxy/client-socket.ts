@@ -5,6 +5,7 @@
  * Whoever implements it may call the events in any order but `onClose`, after which it must call none.
  */
 import type { Duplex } from 'node:stream';
+import { heldCopy } from './held-copies.ts';
 
 /** The side that uses the socket. None of these throws. */
 export interface ClientSocketEvents {
@@ -62,6 +63,20 @@ export interface ClientSocket {
   /** Closes so that the client cannot take it for an orderly end. */
   reset(): void;
   readonly destroyed: boolean;
+}
+
+/** Writes `bytes[from, to)`, from where they are lent if there is a `release`, or else a copy. */
+export function writeFrom(
+  socket: ClientSocket,
+  bytes: Buffer,
+  from: number,
+  to: number,
+  release: (() => void) | undefined,
+): boolean {
+  if (release !== undefined) return socket.writeBytes(bytes.subarray(from, to), release);
+  if (socket.writeCopy !== undefined) return socket.writeCopy(bytes, from, to);
+  const held = heldCopy(bytes, from, to);
+  return socket.writeBytes(held.copy, held.release);
 }
 
 const RELEASE_NOTHING = (): void => undefined;

@@ -9,31 +9,31 @@
  *   any → lingering → closed                   the answer is out; what still comes is read and dropped
  *
  * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
- * exchange (unless `halfClose`); it pauses when HELD_BYTES_MAX beyond its body are held.
+ * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held.
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import { headError, type HeadError } from '../http/head-error.ts';
 import type { RequestHead } from '../http/request-head.ts';
-import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
+import { writeFrom, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
-import { heldCopy } from './held-copies.ts';
 import { keepBody, type KeptBody } from './kept-bodies.ts';
 import { latin1Text } from '../http/latin1.ts';
 import { ForwardedFields } from './forwarded-fields.ts';
-import { DRAIN_BODY_BYTES_MAX, HELD_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
+import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './request-heads.ts';
 import type { Tunnel } from './tunnel.ts';
+import { WaitingClient } from './waiting-clients.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
 
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
-export class Connection implements Expiring, BodySink, ClientSocketEvents {
+export class Connection extends WaitingClient implements Expiring, BodySink, ClientSocketEvents {
   // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
   deadlineMs = Infinity;
   readonly context: ProxyContext;
@@ -44,6 +44,8 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
+  /** What the backend is told about requests of a peer that is not trusted. */
+  readonly forwarded: ForwardedFields;
   /** It is one stream of a connection of HTTP/2 (http2-client-socket.ts). */
   readonly isHttp2: boolean;
   /** The body of the response under way ends with the connection. */
@@ -68,7 +70,6 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   /** The client has sent FIN (of TLS: close_notify): no further request will come. */
   #halfClosed = false;
   #lingerBytes = 0;
-  readonly #forwarded: ForwardedFields;
 
   constructor(
     socket: ClientSocket,
@@ -78,25 +79,19 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     onClosed: (connection: Connection) => void,
     isHttp2 = false,
   ) {
+    super();
     this.#socket = socket;
     this.#onClosed = onClosed;
     this.context = context;
     this.peer = peer;
     this.isTrustedPeer = context.isTrustedProxy(peer);
     this.isSecure = isSecure;
-    this.#forwarded = new ForwardedFields(peer, isSecure);
+    this.forwarded = new ForwardedFields(peer, isSecure);
     this.isHttp2 = isHttp2;
     this.#idleSinceMs = context.deadlines.nowMs;
     this.deadlineMs = this.#idleSinceMs + context.options.headTimeoutMs;
+    if (!isHttp2) context.waiting.add(this);
     socket.attach(this);
-  }
-
-  get isIdle(): boolean {
-    return this.#phase === 'idle';
-  }
-
-  get halfClosed(): boolean {
-    return this.#halfClosed;
   }
 
   /** In which the latest request came; for logs. */
@@ -116,16 +111,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
 
   /** `bytes[from, to)` of somebody else's, which are written from where they are lent, or else copied. */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
-    const socket = this.#socket;
-    if (release !== undefined) return socket.writeBytes(bytes.subarray(from, to), release);
-    if (socket.writeCopy !== undefined) return socket.writeCopy(bytes, from, to);
-    const held = heldCopy(bytes, from, to);
-    return socket.writeBytes(held.copy, held.release);
-  }
-
-  /** What the backend is told about requests to `host` of a peer that is not trusted. */
-  forwardedLines(host: string): string {
-    return this.#forwarded.lines(host);
+    return writeFrom(this.#socket, bytes, from, to, release);
   }
 
   /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
@@ -240,6 +226,16 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     return true;
   }
 
+  giveWay(): boolean {
+    // What was answered may still be on its way.
+    if (!this.#socket.isFlushed) return false;
+    this.#guard(() => {
+      if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
+      this.abort();
+    });
+    return true;
+  }
+
   /** Asks the connection to go away when it has been at rest for so long. */
   closeIfIdle(idleMs: number): void {
     if (this.#phase !== 'idle') return;
@@ -331,7 +327,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
 
   #hold(chunk: Buffer): void {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    if (this.#phase === 'exchange' && this.#pending.length > HELD_BYTES_MAX) this.pauseBody();
+    if (this.#phase === 'exchange' && this.#pending.length > PIPELINED_BYTES_MAX) this.pauseBody();
   }
 
   /** Starts exchanges for as long as complete heads are there; not re-entered by exchanges that end at once. */
@@ -382,6 +378,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
 
   #startExchange(): void {
     this.#phase = 'exchange';
+    this.context.waiting.delete(this);
     this.body.begin(this.head);
     this.deadlineMs = this.context.deadlines.nowMs + this.context.options.firstByteTimeoutMs;
     const exchange = new Exchange(this);
@@ -392,6 +389,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
   /** Answers what could not be read as a request, and closes: where the next one would start is not known. */
   #reject(error: HeadError, bytes: Buffer, from: number): void {
     this.#phase = 'exchange';
+    this.context.waiting.delete(this);
     // Not the kept one, which has the fields of the request before.
     if (this.head === NO_HEAD) this.head = takeHead();
     this.head.noteFirstLine(bytes, from, bytes.length);
@@ -406,6 +404,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     const { options, deadlines } = this.context;
     this.#phase = 'idle';
     this.#idleSinceMs = deadlines.nowMs;
+    if (!this.isHttp2) this.context.waiting.add(this);
     if (this.#hasServed) {
       this.head.rest();
       this.#keptHead = this.head;
@@ -437,6 +436,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     if (this.#phase === 'lingering' || this.#phase === 'closed') return;
     this.#phase = 'lingering';
     this.#pending = EMPTY;
+    this.context.waiting.delete(this);
     const { options, deadlines } = this.context;
     // What the client has yet to read keeps its time; the lingering begins when it is out.
     this.deadlineMs = deadlines.nowMs + (this.#socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
@@ -468,6 +468,7 @@ export class Connection implements Expiring, BodySink, ClientSocketEvents {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
     this.#pending = EMPTY;
+    this.context.waiting.delete(this);
     this.#letGoOfHead();
     const exchange = this.#exchange;
     this.#exchange = undefined;

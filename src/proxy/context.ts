@@ -16,6 +16,7 @@ import type { UpstreamPool } from './pool.ts';
 import type { RetryBudgets } from './retry-budget.ts';
 import type { Load, OverloadReason } from './load.ts';
 import type { UpstreamSlots } from './upstream-slots.ts';
+import type { WaitingClients } from './waiting-clients.ts';
 import type { UpstreamCause } from './upstream-connection.ts';
 
 export type Route = CompiledRoute<CompiledPolicy>;
@@ -45,6 +46,8 @@ export interface ProxyObserver {
   breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void;
   /** Something was refused since the worker has enough to do. */
   overloaded(reason: OverloadReason): void;
+  /** The connection of a client between requests was closed for a newcomer. */
+  gaveWay(): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;
 }
@@ -63,6 +66,8 @@ export interface ProxyContext {
   readonly via: ViaHops;
   readonly slots: UpstreamSlots;
   readonly load: Load;
+  /** Clients between requests, which give way to newcomers. */
+  readonly waiting: WaitingClients;
   readonly retryBudgets: RetryBudgets;
   readonly observer: ProxyObserver;
   /** The snapshot that an exchange starts with. */

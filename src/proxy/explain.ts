@@ -24,6 +24,7 @@ import { describedHead, fieldsOf } from './explain-request.ts';
 import { ExplainSocket } from './explain-socket.ts';
 import type { ExplainSettings } from './explain-stages.ts';
 import { Load } from './load.ts';
+import { WaitingClients } from './waiting-clients.ts';
 import { upstreamPath, type MatchErrorCode, type MatchResult } from './match.ts';
 import { BODY_TOO_LARGE } from './request-body.ts';
 import { responseFields } from './respond.ts';
@@ -94,6 +95,7 @@ function runDescribed(
       backendFailed: () => undefined,
       breakerMoved: () => undefined,
       overloaded: () => undefined,
+      gaveWay: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
     const divert = (exchange: Exchange, route: Route): void => {
@@ -148,6 +150,7 @@ function lookingContext(
     divert,
     // A description takes no room.
     load: new Load(Infinity),
+    waiting: new WaitingClients(),
     snapshot: () => lookingSnapshot(context.snapshot()),
     breakerOf: (revision) => context.breakerOf(revision)?.copy(),
     match: new LookingMatch((route) => ({

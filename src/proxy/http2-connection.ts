@@ -23,6 +23,7 @@ import { Http2ClientSocket } from './http2-client-socket.ts';
 import { Http2Guard, RESETS_BURST, RESETS_PER_SECOND } from './http2-guard.ts';
 import { http1Request } from './http2-request.ts';
 import { LINGER_MS, type ProxyOptions } from './options.ts';
+import { WaitingClient } from './waiting-clients.ts';
 
 /** SETTINGS_MAX_CONCURRENT_STREAMS; with the window below the bound on the bodies that one client can leave here. */
 export const STREAMS_MAX = 100;
@@ -37,7 +38,7 @@ const SESSION_MEMORY_MB = 10;
 /** Frames that bring nothing are counted this often. */
 const GUARD_MS = 1_000;
 
-export class Http2Connection implements Expiring {
+export class Http2Connection extends WaitingClient implements Expiring {
   deadlineMs: number;
   readonly #context: ProxyContext;
   readonly #socket: TLSSocket;
@@ -61,6 +62,7 @@ export class Http2Connection implements Expiring {
     context: ProxyContext,
     onClosed: (connection: Http2Connection) => void,
   ) {
+    super();
     const { nowMs } = context.deadlines;
     this.#socket = socket;
     this.#peer = peer;
@@ -75,6 +77,7 @@ export class Http2Connection implements Expiring {
     socket.on('close', () => this.#onSocketClosed());
     this.#session = performServerHandshake(socket, sessionOptions(context.options));
     this.#listen();
+    context.waiting.add(this);
   }
 
   get connectionCount(): number {
@@ -90,6 +93,15 @@ export class Http2Connection implements Expiring {
     this.#phase = 'closing';
     this.#session.close();
     this.#touch();
+  }
+
+  /** Ends it without waiting for the client: GOAWAY, and the end. */
+  giveWay(): boolean {
+    if (this.#phase === 'closed' || this.#streams.size > 0) return false;
+    this.#phase = 'ended';
+    if (!this.#session.destroyed) this.#session.destroy();
+    this.#touch();
+    return true;
   }
 
   /** Ends it at once, its streams with it. */
@@ -145,6 +157,7 @@ export class Http2Connection implements Expiring {
     const forget = (closed: Connection): void => this.#forget(closed);
     const connection = new Connection(socket, this.#peer, true, this.#context, forget, true);
     this.#streams.set(connection, socket);
+    this.#context.waiting.delete(this);
     this.#context.deadlines.add(connection);
     this.#idleDeadlineMs = Infinity;
     socket.start();
@@ -161,7 +174,9 @@ export class Http2Connection implements Expiring {
   #forget(connection: Connection): void {
     this.#streams.delete(connection);
     this.#context.deadlines.delete(connection);
-    if (this.#streams.size === 0) this.#touch();
+    if (this.#streams.size > 0) return;
+    this.#touch();
+    if (this.#phase === 'open') this.#context.waiting.add(this);
   }
 
   /** The client has used up what it may cost. */
@@ -222,6 +237,7 @@ export class Http2Connection implements Expiring {
   #onSocketClosed(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'closed';
+    this.#context.waiting.delete(this);
     if (!this.#session.destroyed) this.#session.destroy();
     this.#onClosed(this);
   }

@@ -6,6 +6,7 @@
 import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { normaliseAddress } from '../http/address.ts';
+import { AddressCounts } from './address-counts.ts';
 import { streamClientSocket, type ClientSocket } from './client-socket.ts';
 import { closePort } from './close-port.ts';
 import { Connection } from './connection.ts';
@@ -13,6 +14,7 @@ import type { ProxyContext } from './context.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
 import { tcpClientSocket } from './tcp-client-socket.ts';
+import { WaitingClient } from './waiting-clients.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 import { createTlsServer, HTTP2, type TlsServer } from './tls-server.ts';
 
@@ -48,33 +50,36 @@ export class Listener {
   readonly #tls: TlsServer | undefined;
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
-  /** Names of peers that have a connection and are not done with the handshake of TLS. */
-  readonly #handshakes = new Set<string>();
+  /** By the name of the peer. */
+  readonly #handshakes = new Map<string, Handshake>();
+  readonly #addresses: AddressCounts;
   #acceptedCount = 0;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
     this.#context.deadlines.delete(connection);
+    // With TLS its place is that of the TCP connection below.
+    if (this.#tls === undefined) this.#addresses.leave(connection.peer);
   };
 
   constructor(context: ProxyContext, options: ListenerOptions) {
     this.#context = context;
     this.#options = options;
+    const { connectionsMax, connectionsPerIpMax, headTimeoutMs } = context.options;
+    this.#addresses = new AddressCounts(connectionsPerIpMax, (address) => context.isTrustedProxy(address));
     const { tls } = options;
     if (tls !== undefined) {
-      const handshakeTimeoutMs = context.options.headTimeoutMs;
-      this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs }, (socket) => this.#acceptTls(socket));
-      this.#server = this.#tls.server;
-      this.#server.prependListener('connection', (socket: net.Socket) => this.#beginHandshake(socket));
-      this.#server.prependListener('tlsClientError', (_error: Error, socket: TLSSocket) =>
-        this.#handshakes.delete(peerName(socket)),
+      this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs: headTimeoutMs }, (socket) =>
+        this.#acceptTls(socket),
       );
-    } else {
-      const accept = (socket: net.Socket): void => this.#accept(socket);
-      this.#server = net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
+      this.#tls.server.prependListener('tlsClientError', (_error: Error, socket: TLSSocket) =>
+        this.#endHandshake(peerName(socket)),
+      );
     }
-    // With TLS nothing can be said before a handshake, which is too much to spend: the connection is closed.
-    const { connectionsMax } = context.options;
-    this.#server.maxConnections = connectionsMax + (tls === undefined ? REFUSED_CONNECTIONS_MAX : 0);
+    // TLS makes sockets of its own from those that are accepted here.
+    const allowHalfOpen = tls === undefined;
+    const accept = (socket: net.Socket): void => this.#accept(socket);
+    this.#server = net.createServer({ allowHalfOpen, noDelay: true, pauseOnConnect: allowHalfOpen }, accept);
+    this.#server.maxConnections = connectionsMax + REFUSED_CONNECTIONS_MAX;
     this.#server.on('drop', () => this.#context.observer.overloaded('connections'));
   }
 
@@ -146,29 +151,60 @@ export class Listener {
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
   }
 
-  /** It is not of use to anybody yet, but to be cut now would look to its client like a failure. */
-  #beginHandshake(socket: net.Socket): void {
-    this.#acceptedCount += 1;
-    const name = peerName(socket);
-    this.#handshakes.add(name);
-    socket.once('close', () => this.#handshakes.delete(name));
-  }
-
   #accept(socket: net.Socket): void {
     this.#acceptedCount += 1;
-    const context = this.#context;
-    if (this.connectionCount >= context.options.connectionsMax) {
-      context.observer.overloaded('connections');
-      return refuseConnection(socket, context.nextRequestId(), context.httpDate());
+    const peer = peerAddress(socket);
+    // Gone before it was looked at.
+    if (peer === undefined) return void socket.destroy();
+    if (!this.#addresses.enter(peer)) return this.#refuse(socket, 'connections_per_ip');
+    if (!this.#hasRoom()) {
+      this.#addresses.leave(peer);
+      return this.#refuse(socket, 'connections');
     }
-    const peer = this.#admit(socket);
-    if (peer !== undefined) this.#serve(tcpClientSocket(socket), peer, false);
+    if (this.#tls === undefined) return this.#serve(tcpClientSocket(socket), peer, false);
+    socket.once('close', () => this.#addresses.leave(peer));
+    this.#beginHandshake(socket, this.#tls.server);
+  }
+
+  /** Where there is none, the client that has waited longest for its next request makes some. */
+  #hasRoom(): boolean {
+    const { options, waiting, observer } = this.#context;
+    if (this.connectionCount < options.connectionsMax) return true;
+    if (!waiting.makeRoom()) return false;
+    observer.gaveWay();
+    return true;
+  }
+
+  #refuse(socket: net.Socket, reason: 'connections' | 'connections_per_ip'): void {
+    const context = this.#context;
+    context.observer.overloaded(reason);
+    // With TLS nothing can be said before a handshake, which is too much to spend.
+    if (this.#tls === undefined)
+      refuseConnection(socket, reason, context.nextRequestId(), context.httpDate());
+    else socket.destroy();
+  }
+
+  /** It is not of use to anybody yet, but to be cut now would look to its client like a failure. */
+  #beginHandshake(socket: net.Socket, server: net.Server): void {
+    const name = peerName(socket);
+    const handshake = new Handshake(socket);
+    this.#handshakes.set(name, handshake);
+    this.#context.waiting.add(handshake);
+    socket.once('close', () => this.#endHandshake(name));
+    server.emit('connection', socket);
+  }
+
+  #endHandshake(name: string): void {
+    const handshake = this.#handshakes.get(name);
+    if (handshake === undefined) return;
+    this.#context.waiting.delete(handshake);
+    this.#handshakes.delete(name);
   }
 
   #acceptTls(socket: TLSSocket): void {
-    this.#handshakes.delete(peerName(socket));
-    const peer = this.#admit(socket);
-    if (peer === undefined) return;
+    this.#endHandshake(peerName(socket));
+    const peer = peerAddress(socket);
+    if (peer === undefined) return void socket.destroy();
     if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), peer, true);
     const connection = new Http2Connection(socket, peer, this.#context, (closed) => {
       this.#http2Connections.delete(closed);
@@ -178,19 +214,31 @@ export class Listener {
     this.#context.deadlines.add(connection);
   }
 
-  /** The address of the peer; undefined when it was gone before it was looked at. */
-  #admit(socket: net.Socket): string | undefined {
-    const address = socket.remoteAddress;
-    if (address !== undefined) return normaliseAddress(address) ?? address;
-    socket.destroy();
-    return undefined;
-  }
-
   #serve(socket: ClientSocket, peer: string, isSecure: boolean): void {
     const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
     this.#connections.add(connection);
     this.#context.deadlines.add(connection);
   }
+}
+
+/** A client that is not done with the handshake of TLS. */
+class Handshake extends WaitingClient {
+  readonly #socket: net.Socket;
+
+  constructor(socket: net.Socket) {
+    super();
+    this.#socket = socket;
+  }
+
+  giveWay(): boolean {
+    this.#socket.destroy();
+    return true;
+  }
+}
+
+/** Undefined when the peer is gone. */
+function peerAddress({ remoteAddress }: net.Socket): string | undefined {
+  return remoteAddress === undefined ? undefined : (normaliseAddress(remoteAddress) ?? remoteAddress);
 }
 
 function peerName({ remoteAddress = '', remotePort = 0 }: net.Socket): string {

@@ -5,7 +5,12 @@
  */
 
 /** Why something was refused for want of room; a label of the metrics. */
-export type OverloadReason = 'exchanges' | 'connections' | 'upstream_queue' | 'upstream_queue_timeout';
+export type OverloadReason =
+  | 'exchanges'
+  | 'connections'
+  | 'connections_per_ip'
+  | 'upstream_queue'
+  | 'upstream_queue_timeout';
 
 /** What whoever was refused is told to wait, seconds. */
 export const OVERLOAD_RETRY_AFTER_SECS = 1;

@@ -25,8 +25,10 @@ export interface ProxyOptions {
   readonly halfClose: boolean;
   /** Exchanges under way at once in one worker; streams of HTTP/2 and tunnels count (503). */
   readonly exchangesMax: number;
-  /** Connections of clients at once to one worker (503). */
+  /** Connections of clients at once to one worker; beyond it idle ones are closed, or else newcomers refused (503). */
   readonly connectionsMax: number;
+  /** Of these, connections of one address, or of one IPv6 network; 0 is unlimited (503). */
+  readonly connectionsPerIpMax: number;
   /** Connections in use to one backend from one worker; 0 is unlimited. */
   readonly upstreamConnectionsMax: number;
   /** Requests that wait for such a connection, per backend and worker (503). */
@@ -47,7 +49,7 @@ export const UPSTREAM_AGE_MAX_MS = 15_000;
 /** A body that is left unread is drained up to this size to keep the connection; a larger one costs it. */
 export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
 /** While an exchange is under way, reading pauses when more than this of what follows its body has come. */
-export const HELD_BYTES_MAX = 16 * 1024;
+export const PIPELINED_BYTES_MAX = 16 * 1024;
 /**
  * After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer.
  * So long has a backend, too, that ends a tunnel, to read what is on its way to it.

@@ -5,16 +5,26 @@
  */
 import type { Socket } from 'node:net';
 import { statusText } from '../http/status-text.ts';
-import { OVERLOAD_RETRY_AFTER_SECS } from './load.ts';
+import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from './load.ts';
 import { LINGER_MS } from './options.ts';
 import { problemBody } from './respond.ts';
 
 /** Refused connections that are open at one time; further ones are closed without a word. */
 export const REFUSED_CONNECTIONS_MAX = 256;
 
+const DETAILS = {
+  connections: 'The gateway has as many connections as it takes',
+  connections_per_ip: 'There are too many connections from this address',
+} as const satisfies Partial<Record<OverloadReason, string>>;
+
 /** @param date as in the Date field */
-export function refuseConnection(socket: Socket, requestId: string, date: string): void {
-  const detail = 'The gateway has as many connections as it takes';
+export function refuseConnection(
+  socket: Socket,
+  reason: keyof typeof DETAILS,
+  requestId: string,
+  date: string,
+): void {
+  const detail = DETAILS[reason];
   const { status, body } = problemBody('overloaded', detail, '', requestId);
   const fields = [
     `HTTP/1.1 ${status} ${statusText(status)}`,

@@ -116,7 +116,7 @@ function makePieces(
       ` HTTP/1.1\r\nHost: ${host}\r\n` +
       ordinaryLines(head, managedHeaders) +
       managedLines(exchange, route, upgrade === undefined) +
-      (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwardedLines(head.host)) +
+      (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwarded.lines(head.host)) +
       'X-Request-Id: ',
     middle:
       '\r\n' +

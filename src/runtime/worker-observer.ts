@@ -176,6 +176,10 @@ export class WorkerObserver implements ProxyObserver {
     this.#overload.report(reason, reason, 1);
   }
 
+  gaveWay(): void {
+    this.#deps.metrics.idleConnectionClosed();
+  }
+
   internalError(error: unknown, requestId: string): void {
     this.#deps.metrics.internalError();
     this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');

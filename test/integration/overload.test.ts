@@ -149,7 +149,8 @@ describe('connections', () => {
   it('beyond the bound are answered 503 and closed, whatever they were going to ask', async () => {
     const setup = await start({ connectionsMax: 5 });
     const kept = await Promise.all(Array.from({ length: 5 }, () => client(setup)));
-    await until(() => setup.proxy.listener.connectionCount === 5);
+    for (const each of kept) each.write(GET);
+    await waiting(setup, 5);
     for (let round = 0; round < 3; round++) {
       const late = await client(setup);
       late.write(`POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(100_000)}`);
@@ -159,7 +160,7 @@ describe('connections', () => {
       await late.closed(3_000);
     }
     expect(setup.refused).toEqual(['connections', 'connections', 'connections']);
-    kept[0]!.write(ANSWER);
+    setup.origin.answerOne();
     expect((await kept[0]!.response()).status).toBe(200);
     kept[1]!.socket.destroy();
     await until(() => setup.proxy.listener.connectionCount === 4);
@@ -169,8 +170,10 @@ describe('connections', () => {
   it(
     'with TLS are closed before a handshake',
     steadily(async () => {
-      const setup = await start({ connectionsMax: 2, headTimeoutMs: 300 }, {}, { tls: TLS_PAIR });
-      const sockets = await Promise.all([1, 2].map(() => connected(setup.proxy.port)));
+      const setup = await start({ connectionsMax: 1 }, {}, { tls: TLS_PAIR });
+      const first = await connectHttp2(setup.proxy.port);
+      const held = request(first, { ':path': '/a/v1/x' });
+      await waiting(setup, 1);
       const late = await connected(setup.proxy.port);
       const bytes = await new Promise<number>((done) => {
         let count = 0;
@@ -179,10 +182,24 @@ describe('connections', () => {
       });
       expect(bytes).toBe(0);
       expect(setup.refused).toEqual(['connections']);
-      // Half closed, and a handshake that never comes: they are let go when its time is over.
-      for (const socket of sockets) socket.end();
+      setup.origin.answerAll();
+      expect((await held).status).toBe(200);
+      await first.close();
       const http2 = await until(() => connectHttp2(setup.proxy.port).catch(() => undefined));
       await http2.close();
+    }),
+  );
+
+  it(
+    'with TLS whose handshake never comes, half closed or not, are let go when its time is over',
+    steadily(async () => {
+      const setup = await start({ headTimeoutMs: 300 }, {}, { tls: TLS_PAIR });
+      const sockets = await Promise.all([1, 2].map(() => connected(setup.proxy.port)));
+      await until(() => setup.proxy.listener.connectionCount === 2);
+      sockets[0]?.end();
+      await until(() => setup.proxy.listener.connectionCount === 0);
+      for (const socket of sockets) socket.destroy();
+      expect(setup.refused).toEqual([]);
     }),
   );
 });

@@ -24,6 +24,7 @@ import { createExplain, type Explain } from '../../src/proxy/explain.ts';
 import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Load } from '../../src/proxy/load.ts';
 import { UpstreamSlots } from '../../src/proxy/upstream-slots.ts';
+import { WaitingClients } from '../../src/proxy/waiting-clients.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
 import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from '../../src/proxy/options.ts';
@@ -50,6 +51,7 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   halfClose: false,
   exchangesMax: 10_000,
   connectionsMax: 20_000,
+  connectionsPerIpMax: 0,
   upstreamConnectionsMax: 0,
   upstreamQueueMax: 1_024,
   upstreamQueueTimeoutMs: 1_000,
@@ -245,6 +247,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       waitingMax: options.upstreamQueueMax,
     }),
     load: new Load(options.exchangesMax),
+    waiting: new WaitingClients(),
     retryBudgets: new RetryBudgets(),
     observer: {
       timesUpstream: true,
@@ -257,6 +260,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       backendFailed: () => undefined,
       breakerMoved: () => undefined,
       overloaded: () => undefined,
+      gaveWay: () => undefined,
       internalError: (error) => void defects.push(error),
       ...setup.observer,
     },
