@@ -50,7 +50,7 @@ import type {
   ToWorker,
   WorkerStart,
 } from './runtime/protocol.ts';
-import { labelsOfAll, WorkerObserver } from './runtime/worker-observer.ts';
+import { labelsInUse, WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
 import { KeyReader } from './snapshot/key-table.ts';
 import type { ProxySettings } from './settings.ts';
@@ -79,7 +79,7 @@ const output = standardOutput({ gapLine: gapLine(settings.log.format, clock) });
 const log = createLogger({ ...settings.log, output, clock, base: { worker: workerNumber } });
 const { format, level, access: mode, accessFields: fields } = settings.log;
 const accessLog = createAccessLog(output, { format, level, mode, fields });
-const metrics = new WorkerMetrics({ routesInUse: () => labelsOfAll(holder.versions()) });
+const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
 const recorder = new ExchangeRecorder();
 const debugTokens = new DebugTokens();
 const breakers = new BreakerHandles();

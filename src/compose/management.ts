@@ -17,6 +17,7 @@ import type { Settings } from '../settings.ts';
 import type { PolicyCompiler } from '../snapshot/types.ts';
 import { validateChange } from '../snapshot/validate-change.ts';
 import { assertAcceptable } from './changes.ts';
+import { answers, breakerFacts, revisionsInUse } from './node-facts.ts';
 import type { Changes, Parts } from './parts.ts';
 import { startError } from './start-error.ts';
 
@@ -63,13 +64,17 @@ export function createManagement(
     },
     shadow: shadowReports(parts.wouldDeny, supervisor, clock),
     explain: explainAccess(parts.explain, supervisor),
-    metricsText: async () =>
-      renderMetrics(metrics.merge(await supervisor.samples()), {
+    metricsText: async () => {
+      const [samples, isUp] = await Promise.all([supervisor.samples(), answers(repository)]);
+      return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
         version,
         keys: state.keys,
         certificates: watch?.facts,
+        breakers: breakerFacts(state),
+        database: { driver: repository.driver, isUp },
         limitNodes: parts.limitNode?.nodes.count,
-      }),
+      });
+    },
     logger: log,
     version,
   });

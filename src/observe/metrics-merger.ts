@@ -1,54 +1,82 @@
 /**
  * Adds up the samples of all workers, on the main thread. Remembers the last sample of each worker, so that one
  * that does not answer in time, or has died, keeps its part of the counts: a counter that goes backwards looks
- * like a restart to whoever reads it. What a worker counted between its last sample and its death is lost.
+ * like a restart to those who read it. What a worker counted between its last sample and its death is lost.
  *
- * Bounded as workers are: of those that have ended, so many routes are kept apart as one worker has.
+ * Bounded as workers are: of those that have ended, so many routes are kept apart as one worker has; and what belongs to
+ * a revision that is gone goes with it.
  */
 import type { RouteLabels } from './access-log.ts';
+import { addCounts, HISTOGRAM_LENGTH, type HistogramCounts } from './histogram.ts';
 import {
-  HISTOGRAM_LENGTH,
-  OTHER_LABELS,
+  addSeries,
+  revisionKey,
   routeKey,
+  type RevisionLabels,
+  type RevisionSample,
+  type RouteSample,
+  type SeriesCounts,
+} from './metric-records.ts';
+import {
+  OTHER_LABELS,
+  OTHER_REVISION,
+  REVISIONS_MAX,
   ROUTES_MAX,
   type CounterName,
   type CounterSample,
-  type HistogramCounts,
   type WorkerSample,
 } from './metrics.ts';
 
 export interface MergedRoute {
   readonly labels: RouteLabels;
-  readonly statuses: ReadonlyMap<number, HistogramCounts>;
+  readonly series: ReadonlyMap<number, SeriesCounts>;
+}
+
+export interface MergedRevision {
+  readonly labels: RevisionLabels;
+  readonly upstream: HistogramCounts;
+  readonly errors: ReadonlyMap<string, number>;
 }
 
 export interface MergedMetrics {
   readonly routes: readonly MergedRoute[];
+  readonly revisions: readonly MergedRevision[];
   readonly counters: readonly CounterSample[];
   /** The samples of this moment, for what is true of a worker only. */
   readonly workers: readonly WorkerSample[];
 }
 
+interface OpenRevision extends MergedRevision {
+  readonly errors: Map<string, number>;
+}
+
+interface OpenRoute extends MergedRoute {
+  readonly series: Map<number, SeriesCounts>;
+}
+
+type Summed = Pick<WorkerSample, 'routes' | 'revisions' | 'counters'>;
+
 /** Sums under keys that are made from labels. */
 class Totals {
   readonly #routesMax: number;
-  readonly #routes = new Map<string, { labels: RouteLabels; statuses: Map<number, HistogramCounts> }>();
+  readonly #revisionsMax: number;
+  readonly #routes = new Map<string, OpenRoute>();
+  readonly #revisions = new Map<string, OpenRevision>();
   readonly #counters = new Map<
     string,
     { name: CounterName; labels: CounterSample['labels']; value: number }
   >();
 
-  /** @param routesMax those beyond are added to `other` */
-  constructor(routesMax = Infinity) {
+  /** @param routesMax those beyond are added to `other`, and so are revisions */
+  constructor(routesMax = Infinity, revisionsMax = Infinity) {
     this.#routesMax = routesMax;
+    this.#revisionsMax = revisionsMax;
   }
 
-  add(part: Pick<WorkerSample, 'routes' | 'counters'>): void {
-    for (const { labels, statuses } of part.routes) {
-      const route = this.#routeOf(labels);
-      for (const [status, counts] of statuses) addCounts(route.statuses, status, counts);
-    }
-    for (const { name, labels, value } of part.counters) {
+  add({ routes, revisions, counters }: Summed): void {
+    for (const { labels, series } of routes) addSeries(this.#routeOf(labels).series, series);
+    for (const each of revisions) this.#addRevision(each);
+    for (const { name, labels, value } of counters) {
       const key = JSON.stringify([name, labels]);
       const counter = this.#counters.get(key);
       if (counter === undefined) this.#counters.set(key, { name, labels, value });
@@ -56,18 +84,59 @@ class Totals {
     }
   }
 
-  #routeOf(labels: RouteLabels): { readonly statuses: Map<number, HistogramCounts> } {
+  /** Lets go of what belongs to revisions that are not in use. */
+  keep(isInUse: (labels: RevisionLabels) => boolean): void {
+    for (const [key, { labels }] of this.#routes) if (!isInUse(labels)) this.#routes.delete(key);
+    for (const [key, { labels }] of this.#revisions) if (!isInUse(labels)) this.#revisions.delete(key);
+  }
+
+  sums(): Summed {
+    return {
+      routes: this.routes().map(({ labels, series }): RouteSample => ({ labels, series: [...series] })),
+      revisions: this.revisions().map(({ labels, upstream, errors }): RevisionSample => ({
+        labels,
+        upstream,
+        errors: [...errors],
+      })),
+      counters: this.counters(),
+    };
+  }
+
+  #addRevision({ labels, upstream, errors }: RevisionSample): void {
+    const revision = this.#revisionOf(labels);
+    addCounts(revision.upstream, upstream);
+    for (const [cause, count] of errors)
+      revision.errors.set(cause, (revision.errors.get(cause) ?? 0) + count);
+  }
+
+  #routeOf(labels: RouteLabels): OpenRoute {
     const key = routeKey(labels);
     const known = this.#routes.get(key);
     if (known !== undefined) return known;
     if (this.#routes.size >= this.#routesMax && labels !== OTHER_LABELS) return this.#routeOf(OTHER_LABELS);
-    const route = { labels, statuses: new Map<number, HistogramCounts>() };
+    const route = { labels, series: new Map<number, SeriesCounts>() };
     this.#routes.set(key, route);
     return route;
   }
 
-  routes(): MergedRoute[] {
+  #revisionOf(labels: RevisionLabels): OpenRevision {
+    const key = revisionKey(labels);
+    const known = this.#revisions.get(key);
+    if (known !== undefined) return known;
+    if (this.#revisions.size >= this.#revisionsMax && labels !== OTHER_REVISION)
+      return this.#revisionOf(OTHER_REVISION);
+    const upstream = new Float64Array(HISTOGRAM_LENGTH);
+    const revision = { labels, upstream, errors: new Map<string, number>() };
+    this.#revisions.set(key, revision);
+    return revision;
+  }
+
+  routes(): OpenRoute[] {
     return [...this.#routes.values()];
+  }
+
+  revisions(): OpenRevision[] {
+    return [...this.#revisions.values()];
   }
 
   counters(): CounterSample[] {
@@ -81,7 +150,7 @@ export class MetricsMerger {
 
   /** @param routesMax for tests */
   constructor(routesMax = ROUTES_MAX) {
-    this.#retired = new Totals(routesMax);
+    this.#retired = new Totals(routesMax, REVISIONS_MAX);
   }
 
   /** Takes the samples of the workers that answered: what is left of one that dies. */
@@ -89,16 +158,25 @@ export class MetricsMerger {
     for (const sample of samples) this.#last.set(sample.worker, sample);
   }
 
-  /** The same, and returns the sums over all workers there ever were. */
-  merge(samples: readonly WorkerSample[]): MergedMetrics {
+  /**
+   * The same, and returns the sums over all workers there ever were.
+   * @param inUse keys of the revisions that are configured; what belongs to others is gone. Absent: all
+   */
+  merge(samples: readonly WorkerSample[], inUse?: ReadonlySet<string>): MergedMetrics {
     this.note(samples);
+    const isInUse = (labels: RevisionLabels): boolean =>
+      inUse === undefined || inUse.has(revisionKey(labels)) || labels.app === OTHER_REVISION.app;
+    if (inUse !== undefined) this.#retired.keep(isInUse);
     const totals = new Totals();
-    totals.add({
-      routes: this.#retired.routes().map(({ labels, statuses }) => ({ labels, statuses: [...statuses] })),
-      counters: this.#retired.counters(),
-    });
+    totals.add(this.#retired.sums());
     for (const sample of this.#last.values()) totals.add(sample);
-    return { routes: totals.routes(), counters: totals.counters(), workers: samples };
+    if (inUse !== undefined) totals.keep(isInUse);
+    return {
+      routes: totals.routes(),
+      revisions: totals.revisions(),
+      counters: totals.counters(),
+      workers: samples,
+    };
   }
 
   /** The worker has ended: its counts stay, and it is not expected to answer again. */
@@ -108,10 +186,4 @@ export class MetricsMerger {
     this.#last.delete(worker);
     this.#retired.add(sample);
   }
-}
-
-function addCounts(statuses: Map<number, HistogramCounts>, status: number, counts: HistogramCounts): void {
-  let sum = statuses.get(status);
-  if (sum === undefined) statuses.set(status, (sum = new Float64Array(HISTOGRAM_LENGTH)));
-  for (let index = 0; index < HISTOGRAM_LENGTH; index++) sum[index]! += counts[index] ?? 0;
 }

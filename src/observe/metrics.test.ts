@@ -1,7 +1,18 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MetricsMerger, type MergedMetrics } from './metrics-merger.ts';
-import { DURATION_BOUNDS_SECS, HISTOGRAM_LENGTH, WorkerMetrics, type WorkerSample } from './metrics.ts';
+import { DURATION_BOUNDS_SECS, HISTOGRAM_LENGTH, observedCount } from './histogram.ts';
+import {
+  bytesIn,
+  bytesOut,
+  methodOf,
+  METHODS,
+  revisionKey,
+  seriesKey,
+  statusOf,
+  type Series,
+} from './metric-records.ts';
+import { methodIndex, WorkerMetrics, type InUse, type WorkerSample } from './metrics.ts';
 
 const labels = Object.freeze({ app: 'a', version: 'v1', revision: 'r1', route: '/a/v1/{id}' });
 const open: WorkerMetrics[] = [];
@@ -16,7 +27,15 @@ function workerMetrics(options: ConstructorParameters<typeof WorkerMetrics>[0] =
 }
 
 function countsOf(sample: WorkerSample, status: number): number[] {
-  return [...(sample.routes[0]?.statuses.find(([code]) => code === status)?.[1] ?? [])];
+  return [...(sample.routes[0]?.series.find(([key]) => key === status)?.[1] ?? [])].slice(
+    0,
+    HISTOGRAM_LENGTH,
+  );
+}
+
+/** Exchanges in these series. */
+function requestsIn(series: Series | undefined): number {
+  return (series ?? []).reduce((sum, [, counts]) => sum + observedCount(counts), 0);
 }
 
 function sampleOf(worker: number, requests: number): WorkerSample {
@@ -29,7 +48,7 @@ function sampleOf(worker: number, requests: number): WorkerSample {
 }
 function totalsOf(merged: MergedMetrics): (number | undefined)[] {
   return [
-    merged.routes[0]?.statuses.get(200)?.[0],
+    requestsIn([...(merged.routes[0]?.series ?? [])]),
     merged.counters.find(({ name }) => name === 'auth_decisions')?.value,
   ];
 }
@@ -39,14 +58,14 @@ describe('a route record', () => {
     const metrics = workerMetrics();
     const record = metrics.routeRecord(labels);
     for (const bound of DURATION_BOUNDS_SECS) record.observe(200, bound);
-    record.observe(200, 10.001);
+    record.observe(200, 60.001);
     const counts = countsOf(metrics.sample(1), 200);
     expect(counts.slice(0, -1)).toEqual(Array.from({ length: HISTOGRAM_LENGTH - 1 }, () => 1));
   });
 
   it('agrees with a plain search on random times', () => {
     fc.assert(
-      fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (times) => {
+      fc.property(fc.array(fc.double({ min: 0, max: 70, noNaN: true })), (times) => {
         const metrics = new WorkerMetrics();
         const record = metrics.routeRecord(labels);
         const expected = Array.from({ length: HISTOGRAM_LENGTH }, () => 0);
@@ -68,7 +87,37 @@ describe('a route record', () => {
     const record = metrics.routeRecord(labels);
     for (const status of [200, 404, 200, 500, 404, 200]) record.observe(status, 0.001);
     const sample = metrics.sample(1);
-    expect([200, 404, 500].map((status) => countsOf(sample, status)[0])).toEqual([3, 2, 1]);
+    expect([200, 404, 500].map((status) => countsOf(sample, status)[4])).toEqual([3, 2, 1]);
+  });
+
+  it('keeps methods apart, as many as there are names for, and adds bytes up', () => {
+    const metrics = workerMetrics();
+    const record = metrics.routeRecord(labels);
+    const methods = ['GET', 'POST', 'get', 'PROPFIND', 'x'.repeat(64), 'GET', '__proto__'];
+    for (const method of methods) record.observe(200, 0.001, methodIndex(method), 10, 1_000);
+    const counted = metrics
+      .sample(1)
+      .routes[0]?.series.map(([key, counts]) => [
+        methodOf(key),
+        statusOf(key),
+        observedCount(counts),
+        bytesIn(counts),
+        bytesOut(counts),
+      ]);
+    expect(counted).toEqual([
+      ['GET', 200, 2, 20, 2_000],
+      ['POST', 200, 1, 10, 1_000],
+      ['other', 200, 4, 40, 4_000],
+    ]);
+  });
+
+  it('has a key for each method and status', () => {
+    for (const method of METHODS) {
+      for (const status of [100, 200, 499, 999]) {
+        const key = seriesKey(methodIndex(method), status);
+        expect([methodOf(key), statusOf(key)]).toEqual([method, status]);
+      }
+    }
   });
 
   it('counts a time that is none as 0', () => {
@@ -95,35 +144,61 @@ describe('bounds', () => {
     }
     const { routes } = metrics.sample(1);
     expect(routes.map((route) => route.labels.route)).toEqual(['/0', '/1', 'other']);
-    expect(routes[2]?.statuses[0]?.[1][0]).toBe(998);
+    expect(requestsIn(routes[2]?.series)).toBe(998);
   });
 
-  it('forget routes that are gone when there are many: what they have counted is "other", and nothing is lost', () => {
-    const inUse = ['/7', '/8', '/9'].map((route) => ({ ...labels, route }));
-    const metrics = workerMetrics({ routesMax: 20, routesInUse: () => inUse });
+  it('forget what belongs to a revision that is gone, and single routes when there are many', () => {
+    const inUse: { -readonly [K in keyof InUse]: InUse[K] } = {
+      revisions: () => [labels],
+      routes: () => ['/7', '/8', '/9'].map((route) => ({ ...labels, route })),
+    };
+    const metrics = workerMetrics({ routesMax: 20, inUse });
     const observe = (from: number, to: number): void => {
       for (let index = from; index < to; index++)
         metrics.routeRecord({ ...labels, route: `/${index}` }).observe(200, 0.001);
     };
     const seen = () => {
       const { routes } = metrics.sample(1);
-      const counted = (route: (typeof routes)[number]) => route.statuses[0]?.[1][0] ?? 0;
-      return Object.fromEntries(routes.map((route) => [route.labels.route, counted(route)]));
+      return Object.fromEntries(routes.map((route) => [route.labels.route, requestsIn(route.series)]));
     };
     observe(0, 9);
     expect(Object.keys(seen())).toHaveLength(9);
     const gone = metrics.routeRecord({ ...labels, route: '/0' });
     observe(9, 10);
-    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 7 });
-    // An exchange that ends after its route is gone.
+    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1 });
+    // Exchanges that end after their route is gone.
     gone.observe(200, 0.001);
     gone.observe(404, 0.001);
-    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 8 });
+    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 2 });
     observe(10, 18);
     // Not looked for again as long as the configuration is the same.
     expect(Object.keys(seen())).toHaveLength(12);
     metrics.setConfigVersion(2);
-    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 16 });
+    expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 2 });
+    metrics.revisionRecord(labels).observeUpstream(0.001);
+    metrics.revisionRecord(labels).upstreamError('connect');
+    expect(metrics.sample(1).revisions).toHaveLength(1);
+    inUse.revisions = () => [];
+    metrics.setConfigVersion(3);
+    expect(seen()).toEqual({ other: 2 });
+    expect(metrics.sample(1).revisions).toEqual([]);
+  });
+
+  it('what a worker that has ended counted for a revision that is gone is gone, too', () => {
+    const merger = new MetricsMerger();
+    const other = { ...labels, app: 'b' };
+    const counted = workerMetrics();
+    for (const each of [labels, other]) {
+      counted.routeRecord(each).observe(200, 0.001);
+      counted.revisionRecord(each).upstreamError('connect');
+    }
+    merger.note([structuredClone(counted.sample(1))]);
+    merger.retire(1);
+    const apps = (merged: MergedMetrics): string[] =>
+      [...merged.routes, ...merged.revisions].map(({ labels: { app } }) => app);
+    expect(apps(merger.merge([]))).toEqual(['a', 'b', 'a', 'b']);
+    expect(apps(merger.merge([], new Set([revisionKey(other)])))).toEqual(['b', 'b']);
+    expect(apps(merger.merge([]))).toEqual(['b', 'b']);
   });
 
   it('hold the number of routes of workers that have ended', () => {
@@ -136,13 +211,13 @@ describe('bounds', () => {
     }
     const { routes } = merger.merge([]);
     expect(routes.map(({ labels: { route } }) => route)).toEqual(['/1', '/2', 'other']);
-    expect(routes[2]?.statuses.get(200)?.[0]).toBe(8);
+    expect(requestsIn([...(routes[2]?.series ?? [])])).toBe(8);
   });
 
   it('hold the number of values of a label', () => {
     const metrics = workerMetrics();
-    for (let index = 0; index < 10_000; index++) metrics.upstreamError(`cause ${index}`);
-    const values = metrics.sample(1).counters.filter(({ name }) => name === 'upstream_errors');
+    for (let index = 0; index < 10_000; index++) metrics.handshakeFailed(`reason ${index}`);
+    const values = metrics.sample(1).counters.filter(({ name }) => name === 'tls_handshake_failures');
     expect(values).toHaveLength(65);
     expect(values.reduce((sum, { value }) => sum + value, 0)).toBe(10_000);
   });
@@ -153,7 +228,9 @@ describe('a sample', () => {
     const metrics = workerMetrics();
     metrics.routeRecord(labels).observe(200, 0.2);
     metrics.unroutedRequest('no_route', 404);
-    metrics.upstreamError('connect');
+    metrics.handshakeFailed('timeout');
+    metrics.revisionRecord(labels).upstreamError('connect');
+    metrics.revisionRecord(labels).observeUpstream(0.2);
     metrics.limiter('ip', true);
     metrics.limiter('ip', false);
     metrics.auth('invalid');
@@ -173,7 +250,7 @@ describe('a sample', () => {
     });
     expect(sample.counters).toEqual([
       { name: 'unrouted_requests', labels: { code: 'no_route', status: '404' }, value: 1 },
-      { name: 'upstream_errors', labels: { cause: 'connect' }, value: 1 },
+      { name: 'tls_handshake_failures', labels: { reason: 'timeout' }, value: 1 },
       { name: 'rate_limit_decisions', labels: { kind: 'ip', decision: 'admitted' }, value: 1 },
       { name: 'rate_limit_decisions', labels: { kind: 'ip', decision: 'refused' }, value: 1 },
       { name: 'auth_decisions', labels: { outcome: 'invalid' }, value: 1 },
@@ -182,6 +259,11 @@ describe('a sample', () => {
       { name: 'internal_errors', labels: {}, value: 1 },
       { name: 'log_lines_dropped', labels: {}, value: 4 },
     ]);
+    const { app, version, revision } = labels;
+    expect(sample.revisions).toMatchObject([
+      { labels: { app, version, revision }, errors: [['connect', 1]] },
+    ]);
+    expect(observedCount(sample.revisions[0]?.upstream ?? new Float64Array())).toBe(1);
     expect(sample.heapUsedBytes).toBeGreaterThan(1_000_000);
   });
 

@@ -4,25 +4,29 @@
  * up (metrics-merger.ts). Counts only grow and are never reset.
  *
  * Bounded: at most `routesMax` routes have a record of their own, later ones share the one that is labelled
- * `other`, to which that of a route that is gone is added when there are many; a counter has at most 64 label values.
+ * `other`; what belongs to a revision that is gone goes with it; a counter has at most 64 label values.
  * Labels are names from the configuration or from code, never anything that a client sent.
  */
 import { monitorEventLoopDelay, performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { RouteLabels } from './access-log.ts';
+import { observedCount } from './histogram.ts';
+import {
+  RecordTable,
+  revisionKey,
+  RevisionRecord,
+  routeKey,
+  RouteRecord,
+  type RevisionLabels,
+  type RevisionSample,
+  type RouteSample,
+} from './metric-records.ts';
 
-/** Upper bounds in seconds: OpenTelemetry semantic conventions, `http.server.request.duration`. */
-export const DURATION_BOUNDS_SECS: readonly number[] = [
-  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-];
-
-/** A histogram as numbers: a count per bound (not cumulative), the count beyond the last one, the sum in seconds. */
-export type HistogramCounts = Float64Array;
-const SUM = DURATION_BOUNDS_SECS.length + 1;
-export const HISTOGRAM_LENGTH = SUM + 1;
+export { methodIndex, type RevisionLabels, type RevisionRecord, type RouteRecord } from './metric-records.ts';
 
 export const ROUTES_MAX = 5_000;
-/** From this part of the most on, routes that are gone are forgotten. */
+export const REVISIONS_MAX = 5_000;
+/** From this part of the most on, single routes that are gone are forgotten, too. */
 const FORGET_PART = 0.5;
 const LABEL_VALUES_MAX = 64;
 const OTHER = 'other';
@@ -32,16 +36,12 @@ export const OTHER_LABELS: RouteLabels = Object.freeze({
   revision: OTHER,
   route: OTHER,
 });
+export const OTHER_REVISION: RevisionLabels = Object.freeze({ app: OTHER, version: OTHER, revision: OTHER });
 const DELAY_RESOLUTION_MS = 20;
-
-export interface RouteSample {
-  readonly labels: RouteLabels;
-  readonly statuses: readonly (readonly [status: number, counts: HistogramCounts])[];
-}
 
 export type CounterName =
   | 'unrouted_requests'
-  | 'upstream_errors'
+  | 'tls_handshake_failures'
   | 'upstream_retries'
   | 'upstream_retries_refused'
   | 'rate_limit_decisions'
@@ -90,6 +90,7 @@ export interface WorkerSample {
   /** Whether the store of limits that nodes share answers; undefined without one. */
   readonly limitStoreConnected?: boolean | undefined;
   readonly routes: readonly RouteSample[];
+  readonly revisions: readonly RevisionSample[];
   readonly counters: readonly CounterSample[];
 }
 
@@ -105,58 +106,6 @@ export interface LimitStoreReport {
     readonly allow: number;
     readonly deny: number;
   };
-}
-
-/** The same for labels that are equal. */
-export function routeKey({ app, version, revision, route }: RouteLabels): string {
-  return JSON.stringify([app, version, revision, route]);
-}
-
-/** The numbers of one route: a histogram per status, made when the status first occurs. */
-export class RouteRecord {
-  readonly labels: RouteLabels;
-  #byStatus = new Map<number, HistogramCounts>();
-  #lastStatus = -1;
-  #lastCounts: HistogramCounts = new Float64Array(0);
-
-  constructor(labels: RouteLabels) {
-    this.labels = labels;
-  }
-
-  /** Counts one exchange that took `seconds`; a time that is not one (negative, NaN) counts as 0. */
-  observe(status: number, seconds: number): void {
-    const counts = status === this.#lastStatus ? this.#lastCounts : this.#countsOf(status);
-    const value = seconds > 0 ? seconds : 0;
-    let bucket = 0;
-    while (bucket < DURATION_BOUNDS_SECS.length && value > DURATION_BOUNDS_SECS[bucket]!) bucket++;
-    counts[bucket]! += 1;
-    counts[SUM]! += value;
-  }
-
-  /** Adds what was counted to another record, and counts there from now on. */
-  joinWith(other: RouteRecord): void {
-    for (const [status, counts] of this.#byStatus) {
-      const sums = other.#countsOf(status);
-      for (const [index, count] of counts.entries()) sums[index]! += count;
-    }
-    this.#byStatus = other.#byStatus;
-    this.#lastStatus = -1;
-  }
-
-  sample(): RouteSample {
-    return { labels: this.labels, statuses: [...this.#byStatus] };
-  }
-
-  #countsOf(status: number): HistogramCounts {
-    let counts = this.#byStatus.get(status);
-    if (counts === undefined) {
-      counts = new Float64Array(HISTOGRAM_LENGTH);
-      this.#byStatus.set(status, counts);
-    }
-    this.#lastStatus = status;
-    this.#lastCounts = counts;
-    return counts;
-  }
 }
 
 /** Counts by the value of one label. */
@@ -175,15 +124,22 @@ class LabelledCounter {
   }
 }
 
+/** The labels of the configuration as it is. */
+export interface InUse {
+  revisions(): Iterable<RevisionLabels>;
+  routes(): Iterable<RouteLabels>;
+}
+
 export class WorkerMetrics {
   readonly #routesMax: number;
-  readonly #routesInUse: () => Iterable<RouteLabels>;
-  /** The configuration whose routes were last looked through. */
-  #forgottenAtVersion = -1;
-  readonly #routes = new Map<string, RouteRecord>();
-  readonly #otherRoutes = new RouteRecord(OTHER_LABELS);
+  readonly #inUse: InUse | undefined;
+  /** The configurations whose revisions and routes were last looked through. */
+  #revisionsLookedAt = -1;
+  #routesLookedAt = -1;
+  readonly #routes: RecordTable<RouteLabels, RouteRecord>;
+  readonly #revisions: RecordTable<RevisionLabels, RevisionRecord>;
   readonly #unrouted = new LabelledCounter();
-  readonly #upstreamErrors = new LabelledCounter();
+  readonly #handshakes = new LabelledCounter();
   readonly #retries = new LabelledCounter();
   readonly #retriesRefused = new LabelledCounter();
   readonly #admitted = new LabelledCounter();
@@ -200,25 +156,32 @@ export class WorkerMetrics {
   #limitStore: LimitStoreReport | undefined;
   #connections: ConnectionCounts = { downstream: 0, upstreamIdle: 0, exchanges: 0, upstreamQueue: 0 };
 
-  /** @param options.routesInUse those of the configuration; absent: all that ever were */
-  constructor(
-    options: { readonly routesMax?: number; readonly routesInUse?: () => Iterable<RouteLabels> } = {},
-  ) {
+  constructor(options: { readonly routesMax?: number; readonly inUse?: InUse } = {}) {
     this.#routesMax = options.routesMax ?? ROUTES_MAX;
-    this.#routesInUse = options.routesInUse ?? (() => [...this.#routes.values()].map(({ labels }) => labels));
+    this.#inUse = options.inUse;
+    this.#routes = new RecordTable(
+      this.#routesMax,
+      OTHER_LABELS,
+      routeKey,
+      (labels: RouteLabels) => new RouteRecord(labels),
+    );
+    this.#revisions = new RecordTable(
+      REVISIONS_MAX,
+      OTHER_REVISION,
+      revisionKey,
+      (labels: RevisionLabels) => new RevisionRecord(labels),
+    );
     this.#delay.enable();
   }
 
   /** The record of a route, the same one for equal labels; to be kept by the caller, not asked for per request. */
   routeRecord(labels: RouteLabels): RouteRecord {
-    const key = routeKey(labels);
-    let record = this.#routes.get(key);
-    if (record === undefined) {
-      if (this.#routes.size >= this.#routesMax) return this.#otherRoutes;
-      record = new RouteRecord(labels);
-      this.#routes.set(key, record);
-    }
-    return record;
+    return this.#routes.of(labels);
+  }
+
+  /** The same for a revision. */
+  revisionRecord(labels: RevisionLabels): RevisionRecord {
+    return this.#revisions.of(labels);
   }
 
   /** A request that no route was found for, or that could not be read; `code` names why. */
@@ -226,8 +189,8 @@ export class WorkerMetrics {
     this.#unrouted.add(`${code} ${status}`);
   }
 
-  upstreamError(cause: string): void {
-    this.#upstreamErrors.add(cause);
+  handshakeFailed(reason: string): void {
+    this.#handshakes.add(reason);
   }
 
   /** A failed attempt at a backend was made again. */
@@ -292,8 +255,9 @@ export class WorkerMetrics {
 
   /** @param worker number of this worker, never used for another one */
   sample(worker: number): WorkerSample {
-    this.#forgetRoutes();
-    const records = [...this.#routes.values(), this.#otherRoutes];
+    this.#forget();
+    const routes = this.#routes.all().map((record) => record.sample());
+    const revisions = this.#revisions.all().map((record) => record.sample());
     return {
       worker,
       configVersion: this.#configVersion,
@@ -302,7 +266,8 @@ export class WorkerMetrics {
       heapUsedBytes: getHeapStatistics().used_heap_size,
       tokenMemoryBytes: this.#tokenMemoryBytes,
       limitStoreConnected: this.#limitStore?.connected,
-      routes: records.map((record) => record.sample()).filter(({ statuses }) => statuses.length > 0),
+      routes: routes.filter(({ series }) => series.length > 0),
+      revisions: revisions.filter(({ upstream, errors }) => errors.length > 0 || observedCount(upstream) > 0),
       counters: this.#counters(),
     };
   }
@@ -312,18 +277,25 @@ export class WorkerMetrics {
     this.#delay.disable();
   }
 
-  /** Not where a route is first seen: going through all of them takes milliseconds. */
-  #forgetRoutes(): void {
-    if (this.#routes.size < FORGET_PART * this.#routesMax) return;
-    if (this.#forgottenAtVersion === this.#configVersion) return;
-    this.#forgottenAtVersion = this.#configVersion;
-    const inUse = new Set<string>();
-    for (const labels of this.#routesInUse()) inUse.add(routeKey(labels));
-    for (const [key, record] of this.#routes) {
-      if (inUse.has(key)) continue;
-      record.joinWith(this.#otherRoutes);
-      this.#routes.delete(key);
+  /**
+   * Lets go of what was counted for revisions that are gone, and for single routes when there are many. Not where a
+   * route is first seen: going through all of them takes milliseconds.
+   */
+  #forget(): void {
+    if (this.#inUse === undefined) return;
+    if (this.#revisionsLookedAt !== this.#configVersion) {
+      this.#revisionsLookedAt = this.#configVersion;
+      const inUse = new Set<string>();
+      for (const labels of this.#inUse.revisions()) inUse.add(revisionKey(labels));
+      this.#revisions.keep((_labels, key) => inUse.has(key));
+      this.#routes.keep((labels) => inUse.has(revisionKey(labels)));
     }
+    if (this.#routes.size < FORGET_PART * this.#routesMax) return;
+    if (this.#routesLookedAt === this.#configVersion) return;
+    this.#routesLookedAt = this.#configVersion;
+    const inUse = new Set<string>();
+    for (const labels of this.#inUse.routes()) inUse.add(routeKey(labels));
+    this.#routes.keep((_labels, key) => inUse.has(key));
   }
 
   #counters(): CounterSample[] {
@@ -332,7 +304,7 @@ export class WorkerMetrics {
         const [code = '', status = ''] = label.split(' ');
         return { code, status };
       }),
-      ...this.#upstreamErrors.samples('upstream_errors', (cause) => ({ cause })),
+      ...this.#handshakes.samples('tls_handshake_failures', (reason) => ({ reason })),
       ...this.#retries.samples('upstream_retries', (reason) => ({ reason })),
       ...this.#retriesRefused.samples('upstream_retries_refused', (reason) => ({ reason })),
       ...this.#admitted.samples('rate_limit_decisions', (kind) => ({ kind, decision: 'admitted' })),

@@ -87,15 +87,15 @@ describe('the text', () => {
 });
 
 describe('requests', () => {
-  it('are a counter by app, version, revision, route and status', async () => {
+  it('are a counter by app, version, revision, route, method and status', async () => {
     const { types, samples } = await render((metrics) => {
       const record = metrics.routeRecord(labels);
       for (const status of [200, 200, 404]) record.observe(status, 0.1);
     });
     expect(types.get('headgate_requests_total')).toBe('counter');
     expect(samples.filter(({ name }) => name === 'headgate_requests_total')).toEqual([
-      { name: 'headgate_requests_total', labels: { ...labels, status: '200' }, value: 2 },
-      { name: 'headgate_requests_total', labels: { ...labels, status: '404' }, value: 1 },
+      { name: 'headgate_requests_total', labels: { ...labels, method: 'GET', status: '200' }, value: 2 },
+      { name: 'headgate_requests_total', labels: { ...labels, method: 'GET', status: '404' }, value: 1 },
     ]);
   });
 
@@ -108,8 +108,13 @@ describe('requests', () => {
       samples.filter((sample) => sample.name === `headgate_request_duration_seconds_${name}`);
     expect(types.get('headgate_request_duration_seconds')).toBe('histogram');
     expect(of('bucket').map((sample) => [sample.labels['le'], sample.value])).toEqual([
-      ...['0.005', '0.01', '0.025', '0.05', '0.075', '0.1'].map((bound) => [bound, 1]),
-      ...['0.25', '0.5', '0.75', '1', '2.5', '5', '7.5', '10'].map((bound) => [bound, 3]),
+      ...['0.0001', '0.00025', '0.0005', '0.00075', '0.001', '0.0015', '0.002', '0.003'].map((bound) => [
+        bound,
+        0,
+      ]),
+      ...['0.005', '0.0075', '0.01', '0.025', '0.05', '0.1'].map((bound) => [bound, 1]),
+      ...['0.25', '0.5', '1', '2.5', '5', '10', '30'].map((bound) => [bound, 3]),
+      ['60', 4],
       ['+Inf', 4],
     ]);
     expect(of('count')[0]?.value).toBe(4);
@@ -120,7 +125,51 @@ describe('requests', () => {
     const nasty = { app: 'a"b', version: 'back\\slash', revision: 'new\nline', route: '/{id}",x="' };
     const { samples } = await render((metrics) => metrics.routeRecord(nasty).observe(200, 0.1));
     const [sample] = samples.filter(({ name }) => name === 'headgate_requests_total');
-    expect(sample?.labels).toEqual({ ...nasty, status: '200' });
+    expect(sample?.labels).toEqual({ ...nasty, method: 'GET', status: '200' });
+  });
+});
+
+describe('a quantile of the histogram', () => {
+  /** As `histogram_quantile` of Prometheus has it. */
+  function quantile(buckets: readonly Sample[], part: number): number {
+    const rank = part * (buckets.at(-1)?.value ?? 0);
+    let [lowerBound, lowerCount] = [0, 0];
+    for (const { labels: own, value } of buckets) {
+      const bound = Number(own['le']?.replace('+Inf', 'Infinity'));
+      if (value >= rank)
+        return lowerBound + (bound - lowerBound) * ((rank - lowerCount) / (value - lowerCount));
+      [lowerBound, lowerCount] = [bound, value];
+    }
+    return NaN;
+  }
+
+  it.each([0.0003, 0.00096, 0.0012, 0.0028, 0.006])('of times around %d s is near it', async (median) => {
+    const { samples } = await render((metrics) => {
+      const record = metrics.routeRecord(labels);
+      for (let index = 0; index < 1_000; index++) record.observe(200, median * (0.6 + (0.8 * index) / 1_000));
+    });
+    const buckets = samples.filter(({ name }) => name === 'headgate_request_duration_seconds_bucket');
+    expect(Math.abs(quantile(buckets, 0.5) / median - 1)).toBeLessThan(0.2);
+  });
+});
+
+describe('the node', () => {
+  it('tells its database, its certificates, and the breakers of revisions', async () => {
+    const text = await renderMetrics(new MetricsMerger().merge([]), {
+      version: '1',
+      database: { driver: 'sqlite', isUp: false },
+      certificates: [{ names: ['a.test', 'b.test'], expiresAtMs: 4_102_444_800_000 }],
+      breakers: (['closed', 'half_open', 'open'] as const).map((state) => ({
+        labels: { app: 'a', version: 'v1', revision: state },
+        state,
+      })),
+    });
+    expect(text).toContain('\nheadgate_database_up{driver="sqlite"} 0\n');
+    expect(text).toContain(
+      '\nheadgate_tls_certificate_expiry_seconds{certificate="1",name="a.test"} 4102444800\n',
+    );
+    for (const [value, state] of ['closed', 'half_open', 'open'].entries())
+      expect(text).toContain(`\nheadgate_breaker_state{app="a",version="v1",revision="${state}"} ${value}\n`);
   });
 });
 
@@ -128,7 +177,9 @@ describe('other numbers', () => {
   it('are there under their names', async () => {
     const { samples, types } = await render((metrics) => {
       metrics.unroutedRequest('bad_path', 400);
-      metrics.upstreamError('timeout');
+      metrics.revisionRecord({ app: 'billing', version: 'v1', revision: 'r1' }).upstreamError('reset');
+      metrics.handshakeFailed('timeout');
+      metrics.routeRecord(labels).observe(200, 0.1, 2, 30, 4_000);
       metrics.limiter('policy', false);
       metrics.auth('missing');
       metrics.wouldDeny('rate_limit');
@@ -139,7 +190,10 @@ describe('other numbers', () => {
     expect(text).toEqual(
       expect.arrayContaining([
         'headgate_unrouted_requests_total {"code":"bad_path","status":"400"} 1',
-        'headgate_upstream_errors_total {"cause":"timeout"} 1',
+        'headgate_upstream_errors_total {"app":"billing","version":"v1","revision":"r1","cause":"reset"} 1',
+        'headgate_tls_handshake_failures_total {"reason":"timeout"} 1',
+        `headgate_request_body_bytes_total ${JSON.stringify(labels)} 30`,
+        `headgate_response_body_bytes_total ${JSON.stringify(labels)} 4000`,
         'headgate_rate_limit_decisions_total {"kind":"policy","decision":"refused"} 1',
         'headgate_auth_decisions_total {"outcome":"missing"} 1',
         'headgate_shadow_denials_total {"part":"rate_limit"} 1',

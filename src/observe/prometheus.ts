@@ -1,37 +1,31 @@
 /**
- * The text of `GET /metrics` (Prometheus exposition format 0.0.4): the merged counts of all workers under
- * `headgate_`, and prom-client's usual `process_` and `nodejs_` metrics of the main thread. prom-client does the
- * format; the numbers are ours, so its metrics are plain objects whose `get` reads them.
+ * The text of `GET /metrics` (Prometheus exposition format 0.0.4): the merged counts of all workers and what is true of
+ * the node under `headgate_`, and prom-client's usual `process_` and `nodejs_` metrics of the main thread.
  */
-import { Registry, collectDefaultMetrics, type Metric } from 'prom-client';
+import { Registry, collectDefaultMetrics } from 'prom-client';
+import { Exposition, type Value } from './exposition.ts';
+import { observedCount } from './histogram.ts';
 import {
-  DURATION_BOUNDS_SECS,
-  type CounterName,
-  type HistogramCounts,
-  type WorkerSample,
-} from './metrics.ts';
-import type { MergedMetrics, MergedRoute } from './metrics-merger.ts';
+  bytesIn,
+  bytesOut,
+  methodOf,
+  statusOf,
+  type RevisionLabels,
+  type SeriesCounts,
+} from './metric-records.ts';
+import type { MergedMetrics, MergedRevision, MergedRoute } from './metrics-merger.ts';
+import type { CounterName, WorkerSample } from './metrics.ts';
 
 export { MetricsMerger, type MergedMetrics } from './metrics-merger.ts';
+export { revisionKey } from './metric-records.ts';
 
 /** Content-Type of what `renderMetrics` returns. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-type Labels = Readonly<Record<string, string | number>>;
-
-interface Value {
-  readonly value: number;
-  readonly labels: Labels;
-  /** Differs from the family's for the parts of a histogram. */
-  readonly metricName?: string;
-}
-
-type MetricKind = 'counter' | 'gauge' | 'histogram';
-
 const COUNTERS: Readonly<Record<CounterName, string>> = {
   unrouted_requests:
     'Requests for which no route was found or that could not be read, by error code and status',
-  upstream_errors: 'Failed attempts to get an answer from a backend, by cause',
+  tls_handshake_failures: 'TLS handshakes of clients that failed, by reason',
   upstream_retries: 'Attempts at a backend that were made again, by why the one before failed',
   upstream_retries_refused: 'Attempts that were not made again because the retry budget was used up',
   rate_limit_decisions: 'Decisions of the rate limiters, by kind of limit',
@@ -48,8 +42,6 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   log_lines_dropped: 'Log lines that were dropped because standard output was not read in time',
 };
 
-const DURATION = 'headgate_request_duration_seconds';
-
 /** What the node has once, for all of its threads. */
 export interface KeyTableSize {
   /** Number of API keys. */
@@ -64,118 +56,126 @@ export interface CertificateExpiry {
   readonly expiresAtMs: number;
 }
 
+export interface BreakerFact {
+  readonly labels: RevisionLabels;
+  readonly state: 'closed' | 'half_open' | 'open';
+}
+
 /** What is true of the node, beside what its workers count. */
 export interface NodeFacts {
   /** Of the program. */
   readonly version: string;
   readonly keys?: KeyTableSize | undefined;
   readonly certificates?: readonly CertificateExpiry[] | undefined;
+  /** Of the revisions that are current. */
+  readonly breakers?: Iterable<BreakerFact> | undefined;
+  readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
   /** How many share the limits; undefined where nodes share no store of limits. */
   readonly limitNodes?: number | undefined;
 }
 
+const BREAKER_VALUES = { closed: 0, half_open: 1, open: 2 } as const;
+
 /** The complete text, newline at its end. */
 export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Promise<string> {
   const { version, keys, certificates = [], limitNodes } = node;
-  const registry = new Registry();
-  registerBuild(registry, version);
-  registerRoutes(registry, merged.routes);
+  const page = new Exposition();
+  // As usual with Prometheus: always 1, to be joined with other metrics by its labels.
+  page.family('gauge', 'headgate_build_info', 'Version of Headgate, and of the Node.js that runs it', [
+    { labels: { version, node: process.version }, value: 1 },
+  ]);
+  addRoutes(page, merged.routes);
+  addRevisions(page, merged.revisions, node.breakers ?? []);
   for (const [name, help] of Object.entries(COUNTERS) as [CounterName, string][]) {
     const values = merged.counters.filter((counter) => counter.name === name);
-    register(registry, 'counter', `headgate_${name}_total`, help, values);
+    page.family('counter', `headgate_${name}_total`, help, values);
   }
-  registerWorkers(registry, merged.workers);
-  if (keys !== undefined) registerKeys(registry, keys);
-  registerCertificates(registry, certificates);
-  if (limitNodes !== undefined) registerLimitStore(registry, merged.workers, limitNodes);
-  return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
-}
-
-/** As usual with Prometheus: always 1, to be joined with other metrics by its labels. */
-function registerBuild(registry: Registry, version: string): void {
-  const labels = { version, node: process.version };
-  register(registry, 'gauge', 'headgate_build_info', 'Version of Headgate, and of the Node.js that runs it', [
-    { labels, value: 1 },
-  ]);
+  addWorkers(page, merged.workers);
+  if (keys !== undefined) addKeys(page, keys);
+  if (node.database !== undefined) addDatabase(page, node.database);
+  if (certificates.length > 0) addCertificates(page, certificates);
+  if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
+  return `${page.text}\n${await processRegistry().metrics()}`;
 }
 
 /** `certificate` is its place in the setting, from 1; only its first name is told, as some have hundreds. */
-function registerCertificates(registry: Registry, certificates: readonly CertificateExpiry[]): void {
-  if (certificates.length === 0) return;
+function addCertificates(page: Exposition, certificates: readonly CertificateExpiry[]): void {
   const values = certificates.map(({ names, expiresAtMs }, index) => ({
     labels: { certificate: index + 1, name: names[0] ?? '' },
     value: Math.floor(expiresAtMs / 1000),
   }));
-  register(
-    registry,
-    'gauge',
-    'headgate_tls_certificate_expiry_seconds',
-    'Unix time at which a certificate of the traffic listener expires',
-    values,
-  );
+  const help = 'Unix time at which a certificate of the traffic listener expires';
+  page.family('gauge', 'headgate_tls_certificate_expiry_seconds', help, values);
 }
 
-function registerLimitStore(registry: Registry, workers: readonly WorkerSample[], nodes: number): void {
+function addDatabase(page: Exposition, { driver, isUp }: { driver: string; isUp: boolean }): void {
+  page.family('gauge', 'headgate_database_up', 'Whether the database answers', [
+    { labels: { driver }, value: isUp ? 1 : 0 },
+  ]);
+}
+
+function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {
   const connected = workers.map(({ worker, limitStoreConnected }) => ({
     labels: { worker },
     value: limitStoreConnected === true ? 1 : 0,
   }));
-  const help = 'Whether the store of limits answers';
-  register(registry, 'gauge', 'headgate_limit_store_connected', help, connected);
-  register(registry, 'gauge', 'headgate_limit_nodes', 'Nodes that share the limits, when last counted', [
-    { labels: {}, value: nodes },
-  ]);
+  page.family('gauge', 'headgate_limit_store_connected', 'Whether the store of limits answers', connected);
+  page.gauge('headgate_limit_nodes', 'Nodes that share the limits, when last counted', nodes);
 }
 
-function registerRoutes(registry: Registry, routes: readonly MergedRoute[]): void {
-  const totals: Value[] = [];
-  const durations: Value[] = [];
-  for (const { labels, statuses } of routes) {
-    const { app, version, revision, route } = labels;
-    for (const [status, counts] of statuses) {
-      const own = { app, version, revision, route, status };
-      durations.push(...histogramValues(own, counts));
-      totals.push({ labels: own, value: durations.at(-1)!.value });
-    }
-  }
-  register(
-    registry,
-    'counter',
-    'headgate_requests_total',
-    'Requests that were answered, by route and status',
-    totals,
+function addRoutes(page: Exposition, routes: readonly MergedRoute[]): void {
+  const series = routes.flatMap(({ labels, series: own }) =>
+    [...own].map(([key, counts]) => ({
+      labels: { ...labels, method: methodOf(key), status: statusOf(key) },
+      counts,
+    })),
   );
-  register(
-    registry,
-    'histogram',
-    DURATION,
-    'Time from the first byte of a request to the last of its response',
-    durations,
+  const totals = series.map(({ labels, counts }) => ({ labels, value: observedCount(counts) }));
+  const sums = (bytesOf: (counts: SeriesCounts) => number): Value[] =>
+    routes.map(({ labels, series: own }) => {
+      let value = 0;
+      for (const counts of own.values()) value += bytesOf(counts);
+      return { labels: { ...labels }, value };
+    });
+  const requestsHelp = 'Requests that were answered, by route, method and status';
+  page.family('counter', 'headgate_requests_total', requestsHelp, totals);
+  const durationHelp = 'Time from the first byte of a request to the last of its response';
+  page.histograms('headgate_request_duration_seconds', durationHelp, series);
+  const inHelp = 'Bytes of request bodies, as received from clients';
+  page.family('counter', 'headgate_request_body_bytes_total', inHelp, sums(bytesIn));
+  const outHelp = 'Bytes of response bodies, as sent to clients';
+  page.family('counter', 'headgate_response_body_bytes_total', outHelp, sums(bytesOut));
+}
+
+function addRevisions(
+  page: Exposition,
+  revisions: readonly MergedRevision[],
+  breakers: Iterable<BreakerFact>,
+): void {
+  const durations = revisions
+    .filter(({ upstream }) => observedCount(upstream) > 0)
+    .map(({ labels, upstream }) => ({ labels: { ...labels }, counts: upstream }));
+  const durationHelp = 'Time from the request to a backend to the head of its response';
+  page.histograms('headgate_upstream_duration_seconds', durationHelp, durations);
+  const errors = revisions.flatMap(({ labels, errors: own }) =>
+    [...own].map(([cause, value]) => ({ labels: { ...labels, cause }, value })),
   );
+  const errorsHelp = 'Failed attempts to get an answer from a backend, by revision and cause';
+  page.family('counter', 'headgate_upstream_errors_total', errorsHelp, errors);
+  const states = [...breakers].map(({ labels, state }) => ({
+    labels: { ...labels },
+    value: BREAKER_VALUES[state],
+  }));
+  const stateHelp = 'State of the circuit breaker of a current revision: 0 closed, 1 half open, 2 open';
+  page.family('gauge', 'headgate_breaker_state', stateHelp, states);
 }
 
-/** Cumulative buckets up to `+Inf`, then sum and count, as the format has them. */
-function histogramValues(labels: Labels, counts: HistogramCounts): Value[] {
-  const values: Value[] = [];
-  let cumulative = 0;
-  for (const [index, bound] of [...DURATION_BOUNDS_SECS, '+Inf'].entries()) {
-    cumulative += counts[index] ?? 0;
-    values.push({ metricName: `${DURATION}_bucket`, labels: { ...labels, le: bound }, value: cumulative });
-  }
-  const sum = counts[DURATION_BOUNDS_SECS.length + 1] ?? 0;
-  values.push({ metricName: `${DURATION}_sum`, labels, value: sum });
-  values.push({ metricName: `${DURATION}_count`, labels, value: cumulative });
-  return values;
-}
-
-function registerWorkers(registry: Registry, workers: readonly WorkerSample[]): void {
+function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
   const perWorker = (name: string, help: string, valueOf: (sample: WorkerSample) => number): void => {
     const values = workers.map((sample) => ({ labels: { worker: sample.worker }, value: valueOf(sample) }));
-    register(registry, 'gauge', `headgate_${name}`, help, values);
+    page.family('gauge', `headgate_${name}`, help, values);
   };
-  register(registry, 'gauge', 'headgate_workers', 'Proxy workers that answer', [
-    { labels: {}, value: workers.length },
-  ]);
+  page.gauge('headgate_workers', 'Proxy workers that answer', workers.length);
   perWorker('downstream_connections', 'Open connections of clients', (s) => s.connections.downstream);
   perWorker('upstream_idle_connections', 'Idle connections to backends', (s) => s.connections.upstreamIdle);
   perWorker('exchanges', 'Requests under way', (s) => s.connections.exchanges);
@@ -192,47 +192,32 @@ function registerWorkers(registry: Registry, workers: readonly WorkerSample[]): 
     (s) => s.tokenMemoryBytes,
   );
   const delays = workers.flatMap(({ worker, eventLoop }) => [
-    { labels: { worker, quantile: '0.5' }, value: eventLoop.delayP50Secs },
-    { labels: { worker, quantile: '0.99' }, value: eventLoop.delayP99Secs },
-    { labels: { worker, quantile: '1' }, value: eventLoop.delayMaxSecs },
+    { labels: { worker, statistic: 'p50' }, value: eventLoop.delayP50Secs },
+    { labels: { worker, statistic: 'p99' }, value: eventLoop.delayP99Secs },
+    { labels: { worker, statistic: 'max' }, value: eventLoop.delayMaxSecs },
   ]);
-  register(
-    registry,
-    'gauge',
-    'headgate_event_loop_delay_seconds',
-    'Delay of the event loop since the last reading',
-    delays,
-  );
+  const delayHelp = 'Delay of the event loop since the last reading';
+  page.family('gauge', 'headgate_event_loop_delay_seconds', delayHelp, delays);
   const times = workers.flatMap(({ worker, eventLoop }) => [
     { labels: { worker, state: 'active' }, value: eventLoop.activeSecs },
     { labels: { worker, state: 'idle' }, value: eventLoop.idleSecs },
   ]);
-  register(
-    registry,
-    'counter',
-    'headgate_event_loop_seconds_total',
-    'Time the event loop has worked and waited',
-    times,
-  );
+  const timesHelp = 'Time the event loop has worked and waited';
+  page.family('counter', 'headgate_event_loop_seconds_total', timesHelp, times);
 }
 
-function registerKeys(registry: Registry, { size, bytes }: KeyTableSize): void {
-  const only = (value: number): Value[] => [{ labels: {}, value }];
-  register(registry, 'gauge', 'headgate_keys', 'API keys that are known', only(size));
+function addKeys(page: Exposition, { size, bytes }: KeyTableSize): void {
+  page.gauge('headgate_keys', 'API keys that are known', size);
   const help = 'Shared memory that the API keys take, once for all workers';
-  register(registry, 'gauge', 'headgate_key_table_bytes', help, only(bytes));
+  page.gauge('headgate_key_table_bytes', help, bytes);
 }
 
-function register(
-  registry: Registry,
-  type: MetricKind,
-  name: string,
-  help: string,
-  values: readonly Value[],
-): void {
-  const family = { name, help, type, values, aggregator: 'sum' };
-  registry.registerMetric({ name, get: () => Promise.resolve(family) } as unknown as Metric);
-}
+/** Gauges whose names end like those of counters, which Prometheus' own check objects to. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
 
 let ofProcess: Registry | undefined;
 
@@ -241,6 +226,7 @@ function processRegistry(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
     collectDefaultMetrics({ register: ofProcess });
+    for (const name of MISNAMED) ofProcess.removeSingleMetric(name);
   }
   return ofProcess;
 }

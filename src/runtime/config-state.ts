@@ -4,7 +4,7 @@
  * per revision, which lives as long as the revision and its backend are the same.
  */
 import type { AppTree, ConfigChange, ConfigPosition, EndpointChange, VersionTree } from '../model/config.ts';
-import type { App, Endpoint, Revision } from '../model/resources.ts';
+import type { App, Endpoint, Revision, Version } from '../model/resources.ts';
 import { createBreakerMemory } from '../proxy/breaker.ts';
 import { KeyTable } from '../snapshot/key-table.ts';
 
@@ -94,6 +94,13 @@ export class ConfigState {
 
   versionIdsOf(appId: string): Iterable<string> {
     return this.#apps.get(appId)?.versions.keys() ?? [];
+  }
+
+  /** Every revision with what it belongs to. */
+  *revisions(): IterableIterator<{ app: App; version: Version; revision: Revision }> {
+    for (const { app, versions } of this.#apps.values())
+      for (const { version, revisions } of versions.values())
+        for (const { revision } of revisions) yield { app, version, revision };
   }
 
   /** The breakers of the revisions that a change brings; made on first sight. */

@@ -7,7 +7,14 @@ import type { Clock } from '../kernel/clock.ts';
 import type { UsageOutcome } from '../model/key-usage.ts';
 import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
 import type { Logger } from '../observe/log.ts';
-import type { RouteRecord, WorkerMetrics } from '../observe/metrics.ts';
+import {
+  methodIndex,
+  type InUse,
+  type RevisionLabels,
+  type RevisionRecord,
+  type RouteRecord,
+  type WorkerMetrics,
+} from '../observe/metrics.ts';
 import type { KeyRows } from '../policy/dependencies.ts';
 import type { Denial } from '../policy/stage.ts';
 import type { Breaker, BreakerMove } from '../proxy/breaker.ts';
@@ -36,6 +43,7 @@ export interface WorkerObserverDeps {
 interface RouteReport {
   readonly labels: RouteLabels;
   readonly record: RouteRecord;
+  readonly upstream: RevisionRecord;
 }
 
 const NOTES_MS = 1_000;
@@ -45,7 +53,7 @@ const DEPRECATION_MS = 10_000;
 const OVERLOAD_MS = 10_000;
 
 export class WorkerObserver implements ProxyObserver {
-  readonly timesUpstream: boolean;
+  readonly timesUpstream = true;
   readonly #deps: WorkerObserverDeps;
   readonly #keys: KeyNotes;
   readonly #health: HealthNotes;
@@ -64,7 +72,6 @@ export class WorkerObserver implements ProxyObserver {
 
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
-    this.timesUpstream = deps.accessLog !== undefined;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
     this.#health = new HealthNotes(deps.send, (revisionId) => deps.breakerOf(revisionId));
     this.#overload = new RepeatedWarnings(deps.clock, OVERLOAD_MS, (reason, count) =>
@@ -87,7 +94,11 @@ export class WorkerObserver implements ProxyObserver {
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
-    else report.record.observe(exchange.status, exchange.durationMs / 1000);
+    else {
+      const { status, durationMs, bytesIn, bytesOut, upstreamMs } = exchange;
+      report.record.observe(status, durationMs / 1000, methodIndex(exchange.method), bytesIn, bytesOut);
+      if (upstreamMs >= 0) report.upstream.observeUpstream(upstreamMs / 1000);
+    }
     const wouldDeny = evaluation.wouldDeny?.map(({ part }) => part);
     if (wouldDeny !== undefined) {
       for (const part of wouldDeny) metrics.wouldDeny(part);
@@ -121,17 +132,16 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void {
-    const { metrics, log } = this.#deps;
-    metrics.upstreamError(cause);
+    const { log } = this.#deps;
     const { route } = exchange;
+    const report = route === undefined ? undefined : this.#reportOf(route);
+    report?.upstream.upstreamError(cause);
     log.warn(
       {
         request_id: exchange.requestId,
         cause,
         detail,
-        ...(route === undefined
-          ? {}
-          : { ...this.#reportOf(route).labels, backend: route.revision.backend.authority }),
+        ...(report !== undefined && { ...report.labels, backend: route?.revision.backend.authority }),
       },
       'a request to a backend failed',
     );
@@ -223,7 +233,9 @@ export class WorkerObserver implements ProxyObserver {
     const known = route.metrics as RouteReport | undefined;
     if (known !== undefined) return known;
     const labels = labelsOf(route);
-    const report = { labels, record: this.#deps.metrics.routeRecord(labels) };
+    const { metrics } = this.#deps;
+    const upstream = metrics.revisionRecord(revisionLabelsOf(route.version, route.revision));
+    const report = { labels, record: metrics.routeRecord(labels), upstream };
     route.metrics = report;
     return report;
   }
@@ -244,14 +256,26 @@ function labelsOf({ version, revision, template }: Route): RouteLabels {
   });
 }
 
-/** Those of all routes of these versions. */
-export function* labelsOfAll(versions: Iterable<Version>): IterableIterator<RouteLabels> {
-  for (const { revisions } of versions) {
-    for (const { endpoints, fallback } of revisions) {
-      for (const route of endpoints.entries) yield labelsOf(route);
-      if (fallback !== undefined) yield labelsOf(fallback);
-    }
-  }
+function revisionLabelsOf(version: Version, revision: Pick<Revision, 'label'>): RevisionLabels {
+  return Object.freeze({ app: version.app.slug, version: version.label, revision: revision.label });
+}
+
+/** The labels of all routes of these versions. */
+export function labelsInUse(versions: () => Iterable<Version>): InUse {
+  return {
+    *revisions() {
+      for (const version of versions())
+        for (const revision of version.revisions) yield revisionLabelsOf(version, revision);
+    },
+    *routes() {
+      for (const { revisions } of versions()) {
+        for (const { endpoints, fallback } of revisions) {
+          for (const route of endpoints.entries) yield labelsOf(route);
+          if (fallback !== undefined) yield labelsOf(fallback);
+        }
+      }
+    },
+  };
 }
 
 function usageOutcome(denial: Denial | undefined): UsageOutcome {

@@ -1,0 +1,41 @@
+/** What `/metrics` tells of the node beside the counts of its workers, taken from the configuration and the database. */
+import { within } from '../kernel/within.ts';
+import { revisionKey, type BreakerFact } from '../observe/prometheus.ts';
+import { Breaker } from '../proxy/breaker.ts';
+import type { ConfigState } from '../runtime/config-state.ts';
+import type { Repository } from '../storage/repository.ts';
+
+/** A database that has not answered by then is not waited for: the other metrics are needed all the more. */
+const PING_TIMEOUT_MS = 1_000;
+/** Further breakers are told only while they are not closed. */
+const BREAKERS_MAX = 5_000;
+
+/** Whether the database answers now. */
+export async function answers(repository: Repository): Promise<boolean> {
+  const answered = repository.ping().then(
+    () => true,
+    () => false,
+  );
+  return (await within(PING_TIMEOUT_MS, answered)) ?? false;
+}
+
+/** Keys of the revisions that are configured. */
+export function revisionsInUse(state: ConfigState): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { app, version, revision } of state.revisions())
+    keys.add(revisionKey({ app: app.slug, version: version.version, revision: revision.revision }));
+  return keys;
+}
+
+/** The breakers of current revisions. */
+export function* breakerFacts(state: ConfigState): IterableIterator<BreakerFact> {
+  let count = 0;
+  for (const { app, version, revision } of state.revisions()) {
+    const memory = revision.is_current ? state.breakerOf(revision.id) : undefined;
+    if (memory === undefined) continue;
+    const breaker = new Breaker(memory);
+    if (++count > BREAKERS_MAX && breaker.isClosed) continue;
+    const labels = { app: app.slug, version: version.version, revision: revision.revision };
+    yield { labels, state: breaker.status.state };
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * The numbers that one worker counts per route and per revision: arrays that are written in place, one look-up away from
+ * the request. Owned by the worker's single thread. Labels are names from the configuration or from code, never
+ * anything that a client sent; a method is one of a fixed set.
+ */
+import type { RouteLabels } from './access-log.ts';
+import { addCounts, HISTOGRAM_LENGTH, observeDuration, type HistogramCounts } from './histogram.ts';
+
+/** Methods that are told apart. */
+export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
+const OTHER_METHOD = METHODS.length - 1;
+const STATUSES = 1_000;
+
+const BYTES_IN = HISTOGRAM_LENGTH;
+const BYTES_OUT = HISTOGRAM_LENGTH + 1;
+const SERIES_LENGTH = HISTOGRAM_LENGTH + 2;
+
+/** A histogram of durations, then bytes of bodies in and out. */
+export type SeriesCounts = Float64Array;
+/** The numbers of one method and status, which are in the key. */
+export type Series = readonly (readonly [key: number, counts: SeriesCounts])[];
+
+export interface RouteSample {
+  readonly labels: RouteLabels;
+  readonly series: Series;
+}
+
+export interface RevisionLabels {
+  readonly app: string;
+  readonly version: string;
+  readonly revision: string;
+}
+
+export interface RevisionSample {
+  readonly labels: RevisionLabels;
+  /** Time to the head of the response. */
+  readonly upstream: HistogramCounts;
+  readonly errors: readonly (readonly [cause: string, count: number])[];
+}
+
+/** Place of a method in METHODS. */
+export function methodIndex(method: string): number {
+  switch (method) {
+    case 'GET':
+      return 0;
+    case 'HEAD':
+      return 1;
+    case 'POST':
+      return 2;
+    case 'PUT':
+      return 3;
+    case 'PATCH':
+      return 4;
+    case 'DELETE':
+      return 5;
+    case 'OPTIONS':
+      return 6;
+    default:
+      return OTHER_METHOD;
+  }
+}
+
+export function seriesKey(method: number, status: number): number {
+  return method * STATUSES + status;
+}
+
+export function methodOf(key: number): string {
+  return METHODS[Math.floor(key / STATUSES)] ?? 'other';
+}
+
+export function statusOf(key: number): number {
+  return key % STATUSES;
+}
+
+export function bytesIn(counts: SeriesCounts): number {
+  return counts[BYTES_IN] ?? 0;
+}
+
+export function bytesOut(counts: SeriesCounts): number {
+  return counts[BYTES_OUT] ?? 0;
+}
+
+export function emptySeries(): SeriesCounts {
+  return new Float64Array(SERIES_LENGTH);
+}
+
+/** The same for labels that are equal. */
+export function routeKey({ app, version, revision, route }: RouteLabels): string {
+  return JSON.stringify([app, version, revision, route]);
+}
+
+export function revisionKey({ app, version, revision }: RevisionLabels): string {
+  return JSON.stringify([app, version, revision]);
+}
+
+/** The numbers of one route, made for a method and status when they first occur. */
+export class RouteRecord {
+  readonly labels: RouteLabels;
+  #series = new Map<number, SeriesCounts>();
+  #lastKey = -1;
+  #lastCounts: SeriesCounts = new Float64Array(0);
+
+  constructor(labels: RouteLabels) {
+    this.labels = labels;
+  }
+
+  /**
+   * Counts one exchange that took `seconds`; a time that is not one (negative, NaN) counts as 0.
+   * @param method place in METHODS
+   */
+  observe(status: number, seconds: number, method = 0, bodyBytesIn = 0, bodyBytesOut = 0): void {
+    const key = seriesKey(method, status);
+    const counts = key === this.#lastKey ? this.#lastCounts : this.#countsOf(key);
+    observeDuration(counts, seconds);
+    counts[BYTES_IN]! += bodyBytesIn;
+    counts[BYTES_OUT]! += bodyBytesOut;
+  }
+
+  /** Drops what was counted, and counts in another record from now on. */
+  continueIn(other: RouteRecord): void {
+    this.#series = other.#series;
+    this.#lastKey = -1;
+  }
+
+  sample(): RouteSample {
+    return { labels: this.labels, series: [...this.#series] };
+  }
+
+  #countsOf(key: number): SeriesCounts {
+    let counts = this.#series.get(key);
+    if (counts === undefined) this.#series.set(key, (counts = emptySeries()));
+    this.#lastKey = key;
+    this.#lastCounts = counts;
+    return counts;
+  }
+}
+
+/** The numbers of one revision's backend. */
+export class RevisionRecord {
+  readonly labels: RevisionLabels;
+  #upstream: HistogramCounts = new Float64Array(HISTOGRAM_LENGTH);
+  #errors = new Map<string, number>();
+
+  constructor(labels: RevisionLabels) {
+    this.labels = labels;
+  }
+
+  /** Counts an answer of the backend whose head came after `seconds`. */
+  observeUpstream(seconds: number): void {
+    observeDuration(this.#upstream, seconds);
+  }
+
+  /** @param cause one of a fixed set */
+  upstreamError(cause: string): void {
+    this.#errors.set(cause, (this.#errors.get(cause) ?? 0) + 1);
+  }
+
+  continueIn(other: RevisionRecord): void {
+    this.#upstream = other.#upstream;
+    this.#errors = other.#errors;
+  }
+
+  sample(): RevisionSample {
+    return { labels: this.labels, upstream: this.#upstream, errors: [...this.#errors] };
+  }
+}
+
+interface MetricRecord<L, R> {
+  readonly labels: L;
+  continueIn(other: R): void;
+}
+
+/** Records by their labels; bounded: later ones share one that is labelled `other`. */
+export class RecordTable<L, R extends MetricRecord<L, R>> {
+  readonly #byKey = new Map<string, R>();
+  readonly #keyOf: (labels: L) => string;
+  readonly #make: (labels: L) => R;
+  readonly #max: number;
+  readonly other: R;
+
+  constructor(max: number, otherLabels: L, keyOf: (labels: L) => string, make: (labels: L) => R) {
+    this.#max = max;
+    this.#keyOf = keyOf;
+    this.#make = make;
+    this.other = make(otherLabels);
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** The same record for equal labels; to be kept by the caller, not asked for per request. */
+  of(labels: L): R {
+    const key = this.#keyOf(labels);
+    let record = this.#byKey.get(key);
+    if (record === undefined) {
+      if (this.#byKey.size >= this.#max) return this.other;
+      this.#byKey.set(key, (record = this.#make(labels)));
+    }
+    return record;
+  }
+
+  /** Lets go of all records but those in use, and of what they have counted; what still ends there is `other`. */
+  keep(isInUse: (labels: L, key: string) => boolean): void {
+    for (const [key, record] of this.#byKey) {
+      if (isInUse(record.labels, key)) continue;
+      record.continueIn(this.other);
+      this.#byKey.delete(key);
+    }
+  }
+
+  all(): R[] {
+    return [...this.#byKey.values(), this.other];
+  }
+}
+
+/** The sums of several workers' arrays under one key. */
+export function addSeries(sums: Map<number, SeriesCounts>, series: Series): void {
+  for (const [key, counts] of series) {
+    let sum = sums.get(key);
+    if (sum === undefined) sums.set(key, (sum = emptySeries()));
+    addCounts(sum, counts);
+  }
+}
