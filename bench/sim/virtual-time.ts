@@ -23,15 +23,15 @@ export class VirtualTime {
     return () => void (event.run = undefined);
   };
 
-  /** Runs all that is due until `untilMs`; promises settle in between. */
-  async runUntil(untilMs: number): Promise<void> {
+  /** Runs all that is due until `untilMs`; promises settle in between, and what `settle` waits for. */
+  async runUntil(untilMs: number, settle: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     for (;;) {
       const next = this.#heap[0];
       if (next === undefined || next.atMs > untilMs) break;
       this.#pop();
       this.#nowMs = next.atMs;
       next.run?.();
-      await Promise.resolve();
+      await settle();
     }
     this.#nowMs = untilMs;
   }

@@ -51,7 +51,7 @@ describe('what was admitted without the store', () => {
       const report = lease.takeReport(ruleOf(algorithm), 200);
       expect([report.owed, owedAt(300)]).toEqual([5, 5]);
       owe(2, 400);
-      lease.told(report);
+      lease.told(report, 200);
       expect(owedAt(500)).toBe(2);
     },
   );
@@ -103,5 +103,29 @@ describe('what was admitted without the store', () => {
     owe(60, WINDOW_MS / 2);
     expect(owedAt(WINDOW_MS / 2)).toBe(100);
     expect(owedAt(WINDOW_MS * 1.25)).toBe(60);
+  });
+
+  it('of a bucket is all told, also what is older than the time in which it fills', () => {
+    const rule = { ...ruleOf('token_bucket'), requests: 100, burst: 50 };
+    const { lease, owe } = known('token_bucket');
+    owe(40, 1_000);
+    owe(30, 9_000);
+    // 50 tokens come back in 5 s.
+    expect(lease.takeReport(rule, 9_500)).toMatchObject({ owed: 70, owedLately: 30, owedForMs: 8_500 });
+  });
+
+  it('of a bucket is not limited by what its refill in a window is', () => {
+    const rule = { ...ruleOf('token_bucket'), requests: 5, burst: 50 };
+    const lease = new Lease('key', rule, 0);
+    for (let index = 0; index < 20; index++) lease.owe(rule, index);
+    expect(lease.takeReport(rule, 30).owed).toBe(20);
+  });
+
+  it('is told by one call alone, also when permits are given back beside it', () => {
+    const { lease, owe, owedAt } = known('token_bucket');
+    owe(5, 100);
+    expect(lease.takeUnused(ruleOf('token_bucket'))).toMatchObject({ owed: 0, owedLately: 0 });
+    expect(owedAt(200)).toBe(5);
+    expect(lease.owes(ruleOf('token_bucket'), 200)).toBe(true);
   });
 });

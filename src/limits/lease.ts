@@ -6,6 +6,7 @@
 import { GrantHistory } from './grant-history.ts';
 import { leaseMsOf, nextRate } from './lease-size.ts';
 import { type GrantReply, QUIET_MS_MAX } from './limit-server.ts';
+import { NOTHING_OWED, Owed, type OwedReport } from './owed.ts';
 import type { LimitDecision, LimitRule } from './store.ts';
 
 /** A request that waits for a permit. */
@@ -19,8 +20,7 @@ export interface Waiter {
 }
 
 /** What an in-flight call has to be able to tell the store, or take back. */
-export interface Report {
-  readonly owed: number;
+export interface Report extends OwedReport {
   readonly unused: number;
   /** As GrantRequest has it. */
   readonly window: number;
@@ -45,6 +45,8 @@ export class Lease {
   inFlight = false;
   /** Until then the store is not asked for this counter, since it did not answer. */
   failedUntilMs = -Infinity;
+  /** Until then the counter goes by the node's share: the store did not answer, or other threads may still have to tell it. */
+  outUntilMs = -Infinity;
   /** Permits at hand are half used up: time to fetch more. */
   lowWater = 0;
 
@@ -66,7 +68,7 @@ export class Lease {
   #birth = 0;
   #window = -1;
   /** Admitted without the store, and not told yet; made when there is any. */
-  #owed: GrantHistory | undefined;
+  #owed: Owed | undefined;
   /** The fixed window of the last of them, or one later, by the store's numbers. */
   #owedWindow = -1;
   #unused = 0;
@@ -173,16 +175,26 @@ export class Lease {
   /** What goes along with a call. Permits that it gives back are lost if it is not answered. */
   takeReport(rule: LimitRule, monotonicMs: number): Report {
     this.#forgive(rule, monotonicMs);
-    const owed = this.#owed?.total(monotonicMs) ?? 0;
-    const window = rule.algorithm === 'fixed_window' ? this.#window : this.#unusedWindow;
-    const unused = window === this.#unusedWindow ? this.#unused : 0;
-    this.#unused = 0;
-    return { owed, unused, window };
+    const owed = this.#owed?.report(monotonicMs) ?? NOTHING_OWED;
+    return { ...this.takeUnused(rule), ...owed };
   }
 
-  /** The call was answered, in time or not. */
-  told({ owed }: Report): void {
-    this.#owed?.takeBack(owed);
+  /** As `takeReport`, for a call beside the one that tells what is owed. */
+  takeUnused({ algorithm }: LimitRule): Report {
+    const window = algorithm === 'fixed_window' ? this.#window : this.#unusedWindow;
+    const unused = window === this.#unusedWindow ? this.#unused : 0;
+    this.#unused = 0;
+    return { ...NOTHING_OWED, unused, window };
+  }
+
+  /** The call that was made at `sentMs` was answered, in time or not. */
+  told(report: Report, sentMs: number): void {
+    this.#owed?.told(report, sentMs);
+  }
+
+  owes(rule: LimitRule, monotonicMs: number): boolean {
+    this.#forgive(rule, monotonicMs);
+    return this.#owed !== undefined && this.#owed.report(monotonicMs).owed > 0;
   }
 
   /**
@@ -190,7 +202,7 @@ export class Lease {
    * for how much of it; to be called before `learn`.
    */
   payOwed(granted: number): number {
-    const paid = this.#owed?.takeBack(granted) ?? 0;
+    const paid = this.#owed?.pay(granted) ?? 0;
     // The node's own counter has counted these.
     this.#unmirrored -= paid;
     return paid;
@@ -199,11 +211,8 @@ export class Lease {
   /** The request was admitted without the store. */
   owe(rule: LimitRule, monotonicMs: number): void {
     this.#forgive(rule, monotonicMs);
-    // Which of them are of the fixed window of that moment is told by its number; without one it may be all that fit in.
-    const isFixed = rule.algorithm === 'fixed_window';
-    this.#owed ??= new GrantHistory(isFixed ? { ...rule, algorithm: 'sliding_window' } : rule);
-    if (this.#owed.total(monotonicMs) >= rule.requests) this.#owed.takeBack(1);
-    this.#owed.note(1, monotonicMs);
+    this.#owed ??= new Owed(rule);
+    this.#owed.note(rule, monotonicMs);
     const window = this.#windowAt(rule, monotonicMs, this.#resetAtMs - ROUNDING_MS);
     this.#owedWindow = Math.max(this.#owedWindow, window);
   }
@@ -231,7 +240,7 @@ export class Lease {
     // What was admitted before anything was known was so in this window or before.
     if (this.#owedWindow === Infinity) this.#owedWindow = reply.window;
     this.#birth = reply.birth;
-    const counted = reply.granted + report.owed - report.unused;
+    const counted = reply.granted + report.owedLately - report.unused;
     if (counted !== 0) this.#history.note(counted, monotonicMs);
     this.#unmirrored += reply.granted;
     this.#left = reply.left;

@@ -6,29 +6,24 @@
  *
  * `leased` counters take portions ahead of need (lease-size.ts) and remember a refusal for a while; `exact` ones take
  * what the waiting requests need and nothing else. When the store is out of reach (store-circuit.ts), permits at hand are
- * used up, and then the rule says: the node's fair share of the limit, counted in the memory of the node (the default),
- * everything, or nothing. What is admitted that way is told to the store later.
+ * used up, and then the rule says how to decide (without-store.ts). What is admitted that way is told to the store as soon
+ * as it answers (debts.ts), and until all threads have had the time to tell, none takes permits again.
  *
- * Owns the leases of one thread; what nobody uses of them goes back through unused-permits.ts. Rules that are not shared
- * go to the node's own counters directly.
+ * Owns the leases of one thread; unused permits go back through unused-permits.ts. Rules that are not shared go to the
+ * node's own counters directly.
  */
 import type { Clock } from '../kernel/clock.ts';
+import { Debts } from './debts.ts';
 import { holdersOf, portionOf } from './lease-size.ts';
 import { LeaseTable, type PreparedRule } from './lease-table.ts';
 import type { Lease, Report, Waiter } from './lease.ts';
-import { type GrantReply, type GrantRequest, type LimitServer, NOTHING_ASKED } from './limit-server.ts';
+import { type GrantReply, type LimitServer, NOTHING_ASKED, PROBE_REQUEST } from './limit-server.ts';
 import type { LiveNodes } from './live-nodes.ts';
-import { StoreCircuit } from './store-circuit.ts';
+import { SETTLE_MS, StoreCircuit } from './store-circuit.ts';
 import { type LimitDecision, type LimitMode, type LimitRule, type LimitStore, refusal } from './store.ts';
 import type { After } from './timers.ts';
 import { UnusedPermits } from './unused-permits.ts';
-
-/** The counters of the node itself. */
-export interface NodeLimits extends LimitStore {
-  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision;
-  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision;
-  charge(rule: LimitRule, subject: string, nowMs: number, count: number): void;
-}
+import { type NodeLimits, WithoutStore } from './without-store.ts';
 
 export interface LeasedStoreDeps {
   readonly server: LimitServer;
@@ -65,6 +60,8 @@ interface Call {
   readonly waiters: readonly Waiter[];
   readonly sentMs: number;
   readonly report: Report;
+  /** Made to tell what is owed. */
+  readonly isTold: boolean;
   readonly cancel: () => void;
   settled: boolean;
 }
@@ -75,20 +72,6 @@ const SECOND_LOOK_MS = 1;
 const LEASE_PAUSE_MS = 200;
 /** Of the latest round trip in the average. */
 const ROUND_TRIP_WEIGHT = 1 / 8;
-const PROBE: LimitRule = Object.freeze({
-  id: 'probe',
-  algorithm: 'fixed_window',
-  requests: 1_000_000_000,
-  windowMs: 1_000,
-  burst: 0,
-});
-const PROBE_REQUEST: GrantRequest = Object.freeze({
-  ...NOTHING_ASKED,
-  rule: PROBE,
-  key: 'probe',
-  need: 1,
-  leaseMs: 1_000,
-});
 
 export class LeasedLimitStore implements LimitStore {
   readonly #deps: LeasedStoreDeps;
@@ -98,6 +81,8 @@ export class LeasedLimitStore implements LimitStore {
   readonly #circuit: StoreCircuit;
   readonly #calls = new Set<Call>();
   readonly #unused: UnusedPermits;
+  readonly #debts: Debts;
+  readonly #without: WithoutStore;
   readonly #counts: LeasedStoreCounts = {
     answered: 0,
     timedOut: 0,
@@ -122,18 +107,24 @@ export class LeasedLimitStore implements LimitStore {
         deps.server.grant(PROBE_REQUEST, (reply, reason) => done(reply ? '' : reason || 'no reply')),
       reconnect: () => deps.server.reconnect(),
       onOpen: (reason) => this.#onOutage(reason),
-      onClose: () => deps.onRecovery(),
+      onClose: () => {
+        this.#tellDebts();
+        deps.onRecovery();
+      },
     });
     const { server, clock, after } = deps;
     this.#unused = new UnusedPermits({ server, circuit: this.#circuit, clock, after });
+    this.#debts = new Debts((prepared, lease) => this.#call(prepared, lease, true));
+    this.#without = new WithoutStore(deps.local, this.#table, deps.nodes);
   }
 
   get counts(): Readonly<LeasedStoreCounts> {
     return this.#counts;
   }
 
+  /** Limits are counted in the store. */
   get isConnected(): boolean {
-    return !this.#circuit.isOpen;
+    return this.#circuit.isSettled(this.#clock.monotonicMs());
   }
 
   /** Asks the store for the first time and begins to look for unused permits; to be called once. */
@@ -167,7 +158,7 @@ export class LeasedLimitStore implements LimitStore {
     const lease = this.#table.find(prepared, subject, monotonicMs);
     if (lease.has(rule, monotonicMs)) return lease.admitted(rule, monotonicMs);
     if (this.#isOut(lease, monotonicMs))
-      return this.#without(prepared, lease, subject, nowMs, monotonicMs, false);
+      return this.#without.peek(prepared, lease, subject, nowMs, monotonicMs);
     if (!this.#isExact(rule) && lease.isRefused(monotonicMs)) return lease.refused(rule, monotonicMs);
     return this.#wait(prepared, lease, subject, nowMs, true);
   }
@@ -179,7 +170,7 @@ export class LeasedLimitStore implements LimitStore {
     const monotonicMs = this.#clock.monotonicMs();
     const lease = this.#table.find(prepared, subject, monotonicMs);
     const without = (): LimitDecision =>
-      this.#without(prepared, lease, subject, nowMs, this.#clock.monotonicMs(), false);
+      this.#without.peek(prepared, lease, subject, nowMs, this.#clock.monotonicMs());
     if (this.#isOut(lease, monotonicMs)) return without();
     return new Promise((resolve) => {
       const cancel = this.#deps.after(this.#deps.timeoutMs, () => resolve(without()));
@@ -196,7 +187,7 @@ export class LeasedLimitStore implements LimitStore {
   }
 
   #isOut(lease: Lease, monotonicMs: number): boolean {
-    return this.#circuit.isOpen || monotonicMs < lease.failedUntilMs || this.#stopped;
+    return !this.#circuit.isSettled(monotonicMs) || monotonicMs < lease.outUntilMs || this.#stopped;
   }
 
   #takeWithout(
@@ -207,8 +198,12 @@ export class LeasedLimitStore implements LimitStore {
     monotonicMs: number,
   ): LimitDecision | Promise<LimitDecision> {
     const { rule } = prepared;
-    if (this.#isOut(lease, monotonicMs))
-      return this.#without(prepared, lease, subject, nowMs, monotonicMs, true);
+    if (this.#isOut(lease, monotonicMs)) {
+      const decision = this.#decideWithout(prepared, lease, subject, nowMs, monotonicMs);
+      // While the store answers, it is told at once.
+      if (decision.admitted && !this.#circuit.isOpen) this.#tellDebts();
+      return decision;
+    }
     if (!this.#isExact(rule) && lease.isRefused(monotonicMs)) return lease.refused(rule, monotonicMs);
     return this.#wait(prepared, lease, subject, nowMs, false);
   }
@@ -234,8 +229,8 @@ export class LeasedLimitStore implements LimitStore {
     this.#call(prepared, lease);
   }
 
-  /** Asks for what the waiting requests need, and in leased mode for a portion beyond it. */
-  #call(prepared: PreparedRule, lease: Lease): void {
+  /** Asks for what the waiting requests need, and in leased mode for a portion beyond it, but not when it is to tell. */
+  #call(prepared: PreparedRule, lease: Lease, isTold = false): void {
     const { rule } = prepared;
     const { server, nodes, threads, timeoutMs, after } = this.#deps;
     const sentMs = this.#clock.monotonicMs();
@@ -243,7 +238,8 @@ export class LeasedLimitStore implements LimitStore {
     lease.waiters = [];
     // A lease that has nearly run out when it arrives is not worth taking.
     const isTooFar = 2 * this.#roundTripMs > lease.leaseMs;
-    const extra = isTooFar || this.#isExact(rule) ? 0 : portionOf(lease.rate(sentMs), lease.leaseMs);
+    const extra =
+      isTold || isTooFar || this.#isExact(rule) ? 0 : portionOf(lease.rate(sentMs), lease.leaseMs);
     lease.lowWater = extra >> 1;
     lease.inFlight = true;
     const report = lease.takeReport(rule, sentMs);
@@ -254,6 +250,7 @@ export class LeasedLimitStore implements LimitStore {
       waiters,
       sentMs,
       report,
+      isTold,
       cancel: after(timeoutMs, onLate),
       settled: false,
     };
@@ -287,7 +284,7 @@ export class LeasedLimitStore implements LimitStore {
     this.#counts.answered += 1;
     this.#circuit.answered();
     const monotonicMs = this.#clock.monotonicMs();
-    lease.told(report);
+    lease.told(report, sentMs);
     this.#roundTripMs += (monotonicMs - sentMs - this.#roundTripMs) * ROUND_TRIP_WEIGHT;
     const { rule } = prepared;
     const used = call.settled
@@ -300,6 +297,11 @@ export class LeasedLimitStore implements LimitStore {
       this.#serveLater(prepared, lease, monotonicMs);
     }
     this.#unused.note(prepared, lease, monotonicMs);
+    this.#tellDebts();
+  }
+
+  #tellDebts(): void {
+    if (!this.#circuit.isOpen && !this.#stopped) this.#debts.tellAll(this.#clock.monotonicMs());
   }
 
   /** Those that were in the call: as many as permits came; the store has refused the others. */
@@ -327,10 +329,14 @@ export class LeasedLimitStore implements LimitStore {
 
   #onTimeout(call: Call): void {
     if (call.settled) return;
+    const { lease, sentMs } = call;
     this.#counts.timedOut += 1;
-    call.lease.failedUntilMs = this.#clock.monotonicMs() + LEASE_PAUSE_MS;
     this.#fail(call);
-    this.#circuit.timedOut(call.sentMs);
+    this.#circuit.timedOut(sentMs);
+    if (this.#circuit.isOpen) return;
+    lease.failedUntilMs = this.#clock.monotonicMs() + LEASE_PAUSE_MS;
+    lease.outUntilMs = lease.failedUntilMs + SETTLE_MS;
+    this.#deps.after(LEASE_PAUSE_MS + 1, () => this.#tellDebts());
   }
 
   #onOutage(reason: string): void {
@@ -347,8 +353,10 @@ export class LeasedLimitStore implements LimitStore {
     const monotonicMs = this.#clock.monotonicMs();
     for (const { rule, subject, nowMs, keeps, resolve } of [...call.waiters, ...later]) {
       const own = rule === prepared.rule ? prepared : this.#table.prepare(rule);
-      resolve(this.#without(own, lease, subject, nowMs, monotonicMs, !keeps));
+      if (keeps) resolve(this.#without.peek(own, lease, subject, nowMs, monotonicMs));
+      else resolve(this.#decideWithout(own, lease, subject, nowMs, monotonicMs));
     }
+    this.#debts.note(prepared, lease);
   }
 
   #settle(call: Call): void {
@@ -356,37 +364,19 @@ export class LeasedLimitStore implements LimitStore {
     call.settled = true;
     call.lease.inFlight = false;
     this.#calls.delete(call);
+    if (call.isTold) this.#debts.ended();
   }
 
-  #without(
+  #decideWithout(
     prepared: PreparedRule,
     lease: Lease,
     subject: string,
     nowMs: number,
     monotonicMs: number,
-    consume: boolean,
   ): LimitDecision {
-    const { rule } = prepared;
-    const onFailure = rule.shared?.onFailure ?? 'share';
-    if (consume) this.#counts[onFailure] += 1;
-    if (onFailure === 'deny') return refusal(rule.requests, 1000, 1000);
-    if (onFailure === 'allow') {
-      if (consume) lease.owe(rule, monotonicMs);
-      return {
-        admitted: true,
-        limit: rule.requests,
-        remaining: rule.requests,
-        resetMs: 0,
-        retryAfterSecs: 0,
-      };
-    }
-    const share = this.#table.shareOf(prepared, this.#deps.nodes);
-    const granted = lease.takeUnmirrored(monotonicMs);
-    // Of its share the node has used what the store had granted it.
-    if (granted > 0) this.#local.charge(share, subject, nowMs, granted);
-    if (!consume) return this.#local.peek(share, subject, nowMs);
-    const decision = this.#local.take(share, subject, nowMs);
-    if (decision.admitted) lease.owe(rule, monotonicMs);
+    this.#counts[prepared.rule.shared?.onFailure ?? 'share'] += 1;
+    const decision = this.#without.take(prepared, lease, subject, nowMs, monotonicMs);
+    if (decision.admitted) this.#debts.note(prepared, lease);
     return decision;
   }
 }

@@ -25,6 +25,10 @@ export interface GrantRequest {
   readonly leaseMs: number;
   /** Admitted while the store could not be asked: counted without condition. */
   readonly owed: number;
+  /** Of it, what is younger than the time in which a bucket fills. */
+  readonly owedLately: number;
+  /** For how long a bucket has been owed something. */
+  readonly owedForMs: number;
   /** Permits granted under `birth` and in `window` that nobody has used: given back. */
   readonly unused: number;
   /** Of the last reply; 0 when there was none. */
@@ -42,11 +46,28 @@ export const NOTHING_ASKED = Object.freeze({
   extra: 0,
   holders: 1,
   owed: 0,
+  owedLately: 0,
+  owedForMs: 0,
   unused: 0,
   birth: 0,
   window: -1,
   used: 0,
 }) satisfies Partial<GrantRequest>;
+
+/** Asks whether the store can do all that decisions need, of a counter that is no rule's. */
+export const PROBE_REQUEST: GrantRequest = Object.freeze({
+  ...NOTHING_ASKED,
+  rule: Object.freeze({
+    id: 'probe',
+    algorithm: 'fixed_window',
+    requests: 1_000_000_000,
+    windowMs: 1_000,
+    burst: 0,
+  }),
+  key: 'probe',
+  need: 1,
+  leaseMs: 1_000,
+});
 
 export interface GrantReply {
   readonly granted: number;

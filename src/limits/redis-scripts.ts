@@ -32,6 +32,7 @@ local consume, need, extra = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6]
 local holders, leaseMs = tonumber(ARGV[7]), tonumber(ARGV[8])
 local owed, unused = tonumber(ARGV[9]), tonumber(ARGV[10])
 local knownBirth, knownWindow, used = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local owedLately, owedForMs, buckets = tonumber(ARGV[14]), tonumber(ARGV[15]), tonumber(ARGV[16])
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local key = KEYS[1]
 local clock = redis.call('TIME')
@@ -92,18 +93,27 @@ if now < quietUntil and count < requests then wait = min(wait, quietUntil - now)
 return { needed + leased, max(0, left), wait, endMs, endMs, birth, window }
 `);
 
+/** Within this time after one thread has asked again, the others tell what they owe of the same outage. */
+const ROUND_MS = 1_000;
+
 /**
  * `t` time at which `o` units were owed (a unit is 1/windowMs token), `k` number of the last slot of time in which
  * permits were leased, `l` how many, `p` the same of the slot before; `b` birth. While leased permits may be unused, the
  * bucket fills up only as far as leaves room for them: so bucket and leases together never hold more than `burst`, and
  * what is admitted never exceeds what a bucket at one place would admit. Permits come back with the number of the slot,
  * while it counts.
+ *
+ * What was admitted without the store is charged also to an empty bucket, which then grants nothing until that is paid,
+ * up to a depth of `buckets`. It is told late: a bucket that was full meanwhile has lost refill that was in truth used.
+ * So for a second from `y`, when it was found full or something was told, `i` is what was lost until then. Who tells is
+ * given back of it what was lost since it began to owe; `u` is what is owed by that account. But what was admitted in the
+ * time in which a bucket fills is charged in any case. `f` is the size of the bucket.
  */
 const TOKEN_BUCKET = script(`${BEGIN}
-local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p', 'q')
-local at, debt = tonumber(state[1]) or now, tonumber(state[2]) or 0
+local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p', 'q', 'f', 'u', 'y', 'i')
+local at, debt = tonumber(state[1]), tonumber(state[2]) or 0
 local birth = tonumber(state[3])
-if at > now then now = at end
+if at and at > now then now = at end
 local slot, lease, previous = floor(now / leaseMs), 0, 0
 local storedSlot = tonumber(state[4]) or -1
 if storedSlot >= slot then
@@ -112,25 +122,42 @@ elseif storedSlot == slot - 1 then
   previous = tonumber(state[5])
 end
 local full = burst * windowMs
-local paid = (now - at) * requests
+local paid = at and (now - at) * requests or 0
 if full > 2^53 then paid = paid * (1 - 2^-50) end
+-- Under another burst only a whole bucket is owed, or a lowered one would refuse for long.
+if tonumber(state[8]) ~= full then debt = min(debt, full) end
+local began, idle, account = tonumber(state[10]), tonumber(state[11]), tonumber(state[9])
+if began and now - began < ${ROUND_MS} then
+  account = account - paid
+else
+  account = at and debt - paid or -2^52
+  began, idle = now, min(2^52, max(0, -account))
+  if idle == 0 then began = nil end
+  account = max(0, account)
+end
 debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
 quietUntil = tonumber(state[7]) or 0
 birth = birth or newBirth
 if knownBirth == birth then
   -- Later the bucket may have filled up for them already.
   if unused > 0 and knownWindow >= slot - 1 then
-    debt = max(0, debt - unused * windowMs)
+    debt, account = max(0, debt - unused * windowMs), account - unused * windowMs
     if knownWindow == slot then lease = max(0, lease - unused) else previous = max(0, previous - unused) end
   end
-elseif isLost(birth) then debt = debt + used * windowMs end
-debt = min(full, debt + owed * windowMs)
-local left = requests > 0 and floor((full - debt) / windowMs) or 0
+elseif isLost(birth) then debt = max(debt, min(full, debt + used * windowMs)) end
+if owed > 0 then
+  began = began or now
+  local back = min(idle, owed * windowMs, max(0, began - now + owedForMs) * requests)
+  idle, account = idle - back, account + owed * windowMs - back
+  debt = max(debt, min(buckets * full, max(account, debt + owedLately * windowMs)))
+end
+local left = requests > 0 and max(0, floor((full - debt) / windowMs)) or 0
 if now < quietUntil then left = 0 end
 local needed, leased = share(left)
 left = left - needed - leased
-debt = debt + (needed + leased) * windowMs
-if full > 2^53 then debt = min(full, debt * (1 + 2^-51)) end
+local taken = (needed + leased) * windowMs
+debt, account = debt + taken, account + taken
+if full > 2^53 then debt = min(max(full, debt), debt * (1 + 2^-51)) end
 local reset = requests > 0 and ceil(debt / requests) or windowMs
 local wait = 0
 if left < 1 then
@@ -138,7 +165,8 @@ if left < 1 then
 end
 if consume and (debt > 0 or tonumber(state[2])) then
   redis.call('HSET', key, 't', now, 'o', debt, 'b', birth, 'k', slot, 'l', lease + leased, 'p', previous,
-    'q', quietUntil)
+    'q', quietUntil, 'f', full)
+  if began then redis.call('HSET', key, 'u', account, 'y', began, 'i', idle) end
   redis.call('PEXPIRE', key, ceil(reset * 1.25) + 2 * leaseMs + 1000)
 end
 return { needed + leased, left, wait, reset, leaseMs, birth, slot }

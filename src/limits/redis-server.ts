@@ -92,7 +92,7 @@ export class RedisLimitServer implements LimitServer {
 }
 
 /** In the order in which the scripts read them. */
-function grantArguments(request: GrantRequest): string[] {
+export function grantArguments(request: GrantRequest): string[] {
   const { rule } = request;
   return [
     String(rule.requests),
@@ -108,6 +108,10 @@ function grantArguments(request: GrantRequest): string[] {
     String(request.birth),
     String(request.window),
     String(request.used),
+    String(request.owedLately),
+    String(request.owedForMs),
+    // Who chose no limit during an outage is not made to pay for it afterwards.
+    rule.shared?.onFailure === 'allow' ? '1' : '2',
   ];
 }
 

@@ -9,6 +9,10 @@
  *   open     a probe was answered in time                 closed
  *   open     anything else                                open
  *
+ * Closed again, it is not settled for a while: the threads of all nodes find the store again one after the other, each with
+ * its next probe, and tell what they have admitted meanwhile. Until all have, none takes a permit from what the store
+ * has left without knowing of that.
+ *
  * A connection on which nothing has been answered for a second is replaced: after a partition TCP may take minutes to
  * find its way again.
  */
@@ -27,7 +31,9 @@ export interface CircuitDeps {
   readonly onClose: () => void;
 }
 
-const PROBE_MS = 200;
+const PROBE_MS = 100;
+/** All have probed by then, late timers included. */
+export const SETTLE_MS = 250;
 const SILENCE_MS_MAX = 1_000;
 
 export class StoreCircuit {
@@ -35,6 +41,7 @@ export class StoreCircuit {
   #isOpen: boolean;
   #answeredMs: number;
   #reconnectedMs: number;
+  #settledAtMs = -Infinity;
   #stopped = false;
   /** An outage is told once, one at the start included. */
   #told = false;
@@ -48,6 +55,11 @@ export class StoreCircuit {
 
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** The store answers, and all threads have had the time to tell it what they owe. */
+  isSettled(monotonicMs: number): boolean {
+    return !this.#isOpen && monotonicMs >= this.#settledAtMs;
   }
 
   /** To be called once. */
@@ -99,6 +111,8 @@ export class StoreCircuit {
       if (settled || clock.monotonicMs() - sentMs > timeoutMs || this.#stopped) return fail();
       settled = true;
       this.#isOpen = false;
+      // Of the first start there is nothing to tell.
+      if (this.#told) this.#settledAtMs = clock.monotonicMs() + SETTLE_MS;
       this.#told = false;
       this.#deps.onClose();
     });

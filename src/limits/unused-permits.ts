@@ -73,15 +73,14 @@ export class UnusedPermits {
   }
 
   #return({ rule }: PreparedRule, lease: Lease): void {
-    const { server, circuit, clock } = this.#deps;
+    const { server, circuit } = this.#deps;
     lease.dropHand(rule);
     if (lease.unused === 0 || lease.inFlight || circuit.isOpen) return;
-    const report = lease.takeReport(rule, clock.monotonicMs());
+    const report = lease.takeUnused(rule);
     const { key, leaseMs, birth } = lease;
     server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, ...report, birth }, (reply) => {
       if (reply === undefined) return;
       circuit.answered();
-      lease.told(report);
     });
   }
 }

@@ -199,6 +199,44 @@ describe('what nodes tell', () => {
     });
   });
 
+  const BUCKET: LimitRule = { ...RULES[2]!, requests: 10, windowMs: 1_000 };
+
+  it('an empty bucket is charged too, and grants nothing until that is paid, up to a whole one more', async () => {
+    const key = freshKey();
+    await scripts.run(BUCKET, key, START_MS, { need: 10 });
+    const told = await scripts.run(BUCKET, key, START_MS, { need: 1, owed: 4, owedForMs: 80 });
+    expect(told).toMatchObject({ granted: 0, left: 0, waitMs: 500 });
+    expect((await scripts.run(BUCKET, key, START_MS + 499, { need: 1 })).granted).toBe(0);
+    expect((await scripts.run(BUCKET, key, START_MS + 500, { need: 1 })).granted).toBe(1);
+    const deepest = await scripts.run(BUCKET, key, START_MS + 500, { owed: 500, owedForMs: 80 });
+    expect(deepest).toMatchObject({ waitMs: 1_100, resetMs: 2_000 });
+  });
+
+  it('a bucket that `allow` has emptied goes on with its refill', async () => {
+    const key = freshKey();
+    const rule: LimitRule = { ...BUCKET, shared: { mode: 'leased', onFailure: 'allow' } };
+    expect(await scripts.run(rule, key, START_MS, { owed: 500 })).toMatchObject({ left: 0, waitMs: 100 });
+  });
+
+  it('a bucket that is made smaller does not refuse for what it held before', async () => {
+    const key = freshKey();
+    await scripts.run({ ...BUCKET, burst: 1_000 }, key, START_MS, { need: 1_000 });
+    expect(await scripts.run(BUCKET, key, START_MS, { need: 1 })).toMatchObject({ granted: 0, waitMs: 100 });
+  });
+
+  it('refill that a bucket lost while it was not told is given back, to all threads once', async () => {
+    const key = freshKey();
+    await scripts.run(BUCKET, key, START_MS, { need: 10 });
+    // 100 were refilled in 10 s, and 90 admitted by two threads, of which 5 each in the last second.
+    const outage = { owed: 45, owedLately: 5, owedForMs: 9_000 };
+    expect((await scripts.run(BUCKET, key, START_MS + 10_000, outage)).left).toBe(5);
+    expect((await scripts.run(BUCKET, key, START_MS + 10_010, outage)).left).toBe(0);
+    expect((await scripts.run(BUCKET, key, START_MS + 10_010, {})).waitMs).toBeLessThanOrEqual(100);
+    // Not to a thread that owes since a moment only.
+    const brief = { owed: 5, owedLately: 5, owedForMs: 10 };
+    expect((await scripts.run(BUCKET, key, START_MS + 10_020, brief)).waitMs).toBeGreaterThan(400);
+  });
+
   it.each(RULES)(
     '$algorithm: a counter that was lost is made up from what each node was granted',
     async (rule) => {

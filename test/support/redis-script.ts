@@ -3,7 +3,8 @@
  * but for the one call that reads the server's clock.
  */
 import { createClient } from '@redis/client';
-import type { GrantReply, GrantRequest } from '../../src/limits/limit-server.ts';
+import { type GrantReply, type GrantRequest, NOTHING_ASKED } from '../../src/limits/limit-server.ts';
+import { grantArguments } from '../../src/limits/redis-server.ts';
 import { SCRIPT_OF } from '../../src/limits/redis-scripts.ts';
 import type { LimitRule } from '../../src/limits/store.ts';
 
@@ -19,22 +20,13 @@ export async function scriptRunner(url: string): Promise<ScriptRunner> {
   await client.connect();
   return {
     run: async (rule, key, nowMs, request) => {
-      const text = SCRIPT_OF[rule.algorithm].text.replace("redis.call('TIME')", '{ ARGV[14], ARGV[15] }');
-      const { consume = true, need = 0, extra = 0, holders = 1, leaseMs = 1, owed = 0 } = request;
-      const { unused = 0, birth = 0, window = -1, used = 0 } = request;
-      const args = [
-        rule.requests,
-        rule.windowMs,
-        rule.burst,
-        consume ? 1 : 0,
-        need,
-        extra,
-        holders,
-        leaseMs,
-        owed,
-      ];
+      const text = SCRIPT_OF[rule.algorithm].text.replace(
+        "redis.call('TIME')",
+        '{ ARGV[#ARGV - 1], ARGV[#ARGV] }',
+      );
+      const full = { ...NOTHING_ASKED, leaseMs: 1, owedLately: request.owed ?? 0, ...request, rule, key };
       const time = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000];
-      const texts = [...args, unused, birth, window, used, ...time].map(String);
+      const texts = [...grantArguments(full), ...time.map(String)];
       const reply = (await client.sendCommand(['EVAL', text, '1', key, ...texts])) as number[];
       const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, newBirth = 0, newWindow = 0] =
         reply;
