@@ -171,14 +171,22 @@ export const SETTINGS = {
     default: 9090,
     description: 'Port of the management listener; 0 takes any free one.',
   }),
+  GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 60,
+      description:
+        'Wrong admin tokens per minute from one client address (IPv6: one /64) beyond which further tokens from there get 429 unless they were right before; 0 is any number.',
+    },
+  ),
   GATEWAY_ADMIN_TOKEN: text('text', {
     default: undefined,
     defaultText: 'created at the first start',
     secret: true,
     description:
-      'An admin token with all rights. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database (PostgreSQL: beside the snapshot file), or to `admin-token-<file>` where that may be the one of another database.',
-    pattern: /^[\x21-\x7e]{1,512}$/,
-    expected: '1 to 512 visible ASCII characters without spaces',
+      'An admin token with all rights, at least 16 characters long. When it is unset and no admin token exists, the first start creates one and writes it to `admin-token` beside the database (PostgreSQL: beside the snapshot file), or to `admin-token-<file>` where that may be the one of another database.',
+    pattern: /^[\x21-\x7e]{16,512}$/,
+    expected: '16 to 512 visible ASCII characters without spaces',
   }),
   GATEWAY_SECRET_KEY: text('32 bytes as base64url or hexadecimal text', {
     default: undefined,

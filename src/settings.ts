@@ -97,7 +97,12 @@ export interface ClusterSettings {
 export interface Settings {
   readonly database: DatabaseSettings;
   readonly cluster: ClusterSettings;
-  readonly server: { readonly host: string; readonly port: number; readonly swaggerEnabled: boolean };
+  readonly server: {
+    readonly host: string;
+    readonly port: number;
+    readonly swaggerEnabled: boolean;
+    readonly authFailuresPerMinute: number;
+  };
   readonly adminToken: string | undefined;
   /** As text; kernel/key-text.ts has its form. */
   readonly secretKey: string | undefined;
@@ -259,9 +264,6 @@ function jwtChecks(v: SettingValues): string[] {
 /** Values that work and are probably not meant. */
 function doubtful(v: SettingValues): string[] {
   const warnings: string[] = [];
-  if (v.GATEWAY_ADMIN_TOKEN !== undefined && v.GATEWAY_ADMIN_TOKEN.length < 16) {
-    warnings.push('GATEWAY_ADMIN_TOKEN is shorter than 16 characters and easily guessed.');
-  }
   if (/^postgres(ql)?:/i.test(v.GATEWAY_DATABASE_URL) && v.GATEWAY_SECRET_KEY === undefined) {
     warnings.push(
       'GATEWAY_SECRET_KEY is not set: policies with a secret are refused, as PostgreSQL has no file beside it for the key.',
@@ -315,6 +317,7 @@ function nest(v: SettingValues): Settings {
       host: v.GATEWAY_SERVER__HOST,
       port: v.GATEWAY_SERVER__PORT,
       swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
+      authFailuresPerMinute: v.GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE,
     },
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,

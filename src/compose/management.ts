@@ -1,4 +1,5 @@
 /** The management API: what it is told of the running gateway. */
+import { blockList } from '../egress/blocks.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { SharedMemoryLimitStore } from '../limits/shared-memory.ts';
 import type { ManagementListening } from '../management/listening.ts';
@@ -47,6 +48,8 @@ export function createManagement(
     nodes: { selfId: cluster.selfId, list: () => cluster.nodes() },
     clock,
     adminToken: settings.adminToken,
+    authFailuresPerMinute: settings.server.authFailuresPerMinute,
+    isTrustedProxy: blockList(settings.trustedProxies),
     swaggerEnabled: settings.server.swaggerEnabled,
     policyGlobals: globalsOf(settings),
     egress: parts.egress,

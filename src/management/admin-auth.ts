@@ -1,21 +1,28 @@
 /**
  * Who calls the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token, and what
  * the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
- * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token.
+ * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens are
+ * slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is away, tokens
+ * that were known before are taken as they were (remembered-admins.ts).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { withWaits } from '../kernel/call-waits.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
-import type { AdminRole } from '../model/resources.ts';
-import { ADMIN_TOKEN_PREFIX, hasValidChecksum, tokenHash } from '../model/token.ts';
-import type { Repository } from '../storage/repository.ts';
-import { fail, type Failure } from './failure.ts';
+import type { AdminRole, StoredAdminToken } from '../model/resources.ts';
+import { ADMIN_TOKEN_PREFIX, hasValidChecksum, tokenDisplayPrefix, tokenHash } from '../model/token.ts';
+import { StorageUnavailable, type Repository } from '../storage/repository.ts';
+import { fail, isFailure, type Failure } from './failure.ts';
+import type { LoginGuard } from './login-guard.ts';
+import type { RefusedLogins } from './refused-logins.ts';
+import type { RememberedAdmins } from './remembered-admins.ts';
 
 export interface Actor {
   /** Id of the admin token, or `environment`. */
   readonly id: string;
   readonly role: AdminRole;
+  /** As it was when the database was last there. */
+  readonly isRemembered?: true;
 }
 
 export interface AdminAuthDependencies {
@@ -23,11 +30,21 @@ export interface AdminAuthDependencies {
   readonly clock: Clock;
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
+  readonly guard: LoginGuard;
+  readonly remembered: RememberedAdmins;
+  readonly refused: RefusedLogins;
   /** Called when `last_used_at` could not be stored; the call itself goes on. */
   readonly onUseNotRecorded: (error: unknown) => void;
 }
 
-export type Authenticate = (authorization: string | undefined) => Promise<Actor | Failure>;
+export interface Presented {
+  readonly authorization: string | undefined;
+  /** Of the client, in canonical form. */
+  readonly address: string;
+  readonly requestId: string;
+}
+
+export type Authenticate = (presented: Presented) => Promise<Actor | Failure>;
 
 /** `last_used_at` is written at most this often per token. */
 const USE_INTERVAL_MS = 60_000;
@@ -35,7 +52,7 @@ const RANK: Readonly<Record<AdminRole, number>> = { viewer: 0, editor: 1, admin:
 const CHALLENGE = 'Bearer realm="headgate"';
 
 export function createAdminAuth(dependencies: AdminAuthDependencies): Authenticate {
-  const { repository, clock, adminToken, onUseNotRecorded } = dependencies;
+  const { repository, clock, adminToken, guard, refused, onUseNotRecorded } = dependencies;
   const recording = new Set<string>();
   const environmentHash = adminToken === undefined ? undefined : sha256(Buffer.from(adminToken, 'utf8'));
 
@@ -50,29 +67,66 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): Authentica
 
   async function storedToken(token: string): Promise<Actor | Failure> {
     if (!token.startsWith(ADMIN_TOKEN_PREFIX) || !hasValidChecksum(token)) return badToken('is not valid');
-    const record = await repository.read((reader) => reader.findAdminTokenByHash(tokenHash(token)));
+    const { record, isRemembered } = await lookUp(tokenHash(token), dependencies);
     if (record === undefined) return badToken('is not valid');
     const nowMs = clock.nowMs();
     if (record.expires_at !== null && Date.parse(record.expires_at) <= nowMs) return badToken('has expired');
+    if (isRemembered) return { id: record.id, role: record.role, isRemembered };
     if (record.last_used_at === null || Date.parse(record.last_used_at) + USE_INTERVAL_MS <= nowMs) {
       recordUse(record.id, nowMs);
     }
     return { id: record.id, role: record.role };
   }
 
-  return async (authorization) => {
-    if (authorization === undefined) {
-      return challenge('An admin token is required: send "Authorization: Bearer <token>"', CHALLENGE);
-    }
-    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
-    if (token === undefined) return badToken('is not of the form "Bearer <token>"');
+  async function check(token: string): Promise<Actor | Failure> {
     // Node hands header octets over as latin1; this gives back what was sent.
     const octets = Buffer.from(token, 'latin1');
     if (environmentHash !== undefined && timingSafeEqual(sha256(octets), environmentHash)) {
       return { id: 'environment', role: 'admin' };
     }
     return storedToken(token);
+  }
+
+  return async ({ authorization, address, requestId }) => {
+    if (authorization === undefined) {
+      return challenge('An admin token is required: send "Authorization: Bearer <token>"', CHALLENGE);
+    }
+    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+    if (token === undefined) return badToken('is not of the form "Bearer <token>"');
+    const hash = tokenHash(token);
+    const waitSecs = guard.admit(address, hash);
+    if (waitSecs > 0) {
+      refused.note({ address, requestId, reason: 'too many before it', tokenPrefix: prefixOf(token) });
+      return slowedDown(waitSecs);
+    }
+    try {
+      const actor = await check(token);
+      if (isFailure(actor)) {
+        guard.failed(address, hash);
+        refused.note({ address, requestId, reason: actor.detail, tokenPrefix: prefixOf(token) });
+      } else guard.succeeded(address, hash);
+      return actor;
+    } catch (error) {
+      guard.abandoned(address, hash);
+      throw error;
+    }
   };
+}
+
+/** Throws StorageUnavailable when the database is away and the token is not known. */
+async function lookUp(
+  hash: string,
+  { repository, remembered }: Pick<AdminAuthDependencies, 'repository' | 'remembered'>,
+): Promise<{ readonly record: StoredAdminToken | undefined; readonly isRemembered: boolean }> {
+  try {
+    const record = await repository.read((reader) => reader.findAdminTokenByHash(hash));
+    remembered.note(hash, record);
+    return { record, isRemembered: false };
+  } catch (error) {
+    const record = remembered.find(hash);
+    if (record === undefined || !(error instanceof StorageUnavailable)) throw error;
+    return { record, isRemembered: true };
+  }
 }
 
 /** 403 unless the actor's role is at least `needed`. */
@@ -82,6 +136,20 @@ export function checkRole(actor: Actor, needed: AdminRole): Failure | undefined 
   return {
     ...fail('forbidden', detail),
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope"` },
+  };
+}
+
+/** As lists of admin tokens show it; undefined for what cannot be one. */
+function prefixOf(token: string): string | undefined {
+  return token.startsWith(ADMIN_TOKEN_PREFIX) && hasValidChecksum(token)
+    ? tokenDisplayPrefix(token)
+    : undefined;
+}
+
+function slowedDown(waitSecs: number): Failure {
+  return {
+    ...fail('too_many_auth_failures', 'Too many wrong admin tokens came from this address; try again later'),
+    headers: { 'Retry-After': String(waitSecs) },
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { patchSchema } from '../model/schemas/json-schema.ts';
+import { parentNames } from './audit-names.ts';
 import type { ManagementContext } from './context.ts';
 import { checkIfMatch, entityTag } from './entity-tag.ts';
 import { answer, invalid, isFailure, type Failure } from './failure.ts';
@@ -116,6 +117,8 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
             action: `${resource.type}.update`,
             resourceType: resource.type,
             resourceId: record.id,
+            resourceName: resource.nameOf(record),
+            parents: parentNames(scope),
             change: changedFields(record, previous, served),
           },
         };

@@ -3,6 +3,7 @@ import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import { envelopeSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
+import { parentNames } from './audit-names.ts';
 import type { ManagementContext } from './context.ts';
 import { checkIfMatch, entityTag } from './entity-tag.ts';
 import { answer, emptyAnswer, fail, isFailure, type Failure } from './failure.ts';
@@ -70,6 +71,8 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
             action: `${resource.type}.create`,
             resourceType: resource.type,
             resourceId: record.id,
+            resourceName: resource.nameOf(record),
+            parents: parentNames(scope),
             change: withoutBase(served),
           },
         };
@@ -126,6 +129,8 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
             action: `${resource.type}.delete`,
             resourceType: resource.type,
             resourceId: record.id,
+            resourceName: resource.nameOf(record),
+            parents: parentNames(scope),
             change: cascade ? { cascade } : null,
           },
         };

@@ -29,7 +29,7 @@ const ENDPOINTS_CHARS_MAX = 1_048_576;
 
 export function createChangePath(write: WritePath, nowMs: () => number): ChangePath {
   return (call, work) =>
-    write(call.actor.id, work, call.query['dry_run'] === true ? rehearsal(call.params, nowMs) : undefined);
+    write(call, work, call.query['dry_run'] === true ? rehearsal(call.params, nowMs) : undefined);
 }
 
 /** @param params of the path: which app, and which key, if it is about one */

@@ -56,6 +56,10 @@ export async function ensureFirstAdminToken(
       action: 'admin_token.create',
       resource_type: 'admin_token',
       resource_id: record.id,
+      resource_name: record.name,
+      parents: {},
+      address: null,
+      request_id: null,
       change: { name: record.name, role: record.role },
     });
     return { value: true, touched: NOTHING_TOUCHED };

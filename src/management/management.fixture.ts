@@ -99,6 +99,8 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     settle: async () => ({ applied: 1, nodes: 1 }),
     clock,
     adminToken: ADMIN_TOKEN,
+    authFailuresPerMinute: 0,
+    isTrustedProxy: () => false,
     swaggerEnabled: false,
     policyGlobals: undefined,
     egress: { hostDenial: () => undefined },

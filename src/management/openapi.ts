@@ -72,7 +72,8 @@ export function openApiDocument(operations: readonly Operation[], version: strin
 /** The errors that an operation can answer with, in the order of their statuses. */
 export function failureCodes(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ['invalid_query', 'internal_error', ...operation.failures];
-  if (operation.access !== 'public') codes.push('unauthenticated', 'storage_unavailable');
+  if (operation.access !== 'public')
+    codes.push('unauthenticated', 'too_many_auth_failures', 'storage_unavailable');
   if (operation.access === 'editor' || operation.access === 'admin') codes.push('forbidden');
   if (operation.path.includes('{')) codes.push('not_found');
   if (operation.entityTag && operation.method !== 'GET') codes.push('precondition_failed');

@@ -20,6 +20,9 @@ export interface Call {
   readonly body: unknown;
   /** Whoever calls; for public operations `{id: 'anonymous', role: 'viewer'}`. */
   readonly actor: Actor;
+  /** Of the client, in canonical form. */
+  readonly address: string;
+  readonly requestId: string;
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
 }

@@ -80,6 +80,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   writable(record: R): Readonly<Record<string, unknown>>;
   /** The record as it is served, without secrets. */
   present(record: R): Readonly<Record<string, unknown>>;
+  /** What people call it: slug, label, method and path, or name. */
+  nameOf(record: R): string;
   /** What the workers must learn after a write. */
   touched(scope: S, record: R): TouchedConfig;
   /** The same for a deletion, asked before it, where more goes than `touched` says. */

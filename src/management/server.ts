@@ -21,6 +21,7 @@ import {
   type AdminAuthDependencies,
   type Authenticate,
 } from './admin-auth.ts';
+import { clientAddress } from '../http/forwarded.ts';
 import { methodTable } from './allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
 import type {
@@ -39,6 +40,9 @@ import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './opera
 import { allOperations } from './operations.ts';
 import { NO_QUERY, parseQuery } from './query.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './respond.ts';
+import { LoginGuard } from './login-guard.ts';
+import { RefusedLogins } from './refused-logins.ts';
+import { RememberedAdmins } from './remembered-admins.ts';
 import { createWritePath, type WriteDependencies } from './write.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -55,6 +59,10 @@ const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', 
 export interface ManagementDependencies extends WriteDependencies {
   /** GATEWAY_ADMIN_TOKEN. */
   readonly adminToken: string | undefined;
+  /** Wrong admin tokens per minute and client address; 0: any number. */
+  readonly authFailuresPerMinute: number;
+  /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
+  readonly isTrustedProxy: (address: string) => boolean;
   readonly swaggerEnabled: boolean;
   /** Global rate limit of the settings, which fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
@@ -100,14 +108,29 @@ export async function createManagementServer(
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
   addBodyReader(server);
   addErrorPages(server, all);
+  const remembered = new RememberedAdmins(repository);
+  const refused = new RefusedLogins({ write, clock, log: logger });
+  server.addHook('onClose', async () => {
+    refused.close();
+    remembered.close();
+  });
   const authentication: AdminAuthDependencies = {
     repository,
     clock,
     adminToken,
+    guard: new LoginGuard(dependencies.authFailuresPerMinute, () => clock.monotonicMs()),
+    remembered,
+    refused,
     onUseNotRecorded: (error) => logger.warn({ err: error }, 'last_used_at of an admin token was not stored'),
   };
   const authenticate = createAdminAuth(authentication);
-  for (const operation of all) serve(server, operation, authenticate, actors);
+  const adminAccess: AdminAccess = {
+    authenticate,
+    remembered,
+    addressOf: (request) => addressOf(request, dependencies.isTrustedProxy),
+    actors,
+  };
+  for (const operation of all) serve(server, operation, adminAccess);
   if (dependencies.swaggerEnabled) {
     // Loaded where it is wanted: it makes a start noticeably longer.
     const { addSwaggerUi } = await import('./swagger-ui.ts');
@@ -119,6 +142,13 @@ export async function createManagementServer(
 
 /** Who makes a request, once that is known. */
 type Actors = WeakMap<FastifyRequest, Actor>;
+
+interface AdminAccess {
+  readonly authenticate: Authenticate;
+  readonly remembered: RememberedAdmins;
+  readonly addressOf: (request: FastifyRequest) => string;
+  readonly actors: Actors;
+}
 
 function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstance {
   const nextRequestId = requestIds();
@@ -208,8 +238,7 @@ function addErrorPages(server: FastifyInstance, operations: readonly Operation[]
 function serve(
   server: FastifyInstance,
   operation: Operation,
-  authenticate: Authenticate,
-  actors: Actors,
+  { authenticate, remembered, addressOf, actors }: AdminAccess,
 ): void {
   const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
   // Whoever has waited for the database to be known has less time left for the rest.
@@ -222,7 +251,9 @@ function serve(
       if (operation.access === 'public') return undefined;
       const waits = noWaits();
       waitsOf.set(request, waits);
-      const actor = await withWaits(waits, () => authenticate(request.headers.authorization));
+      const { authorization } = request.headers;
+      const presented = { authorization, address: addressOf(request), requestId: request.id };
+      const actor = await withWaits(waits, () => authenticate(presented));
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
       const forbidden = checkRole(actor, operation.access);
@@ -231,13 +262,31 @@ function serve(
     handler: async (request, reply) => {
       const actor = actors.get(request) ?? anonymous;
       const waits = waitsOf.get(request) ?? noWaits();
-      const result = await withWaits(waits, () => run(operation, request, actor));
+      const result = await withWaits(waits, () => run(operation, request, actor, addressOf(request)));
+      const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
+      if (revokedId !== undefined && !isFailure(result)) remembered.revoke(revokedId);
       return isFailure(result) ? sendFailure(request, reply, result) : sendAnswer(reply, result);
     },
   });
 }
 
-async function run(operation: Operation, request: FastifyRequest, actor: Actor): Promise<Answer | Failure> {
+function idIn(request: FastifyRequest): string | undefined {
+  return (request.params as Record<string, string>)['admin_token_id'];
+}
+
+/** The client's, for records and counts: it grants nothing. */
+function addressOf({ socket, headers }: FastifyRequest, isTrusted: (address: string) => boolean): string {
+  const forwarded = headers['x-forwarded-for'];
+  const list = Array.isArray(forwarded) ? forwarded.join(', ') : forwarded;
+  return clientAddress(socket.remoteAddress ?? 'unknown', list, isTrusted);
+}
+
+async function run(
+  operation: Operation,
+  request: FastifyRequest,
+  actor: Actor,
+  address: string,
+): Promise<Answer | Failure> {
   const query = parseQuery(request.query as Record<string, unknown>, operation.query);
   if (isFailure(query)) return query;
   const { body } = request;
@@ -248,6 +297,8 @@ async function run(operation: Operation, request: FastifyRequest, actor: Actor):
     query,
     body,
     actor,
+    address,
+    requestId: request.id,
     ifMatch: request.headers['if-match'],
     ifNoneMatch: request.headers['if-none-match'],
   });

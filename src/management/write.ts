@@ -13,6 +13,7 @@ import { uuidv7 } from '../kernel/ids.ts';
 import type { ConfigChange, ConfigPosition, TouchedConfig } from '../model/config.ts';
 import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../storage/repository.ts';
 import type { ConfigReader, ConfigWriter, Repository } from '../storage/repository.ts';
+import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
 import { maskSecrets } from './secrets.ts';
 import { createTurns } from './turns.ts';
@@ -41,7 +42,19 @@ export interface AuditNote {
   readonly action: string;
   readonly resourceType: string;
   readonly resourceId: string;
+  /** What it is called: slug, label, method and path, or name; null where there is none. */
+  readonly resourceName: string | null;
+  /** What the records above it are called. */
+  readonly parents: ParentNames;
   readonly change: Readonly<Record<string, unknown>> | null;
+}
+
+/** Who writes, and by which request; a `Call` is one. */
+export interface WriteOrigin {
+  readonly actor: { readonly id: string };
+  /** Of the client, in canonical form. */
+  readonly address: string | null;
+  readonly requestId: string | null;
 }
 
 export interface Written {
@@ -73,10 +86,14 @@ export interface Rehearsal {
 }
 
 /**
- * Runs one write on behalf of `actor`. Throws only what the repository throws as unavailable.
+ * Runs one write on behalf of `origin`. Throws only what the repository throws as unavailable.
  * @param rehearsal makes it a dry run, of which nothing remains
  */
-export type WritePath = (actor: string, work: WriteWork, rehearsal?: Rehearsal) => Promise<Answer | Failure>;
+export type WritePath = (
+  origin: WriteOrigin,
+  work: WriteWork,
+  rehearsal?: Rehearsal,
+) => Promise<Answer | Failure>;
 
 export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
 
@@ -107,12 +124,12 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, known, settle, clock } = dependencies;
   const inTurn = createTurns(clock, () => repository.writesAtOnce);
 
-  async function commit(actor: string, work: WriteWork): Promise<Outcome> {
+  async function commit(origin: WriteOrigin, work: WriteWork): Promise<Outcome> {
     const { value, change, configVersion } = await repository.write(
       async (writer) => {
         const result = await work(writer);
         if (!('touched' in result)) return { abort: result as Result };
-        await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
+        await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
         return { value: result as Result, touched: result.touched };
       },
       (change, missed) => assertCompiles(change, missed, validateChange),
@@ -133,10 +150,10 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     return { ...answer, headers: { ...answer.headers, [NODES_APPLIED_HEADER]: `${applied}/${nodes}` } };
   }
 
-  return async (actor, work, rehearsal) => {
+  return async (origin, work, rehearsal) => {
     try {
-      if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, actor, work, rehearsal));
-      const { result, configVersion, live } = await inTurn(() => commit(actor, work));
+      if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, origin, work, rehearsal));
+      const { result, configVersion, live } = await inTurn(() => commit(origin, work));
       if (isFailure(result)) return result;
       if ('unchanged' in result) return await settled(result.unchanged, configVersion);
       await live?.promise;
@@ -153,7 +170,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 /** Never commits: what touches something is given up before its commit, anything else is aborted. */
 async function rehearse(
   { repository, validateChange, known, clock }: WriteDependencies,
-  actor: string,
+  origin: WriteOrigin,
   work: WriteWork,
   rehearsal: Rehearsal,
 ): Promise<Answer | Failure> {
@@ -165,7 +182,7 @@ async function rehearse(
         const result = await work(writer);
         if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
         tried = result;
-        await writer.appendAudit(auditEntry(actor, result.audit, clock.nowMs()));
+        await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
         // The effects are told of whole versions.
         const { endpoints: _endpoints, ...touched } = result.touched;
         return { value: result as Result, touched };
@@ -200,17 +217,21 @@ function assertCompiles(
 }
 
 function auditEntry(
-  actor: string,
-  { action, resourceType, resourceId, change }: AuditNote,
+  { actor, address, requestId }: WriteOrigin,
+  { action, resourceType, resourceId, resourceName, parents, change }: AuditNote,
   nowMs: number,
 ): Parameters<ConfigWriter['appendAudit']>[0] {
   return {
     id: uuidv7(nowMs),
     at: timestamp(nowMs),
-    actor,
+    actor: actor.id,
     action,
     resource_type: resourceType,
     resource_id: resourceId,
+    resource_name: resourceName,
+    parents,
+    address,
+    request_id: requestId,
     change: change === null ? null : maskSecrets(change),
   };
 }

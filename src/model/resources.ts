@@ -132,11 +132,18 @@ export interface StoredAdminToken extends AdminToken {
 export interface AuditEntry {
   readonly id: string;
   readonly at: string;
-  /** Id of the admin token, or `environment` for GATEWAY_ADMIN_TOKEN. */
+  /** Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `anonymous`, or `system` for the gateway. */
   readonly actor: string;
   readonly action: string;
   readonly resource_type: string;
   readonly resource_id: string;
+  /** What the record was called then: a slug, a label, `GET /path`; null where there is no name. */
+  readonly resource_name: string | null;
+  /** What the records above it were called, such as `app`; null in entries of older programs. */
+  readonly parents: Readonly<Record<string, string>> | null;
+  /** Of the client, and the id of its request; null where there was none, and in entries of older programs. */
+  readonly address: string | null;
+  readonly request_id: string | null;
   readonly config_version: number;
   /** The changed fields, without secrets. */
   readonly change: Readonly<Record<string, unknown>> | null;

@@ -8,11 +8,12 @@ import { timestamp, type Clock } from '../kernel/clock.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { keyUsage } from './migrations/0002-key-usage.ts';
 import { nodes } from './migrations/0003-nodes.ts';
+import { auditContext } from './migrations/0004-audit-context.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { Tables } from './sql/schema.ts';
 
 /** In order; append only. */
-export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes];
+export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes, auditContext];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (
   name text not null primary key,

@@ -32,6 +32,19 @@ export interface Page<T> {
   readonly nextAfter: string | null;
 }
 
+/** Entries that have all of these values. Times are RFC 3339, UTC, as `AuditEntry.at`. */
+export interface AuditFilter {
+  readonly actor?: string;
+  readonly action?: string;
+  readonly resource_type?: string;
+  readonly resource_id?: string;
+  readonly resource_name?: string;
+  /** From this moment on. */
+  readonly since?: string;
+  /** Before this moment. */
+  readonly until?: string;
+}
+
 /** Audit entries are the one list of which the end matters most. */
 export type AuditOrder = 'oldest_first' | 'newest_first';
 
@@ -72,7 +85,7 @@ export interface ConfigReader {
   findAdminToken(id: string): Promise<StoredAdminToken | undefined>;
   findAdminTokenByHash(hash: string): Promise<StoredAdminToken | undefined>;
   /** `after` is the last id of the page before in either order. */
-  listAudit(page: PageRequest, order?: AuditOrder): Promise<Page<AuditEntry>>;
+  listAudit(page: PageRequest, order?: AuditOrder, filter?: AuditFilter): Promise<Page<AuditEntry>>;
   /** One app with everything below it, for the snapshot. */
   loadAppTree(appId: string): Promise<AppTree | undefined>;
 }

@@ -139,6 +139,10 @@ export function makeAudit(
     action: 'app.create',
     resource_type: 'app',
     resource_id: nextId(),
+    resource_name: 'billing',
+    parents: { app: 'billing' },
+    address: '192.0.2.1',
+    request_id: 'r-1',
     change: null,
     ...fields,
   };

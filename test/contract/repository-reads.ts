@@ -1,6 +1,7 @@
 /** The part of the repository's contract about records, look-ups and pages. */
 import { describe, expect, test } from 'vitest';
 import type {
+  AuditFilter,
   ConfigReader,
   ConfigWriter,
   Page,
@@ -372,6 +373,32 @@ function pagesContract(current: () => Repository): void {
       after = page.nextAfter ?? undefined;
     } while (after !== undefined && seen.length < 10);
     expect(seen).toEqual(all.toReversed());
+  });
+
+  test('audit entries are found by actor, action, target and time', async () => {
+    const entries = [
+      makeAudit({ actor: 'a', action: 'app.create', at: at(1), resource_name: 'one' }),
+      makeAudit({ actor: 'b', action: 'app.create', at: at(2), resource_name: null, parents: null }),
+      makeAudit({ actor: 'a', action: 'token.create', resource_type: 'token', at: at(3) }),
+    ];
+    await change(current(), async (writer) => {
+      for (const entry of entries) await writer.appendAudit(entry);
+    });
+    const found = async (filter: AuditFilter): Promise<number[]> => {
+      const page = await current().read((reader) => reader.listAudit(FIRST, 'oldest_first', filter));
+      expect(page.total).toBe(page.items.length);
+      return page.items.map(({ id }) => entries.findIndex((entry) => entry.id === id));
+    };
+    expect(await found({ actor: 'a' })).toEqual([0, 2]);
+    expect(await found({ action: 'app.create' })).toEqual([0, 1]);
+    expect(await found({ actor: 'a', action: 'app.create' })).toEqual([0]);
+    expect(await found({ resource_type: 'token' })).toEqual([2]);
+    expect(await found({ resource_id: entries[1]?.resource_id ?? '' })).toEqual([1]);
+    expect(await found({ resource_name: 'one' })).toEqual([0]);
+    expect(await found({ since: at(2) })).toEqual([1, 2]);
+    expect(await found({ until: at(2) })).toEqual([0]);
+    expect(await found({ since: at(2), until: at(3) })).toEqual([1]);
+    expect(await found({ actor: 'c' })).toEqual([]);
   });
 
   test('lists are of one parent only', async () => {

@@ -60,6 +60,7 @@ export function adminTokens(hasEnvironmentToken: boolean): Resource<object, Admi
     present({ token_hash: _hash, ...served }) {
       return served;
     },
+    nameOf: ({ name }) => name,
     touched: () => NOTHING_TOUCHED,
   };
 }

@@ -40,6 +40,7 @@ export const apps: Resource<object, AppInput, App> = {
   build: buildApp,
   insert: (writer, app) => writer.insertApp(app),
   update: updateApp,
+  nameOf: ({ slug }) => slug,
   remove: (writer, app) => writer.deleteApp(app.id),
   children: async (writer, app) => [
     ...counted(await writer.countVersions(app.id), 'version'),

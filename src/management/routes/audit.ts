@@ -1,12 +1,28 @@
-/** The audit log: every write, oldest or newest first, with who made it and what changed. Written by write.ts. */
+/**
+ * The audit log: every write and every refused login, oldest or newest first, with who made it, from where, and what
+ * changed. Written by write.ts and refused-logins.ts.
+ */
 import { Type } from 'typebox';
-import { closed } from '../../model/schemas/common.ts';
+import { closed, dateTime } from '../../model/schemas/common.ts';
 import { AuditEntrySchema, listSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import type { AuditFilter } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { isFailure, listAnswer } from '../failure.ts';
+import { fail, isFailure, listAnswer, type Failure } from '../failure.ts';
 import { API_PREFIX, type Operation } from '../operation.ts';
-import { PAGE_FIELDS, pageInfo, pageRequest } from '../query.ts';
+import { PAGE_FIELDS, pageInfo, pageRequest, type Query } from '../query.ts';
+import { normalizeTime } from '../rules/times.ts';
+
+const equals = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 512, description }));
+
+const FIELDS = {
+  actor: equals('Id of an admin token, `environment`, `anonymous` or `system`.'),
+  action: equals('For example `app.delete` or `login.refused`.'),
+  resource_type: equals('For example `app`.'),
+  resource_id: equals('Id of what was touched, also after it was deleted.'),
+  resource_name: equals('What it was called: slug, label, method and path (`GET /x`), or name.'),
+};
 
 const AUDIT_QUERY = jsonSchema(
   Type.Object(
@@ -18,6 +34,9 @@ const AUDIT_QUERY = jsonSchema(
           description: 'A cursor is for the order that it was given in.',
         }),
       ),
+      ...FIELDS,
+      since: Type.Optional(dateTime('Entries from this moment on.')),
+      until: Type.Optional(dateTime('Entries before this moment.')),
     },
     closed,
   ),
@@ -30,6 +49,7 @@ export function auditOperation(context: ManagementContext): Operation {
     operationId: 'listAuditEntries',
     tag: 'Admin',
     summary: 'List audit entries',
+    description: 'Of several filters an entry has to pass each; `page.total` counts those that do.',
     access: 'admin',
     query: AUDIT_QUERY,
     entityTag: false,
@@ -42,9 +62,26 @@ export function auditOperation(context: ManagementContext): Operation {
     handle: async (call) => {
       const request = pageRequest(call.query);
       if (isFailure(request)) return request;
+      const filter = filterOf(call.query);
+      if (isFailure(filter)) return filter;
       const order = call.query['order'] === 'newest_first' ? 'newest_first' : 'oldest_first';
-      const page = await context.repository.read((reader) => reader.listAudit(request, order));
+      const page = await context.repository.read((reader) => reader.listAudit(request, order, filter));
       return listAnswer('Audit entries listed', page.items, pageInfo(page, request.limit));
     },
   };
+}
+
+function filterOf(query: Query): AuditFilter | Failure {
+  const filter: Record<string, string> = {};
+  for (const name of Object.keys(FIELDS)) {
+    if (query[name] !== undefined) filter[name] = String(query[name]);
+  }
+  for (const name of ['since', 'until']) {
+    if (query[name] === undefined) continue;
+    const time = normalizeTime(String(query[name]));
+    if (time === undefined)
+      return fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
+    filter[name] = time;
+  }
+  return filter;
 }

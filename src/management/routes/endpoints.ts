@@ -38,6 +38,7 @@ export const endpoints: Resource<Scope, EndpointInput, Endpoint> = {
     await writer.updateEndpoint(endpoint);
     return undefined;
   },
+  nameOf: ({ method, path }) => `${method} ${path}`,
   remove: (writer, endpoint) => writer.deleteEndpoint(endpoint.id),
   writable(endpoint) {
     const {

@@ -77,7 +77,7 @@ export function samplingOperations(context: ManagementContext): Operation[] {
       access: 'editor',
       success: { status: 204, description: 'There is no sampling' },
       handle: async (call) => {
-        const audited = await audit(context, call, 'sampling.stop', 'sampling', null);
+        const audited = await audit(context, call, 'sampling.stop', 'sampling', undefined, null);
         if (isFailure(audited)) return audited;
         explain.stopSampling();
         await explain.publish();
@@ -92,7 +92,7 @@ async function startSampling(context: ManagementContext, call: Call): Promise<An
   const appId = await appIdOf(context, app);
   if (isFailure(appId)) return appId;
   const change = { app_id: appId.id, rate, seconds };
-  const audited = await audit(context, call, 'sampling.start', 'sampling', change);
+  const audited = await audit(context, call, 'sampling.start', 'sampling', appId.slug, change);
   if (isFailure(audited)) return audited;
   const sampling = context.explain.startSampling(appId.id, rate, seconds);
   await context.explain.publish();
@@ -150,10 +150,18 @@ export function debugTokenOperations(context: ManagementContext): Operation[] {
       success: { status: 204, description: 'The token no longer works' },
       handle: async (call) => {
         const id = call.params['debug_token_id'] ?? '';
+        const known = explain.listTokens().find((token) => token.id === id);
         if (!explain.deleteToken(id)) return notFound('debug token', id);
         // Revoked first: a database that is away must not keep it in force.
         await explain.publish();
-        const audited = await audit(context, call, 'debug_token.delete', id, null);
+        const audited = await audit(
+          context,
+          call,
+          'debug_token.delete',
+          id,
+          await slugOf(context, known?.app_id),
+          null,
+        );
         return isFailure(audited) ? audited : emptyAnswer(204);
       },
     },
@@ -170,7 +178,7 @@ async function createDebugToken(context: ManagementContext, call: Call): Promise
   // Not in force before it is audited: no worker knows of it yet.
   try {
     const change = { app_id: appId.id, expires_at: created.expires_at };
-    const audited = await audit(context, call, 'debug_token.create', created.id, change);
+    const audited = await audit(context, call, 'debug_token.create', created.id, appId.slug, change);
     if (isFailure(audited)) {
       explain.deleteToken(created.id);
       return audited;
@@ -187,11 +195,20 @@ async function createDebugToken(context: ManagementContext, call: Call): Promise
 async function appIdOf(
   { repository }: ManagementContext,
   reference: string | undefined,
-): Promise<{ readonly id: string | null } | Failure> {
+): Promise<{ readonly id: string | null; readonly slug?: string } | Failure> {
   if (reference === undefined) return { id: null };
   const app = await repository.read((reader) => reader.findApp(reference));
   if (app === undefined) return invalid([{ pointer: '/app', detail: `"${reference}" is no app` }]);
-  return { id: app.id };
+  return { id: app.id, slug: app.slug };
+}
+
+/** undefined: it was for all apps, or its app is gone. */
+async function slugOf(
+  { repository }: ManagementContext,
+  appId: string | null | undefined,
+): Promise<string | undefined> {
+  if (appId === null || appId === undefined) return undefined;
+  return (await repository.read((reader) => reader.findApp(appId)))?.slug;
 }
 
 function audit(
@@ -199,11 +216,19 @@ function audit(
   call: Call,
   action: string,
   resourceId: string,
+  appSlug: string | undefined,
   change: Readonly<Record<string, unknown>> | null,
 ): Promise<Answer | Failure> {
-  return context.write(call.actor.id, async () => ({
+  return context.write(call, async () => ({
     answer: emptyAnswer(204),
     touched: NOTHING_TOUCHED,
-    audit: { action, resourceType: action.split('.', 1)[0] ?? '', resourceId, change },
+    audit: {
+      action,
+      resourceType: action.split('.', 1)[0] ?? '',
+      resourceId,
+      resourceName: null,
+      parents: appSlug === undefined ? {} : { app: appSlug },
+      change,
+    },
   }));
 }

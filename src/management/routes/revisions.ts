@@ -16,6 +16,7 @@ import { parseBasePath } from '../../snapshot/path-patterns.ts';
 import { envelopeSchema } from '../../model/schemas/envelope.ts';
 import { RevisionHealthSchema } from '../../model/schemas/revision-health.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
+import { parentNames } from '../audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
 import { itemPath, locate, recordEnvelope } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
@@ -73,6 +74,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
     return writable;
   },
   present: (revision) => ({ ...revision, default_policy: maskSecrets(revision.default_policy) }),
+  nameOf: ({ revision }) => revision,
   touched: ({ version }) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
 };
 
@@ -222,6 +224,8 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
             action: `revision.${verb}`,
             resourceType: 'revision',
             resourceId: revision.id,
+            resourceName: revision.revision,
+            parents: parentNames(scope),
             change: exclusive ? { is_current: activate, exclusive } : { is_current: activate },
           },
         };

@@ -23,6 +23,7 @@ import { itemPath } from '../locate.ts';
 import type { Operation } from '../operation.ts';
 import { NO_QUERY, type Query } from '../query.ts';
 import { normalizeTime } from '../rules/times.ts';
+import { NOTHING_TOUCHED } from '../write.ts';
 import { apps, findAppScope } from './apps.ts';
 
 const NO_ENDPOINT = 'none';
@@ -119,8 +120,22 @@ function resetReport(context: ManagementContext): Operation {
     handle: async (call) => {
       const scope = await context.repository.read((reader) => findAppScope(reader, call.params));
       if (isFailure(scope)) return scope;
-      await context.shadow.reset(scope.app.id);
-      return emptyAnswer(204);
+      const { id, slug } = scope.app;
+      const audited = await context.write(call, async () => ({
+        answer: emptyAnswer(204),
+        touched: NOTHING_TOUCHED,
+        audit: {
+          action: 'shadow_report.reset',
+          resourceType: 'shadow_report',
+          resourceId: id,
+          resourceName: slug,
+          parents: { app: slug },
+          change: null,
+        },
+      }));
+      if (isFailure(audited)) return audited;
+      await context.shadow.reset(id);
+      return audited;
     },
   };
 }

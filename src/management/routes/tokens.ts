@@ -24,6 +24,7 @@ import {
   tokenDisplayPrefix,
   tokenHash,
 } from '../../model/token.ts';
+import { parentNames } from '../audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
 import { itemPath, locate } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
@@ -61,6 +62,7 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
     await writer.updateKey(key);
     return undefined;
   },
+  nameOf: ({ name }) => name,
   remove: (writer, key) => writer.deleteKey(key.id),
   writable: ({ name, scopes, is_active, expires_at, rate_limit }) => ({
     name,
@@ -155,7 +157,7 @@ export function rotateOperation(context: ManagementContext): Operation {
     },
     failures: [],
     handle: (call) =>
-      context.write(call.actor.id, async (writer) => {
+      context.write(call, async (writer) => {
         const located = await locate(tokens, writer, call.params);
         if (isFailure(located)) return located;
         const { scope, record: previous } = located;
@@ -180,6 +182,8 @@ export function rotateOperation(context: ManagementContext): Operation {
             action: 'token.rotate',
             resourceType: 'token',
             resourceId: key.id,
+            resourceName: key.name,
+            parents: parentNames(scope),
             change: { token_prefix: key.token_prefix, overlap_secs: overlapSecs },
           },
         };

@@ -37,6 +37,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
     await writer.updateVersion(version);
     return undefined;
   },
+  nameOf: ({ version }) => version,
   remove: (writer, version) => writer.deleteVersion(version.id),
   children: async (writer, version) => counted(await writer.countRevisions(version.id), 'revision'),
   writable: (version) => ({

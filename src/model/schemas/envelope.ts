@@ -80,10 +80,25 @@ export const AuditEntrySchema = Type.Object(
   {
     id: id('UUIDv7.'),
     at: dateTime('When.'),
-    actor: Type.String({ description: 'Id of the admin token, or `environment` for GATEWAY_ADMIN_TOKEN.' }),
+    actor: Type.String({
+      description:
+        'Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `anonymous` for a refused login, or `system` for the gateway itself.',
+    }),
     action: Type.String({ description: 'For example `version.update`.' }),
     resource_type: Type.String(),
     resource_id: Type.String(),
+    resource_name: nullable(
+      Type.String({
+        description: 'What it was called then: slug, label, method and path, or name; null without one.',
+      }),
+    ),
+    parents: nullable(
+      Type.Record(Type.String(), Type.String(), {
+        description: 'What the records above it were called, for example `{"app": "billing"}`.',
+      }),
+    ),
+    address: nullable(Type.String({ description: 'Of the client.' })),
+    request_id: nullable(Type.String({ description: 'As `X-Request-Id` of the answer.' })),
     config_version: Type.Integer(),
     change: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'The changed fields.' })),
   },

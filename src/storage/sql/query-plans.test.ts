@@ -25,7 +25,7 @@ import { createSqlRepository } from './repository.ts';
 const WHOLE_TABLE = [
   'select count(*) as n from "app"',
   'select count(*) as n from "admin_token"',
-  'select count(*) as n from "audit_entry"',
+  'select count(*) as "n" from "audit_entry"',
   'select "config_version" from "config_state"',
   'update "config_state" set "config_version" = "config_version" + ? returning "config_version"',
 ];
@@ -68,6 +68,16 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.findAdminToken(token.id);
       await db.findAdminTokenByHash(token.token_hash);
       await db.listAudit(FIRST);
+      for (const field of [
+        'actor',
+        'action',
+        'resource_type',
+        'resource_id',
+        'resource_name',
+        'since',
+        'until',
+      ])
+        await db.listAudit(FIRST, 'newest_first', { [field]: at(1) });
       await db.listAudit(FIRST, 'newest_first');
       await db.countKeys(app.id);
       await db.countVersions(app.id);

@@ -5,7 +5,7 @@
 import { sql, type Kysely } from 'kysely';
 import { assert } from '../../kernel/assert.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
-import type { ConfigReader, Page, PageRequest } from '../repository.ts';
+import type { AuditFilter, ConfigReader, Page, PageRequest } from '../repository.ts';
 import { readKeyUsage } from './key-usage.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
@@ -197,18 +197,33 @@ function adminReads(db: Kysely<Tables>, codecs: Codecs) {
     },
     findAdminToken: (id) => one('id', id),
     findAdminTokenByHash: (hash) => one('token_hash', hash),
-    listAudit: async (page, order = 'oldest_first') => {
+    listAudit: async (page, order = 'oldest_first', filter = {}) => {
       const { after, count } = window(page);
       const newestFirst = order === 'newest_first';
-      const rows = db
-        .selectFrom('audit_entry')
+      const matching = auditEntries(db, filter);
+      const rows = matching
         .selectAll()
         .where('id', newestFirst ? '<' : '>', newestFirst ? (page.after ?? ABOVE_ALL_IDS) : after)
         .orderBy('id', newestFirst ? 'desc' : 'asc')
         .limit(count);
-      return toPage(page, rows.execute(), countRows(db, 'audit_entry'), codecs.audit.toRecord);
+      const total = matching.select(({ fn }) => fn.countAll<number>().as('n')).executeTakeFirst();
+      const counted = total.then((row) => row?.n ?? 0);
+      return toPage(page, rows.execute(), counted, codecs.audit.toRecord);
     },
   } satisfies Partial<ConfigReader>;
+}
+
+const AUDIT_FIELDS = ['actor', 'action', 'resource_type', 'resource_id', 'resource_name'] as const;
+
+function auditEntries(db: Kysely<Tables>, filter: AuditFilter) {
+  let entries = db.selectFrom('audit_entry');
+  for (const field of AUDIT_FIELDS) {
+    const value = filter[field];
+    if (value !== undefined) entries = entries.where(field, '=', value);
+  }
+  if (filter.since !== undefined) entries = entries.where('at', '>=', filter.since);
+  if (filter.until !== undefined) entries = entries.where('at', '<', filter.until);
+  return entries;
 }
 
 function withoutHash({ token_hash: _hash, ...served }: StoredAdminToken): AdminToken {

@@ -154,6 +154,10 @@ const AUDIT_ENTRY: FieldKinds<AuditEntry> = {
   action: 'plain',
   resource_type: 'plain',
   resource_id: 'plain',
+  resource_name: 'plain',
+  parents: 'json',
+  address: 'plain',
+  request_id: 'plain',
   config_version: 'plain',
   change: 'json',
 };
