@@ -2,11 +2,11 @@
  * Incremental decoder of the chunked transfer coding (RFC 9112 section 7.1). Owns the position within one body;
  * reused for body after body with `reset`. Data is handed on as ranges of the caller's buffer, never copied.
  *
- * Stricter than the RFC: CRLF only, no white space anywhere in a chunk-size line, and limits on each such line,
- * on all extensions of a body together (they are dropped, RFC 9112 7.1.1) and on the trailer section. A decoder
+ * Stricter than the RFC: CRLF only, no white space in a chunk-size line but the one that its grammar has around the
+ * parts of an extension (BWS, RFC 9110 section 5.6.3), and limits on each such line, on all extensions of a body together (they are dropped, RFC 9112 7.1.1) and on the trailer section. A decoder
  * that has failed consumes nothing more; its connection must be closed.
  */
-import { FIELD_TEXT, HEX_VALUE, TOKEN } from './characters.ts';
+import { FIELD_TEXT, HEX_VALUE, isBlank, TOKEN } from './characters.ts';
 import { headError, type HeadError } from './head-error.ts';
 import { latin1Text } from './latin1.ts';
 import { forwardableTrailers } from './trailers.ts';
@@ -28,22 +28,25 @@ const BACKSLASH = 0x5c;
 
 const State = Object.freeze({
   size: 0,
-  extensionNameStart: 1,
-  extensionName: 2,
-  extensionValueStart: 3,
-  extensionValue: 4,
-  extensionQuoted: 5,
-  extensionQuotedPair: 6,
-  extensionQuotedEnd: 7,
-  sizeLineFeed: 8,
-  data: 9,
-  dataReturn: 10,
-  dataLineFeed: 11,
-  trailerLineStart: 12,
-  trailerLine: 13,
-  trailerLineFeed: 14,
-  lastLineFeed: 15,
-  ended: 16,
+  sizeGap: 1,
+  extensionNameStart: 2,
+  extensionName: 3,
+  extensionNameGap: 4,
+  extensionValueStart: 5,
+  extensionValue: 6,
+  extensionQuoted: 7,
+  extensionQuotedPair: 8,
+  extensionQuotedEnd: 9,
+  extensionValueGap: 10,
+  sizeLineFeed: 11,
+  data: 12,
+  dataReturn: 13,
+  dataLineFeed: 14,
+  trailerLineStart: 15,
+  trailerLine: 16,
+  trailerLineFeed: 17,
+  lastLineFeed: 18,
+  ended: 19,
 } as const);
 
 /** Outcome of a step: the state does not accept the byte. */
@@ -149,7 +152,7 @@ export class ChunkedDecoder {
     if (this.#sizeDigits === 0) return this.#refuse(badChunkSize);
     this.#lineBytes = this.#sizeDigits;
     if (byte === CR) this.#state = State.sizeLineFeed;
-    else if (byte === SEMICOLON) this.#readExtension(byte);
+    else if (byte === SEMICOLON || isBlank(byte)) this.#readExtension(byte);
     else this.#refuse(badChunkSize);
   }
 
@@ -162,7 +165,7 @@ export class ChunkedDecoder {
       return this.#refuse(extensionFlood);
     }
     const next = extensionStep(this.#state, byte);
-    if (next === REFUSED) return this.#refuse(badChunk);
+    if (next === REFUSED) return this.#refuse(this.#state === State.sizeGap ? badChunkSize : badChunk);
     this.#state = next;
   }
 
@@ -201,23 +204,26 @@ export class ChunkedDecoder {
   }
 }
 
-/** `chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] )`, the grammar without its optional white space. */
+/** `chunk-ext = *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`. */
 function extensionStep(state: number, byte: number): number {
   switch (state) {
     case State.size:
-      return State.extensionNameStart;
+    case State.sizeGap:
+      if (byte === SEMICOLON) return State.extensionNameStart;
+      return isBlank(byte) ? State.sizeGap : REFUSED;
     case State.extensionNameStart:
+      if (isBlank(byte)) return State.extensionNameStart;
       return TOKEN[byte] ? State.extensionName : REFUSED;
     case State.extensionName:
-      if (byte === EQUALS) return State.extensionValueStart;
-      if (byte === SEMICOLON) return State.extensionNameStart;
-      return TOKEN[byte] ? State.extensionName : REFUSED;
+      return TOKEN[byte] ? State.extensionName : nameGapStep(byte);
+    case State.extensionNameGap:
+      return nameGapStep(byte);
     case State.extensionValueStart:
+      if (isBlank(byte)) return State.extensionValueStart;
       if (byte === QUOTE) return State.extensionQuoted;
       return TOKEN[byte] ? State.extensionValue : REFUSED;
     case State.extensionValue:
-      if (byte === SEMICOLON) return State.extensionNameStart;
-      return TOKEN[byte] ? State.extensionValue : REFUSED;
+      return TOKEN[byte] ? State.extensionValue : valueGapStep(byte);
     case State.extensionQuoted:
       if (byte === QUOTE) return State.extensionQuotedEnd;
       if (byte === BACKSLASH) return State.extensionQuotedPair;
@@ -225,8 +231,21 @@ function extensionStep(state: number, byte: number): number {
     case State.extensionQuotedPair:
       return FIELD_TEXT[byte] === 1 ? State.extensionQuoted : REFUSED;
     default:
-      return byte === SEMICOLON ? State.extensionNameStart : REFUSED;
+      return valueGapStep(byte);
   }
+}
+
+/** Behind a name: its value or the next extension may follow. */
+function nameGapStep(byte: number): number {
+  if (byte === EQUALS) return State.extensionValueStart;
+  if (byte === SEMICOLON) return State.extensionNameStart;
+  return isBlank(byte) ? State.extensionNameGap : REFUSED;
+}
+
+/** Behind a value: only the next extension may follow. */
+function valueGapStep(byte: number): number {
+  if (byte === SEMICOLON) return State.extensionNameStart;
+  return isBlank(byte) ? State.extensionValueGap : REFUSED;
 }
 
 function acceptsLineEnd(state: number): boolean {

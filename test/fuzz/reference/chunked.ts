@@ -1,7 +1,7 @@
 /** The slow, obvious twin of `ChunkedDecoder`: takes a whole body as text, one regular expression per line. */
 
 const chunkLine =
-  /([0-9A-Fa-f]{1,16})((?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*)\r\n/y;
+  /([0-9A-Fa-f]{1,16})((?:[\t ]*;[\t ]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:[\t ]*=[\t ]*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*)\r\n/y;
 const trailerLine = /([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t\x20-\x7e\x80-\xff]*\r\n/y;
 
 export type ReferenceBody = {
