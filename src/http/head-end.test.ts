@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from './head-end.ts';
+import {
+  findHeadEnd,
+  incompleteHeadError,
+  incompleteResponseError,
+  oversizeHeadError,
+  skipEmptyLine,
+} from './head-end.ts';
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
@@ -40,8 +46,9 @@ describe('skipEmptyLine', () => {
 describe('incompleteHeadError', () => {
   const errorOf = (text: string, from = 0) => incompleteHeadError(latin1(text), 0, from, text.length)?.code;
 
-  it.each(['', 'G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost', '\r'])('lets %j go on', (text) =>
-    expect(errorOf(text)).toBeUndefined(),
+  it.each(['', 'G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost', '\r', 'GET / HTTP/9.9\r\nA:'])(
+    'lets %j go on',
+    (text) => expect(errorOf(text)).toBeUndefined(),
   );
 
   it.each([
@@ -50,11 +57,49 @@ describe('incompleteHeadError', () => {
     ['\x16\x03\x01', 'bad_request_line'],
     ['\rG', 'bad_request_line'],
     ['GET /\0', 'bad_header_value'],
+    ['PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n', 'bad_request_line'],
+    ['PROXY UNKNOWN\r\nGET / HTTP/1.1\r\n', 'bad_request_line'],
+    ['SSH-2.0-x\r\n', 'bad_request_line'],
+    ['GET /\r\n', 'bad_request_line'],
+    ['GET  HTTP/1.1\r\n', 'bad_request_line'],
+    [' / HTTP/1.1\r\n', 'bad_request_line'],
   ])('refuses %j', (text, code) => expect(errorOf(text)).toBe(code));
 
   it('sees a line end that is cut between two reads', () => {
     expect(errorOf('GET / HTTP/1.1\r\n', 15)).toBeUndefined();
     expect(errorOf('GET / HTTP/1.1\rX', 15)).toBe('bare_carriage_return');
+  });
+});
+
+describe('incompleteResponseError', () => {
+  const errorOf = (text: string, from = 0) =>
+    incompleteResponseError(latin1(text), 0, from, text.length)?.detail;
+
+  it.each([
+    '',
+    'H',
+    'HTTP/1.',
+    'HTTP/1.0 2',
+    'HTTP/1.1 200',
+    'HTTP/1.1 200\r',
+    'HTTP/1.1 200 OK\r\nA: b\r\n\r',
+  ])('lets %j go on', (text) => expect(errorOf(text)).toBeUndefined());
+
+  it.each([
+    ['HTTP/1.1 200 OK\n', /LF alone/],
+    ['HTTP/1.1 200 OK\r\nA: b\n', /LF alone/],
+    ['HTTP/1.1 200 OK\rA', /CR that is not/],
+    ['HTTP/1.1 200 OK\r\nA: \0', /NUL/],
+    ['S', /does not start with HTTP/],
+    ['HTTP/2', /does not start with HTTP/],
+    ['HTTP/1.2', /does not start with HTTP/],
+    ['\r', /does not start with HTTP/],
+    ['HTTP/1.1 2x', /three digits/],
+    ['HTTP/1.1 2000', /status line is malformed/],
+  ])('refuses %j as soon as it is seen, and not before', (text, detail) => {
+    expect(errorOf(text)).toMatch(detail);
+    expect(errorOf(text, text.length - 1)).toMatch(detail);
+    expect(errorOf(text.slice(0, -1))).toBeUndefined();
   });
 });
 

@@ -3,8 +3,32 @@
  * already be refused, and what to say when it is too large. Owns nothing and copies nothing.
  */
 import { TOKEN } from './characters.ts';
-import { headError, type HeadError } from './head-error.ts';
+import { headError, upstreamError, type HeadError } from './head-error.ts';
+import { hasBytes } from './latin1.ts';
 
+const BARE_LINE_FEED = headError(400, 'bare_line_feed', 'A line ends with LF alone; CRLF is required.');
+const BARE_CARRIAGE_RETURN = headError(
+  400,
+  'bare_carriage_return',
+  'The head holds a CR that is not followed by LF.',
+);
+const NUL_BYTE = headError(400, 'bad_header_value', 'The head holds a NUL byte.');
+const BAD_FIRST_LINE = headError(
+  400,
+  'bad_request_line',
+  'The first line is not METHOD SP TARGET SP HTTP/1.x CRLF.',
+);
+/** The start of every response, but for the minor version. */
+const HTTP_1 = Buffer.from('HTTP/1.1 ', 'latin1');
+const MINOR_AT = 'HTTP/1.'.length;
+const STATUS_AT = HTTP_1.length;
+/** The status and one byte more. */
+const STATUS_LINE_BYTES = STATUS_AT + 4;
+const ZERO = 0x30;
+const ONE = 0x31;
+const NINE = 0x39;
+const VERSION_START = Buffer.from(' HTTP/', 'latin1');
+const VERSION_BYTES = ' HTTP/1.1'.length;
 const CR = 0x0d;
 const LF = 0x0a;
 const SP = 0x20;
@@ -39,7 +63,7 @@ export function skipEmptyLine(buffer: Buffer, from: number, to: number): number 
 
 /**
  * Looks at a head that has not ended yet and says why it never can become valid: a client that ends lines with LF
- * alone, or speaks TLS to a plain port, gets its answer at once instead of a time-out. `start` is where the head
+ * alone, or speaks TLS, SSH or the PROXY protocol to a port of HTTP, gets its answer at once instead of a time-out. `start` is where the head
  * starts and `from` where the bytes not yet looked at start. Undefined means: read on.
  */
 export function incompleteHeadError(
@@ -53,17 +77,60 @@ export function incompleteHeadError(
   if (!TOKEN[first] && !(first === CR && to - start === 1)) {
     return headError(400, 'bad_request_line', 'The first byte is not that of an HTTP request.');
   }
-  for (let at = Math.max(start, from); at < to; at++) {
+  return lineError(buffer, start, from, to) ?? requestLineError(buffer, start, from, to);
+}
+
+/** `incompleteHeadError` for a response; every error is a 502. */
+export function incompleteResponseError(
+  buffer: Buffer,
+  start: number,
+  from: number,
+  to: number,
+): HeadError | undefined {
+  const error = statusLineError(buffer, start, from, to) ?? lineError(buffer, start, from, to)?.detail;
+  return error === undefined ? undefined : upstreamError(error);
+}
+
+/** As far as the line up to the byte behind the status lies in `buffer[from, to)`. */
+function statusLineError(buffer: Buffer, start: number, from: number, to: number): string | undefined {
+  for (let at = Math.max(start, from); at < to && at < start + STATUS_LINE_BYTES; at++) {
     const byte = buffer[at] as number;
-    if (byte === LF && (at === start || buffer[at - 1] !== CR)) {
-      return headError(400, 'bare_line_feed', 'A line ends with LF alone; CRLF is required.');
-    }
-    if (byte !== LF && at > start && buffer[at - 1] === CR) {
-      return headError(400, 'bare_carriage_return', 'The head holds a CR that is not followed by LF.');
-    }
-    if (byte === 0) return headError(400, 'bad_header_value', 'The head holds a NUL byte.');
+    const index = at - start;
+    if (index === MINOR_AT ? byte !== ZERO && byte !== ONE : index < STATUS_AT && byte !== HTTP_1[index])
+      return 'The status line does not start with HTTP/1.1 or HTTP/1.0.';
+    if (index < STATUS_AT) continue;
+    if (index === STATUS_LINE_BYTES - 1) {
+      if (byte !== SP && byte !== CR) return 'The status line is malformed.';
+    } else if (byte < ZERO || byte > NINE) return 'The status is not a number of three digits.';
   }
   return undefined;
+}
+
+function lineError(buffer: Buffer, start: number, from: number, to: number): HeadError | undefined {
+  for (let at = Math.max(start, from); at < to; at++) {
+    const byte = buffer[at] as number;
+    if (byte === LF && (at === start || buffer[at - 1] !== CR)) return BARE_LINE_FEED;
+    if (byte !== LF && at > start && buffer[at - 1] === CR) return BARE_CARRIAGE_RETURN;
+    if (byte === 0) return NUL_BYTE;
+  }
+  return undefined;
+}
+
+/** Once the first line has ended within `buffer[from, to)`: whether it can be a request line at all. */
+function requestLineError(buffer: Buffer, start: number, from: number, to: number): HeadError | undefined {
+  const lineEnd = buffer.indexOf(LF, start);
+  // Looked at when its LF comes, and never again.
+  if (lineEnd < from || lineEnd < 0 || lineEnd >= to) return undefined;
+  return isRequestLine(buffer, start, lineEnd - 1) ? undefined : BAD_FIRST_LINE;
+}
+
+/** `METHOD SP TARGET SP HTTP/` and a version, whichever; the parser judges the parts once the head is whole. */
+function isRequestLine(buffer: Buffer, from: number, to: number): boolean {
+  const methodEnd = buffer.indexOf(SP, from);
+  if (methodEnd <= from) return false;
+  const targetEnd = buffer.indexOf(SP, methodEnd + 1);
+  if (targetEnd <= methodEnd + 1 || to - targetEnd !== VERSION_BYTES) return false;
+  return hasBytes(buffer, targetEnd, VERSION_START);
 }
 
 /** The refusal of a head that is longer than `headBytesMax`: 414 when its request line alone fills it, else 431. */

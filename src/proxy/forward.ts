@@ -44,6 +44,7 @@ import { SlotClaim } from './slot-claim.ts';
 import { Tunnel, tunnelledProtocol } from './tunnel.ts';
 import type { SlotWaiter } from './upstream-slots.ts';
 import { UPSTREAM_ANSWERS } from './upstream-answers.ts';
+import { writeBodyPiece } from './upstream-body.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
@@ -170,19 +171,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (upstream === undefined) return;
     this.#extendIdle();
     const { connection } = this.#exchange;
-    const { isChunked } = connection.body;
-    let writable: boolean;
-    if (to - from <= TEXT_BODY_BYTES_MAX) {
-      const text = latin1Text(buffer, from, to);
-      writable = upstream.writeText(isChunked ? `${chunkHeader(to - from)}${text}\r\n` : text);
-    } else {
-      const release = connection.lend(buffer);
-      upstream.cork();
-      if (isChunked) upstream.writeText(chunkHeader(to - from));
-      writable = upstream.writeFrom(buffer, from, to, release);
-      if (isChunked) writable = upstream.writeText('\r\n');
-      upstream.uncork();
-    }
+    const writable = writeBodyPiece(upstream, connection, buffer, from, to);
     if (!writable && !connection.body.complete) connection.pauseBody();
   }
 
@@ -237,16 +226,12 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     this.#letGoOfBody();
     this.#timeUpstream();
     exchange.status = head.status;
-    exchange.responseStarted = true;
     this.#phase = 'responding';
     this.#extendIdle();
     this.#report.answered(head.status, exchange.context.deadlines.nowMs);
     this.#endsByReset = head.status >= 400 && head.framing === BodyFraming.untilClose;
     this.#framing = clientFraming(exchange, head);
-    exchange.connection.endsByClosing = this.#framing === 'until_close';
-    // Who asked for another protocol may have begun to speak it: what it sent cannot be taken for a request.
-    const isPlain = this.#framing !== 'until_close' && this.#upgrade === undefined;
-    this.#persist = isPlain && exchange.connection.canPersist();
+    this.#persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
   }
 
@@ -391,7 +376,11 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   #flush(): void {
     const text = this.#text;
     this.#text = '';
-    this.#exchange.connection.writeText(text);
+    const exchange = this.#exchange;
+    // Until then a response that turns out to be broken can still be answered with a 502.
+    exchange.responseStarted = true;
+    exchange.connection.endsByClosing = this.#framing === 'until_close';
+    exchange.connection.writeText(text);
   }
 
   #complete(): void {

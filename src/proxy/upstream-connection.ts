@@ -9,7 +9,7 @@ import * as tls from 'node:tls';
 import { EgressDenied, type Egress } from '../egress/egress.ts';
 import { ChunkedDecoder } from '../http/chunked-decoder.ts';
 import { BodyFraming } from '../http/framing.ts';
-import { findHeadEnd } from '../http/head-end.ts';
+import { findHeadEnd, incompleteResponseError } from '../http/head-end.ts';
 import { ResponseHead } from '../http/response-head.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
@@ -106,6 +106,8 @@ export class UpstreamConnection implements Expiring {
   #requestMethod = '';
   #upgrade: string | undefined;
   #partial: Buffer = EMPTY;
+  /** How much of it is known to hold no end of a head. */
+  #scanned = 0;
   #interimCount = 0;
   #bodyRemaining = 0;
   #reusable = false;
@@ -176,6 +178,7 @@ export class UpstreamConnection implements Expiring {
     this.#state = 'head';
     this.#interimCount = 0;
     this.#partial = EMPTY;
+    this.#scanned = 0;
     this.#reusable = false;
     this.#responseBegun = false;
     this.#onIdleLost = undefined;
@@ -320,12 +323,17 @@ export class UpstreamConnection implements Expiring {
 
   /** Returns where to go on; `to` when more is needed. */
   #readHead(buffer: Buffer, from: number, to: number): number {
-    const end = findHeadEnd(buffer, from, to);
+    const end = findHeadEnd(buffer, Math.max(from, from + this.#scanned - 3), to);
     if (end < 0 || end - from > RESPONSE_HEAD_BYTES_MAX) {
-      if (to - from > RESPONSE_HEAD_BYTES_MAX) this.#fail('bad_response', 'the response head is too large');
+      const isTooLarge = to - from > RESPONSE_HEAD_BYTES_MAX;
+      const hopeless = incompleteResponseError(buffer, from, from + this.#scanned, to);
+      if (isTooLarge) this.#fail('bad_response', 'the response head is too large');
+      else if (hopeless !== undefined) this.#fail('bad_response', hopeless.detail);
       else this.#partial = Buffer.from(buffer.subarray(from, to));
+      this.#scanned = to - from;
       return to;
     }
+    this.#scanned = 0;
     const head = this.#head;
     const error = head.parseBytes(buffer, from, end - 2, this.#requestMethod, RESPONSE_LIMITS);
     if (error !== undefined) {

@@ -40,7 +40,12 @@ for (const one of responses) {
     const whole = readResponse([one.rawBytes], one.requestMethod);
     expect(observedLines(one, whole)).toEqual(expectedLines(one));
     for (const pieces of pieceLists(one.rawBytes)) {
-      expect(observedLines(one, readResponse(pieces, one.requestMethod))).toEqual(expectedLines(one));
+      const cut = readResponse(pieces, one.requestMethod);
+      const result = cut.result();
+      expect(statusOf(result)).toBe(statusOf(whole.result()));
+      // As above; a body is decoded in one way only.
+      if (result.kind === 'refuse' && result.at === 'head') continue;
+      expect(observedLines(one, cut)).toEqual(expectedLines(one));
     }
   });
 }

@@ -10,6 +10,7 @@ import type { HeadError } from '../../src/http/head-error.ts';
 import {
   findHeadEnd,
   incompleteHeadError,
+  incompleteResponseError,
   oversizeHeadError,
   skipEmptyLine,
 } from '../../src/http/head-end.ts';
@@ -136,8 +137,13 @@ export class ResponseReader extends MessageReader {
   protected readHead(): Outcome {
     for (;;) {
       const { bytes } = this;
-      const end = findHeadEnd(bytes, 0, bytes.length);
-      if (end < 0) return INCOMPLETE;
+      const end = findHeadEnd(bytes, Math.max(0, this.scanned - 3), bytes.length);
+      if (end < 0) {
+        const error = incompleteResponseError(bytes, 0, this.scanned, bytes.length);
+        this.scanned = bytes.length;
+        return error === undefined ? INCOMPLETE : refuse('head', error);
+      }
+      this.scanned = 0;
       const error = this.head.parseBytes(bytes, 0, end - 2, this.#requestMethod, limits);
       if (error !== undefined) return refuse('head', error);
       this.bytes = bytes.subarray(end);
