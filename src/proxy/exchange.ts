@@ -142,7 +142,12 @@ export class Exchange implements RequestFacts {
 
   /** Answers with a response that has no body, such as the 204 of a preflight. */
   respondEmpty(status: number, headerLines: string): void {
-    if (!this.#ended) this.#write(status, headerLines, '', true);
+    this.respondText(status, headerLines, '');
+  }
+
+  /** Answers with a response of the gateway's own that is no error; `body` is latin1. */
+  respondText(status: number, headerLines: string, body: string): void {
+    if (!this.#ended) this.#write(status, headerLines, body, true);
   }
 
   /** Called by the forwarding when the response is written to its end. */

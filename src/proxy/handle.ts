@@ -7,6 +7,7 @@
  *   answerPreflight   CORS preflight, without credentials             204
  *   evaluate          authentication, scopes, methods, body size,     401 403 405 413 429
  *                     concurrency, rate limits
+ *   answerAtLastHop   OPTIONS and TRACE that may go no further        200 204
  *   proceed           breaker, then the upstream                      503, and forward's 413 502 504
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
@@ -22,6 +23,7 @@ import { BreakerReport } from './breaker-report.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './forward.ts';
+import { answerAtLastHop } from './last-hop.ts';
 import { OVERLOAD_RETRY_AFTER_SECS } from './load.ts';
 import { matchRequest, restInPath } from './match.ts';
 import { corsOf } from './respond.ts';
@@ -178,6 +180,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
     if (denial !== undefined) exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
     return;
   }
+  if (answerAtLastHop(exchange)) return;
   const breaker = context.breakerOf(route.revision);
   const admission = admit(exchange, route, breaker);
   if (admission.refused && takeAnother(exchange, route, matches)) return;

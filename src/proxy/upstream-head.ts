@@ -10,6 +10,7 @@
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { forwardedForValue, forwardedLines, viaLine } from '../http/forwarded.ts';
+import { forwardsLeft, isMaxForwards } from '../http/max-forwards.ts';
 import { isValidTraceparent } from '../http/trace-context.ts';
 import { ownText } from '../http/latin1.ts';
 import { carriesApiKey } from '../policy/api-key.ts';
@@ -54,7 +55,7 @@ export function upstreamRequestHead(
 ): string {
   const { head } = exchange.connection;
   const pieces =
-    head.isRepeated && upgrade === undefined
+    head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined
       ? repeatedPieces(exchange, route, expectContinue)
       : makePieces(exchange, route, expectContinue, upgrade);
   return (
@@ -115,6 +116,7 @@ function makePieces(
     start:
       ` HTTP/1.1\r\nHost: ${host}\r\n` +
       ordinaryLines(head, managedHeaders) +
+      forwardsLine(head) +
       managedLines(exchange, route, upgrade === undefined) +
       (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwarded.lines(head.host)) +
       'X-Request-Id: ',
@@ -140,13 +142,21 @@ function ownPieces(pieces: Pieces): Pieces {
 
 /** What passes as it is; on routes that put claims into headers, without what the client sent under those names. */
 function ordinaryLines(head: RequestHead, managed: ReadonlySet<string> | undefined): string {
-  if (managed === undefined) return head.ordinaryLines();
+  const isCounted = forwardsLeft(head) !== undefined;
+  if (managed === undefined && !isCounted) return head.ordinaryLines();
   let lines = '';
   for (let index = 0; index < head.count; index++) {
     if (head.kind(index) !== HeaderKind.ordinary || head.isNominated(index)) continue;
-    if (!managed.has(head.name(index).toLowerCase().replaceAll('_', '-'))) lines += head.line(index);
+    if (isCounted && isMaxForwards(head.name(index))) continue;
+    if (managed?.has(head.name(index).toLowerCase().replaceAll('_', '-')) !== true) lines += head.line(index);
   }
   return lines;
+}
+
+/** Max-Forwards, one less than it came; '' where it does not count. */
+function forwardsLine(head: RequestHead): string {
+  const left = forwardsLeft(head);
+  return left === undefined ? '' : `Max-Forwards: ${left - 1}\r\n`;
 }
 
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */

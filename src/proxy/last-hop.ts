@@ -1,0 +1,28 @@
+/**
+ * Answers OPTIONS and TRACE requests that may be forwarded no further (RFC 9110 section 7.6.2) as their final recipient,
+ * once policy has let them through. TRACE gets its request line and the fields that say how it came here; no others,
+ * since they may hold credentials (section 9.3.8).
+ */
+import { forwardsLeft } from '../http/max-forwards.ts';
+import type { Exchange } from './exchange.ts';
+
+/** False when the request is to be forwarded. */
+export function answerAtLastHop(exchange: Exchange): boolean {
+  const { head } = exchange.connection;
+  const left = forwardsLeft(head);
+  if (left === undefined || left > 0) return false;
+  exchange.context.observer.policyDecided(exchange, undefined);
+  if (Number.isNaN(left)) exchange.respondProblem('bad_request', 'Max-Forwards must be one number');
+  else if (exchange.method === 'OPTIONS') exchange.respondEmpty(204, '');
+  else
+    exchange.respondText(200, 'Content-Type: message/http\r\nCache-Control: no-store\r\n', traceOf(exchange));
+  return true;
+}
+
+function traceOf({ connection: { head } }: Exchange): string {
+  const via = head.combined('via');
+  return (
+    `TRACE ${head.target} HTTP/1.${head.httpMinor}\r\nHost: ${head.host}\r\nMax-Forwards: 0\r\n` +
+    `${via === undefined ? '' : `Via: ${via}\r\n`}\r\n`
+  );
+}
