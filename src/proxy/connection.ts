@@ -25,7 +25,7 @@ import { ForwardedFields } from './forwarded-fields.ts';
 import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './request-heads.ts';
-import type { Tunnel } from './tunnel.ts';
+import { tunnelledProtocol, type Tunnel } from './tunnel.ts';
 import { WaitingClient } from './waiting-clients.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
@@ -183,6 +183,8 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
   /** Whether the connection can serve another request once this exchange is answered now. */
   canPersist(): boolean {
     if (!this.head.persistent || this.body.failed) return false;
+    // A client that asked for another protocol may have begun to speak it: what it sent is not taken for a request.
+    if (tunnelledProtocol(this.head.upgrade) !== undefined) return false;
     // Who sent several requests at once is answered all of them; the last answer says close.
     if (this.context.isDraining() && this.#pending.length === 0) return false;
     // After its FIN a client may still be owed answers to requests that it sent before.

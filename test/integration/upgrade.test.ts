@@ -243,6 +243,38 @@ describe('upgrades in general', () => {
     client.end();
   });
 
+  it.each<[string, string]>([
+    ['no Upgrade', ''],
+    ['no Upgrade but a Connection that lists it', 'Connection: upgrade\r\n'],
+    ['an Upgrade that Connection does not list', 'Upgrade: websocket\r\n'],
+  ])('to websocket, which a backend answers with a 101 with %s: 502, and the end', async (_what, fields) => {
+    const origin = await startRawOrigin(
+      (socket) => void socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n`),
+    );
+    closers.push(() => origin.close());
+    const proxy = await proxyTo({ backendPort: origin.port });
+    const client = await connectRaw(proxy.port);
+    client.write(`${HANDSHAKE}GET /a/v1/smuggled HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const response = await client.response();
+    expect([response.status, response.headers['connection']]).toEqual([502, 'close']);
+    await client.closed();
+    expect(client.received().match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(origin.received.join('')).not.toContain('smuggled');
+    expect(proxy.failures).toEqual(['bad_response']);
+    client.end();
+  });
+
+  it('that the gateway itself refuses close, too: what follows may be the other protocol', async () => {
+    const proxy = await proxyTo({ backendPort: 1, policy: { auth: { auth_type: 'api_key' } } });
+    const client = await connectRaw(proxy.port);
+    client.write(`${HANDSHAKE}GET /a/v1/smuggled HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const response = await client.response();
+    expect([response.status, response.headers['connection']]).toEqual([401, 'close']);
+    await client.closed();
+    expect(client.received().match(/HTTP\/1\.1/g)).toHaveLength(1);
+    client.end();
+  });
+
   it('stay while one side speaks, whichever that is, and end on both when both are silent', async () => {
     const listen = async (speaker: 'client' | 'backend'): Promise<void> => {
       const origin = await switchingOrigin('chat');
