@@ -5,7 +5,8 @@
  */
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines } from './deadlines.ts';
-import { UpstreamConnection, type ConnectionMeans } from './upstream-connection.ts';
+import { UpstreamConnection } from './upstream-connection.ts';
+import type { ConnectionMeans } from './upstream-socket.ts';
 
 export interface PoolOptions extends ConnectionMeans {
   /** Idle connections kept per backend. */

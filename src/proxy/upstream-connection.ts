@@ -5,8 +5,7 @@
  * it must use, copy or lend it before returning. Decides nothing about retries, headers or clients.
  */
 import * as net from 'node:net';
-import * as tls from 'node:tls';
-import { EgressDenied, type Egress } from '../egress/egress.ts';
+import { EgressDenied } from '../egress/egress.ts';
 import { ChunkedDecoder } from '../http/chunked-decoder.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { findHeadEnd, incompleteResponseError } from '../http/head-end.ts';
@@ -19,6 +18,7 @@ import type { KeptBody } from './kept-bodies.ts';
 import { SocketReader } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { isProtocolAskedFor } from './tunnel.ts';
+import { connect, type ConnectionMeans } from './upstream-socket.ts';
 import { readOnAfterWriteError } from './write-errors.ts';
 
 /** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
@@ -57,16 +57,6 @@ export interface UpstreamClient {
   onUpstreamFailure(failure: UpstreamFailure): void;
   /** The gateway itself failed while it read the response; the connection is closed. */
   onDefect(error: unknown): void;
-}
-
-/** How connections are made. */
-export interface ConnectionMeans {
-  /** Finds the addresses of backends that are given by name. */
-  readonly lookup: net.LookupFunction;
-  /** Where they may go. */
-  readonly egress: Egress;
-  /** How long a connection is used when its backend is given by name. */
-  readonly ageMsMax: number;
 }
 
 const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
@@ -467,36 +457,4 @@ export class UpstreamConnection implements Expiring {
 /** Before the connection stands, everything that goes wrong is a failure to connect. */
 function connectCause(cause: UpstreamCause): UpstreamCause {
   return cause === 'reset' ? 'connect' : cause;
-}
-
-type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
-
-/** The socket comes connecting, or fails in a later turn of the event loop. */
-function connect(backend: CompiledBackend, onread: OnRead, { egress, lookup }: ConnectionMeans): net.Socket {
-  const { host, port, scheme } = backend;
-  const denial = egress.hostDenial(host, port);
-  if (denial !== undefined) return new net.Socket().destroy(new EgressDenied(denial));
-  const permitted = net.isIP(host) === 0 ? egress.lookup(lookup, port) : lookup;
-  return scheme === 'https' ? connectTls(backend, onread, permitted) : connectTcp(backend, onread, permitted);
-}
-
-function connectTcp(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
-  return net.connect({ host: backend.host, port: backend.port, onread, lookup });
-}
-
-function connectTls(backend: CompiledBackend, onread: OnRead, lookup: net.LookupFunction): net.Socket {
-  const settings = backend.tls;
-  const serverName = settings?.server_name ?? backend.host;
-  return tls.connect({
-    host: backend.host,
-    port: backend.port,
-    // RFC 6066 section 3: no literal addresses in SNI. The certificate is still checked against the address.
-    ...(net.isIP(serverName) === 0 ? { servername: serverName } : {}),
-    ...(settings?.ca === undefined ? {} : { ca: settings.ca }),
-    rejectUnauthorized: settings?.verify ?? true,
-    ALPNProtocols: ['http/1.1'],
-    minVersion: 'TLSv1.2',
-    onread,
-    lookup,
-  } as tls.ConnectionOptions);
 }
