@@ -58,6 +58,7 @@ export function createManagement(
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
       standIn: () => standInText(parts),
       limits: () => parts.limitNode?.problem,
+      certificates: () => watch?.problem,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => {
         const memory = state.breakerOf(revisionId);

@@ -122,7 +122,7 @@ export async function readCertificates({ proxy }: Settings): Promise<LoadedCerti
 
 /** undefined without TLS. */
 export function watchCertificates(
-  { settings, log }: Parts,
+  { settings, clock, log }: Parts,
   loaded: LoadedCertificates | undefined,
   supervisor: Supervisor,
 ): CertificateWatch | undefined {
@@ -131,6 +131,7 @@ export function watchCertificates(
   return new CertificateWatch({
     files,
     loaded,
+    clock,
     log,
     publish: (certificates) => supervisor.setCertificates(certificates),
   });

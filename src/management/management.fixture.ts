@@ -108,6 +108,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       dbDriver: 'sqlite',
       standIn: () => undefined,
       limits: () => undefined,
+      certificates: () => undefined,
       uptimeSecs: () => 42.9,
       ready: () => ({ ready: true, reason: undefined }),
       breakerState: () => undefined,

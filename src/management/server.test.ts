@@ -282,6 +282,7 @@ describe('service', () => {
         uptimeSecs: () => 0,
         standIn: () => undefined,
         limits: () => undefined,
+        certificates: () => undefined,
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),
         breakerState: () => undefined,
         revisionHealth: sampleHealth,

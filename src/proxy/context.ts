@@ -17,6 +17,7 @@ import type { RetryBudgets } from './retry-budget.ts';
 import type { Load, OverloadReason } from './load.ts';
 import type { UpstreamSlots } from './upstream-slots.ts';
 import type { WaitingClients } from './waiting-clients.ts';
+import type { HandshakeFailure } from './tls-failure.ts';
 import type { UpstreamCause } from './upstream-connection.ts';
 
 export type Route = CompiledRoute<CompiledPolicy>;
@@ -46,6 +47,12 @@ export interface ProxyObserver {
   breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void;
   /** Something was refused since the worker has enough to do. */
   overloaded(reason: OverloadReason): void;
+  /**
+   * A client's TLS handshake has failed.
+   * @param peer address of the client; undefined when it is gone
+   * @param code of the error, made of names alone
+   */
+  handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void;
   /** The connection of a client between requests was closed for a newcomer. */
   gaveWay(): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */

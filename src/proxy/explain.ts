@@ -95,6 +95,7 @@ function runDescribed(
       backendFailed: () => undefined,
       breakerMoved: () => undefined,
       overloaded: () => undefined,
+      handshakeFailed: () => undefined,
       gaveWay: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };

@@ -16,6 +16,7 @@ import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.t
 import { tcpClientSocket } from './tcp-client-socket.ts';
 import { WaitingClient } from './waiting-clients.ts';
 import type { CertificatePair } from './tls-certificate.ts';
+import { errorCodeOf, handshakeFailure } from './tls-failure.ts';
 import { createTlsServer, HTTP2, type TlsServer } from './tls-server.ts';
 
 export interface ListenerTls {
@@ -71,9 +72,11 @@ export class Listener {
       this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs: headTimeoutMs }, (socket) =>
         this.#acceptTls(socket),
       );
-      this.#tls.server.prependListener('tlsClientError', (_error: Error, socket: TLSSocket) =>
-        this.#endHandshake(peerName(socket)),
-      );
+      this.#tls.server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {
+        this.#endHandshake(peerName(socket));
+        const code = errorCodeOf(error);
+        context.observer.handshakeFailed(handshakeFailure(code), peerAddress(socket), code);
+      });
     }
     // TLS makes sockets of its own from those that are accepted here.
     const allowHalfOpen = tls === undefined;

@@ -15,7 +15,8 @@ export interface CertificatePair {
 export interface CertificateFacts {
   /** Lower-case DNS names (`*.` in front for wildcards) and IP addresses. */
   readonly names: readonly string[];
-  /** Unix milliseconds. */
+  /** Unix milliseconds, as the next one. */
+  readonly validFromMs: number;
   readonly expiresAtMs: number;
 }
 
@@ -28,7 +29,12 @@ export function certificateFacts({
     const certificate = new X509Certificate(cert);
     if (!certificate.checkPrivateKey(createPrivateKey(key)))
       return { error: 'the key does not belong to the certificate' };
-    return { names: namesOf(certificate), expiresAtMs: Date.parse(certificate.validTo) };
+    const { validFrom, validTo } = certificate;
+    return {
+      names: namesOf(certificate),
+      validFromMs: Date.parse(validFrom),
+      expiresAtMs: Date.parse(validTo),
+    };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }

@@ -5,8 +5,9 @@
  * logged once, and they are tried again. Owns the pairs in use. No text of a key ever reaches a message.
  */
 import { readFile, stat } from 'node:fs/promises';
-import { timestamp } from '../kernel/clock.ts';
+import { timestamp, type Clock } from '../kernel/clock.ts';
 import type { Logger } from '../observe/log.ts';
+import { CertificateReminder, certificateProblems, problemText } from './certificate-ends.ts';
 import { certificateFacts, type CertificateFacts, type CertificatePair } from '../proxy/tls-certificate.ts';
 
 export interface CertificateFiles {
@@ -62,6 +63,7 @@ export interface CertificateWatchDeps {
   readonly files: readonly CertificateFiles[];
   /** What `loadCertificates` gave for the same files. */
   readonly loaded: LoadedCertificates;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Brings new pairs to the listener; resolves when new handshakes use them. */
   readonly publish: (pairs: readonly CertificatePair[]) => Promise<void>;
@@ -71,6 +73,7 @@ export interface CertificateWatchDeps {
 
 export class CertificateWatch {
   readonly #deps: CertificateWatchDeps;
+  readonly #reminder: CertificateReminder;
   #loaded: LoadedCertificates;
   /** State of the files that `#loaded` came from; '' while that is not known. */
   #stamp = '';
@@ -81,15 +84,25 @@ export class CertificateWatch {
   constructor(deps: CertificateWatchDeps) {
     this.#deps = deps;
     this.#loaded = deps.loaded;
+    this.#reminder = new CertificateReminder(deps.clock, deps.log);
   }
 
   get facts(): readonly CertificateFacts[] {
     return this.#loaded.facts;
   }
 
+  /** What is wrong with the time for which they are valid, in words; undefined when nothing is. */
+  get problem(): string | undefined {
+    return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()));
+  }
+
   start(): void {
     this.#log('certificates of the traffic listener are in use');
-    this.#timer = setInterval(() => void this.check(), this.#deps.pollMs ?? POLL_MS);
+    this.#reminder.look(this.facts);
+    this.#timer = setInterval(() => {
+      this.#reminder.look(this.facts);
+      void this.check();
+    }, this.#deps.pollMs ?? POLL_MS);
   }
 
   /** Also waits for a look at the files that is under way. */

@@ -22,6 +22,7 @@ import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../pr
 import type { Exchange } from '../proxy/exchange.ts';
 import type { ExchangeRecorder } from '../proxy/explain-recorder.ts';
 import type { OverloadReason } from '../proxy/load.ts';
+import type { HandshakeFailure } from '../proxy/tls-failure.ts';
 import type { UpstreamCause } from '../proxy/upstream-connection.ts';
 import { HealthNotes } from './health-notes.ts';
 import { KeyNotes } from './key-notes.ts';
@@ -51,6 +52,14 @@ const NOTES_MS = 1_000;
 const DEPRECATION_MS = 10_000;
 /** And one per kind of overload. */
 const OVERLOAD_MS = 10_000;
+/** And one per reason why TLS handshakes fail. */
+const HANDSHAKE_MS = 10_000;
+
+interface FailedHandshake {
+  readonly reason: HandshakeFailure;
+  readonly peer: string | undefined;
+  readonly code: string;
+}
 
 export class WorkerObserver implements ProxyObserver {
   readonly timesUpstream = true;
@@ -63,6 +72,7 @@ export class WorkerObserver implements ProxyObserver {
   >();
   readonly #shadow: ShadowNotes;
   readonly #overload: RepeatedWarnings<OverloadReason>;
+  readonly #handshakes: RepeatedWarnings<FailedHandshake>;
   readonly #timer: NodeJS.Timeout;
 
   /** Where uses of keys are counted. */
@@ -77,6 +87,12 @@ export class WorkerObserver implements ProxyObserver {
     this.#overload = new RepeatedWarnings(deps.clock, OVERLOAD_MS, (reason, count) =>
       deps.log.warn({ reason, count }, 'requests are refused since the worker has enough to do'),
     );
+    this.#handshakes = new RepeatedWarnings(deps.clock, HANDSHAKE_MS, ({ reason, peer, code }, count) => {
+      const fields = { reason, error: code, client_ip: peer, count };
+      // Probes of the port end like this all the time.
+      if (reason === 'closed') deps.log.debug(fields, 'a TLS handshake failed');
+      else deps.log.warn(fields, 'a TLS handshake failed');
+    });
     this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
@@ -190,6 +206,11 @@ export class WorkerObserver implements ProxyObserver {
     this.#deps.metrics.idleConnectionClosed();
   }
 
+  handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void {
+    this.#deps.metrics.handshakeFailed(reason);
+    this.#handshakes.report(reason, { reason, peer, code }, 1);
+  }
+
   internalError(error: unknown, requestId: string): void {
     this.#deps.metrics.internalError();
     this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');
@@ -206,6 +227,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#keys.tick();
     this.#health.send();
     this.#overload.tick();
+    this.#handshakes.tick();
     this.#shadow.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {

@@ -260,6 +260,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       backendFailed: () => undefined,
       breakerMoved: () => undefined,
       overloaded: () => undefined,
+      handshakeFailed: () => undefined,
       gaveWay: () => undefined,
       internalError: (error) => void defects.push(error),
       ...setup.observer,

@@ -74,7 +74,7 @@ function readiness(context: ManagementContext): Operation {
     success: {
       status: 200,
       description:
-        'Workers serve; `reason` tells when they do so without the database or the store of limits',
+        'Workers serve; `reason` tells when they do so without the database or the store of limits, or with a certificate that has expired or soon will',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
@@ -84,7 +84,10 @@ function readiness(context: ManagementContext): Operation {
       const database = (await ping(context))
         ? undefined
         : (context.status.standIn() ?? 'The database does not answer');
-      const reasons = [database, context.status.limits()].filter((reason) => reason !== undefined);
+      const { status } = context;
+      const reasons = [database, status.limits(), status.certificates()].filter(
+        (reason) => reason !== undefined,
+      );
       const reason = reasons.length > 0 ? reasons.join('. ') : null;
       return answer(200, 'ready', { ready: true, reason });
     },
