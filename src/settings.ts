@@ -44,6 +44,9 @@ export interface ProxySettings {
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly idleTimeoutMs: number;
+  /** 0: off. */
+  readonly minBodyBytesPerSec: number;
+  readonly minBodyGraceMs: number;
   readonly halfClose: boolean;
   readonly maxConcurrentExchanges: number;
   readonly maxConnections: number;
@@ -374,6 +377,8 @@ function proxySettings(v: SettingValues): ProxySettings {
     connectTimeoutMs: v.GATEWAY_PROXY__CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: v.GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS,
     idleTimeoutMs: v.GATEWAY_PROXY__IDLE_TIMEOUT_MS,
+    minBodyBytesPerSec: v.GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC,
+    minBodyGraceMs: v.GATEWAY_PROXY__MIN_BODY_GRACE_MS,
     halfClose: v.GATEWAY_PROXY__HALF_CLOSE,
     maxConcurrentExchanges: v.GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES,
     maxConnections: v.GATEWAY_PROXY__MAX_CONNECTIONS,

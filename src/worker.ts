@@ -302,6 +302,8 @@ function proxyOptions(proxy: ProxySettings): ProxyOptions {
     connectTimeoutMs: proxy.connectTimeoutMs,
     firstByteTimeoutMs: proxy.firstByteTimeoutMs,
     idleTimeoutMs: proxy.idleTimeoutMs,
+    minBodyBytesPerSec: proxy.minBodyBytesPerSec,
+    minBodyGraceMs: proxy.minBodyGraceMs,
     halfClose: proxy.halfClose,
     exchangesMax: proxy.maxConcurrentExchanges,
     connectionsMax: proxy.maxConnections,

@@ -178,7 +178,13 @@ export const SHADOW_PARTS = [
 export type ShadowPart = (typeof SHADOW_PARTS)[number];
 
 /** The top-level keys of a policy; merging works on these and on nothing smaller. */
-export const POLICY_PARTS = [...SHADOW_PARTS, 'timeouts', 'retries', 'shadow'] as const;
+export const POLICY_PARTS = [
+  ...SHADOW_PARTS,
+  'min_body_bytes_per_sec',
+  'timeouts',
+  'retries',
+  'shadow',
+] as const;
 export type PolicyPart = (typeof POLICY_PARTS)[number];
 
 export const PolicySchema = Type.Object(
@@ -197,6 +203,17 @@ export const PolicySchema = Type.Object(
     rate_limit: Type.Optional(nullable(RateLimitSchema)),
     cors: Type.Optional(nullable(CorsSchema)),
     max_body_bytes: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+    min_body_bytes_per_sec: Type.Optional(
+      nullable(
+        Type.Integer({
+          minimum: 0,
+          maximum: 1_000_000_000,
+          description:
+            'Least pace of a request body while the gateway waits for it (408), in place of ' +
+            'GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC; 0 is off, for streams.',
+        }),
+      ),
+    ),
     timeouts: Type.Optional(nullable(TimeoutsSchema)),
     retries: Type.Optional(nullable(RetriesSchema)),
     shadow: Type.Optional(nullable(Type.Array(oneOf(SHADOW_PARTS), { uniqueItems: true }))),

@@ -118,6 +118,8 @@ export interface CompiledPolicy {
   readonly maxBodyBytes: number;
   /** The same in shadow mode: a longer body is only noted. 0: none. */
   readonly shadowBodyBytes: number;
+  /** Least pace of a request body, 0 for none; undefined: the setting applies. */
+  readonly minBodyBytesPerSec: number | undefined;
   /**
    * Request header names that the gateway alone sets on this route (`claims_to_headers`), in lower case and with
    * `-` for `_`: the client's fields of these names, read the same way, must not reach the upstream.

@@ -255,9 +255,8 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     }
   }
 
-  onBodyData(): void {
-    this.deadlineMs = this.context.deadlines.nowMs + this.context.options.idleTimeoutMs;
-  }
+  /** Bytes that are read away do not extend the time for it: a client could drip them for days. */
+  onBodyData(): void {}
 
   onBodyEnd(): void {
     if (this.#phase !== 'discarding') return;

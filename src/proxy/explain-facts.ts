@@ -59,7 +59,10 @@ export interface ExchangeFacts {
   readonly evaluation: Evaluation;
   readonly bodyBytesMax: number;
   /** Of the settings. */
-  readonly timeoutDefaults: Pick<ProxyOptions, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs'>;
+  readonly timeoutDefaults: Pick<
+    ProxyOptions,
+    'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'minBodyBytesPerSec'
+  >;
   readonly breakerRules: unknown;
 }
 

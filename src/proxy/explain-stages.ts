@@ -163,9 +163,9 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
   }
 }
 
-/** How the backend is asked: two parts of the policy, each with the level that it comes from. */
+/** How the request is carried to the backend: parts of the policy, each with the level that it comes from. */
 function forwardingOf({ policy, timeoutDefaults }: ExchangeFacts): unknown {
-  const sourceOf = (part: 'timeouts' | 'retries') => {
+  const sourceOf = (part: PolicyPart) => {
     const source = policy?.effective.sources[part];
     return { level: source?.level ?? 'global', source_id: source?.id ?? null };
   };
@@ -180,6 +180,10 @@ function forwardingOf({ policy, timeoutDefaults }: ExchangeFacts): unknown {
       ...sourceOf('timeouts'),
     },
     retries: { max: retries?.max, on: [...(retries?.on ?? [])], ...sourceOf('retries') },
+    min_body_bytes_per_sec: {
+      value: policy?.minBodyBytesPerSec ?? timeoutDefaults.minBodyBytesPerSec,
+      ...sourceOf('min_body_bytes_per_sec'),
+    },
   };
 }
 

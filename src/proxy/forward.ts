@@ -11,7 +11,6 @@
  */
 import { chunkHeader } from '../http/chunked-decoder.ts';
 import { BodyFraming } from '../http/framing.ts';
-import type { HeadError } from '../http/head-error.ts';
 import { latin1Text } from '../http/latin1.ts';
 import type { ResponseHead } from '../http/response-head.ts';
 import { releaseHeld } from '../policy/concurrency.ts';
@@ -26,12 +25,12 @@ import {
   switchingResponseHead,
   type ClientFraming,
 } from './downstream-head.ts';
-import { codeOf, type Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { upstreamPath } from './match.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from './options.ts';
 import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from './load.ts';
 import type { KeptBody } from './kept-bodies.ts';
-import type { BodySink } from './request-body.ts';
+import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { NextAttempt } from './next-attempt.ts';
 import { isIdempotent } from './retry.ts';
 import type {
@@ -44,7 +43,6 @@ import { SlotClaim } from './slot-claim.ts';
 import { Tunnel, tunnelledProtocol } from './tunnel.ts';
 import type { SlotWaiter } from './upstream-slots.ts';
 import { UPSTREAM_ANSWERS } from './upstream-answers.ts';
-import { writeBodyPiece } from './upstream-body.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
@@ -52,7 +50,7 @@ type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 't
 /** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
 
-export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
+export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaiter {
   readonly #exchange: Exchange;
   #route: Route;
   readonly #report: BreakerReport;
@@ -73,6 +71,8 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   #isRetry = false;
   /** Text is latin1; undefined while the body has to be streamed, and when it is needed no more. */
   #wholeBody: string | KeptBody | undefined;
+  /** Only of a body that is streamed. */
+  #stream: RequestStream | undefined;
   #requestSent = false;
   /** The backend has said 100 (Continue), or anything else ahead of its response. */
   #hasInterim = false;
@@ -156,7 +156,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
 
   onClientWritable(): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onClientWritable();
-    if (this.#phase === 'responding') this.#extendIdle();
+    if (this.#phase === 'responding') this.extendIdle();
     this.#upstream?.resumeReading();
   }
 
@@ -166,35 +166,28 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (this.#phase === 'connecting') this.#send();
   }
 
-  onBodyData(buffer: Buffer, from: number, to: number): void {
-    const upstream = this.#upstream;
-    if (upstream === undefined) return;
-    this.#extendIdle();
-    const { connection } = this.#exchange;
-    const writable = writeBodyPiece(upstream, connection, buffer, from, to);
-    if (!writable && !connection.body.complete) connection.pauseBody();
-  }
-
-  onBodyEnd(trailers: string): void {
-    const upstream = this.#upstream;
-    if (upstream === undefined) return;
-    const { connection } = this.#exchange;
-    if (connection.body.isChunked) upstream.writeText(`0\r\n${trailers}\r\n`);
-    // A pause for the backend's sake is over, or nobody would notice that the client goes away.
-    connection.resumeBody();
-    this.#becomeSent();
-  }
-
-  onBodyFailure(error: HeadError): void {
-    this.#exchange.respondProblem(codeOf(error), error.detail, '', false);
-  }
-
   onUpstreamWritable(): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamWritable();
     const { connection } = this.#exchange;
     if (this.#phase === 'done' || connection.body.complete) return;
-    this.#extendIdle();
+    this.#stream?.expectBytes();
+    this.extendIdle();
     connection.resumeBody();
+  }
+
+  get upstream(): UpstreamConnection | undefined {
+    return this.#upstream;
+  }
+
+  extendIdle(): void {
+    this.#setDeadline(this.#idleTimeoutMs);
+  }
+
+  onRequestSent(): void {
+    this.#requestSent = true;
+    if (this.#phase === 'responding' || this.#phase === 'done') return;
+    this.#phase = 'waiting';
+    this.#setDeadline(this.#timeouts?.firstByteMs ?? this.#exchange.context.options.firstByteTimeoutMs);
   }
 
   // The response's way back.
@@ -202,6 +195,10 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   onInterim(head: ResponseHead): void {
     const { connection } = this.#exchange;
     this.#hasInterim = true;
+    if (this.#phase === 'sending') {
+      this.#stream?.expectBytes();
+      this.extendIdle();
+    }
     if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(head));
   }
 
@@ -227,7 +224,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     this.#timeUpstream();
     exchange.status = head.status;
     this.#phase = 'responding';
-    this.#extendIdle();
+    this.extendIdle();
     this.#report.answered(head.status, exchange.context.deadlines.nowMs);
     this.#endsByReset = head.status >= 400 && head.framing === BodyFraming.untilClose;
     this.#framing = clientFraming(exchange, head);
@@ -240,7 +237,7 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     const exchange = this.#exchange;
     const length = to - from;
     exchange.bytesOut += length;
-    this.#extendIdle();
+    this.extendIdle();
     this.#report.coming(exchange.context.deadlines.nowMs);
     const chunked = this.#framing === 'chunked';
     if (chunked) this.#text += chunkHeader(length);
@@ -345,13 +342,14 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     if (body === undefined) {
       upstream.writeText(head);
       this.#phase = 'sending';
-      this.#extendIdle();
-      exchange.connection.startBody(this);
+      this.#stream = new RequestStream(exchange, this, !expectContinue);
+      this.extendIdle();
+      exchange.connection.startBody(this.#stream);
       return;
     }
     if (typeof body === 'object') upstream.writeWithBody(head, body);
     else upstream.writeText(body === '' ? head : head + body);
-    this.#becomeSent();
+    this.onRequestSent();
   }
 
   /** The head of the response has come. */
@@ -364,13 +362,6 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
   #letGoOfBody(): void {
     if (typeof this.#wholeBody === 'object') this.#wholeBody.release();
     this.#wholeBody = undefined;
-  }
-
-  #becomeSent(): void {
-    this.#requestSent = true;
-    if (this.#phase === 'responding' || this.#phase === 'done') return;
-    this.#phase = 'waiting';
-    this.#setDeadline(this.#timeouts?.firstByteMs ?? this.#exchange.context.options.firstByteTimeoutMs);
   }
 
   #flush(): void {
@@ -475,12 +466,11 @@ export class Forwarding implements UpstreamClient, BodySink, SlotWaiter {
     return this.#timeouts?.idleMs ?? this.#exchange.context.options.idleTimeoutMs;
   }
 
-  #extendIdle(): void {
-    this.#setDeadline(this.#idleTimeoutMs);
-  }
-
   #setDeadline(timeoutMs: number): void {
     const { connection, context } = this.#exchange;
-    connection.deadlineMs = Math.min(context.deadlines.nowMs + timeoutMs, this.#endsAtMs);
+    const deadlineMs = Math.min(context.deadlines.nowMs + timeoutMs, this.#endsAtMs);
+    // Once the backend answers it has what it needs: a slow body is between the two of them then.
+    const lateAtMs = this.#phase === 'sending' ? this.#stream?.lateAtMs : undefined;
+    connection.deadlineMs = lateAtMs === undefined ? deadlineMs : Math.min(deadlineMs, lateAtMs);
   }
 }

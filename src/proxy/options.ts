@@ -21,6 +21,10 @@ export interface ProxyOptions {
   readonly firstByteTimeoutMs: number;
   /** Between two bytes of a body, either direction. */
   readonly idleTimeoutMs: number;
+  /** Least pace of a request body that is waited for, bytes a second, where a policy says nothing; 0 is off (408). */
+  readonly minBodyBytesPerSec: number;
+  /** For how long a body may be below it. */
+  readonly minBodyGraceMs: number;
   /** A client that has ended its side (FIN) still gets its answers; otherwise that ends the exchange under way. */
   readonly halfClose: boolean;
   /** Exchanges under way at once in one worker; streams of HTTP/2 and tunnels count (503). */

@@ -48,6 +48,8 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   connectTimeoutMs: 5_000,
   firstByteTimeoutMs: 60_000,
   idleTimeoutMs: 60_000,
+  minBodyBytesPerSec: 0,
+  minBodyGraceMs: 5_000,
   halfClose: false,
   exchangesMax: 10_000,
   connectionsMax: 20_000,

@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BodyPace } from './body-pace.ts';
+
+describe('BodyPace', () => {
+  it('is late a grace after the last byte that kept the pace', () => {
+    const pace = new BodyPace(100, 1_000);
+    expect(pace.lateAtMs).toBe(Infinity);
+    pace.start(0);
+    expect(pace.lateAtMs).toBe(1_000);
+    pace.received(50, 500);
+    expect(pace.lateAtMs).toBe(1_500);
+    pace.received(1_000_000, 600);
+    expect(pace.lateAtMs).toBe(1_600);
+    pace.stop();
+    expect(pace.lateAtMs).toBe(Infinity);
+    pace.start(5_000);
+    expect(pace.lateAtMs).toBe(6_000);
+  });
+
+  it('lets nobody have fewer bytes than the rate in any stretch beyond the grace', () => {
+    const gap = fc.integer({ min: 0, max: 900 });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(gap, fc.nat({ max: 300 }))), (pieces) => {
+        const [rate, graceMs] = [100, 1_000];
+        const pace = new BodyPace(rate, graceMs);
+        const past: { readonly atMs: number; readonly bytes: number }[] = [{ atMs: 0, bytes: 0 }];
+        pace.start(0);
+        let nowMs = 0;
+        for (const [waitMs, bytes] of pieces) {
+          nowMs += waitMs;
+          // Over every stretch since an earlier piece: what came after it, against what was due.
+          const came = (sinceMs: number): number =>
+            past.reduce((sum, each) => (each.atMs > sinceMs ? sum + each.bytes : sum), 0);
+          const isLate = past.some(({ atMs }) => nowMs - atMs > graceMs + (came(atMs) * 1_000) / rate);
+          expect(pace.lateAtMs < nowMs).toBe(isLate);
+          if (isLate) return;
+          pace.received(bytes, nowMs);
+          past.push({ atMs: nowMs, bytes });
+        }
+      }),
+    );
+  });
+});
