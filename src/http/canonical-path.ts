@@ -90,6 +90,8 @@ export function pathEnd(target: string): number {
 /** The slow way, for paths that hold anything to decode, encode or refuse. */
 function rewritePath(rawPath: string): string | HeadError {
   let path = '';
+  // Kept beside the path: to look at the end of a text that grows piece by piece copies all of it each time.
+  let endsWithSlash = false;
   for (let position = 0; position < rawPath.length; position++) {
     const code = rawPath.charCodeAt(position);
     const kind = CLASS[code];
@@ -103,11 +105,12 @@ function rewritePath(rawPath: string): string | HeadError {
     } else if (kind === TO_ENCODE) {
       path += percentEncoded(code);
     } else if (kind === PLAIN || code === SLASH || code === DOT) {
-      if (code === SLASH && path.endsWith('/')) return emptySegment;
+      if (code === SLASH && endsWithSlash) return emptySegment;
       path += rawPath.charAt(position);
     } else {
       return badCharacter;
     }
+    endsWithSlash = code === SLASH;
   }
   return hasDotSegment(path) ? dotSegment : path;
 }

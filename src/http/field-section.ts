@@ -45,7 +45,8 @@ export class FieldSection {
   readonly #first = new Int32Array(32);
   #seen = 0;
   #repeated = 0;
-  #nominated: readonly string[] | undefined;
+  /** A set: a client may nominate thousands of names, and each field is looked up. */
+  #nominated: ReadonlySet<string> | undefined;
   /** Sections since the last one that was repeated. */
   #misses = 0;
   #authorization: string | undefined;
@@ -112,7 +113,7 @@ export class FieldSection {
   /** Whether field `index` is an ordinary one that `Connection` nominates, and so ends here (RFC 9110 7.6.1). */
   isNominated(index: number): boolean {
     if (this.#nominated === undefined || this.kind(index) !== HeaderKind.ordinary) return false;
-    return this.#nominated.includes(this.name(index).toLowerCase());
+    return this.#nominated.has(this.name(index).toLowerCase());
   }
 
   /** Whether a HTAB stands between the value of field `index` and its line's end. */
@@ -252,7 +253,8 @@ export class FieldSection {
   /** Reads every `Connection` field, if any, and remembers what it nominates. */
   protected scanConnection(): ConnectionOptions | HeadError {
     const options = connectionOptions(this);
-    this.#nominated = 'nominated' in options ? options.nominated : undefined;
+    const nominated = 'nominated' in options ? options.nominated : undefined;
+    this.#nominated = nominated === undefined ? undefined : new Set(nominated);
     return options;
   }
 

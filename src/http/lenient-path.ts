@@ -4,12 +4,13 @@
  * (canonical-path.ts); only to find out what else a path could be taken for.
  *
  * It decodes percent-encodings again and again, also encoded slashes; folds compatibility characters (full-width
- * slashes and dots) and case; ends the path at "?", "#" and NUL; cuts path parameters, white space and trailing dots
- * off segments, and drops empty ones; resolves dot segments; takes backslashes for slashes. What only some framework
- * adds, such as extensions ("/report.json" for "/report"), it does not know.
+ * slashes, dots and letters) and case, also of letters beyond ASCII that fold into ASCII; drops characters that file
+ * systems ignore; ends the path at "?", "#" and NUL; cuts path parameters, white space and trailing dots off segments,
+ * and drops empty ones; resolves dot segments; takes backslashes for slashes. What only some framework adds, such as
+ * extensions ("/report.json" for "/report"), it does not know.
  */
 
-/** Each round takes off one layer of encoding; more layers than this are not decoded by anybody. */
+/** Each round takes off one layer of encoding; more layers than this are not decoded by any known server. */
 const DECODE_ROUNDS_MAX = 4;
 const NOT_PLAIN = /[A-Z;%]|\.(?:\/|$)|[^]\/$/;
 
@@ -23,35 +24,92 @@ export function isPlainPath(path: string): boolean {
 
 /** @param path canonical, also only a part of it that begins with a slash. Returns text, not a path to be sent. */
 export function lenientPath(path: string): string {
-  const text = decoded(path).normalize('NFKC').replaceAll('\\', '/');
-  const end = text.search(END);
+  let text = path;
+  for (let round = 0; round < DECODE_ROUNDS_MAX; round++) {
+    const next = decodedOnce(text);
+    if (next === text) break;
+    text = next;
+  }
   const segments: string[] = [];
-  for (const raw of (end < 0 ? text : text.slice(0, end)).split('/')) {
-    const parameter = raw.indexOf(';');
-    const segment = parameter < 0 ? raw : raw.slice(0, parameter);
-    const trimmed = segment.trim();
-    if (trimmed === '..') segments.pop();
+  for (const segment of segmentsOf(text)) {
+    if (segment === '..') segments.pop();
     else {
-      const name = trimmed.replace(TRAILING_DOTS_AND_SPACE, '').toLowerCase();
+      const name = foldCase(segment.slice(0, nameEnd(segment)));
       if (name !== '') segments.push(name);
     }
   }
   return `/${segments.join('/')}`;
 }
 
+/**
+ * Whether a backend that decodes the path once more than it should, or several times, would find dot segments in it
+ * that lead above its beginning. Each layer of encoding is looked at: slashes that only a deeper one shows would hide
+ * the climb.
+ * @param path canonical, also only a part of it that begins with a slash
+ */
+export function climbsOut(path: string): boolean {
+  let text = path;
+  for (let round = 0; round < DECODE_ROUNDS_MAX; round++) {
+    const next = decodedOnce(text);
+    if (next === text) return false;
+    text = next;
+    if (!MAYBE_DOTS.test(text)) continue;
+    let depth = 0;
+    for (const segment of segmentsOf(text)) {
+      if (segment === '..') depth--;
+      else if (nameEnd(segment) > 0) depth++;
+      if (depth < 0) return true;
+    }
+  }
+  return false;
+}
+
 // oxlint-disable-next-line no-control-regex -- NUL is one of the characters that end a path
 const END = /[?#\0]/;
-const TRAILING_DOTS_AND_SPACE = /[.\s]+$/;
+/** A dot, or any character that folding may make one of. */
+// oxlint-disable-next-line no-control-regex -- everything but ASCII
+const MAYBE_DOTS = /[.]|[^\x00-\x7f]/;
+/** So many marks in a row are in no text of any language (Unicode Standard Annex 15, "Stream-Safe Text Format"). */
+const MANY_MARKS = /[\p{M}\uff9e\uff9f]{30}/gu;
+/** Characters without a glyph, which HFS+ passes over in names; among them the joiner that `folded` puts in. */
+const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
+const JOINER = '\u034f';
+const SPACE = /\s/;
+const DOT = 0x2e;
 
-function decoded(path: string): string {
-  let text = path;
-  for (let round = 0; round < DECODE_ROUNDS_MAX && text.includes('%'); round++) {
-    const bytes = Buffer.from(text, 'utf8').toString('latin1');
-    const octets = bytes.replace(/%([0-9A-Fa-f]{2})/g, (_all, hex: string) =>
-      String.fromCharCode(parseInt(hex, 16)),
-    );
-    if (octets === bytes) break;
-    text = Buffer.from(octets, 'latin1').toString('utf8');
-  }
-  return text;
+/** Segments without path parameters and without white space around them; the empty ones too. */
+function segmentsOf(decoded: string): string[] {
+  const text = folded(decoded).replaceAll('\\', '/');
+  const end = text.search(END);
+  return (end < 0 ? text : text.slice(0, end)).split('/').map((segment) => {
+    const parameter = segment.indexOf(';');
+    return (parameter < 0 ? segment : segment.slice(0, parameter)).trim();
+  });
+}
+
+/** Normalisation sorts marks in a row, in time that grows with the square of their number: rows are interrupted. */
+function folded(text: string): string {
+  return text.replace(MANY_MARKS, `$&${JOINER}`).normalize('NFKC').replace(IGNORED, '');
+}
+
+/** Upper case first: "ı" and "ſ" are lower-case letters already, of which some comparisons make "I" and "S". */
+function foldCase(name: string): string {
+  return name.toUpperCase().toLowerCase().replaceAll('i\u0307', 'i');
+}
+
+/** Where trailing dots and white space begin. */
+function nameEnd(segment: string): number {
+  let end = segment.length;
+  while (end > 0 && (segment.charCodeAt(end - 1) === DOT || SPACE.test(segment.charAt(end - 1)))) end--;
+  return end;
+}
+
+/** One layer of encoding less; the same text when there is none. */
+function decodedOnce(text: string): string {
+  if (!text.includes('%')) return text;
+  const bytes = Buffer.from(text, 'utf8').toString('latin1');
+  const octets = bytes.replace(/%([0-9A-Fa-f]{2})/g, (_all, hex: string) =>
+    String.fromCharCode(parseInt(hex, 16)),
+  );
+  return octets === bytes ? text : Buffer.from(octets, 'latin1').toString('utf8');
 }

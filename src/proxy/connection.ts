@@ -13,6 +13,7 @@
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import { headError, type HeadError } from '../http/head-error.ts';
+import { joined } from '../http/joined-bytes.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import { writeFrom, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from './context.ts';
@@ -302,7 +303,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     switch (this.#phase) {
       case 'idle':
       case 'head':
-        this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+        this.#pending = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
         return this.#drive();
       case 'exchange':
       case 'discarding':
@@ -327,7 +328,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
   }
 
   #hold(chunk: Buffer): void {
-    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    this.#pending = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
     if (this.#phase === 'exchange' && this.#pending.length > PIPELINED_BYTES_MAX) this.pauseBody();
   }
 

@@ -124,7 +124,10 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
   const target = revision === undefined ? null : ({ type: 'revision', id: revision.id } as const);
   // A star is a wildcard in the path of an endpoint: it would open more than was asked for.
   let parameters = 0;
-  const path = restPath.replaceAll(/[^/]*\*[^/]*/g, () => `{part${++parameters}}`);
+  const path = restPath
+    .split('/')
+    .map((segment) => (segment.includes('*') ? `{part${++parameters}}` : segment))
+    .join('/');
   const pattern = parseEndpointPath(path);
   if ('error' in pattern) {
     return fix('correct_path', `Send another path. No endpoint can have this one: ${pattern.error}`);

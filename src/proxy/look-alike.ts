@@ -117,7 +117,7 @@ function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<P>>
   return 'first' in trie ? undefined : trie;
 }
 
-const PARAMETER = /\{[^/]*\}/g;
+const PARAMETER = /\{[^{}/]*\}/g;
 
 /** Of an endpoint's path, literals only: parameters and a final "*" stay as they are. */
 function lenientSegments(path: string): string[] {

@@ -9,6 +9,7 @@ import { EgressDenied } from '../egress/egress.ts';
 import { ChunkedDecoder } from '../http/chunked-decoder.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { findHeadEnd, incompleteResponseError } from '../http/head-end.ts';
+import { joined } from '../http/joined-bytes.ts';
 import { ResponseHead } from '../http/response-head.ts';
 import type { CompiledBackend } from '../snapshot/types.ts';
 import type { Deadlines, Expiring } from './deadlines.ts';
@@ -293,12 +294,14 @@ export class UpstreamConnection implements Expiring {
     let buffer = shared;
     let to = length;
     if (this.#partial.length > 0) {
-      buffer = Buffer.concat([this.#partial, shared.subarray(0, length)]);
+      buffer = joined(this.#partial, shared.subarray(0, length));
       to = buffer.length;
       this.#partial = EMPTY;
     }
     let from = 0;
     while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
+    // The next read of any connection overwrites what is shared.
+    if (this.#partial.buffer === shared.buffer) this.#partial = Buffer.from(this.#partial);
     if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
     if (from < to && this.#state === 'tunnel') {
       this.#client?.onResponseData(buffer, from, to);
@@ -319,7 +322,7 @@ export class UpstreamConnection implements Expiring {
       const hopeless = incompleteResponseError(buffer, from, from + this.#scanned, to);
       if (isTooLarge) this.#fail('bad_response', 'the response head is too large');
       else if (hopeless !== undefined) this.#fail('bad_response', hopeless.detail);
-      else this.#partial = Buffer.from(buffer.subarray(from, to));
+      else this.#partial = buffer.subarray(from, to);
       this.#scanned = to - from;
       return to;
     }

@@ -1,6 +1,6 @@
 /** Requests, responses and bodies for the fuzzers: generated from parts, or mutated from the conformance corpus. */
 import { readCases } from '../conformance/read-cases.ts';
-import { mutate } from './mutate.ts';
+import { mutate, stretched } from './mutate.ts';
 import type { Random } from './random.ts';
 
 const requestCorpus = readCases('request')
@@ -71,12 +71,12 @@ const lines = [
 
 /** Text of a request head with its empty line; now and then sound, often not. */
 export function someRequest(random: Random): string {
-  if (random.oneIn(2)) return mutate(random.pick(requestCorpus), random);
+  if (random.oneIn(2)) return stretched(mutate(random.pick(requestCorpus), random), random);
   let head = `${random.pick(methods)} ${random.pick(targets)} HTTP/1.${random.oneIn(4) ? 0 : 1}\r\n`;
   if (!random.oneIn(8)) head += `Host: ${random.oneIn(3) ? random.pick(hosts) : 'a'}\r\n`;
   head += random.repeat(random.below(5), () => `${random.pick(lines)}\r\n`);
   head += '\r\n';
-  return random.oneIn(3) ? mutate(head, random) : head;
+  return stretched(random.oneIn(3) ? mutate(head, random) : head, random);
 }
 
 const versions = ['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0'];
@@ -103,14 +103,14 @@ const responseLines = [
 
 /** Text of a response with its body. */
 export function someResponse(random: Random): string {
-  if (random.oneIn(2)) return mutate(random.pick(responseCorpus), random);
+  if (random.oneIn(2)) return stretched(mutate(random.pick(responseCorpus), random), random);
   const interim = random.oneIn(4)
     ? `HTTP/1.1 ${random.pick(['100 Continue', '103 Early Hints', '199 '])}\r\n${someFields(random)}\r\n`
     : '';
   const head = `${random.pick(versions)} ${random.pick(statusLines)}\r\n`;
   const fields = random.repeat(random.below(3), () => `${random.pick(responseLines)}\r\n`);
   const text = `${interim}${head}${fields}\r\n${random.pick(['', 'hello', 'hello, world'])}`;
-  return random.oneIn(4) ? mutate(text, random) : text;
+  return stretched(random.oneIn(4) ? mutate(text, random) : text, random);
 }
 
 /** Field lines with names and values of all bytes that they may have, and now and then of one that they may not. */
@@ -147,7 +147,8 @@ export function someChunkedBody(random: Random): string {
   );
   body += '\r\n';
   if (random.oneIn(2)) body = mutate(body, random);
-  return body + random.pick(['', 'GET / HTTP/1.1\r\n', '\r\n', 'x']);
+  // Within what a trailer section may have: where a flood is noticed depends on how it is cut.
+  return stretched(body, random, 4 * 1024) + random.pick(['', 'GET / HTTP/1.1\r\n', '\r\n', 'x']);
 }
 
 /** A raw path, built from the pieces on which canonicalisers disagree. */
@@ -192,7 +193,8 @@ export function somePath(random: Random): string {
     '+',
     ':',
   ];
-  return (random.oneIn(20) ? '' : '/') + random.repeat(random.below(8), () => random.pick(pieces));
+  const path = random.repeat(random.below(8), () => random.pick(pieces));
+  return stretched((random.oneIn(20) ? '' : '/') + path, random);
 }
 
 /** Cuts `bytes` into pieces at random positions. */

@@ -50,6 +50,25 @@ export function mutate(text: string, random: Random): string {
   return mutated;
 }
 
+/** Most bytes of an input that was stretched. */
+const STRETCHED_BYTES = 32 * 1024;
+
+/**
+ * Now and then with a part of it repeated many times, for what is worked on again and again. Every input goes through
+ * this as the last step, which is where its bytes are counted.
+ */
+export function stretched(text: string, random: Random, bytes = STRETCHED_BYTES): string {
+  let made = text;
+  if (random.oneIn(100)) {
+    const at = random.below(text.length + 1);
+    const part = random.oneIn(2) ? random.pick(spices) : text.slice(at, at + 1 + random.below(16));
+    const times = Math.floor(bytes / Math.max(1, part.length));
+    made = text.slice(0, at) + part.repeat(times) + text.slice(at);
+  }
+  random.bytes += made.length;
+  return made;
+}
+
 function mutateOnce(text: string, random: Random): string {
   const at = random.below(text.length + 1);
   const length = random.below(Math.min(16, text.length - at + 1));

@@ -1,5 +1,6 @@
 /** Fuzzer of the path canonicaliser. */
 import { canonicalPath } from '../../src/http/canonical-path.ts';
+import { climbsOut, isPlainPath, lenientPath } from '../../src/http/lenient-path.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { somePath } from './messages.ts';
 import { referencePath } from './reference/path.ts';
@@ -16,6 +17,10 @@ export const pathFuzzer: Fuzzer = {
     );
     if (typeof canonical !== 'string') return;
     checkEqual(canonicalPath(canonical), canonical, `Not idempotent: ${JSON.stringify(raw)}`);
+    const lenient = lenientPath(canonical);
+    check(lenient.startsWith('/'), `No path: ${JSON.stringify(lenient)}`);
+    check(!isPlainPath(canonical) || lenient === canonical, `A plain path is read as another: ${canonical}`);
+    check(!climbsOut(canonical) || canonical.includes('%'), `A path without encodings climbs: ${canonical}`);
     // What a backend would make of it that decodes everything and resolves dot segments must stay where it was.
     const climbs = decodeLatin1(canonical)
       .split(/[/\\]/)

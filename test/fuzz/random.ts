@@ -1,6 +1,8 @@
 /** Random choices that a seed determines, so that every failure of a fuzzer can be replayed. */
 
 export class Random {
+  /** Bytes of the inputs that were made by its choices; what a step may cost depends on them. */
+  bytes = 0;
   #state: number;
 
   /** `seed` is a 32-bit integer. Neighbouring seeds give unrelated sequences. */

@@ -1,0 +1,54 @@
+/**
+ * Compares what a step costs for an input and for one that is eight times as long. Time that grows with the input
+ * gives a ratio of about eight, time that grows with its square one of sixty-four; the bound lies between.
+ *
+ * By the shortest of several tries, since other processes take time away and none gives any; small inputs are tried
+ * many times at once, because clocks and compilers are not to be seen in the result.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+
+/** Bytes of the shorter input and of the longer one. */
+export const SIZES = [4 * 1024, 32 * 1024] as const;
+/** Three times of what is linear: caches and memory management make long inputs dearer. */
+const RATIO_MAX = 24;
+const ROUNDS_MIN = 6;
+/** Where the machine is busy; a step that is too dear is it in every round. */
+const ROUNDS_MAX = 60;
+const BATCH_MS = 1;
+/** A step whose time grows with the square takes long enough to be given up. */
+const ROW_MS_MAX = 3_000;
+
+/** Makes the input of the given size, and gives what is to be measured. */
+export type Prepare = (bytes: number) => () => unknown;
+
+/** The ratio of the costs, at most `RATIO_MAX` where the time is linear. */
+export async function growth(
+  prepare: Prepare,
+): Promise<{ readonly ratio: number; readonly isLinear: boolean }> {
+  const steps = SIZES.map((bytes) => prepare(bytes));
+  const best = SIZES.map(() => Infinity);
+  const endMs = performance.now() + ROW_MS_MAX;
+  for (let round = 1; ; round++) {
+    for (const [index, step] of steps.entries()) {
+      best[index] = Math.min(best[index] ?? Infinity, await costMs(step));
+    }
+    const [small = 0, large = 0] = best;
+    const ratio = large / small;
+    const isLinear = ratio <= RATIO_MAX;
+    const isOver = round >= ROUNDS_MAX || (!isLinear && round >= 2 && performance.now() > endMs);
+    if (isOver || (isLinear && round >= ROUNDS_MIN)) return { ratio, isLinear };
+    await turn();
+  }
+}
+
+async function costMs(step: () => unknown): Promise<number> {
+  let best = Infinity;
+  const endMs = performance.now() + BATCH_MS;
+  do {
+    const startMs = performance.now();
+    const result = step();
+    if (result instanceof Promise) await result;
+    best = Math.min(best, performance.now() - startMs);
+  } while (performance.now() < endMs);
+  return best;
+}
