@@ -9,7 +9,7 @@ import { createChanges } from './compose/changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './compose/database.ts';
 import { createManagement, listenForManagement } from './compose/management.ts';
 import type { Parts } from './compose/parts.ts';
-import { assertAlone, claim, release, takeOver } from './compose/take-over.ts';
+import { assertAlone, assertClaimed, claim, release, takeOver } from './compose/take-over.ts';
 import {
   createSupervisor,
   listenForTraffic,
@@ -88,12 +88,18 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   const { log, output } = logging;
   const database = databaseOf(settings);
   makeOwnFolder(database);
-  const instance = database.folder === undefined ? undefined : instanceFile(database.folder);
+  const ownFile = database.file ?? database.snapshotFile;
+  const instance = ownFile === undefined ? undefined : instanceFile(ownFile);
   const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
-  if (predecessor === undefined) await assertAlone(instance, database.file, settings);
+  if (predecessor === undefined) {
+    await assertAlone(instance, database.file, settings);
+    // Before anything is written there; a SQLite database has a lock of its own.
+    if (database.kind === 'postgres') claim(instance, 'ended', log);
+  }
   try {
     const gateway = await startParts(options, log);
-    claim(instance, log);
+    if (predecessor === undefined && database.kind === 'postgres') assertClaimed(instance);
+    else claim(instance, 'any', log);
     predecessor?.complete();
     const stop = async (): Promise<void> => {
       await gateway.stop();
@@ -103,6 +109,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
     };
     return { ...gateway, stop };
   } catch (error) {
+    if (predecessor === undefined) release(instance, log);
     predecessor?.cancel();
     throw error;
   }

@@ -98,8 +98,8 @@ export const SETTINGS = {
   }),
   GATEWAY_CLUSTER__NODE_NAME: text('text', {
     default: undefined,
-    defaultText: 'name of the host',
-    description: 'PostgreSQL: how this gateway is called in `GET /api/v1/nodes`.',
+    defaultText: 'name of the host and port of the management API, as `host:9090`',
+    description: 'How this gateway is called in `GET /api/v1/nodes`.',
   }),
   GATEWAY_CLUSTER__HEARTBEAT_MS: integer(
     { min: 50, max: 60_000 },
@@ -202,7 +202,7 @@ export const SETTINGS = {
     defaultText:
       'the path of the database with `.snapshot` after it; `data/headgate.snapshot` with PostgreSQL',
     description:
-      'Where the last good configuration is kept for a start without the database. Its folder must exist.',
+      'Where the last good configuration is kept for a start without the database: a file of its own for each gateway. With PostgreSQL its folder is made; with SQLite it must exist, unless it is the folder of the database.',
     pattern: /^[^\0]{1,4096}$/,
     expected: 'a path, or off',
   }),

@@ -89,7 +89,7 @@ export interface DatabaseSettings {
 
 /** Of PostgreSQL only: gateways that share a database. */
 export interface ClusterSettings {
-  /** undefined: the name of the host. */
+  /** undefined: the name of the host and the port of the management API. */
   readonly nodeName: string | undefined;
   readonly heartbeatMs: number;
   readonly nodeTimeoutMs: number;

@@ -29,6 +29,7 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
     settings: settings.cluster,
     programVersion: version,
     follower,
+    managementPort: () => parts.ownListeners.portOf('management'),
     onNodes: (place) => parts.limitNode?.assume(place),
     clock,
     log,

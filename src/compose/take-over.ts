@@ -2,6 +2,7 @@
  * Which process serves a database folder: the note of it, taking the place of the one that does now, and what two
  * gateways must not have in common when neither takes the place of the other.
  */
+import { dirname, join } from 'node:path';
 import { systemClock } from '../kernel/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { beginTakeOver } from '../runtime/hand-over.ts';
@@ -10,11 +11,16 @@ import { hasOpen, type InstanceFile } from '../runtime/instance-file.ts';
 import type { Settings } from '../settings.ts';
 import { startError, StartError } from './start-error.ts';
 
-/** The file serves a later `--take-over` only: without it the gateway runs as well. */
-export function claim(instance: InstanceFile | undefined, log: Logger): void {
+/**
+ * Names this process in the file. Where that cannot be written the gateway runs as well.
+ * @param replace `ended`: only in place of a process that has ended
+ * @throws StartError when another gateway keeps its files there
+ */
+export function claim(instance: InstanceFile | undefined, replace: 'any' | 'ended', log: Logger): void {
   try {
-    instance?.claim();
+    if (instance?.claim(replace) === false) throw sharedFolder(instance, instance.holder());
   } catch (error) {
+    if (error instanceof StartError) throw error;
     log.warn({ err: error }, 'the file with the process id could not be written; nothing can take over');
   }
 }
@@ -26,6 +32,21 @@ export function release(instance: InstanceFile | undefined, log: Logger): void {
   } catch (error) {
     log.warn({ err: error }, 'the file with the process id could not be removed');
   }
+}
+
+/** On a server of databases: several gateways share that, but not the files that each keeps for itself. */
+function sharedFolder({ path }: InstanceFile, pid: number | undefined): StartError {
+  return new StartError(
+    `Cannot keep files in "${dirname(path)}": the gateway with the process id ${pid ?? 'unknown'} keeps the same ones there ` +
+      `(${path}); expected GATEWAY_SNAPSHOT_FILE to name a file of its own for each gateway, such as ` +
+      `"${join(dirname(path), 'second.snapshot')}", or another working directory (start --take-over takes its place)`,
+  );
+}
+
+/** Of two that were started at one moment in place of one that has ended, the later one has the file. */
+export function assertClaimed(instance: InstanceFile | undefined): void {
+  const pid = instance?.holder();
+  if (instance !== undefined && pid !== undefined) throw sharedFolder(instance, pid);
 }
 
 /** Undefined when there is nobody to take over from. */
@@ -57,7 +78,7 @@ export async function assertAlone(
   file: string | undefined,
   { server, proxy }: Settings,
 ): Promise<void> {
-  const pid = file === undefined ? undefined : instance?.otherPid();
+  const pid = instance?.otherPid();
   if (pid !== undefined && file !== undefined && hasOpen(pid, file)) {
     throw new StartError(
       `Cannot use the database "${file}": the gateway with the process id ${pid} serves it; expected one gateway ` +

@@ -33,6 +33,11 @@ export class OwnListeners {
     Atomics.store(this.#ports, LISTENERS[name], port);
   }
 
+  /** 0: not known yet. */
+  portOf(name: ListenerName): number {
+    return Atomics.load(this.#ports, LISTENERS[name]);
+  }
+
   /**
    * Which of them a connection would reach; undefined for none.
    * @param address in canonical form

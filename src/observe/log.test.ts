@@ -78,6 +78,27 @@ describe('secrets', () => {
   });
 });
 
+describe('an error', () => {
+  const logged = (err: Error): unknown => {
+    const { log, lines } = capture({ format: 'json' });
+    log.error({ err }, 'failed');
+    return (JSON.parse(lines[0] ?? '') as { err: unknown }).err;
+  };
+
+  it.each(['ECONNREFUSED', 'ENOTFOUND', 'ENOSPC', '57P01', '53300'])(
+    'that says that something outside is away has no stack: %s',
+    (code) => {
+      const err = Object.assign(new Error('away'), { code });
+      expect(logged(err)).toEqual({ type: 'Error', message: 'away', code });
+    },
+  );
+
+  it.each([undefined, 'ERR_INVALID_ARG_TYPE', 'EBADF', '42601'])('that is a defect has one: %s', (code) => {
+    const err = Object.assign(new Error('defect'), { code });
+    expect(logged(err)).toMatchObject({ type: 'Error', stack: expect.stringContaining('    at ') as string });
+  });
+});
+
 describe('a text line', () => {
   it('is readable', () => {
     const { log, lines } = capture({ format: 'text', base: { worker: 2 } });
@@ -89,6 +110,12 @@ describe('a text line', () => {
     const { log, lines } = capture({ format: 'text' });
     log.error({ err: new Error('boom') }, 'failed');
     expect(lines[0]).toMatch(/^\S+ ERROR failed\n {4}Error: boom\n {8}at /);
+  });
+
+  it('has an error from outside on the same line', () => {
+    const { log, lines } = capture({ format: 'text' });
+    log.warn({ err: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }) }, 'away');
+    expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  away err=connect ECONNREFUSED\n']);
   });
 
   it('lets no value start a line or drive a terminal', () => {

@@ -42,7 +42,7 @@ const REDACTED_PATHS = ['', '*', '*.*'].flatMap((prefix) =>
 
 /**
  * Creates a logger. Lines have `time` (RFC 3339, UTC), `level` (a word), the base fields, the fields of the
- * call and `msg`; an error goes under `err`.
+ * call and `msg`; an error goes under `err`, with its stack if it is a defect.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { output, clock } = options;
@@ -55,9 +55,31 @@ export function createLogger(options: LoggerOptions): Logger {
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
       hooks: { streamWrite: maskCredentials },
+      serializers: { err: errorFields },
     },
     { write: (line: string) => output.write(finish(line)) },
   );
+}
+
+/** Of the system (ECONNREFUSED, ENOSPC), and SQLSTATE of a database server that is in no state to answer (57P01). */
+const CODE_FROM_OUTSIDE = /^(?:E(?!BADF|FAULT|INVAL)[A-Z0-9]+|(?:08|25|28|3D|40|53|57|58)[0-9A-Z]{3})$/;
+/** Errors of our own that say what is wrong outside of the program. */
+const NAMES_FROM_OUTSIDE: ReadonlySet<string> = new Set(['StorageUnavailable']);
+
+/**
+ * An error as it is logged. What goes wrong outside of the program (a database, a server or a disk that is away) is told
+ * in a sentence; where in the program that was noticed helps only with a defect, so only that has a stack.
+ */
+function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (!isFromOutside(error)) return pino.stdSerializers.err(error);
+  const { message, code } = error as Error & { readonly code?: unknown };
+  return { type: error.name, message, ...(typeof code === 'string' && { code }) };
+}
+
+function isFromOutside(error: Error): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return NAMES_FROM_OUTSIDE.has(error.name) || (typeof code === 'string' && CODE_FROM_OUTSIDE.test(code));
 }
 
 /** The line that an output writes after it had to drop others. */
@@ -85,7 +107,7 @@ export function maskCredentials(line: string): string {
   );
 }
 
-/** `2026-01-31T12:00:00.000Z WARN  message key=value`, with a stack, if any, on lines of its own. */
+/** `2026-01-31T12:00:00.000Z WARN  message key=value err=message`; a stack is on lines of its own. */
 export function textLine(json: string): string {
   let fields: Record<string, unknown>;
   try {
@@ -102,8 +124,8 @@ export function textLine(json: string): string {
 function errorText(err: unknown): string {
   if (typeof err !== 'object' || err === null) return '';
   const { stack, message } = err as { stack?: unknown; message?: unknown };
-  const text = typeof stack === 'string' ? stack : String(message);
-  return `\n${text
+  if (typeof stack !== 'string') return ` err=${printable(String(message))}`;
+  return `\n${stack
     .split('\n')
     .map((line) => `    ${withoutControls(line)}`)
     .join('\n')}`;

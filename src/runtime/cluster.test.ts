@@ -45,6 +45,7 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
     },
   };
   const cluster = new Cluster({
+    managementPort: () => 9090,
     settings: { nodeName: 'me', heartbeatMs: 1_000, nodeTimeoutMs: 5_000, writeWaitMs },
     programVersion: '1',
     follower: {

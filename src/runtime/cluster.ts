@@ -26,6 +26,8 @@ export interface ClusterDeps {
   readonly settings: ClusterSettings;
   readonly programVersion: string;
   readonly follower: Pick<ConfigFollower, 'position' | 'catchUp'>;
+  /** Where the management API listens, known by the time of `join`. */
+  readonly managementPort: () => number;
   /** With each heartbeat. */
   readonly onNodes: (place: NodePlace) => void;
   readonly clock: Clock;
@@ -44,7 +46,7 @@ const JOIN_AGAIN_MS = 1_000;
 
 export class Cluster {
   readonly #deps: ClusterDeps;
-  readonly #self: NodeDescription;
+  #self: NodeDescription;
   #store: ClusterStore | undefined;
   #membership: Membership | undefined;
   #joining: Promise<void> | undefined;
@@ -87,6 +89,7 @@ export class Cluster {
   async join(store: ClusterStore | undefined): Promise<void> {
     clearTimeout(this.#retry);
     this.#store = store;
+    this.#self = { ...this.#self, name: this.#name() };
     this.#applied = this.#deps.follower.position.configVersion;
     if (store === undefined || this.#stopped) return;
     try {
@@ -142,6 +145,12 @@ export class Cluster {
     clearTimeout(this.#retry);
     await this.#joining?.catch(() => undefined);
     await this.#membership?.leave();
+  }
+
+  /** Two gateways of one host cannot have the same port, and a restart keeps it. */
+  #name(): string {
+    const { settings, managementPort } = this.#deps;
+    return settings.nodeName ?? `${hostname()}:${managementPort()}`;
   }
 
   async #tryJoin(store: ClusterStore): Promise<void> {

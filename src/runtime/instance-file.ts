@@ -1,50 +1,114 @@
 /**
- * The file that says which process serves a database folder, so that a new process can take over from it. Holds the
- * process id and when the process began (field 22 of `/proc/<pid>/stat`, proc(5)), since ids are used again: a file
- * that was left behind by a crash must never name a stranger. Claims nothing: it is no lock.
+ * The file that says which process keeps its files in a folder, so that a new process can take over from it, and so that
+ * two never write the same ones. It is named after the file that it stands for: `headgate.pid` beside `headgate.db` or
+ * `headgate.snapshot`. Holds the process id and when the process began (field 22 of `/proc/<pid>/stat`, proc(5)), since
+ * ids are used again: a file that was left behind by a crash must never name a stranger. The process keeps it open, by
+ * which a copy of a folder is told from the folder itself.
  */
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-
-const NAME = 'headgate.pid';
+import {
+  closeSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 
 export interface InstanceFile {
-  /** Names this process from now on. Throws the system's error when the file cannot be written. */
-  claim(): void;
+  readonly path: string;
+  /**
+   * Names this process from now on. False, and nothing is changed, when it names another one that lives and is to stay.
+   * Throws the system's error when the file cannot be written.
+   */
+  claim(replace: 'any' | 'ended'): boolean;
   /** The process that the file names, while that lives and is not this one. */
   otherPid(): number | undefined;
+  /** The same, if that process has claimed this very file, and not one that this is a copy of. */
+  holder(): number | undefined;
   /** Removes the file if it still names this process. Throws the system's error when it cannot be removed. */
   release(): void;
 }
 
-/** @param folder of the database */
-export function instanceFile(folder: string): InstanceFile {
-  const path = join(folder, NAME);
+/** As versions before this one called it for every database of a folder. */
+const FORMER_NAME = 'headgate.pid';
+
+/** @param file that the gateway keeps: its database, or else its snapshot file */
+export function instanceFile(file: string): InstanceFile {
+  const path = join(dirname(file), `${basename(file).replace(/\.(?:db|sqlite3?|snapshot)$/, '')}.pid`);
   const own = `${process.pid} ${startOf(process.pid) ?? 0}`;
-  const named = (): string | undefined => {
+  let descriptor: number | undefined;
+  const formerPath = join(dirname(file), FORMER_NAME);
+  const named = (where = path): string | undefined => {
     try {
-      return readFileSync(path, 'latin1').trim();
+      return readFileSync(where, 'latin1').trim();
     } catch {
       return undefined;
     }
   };
+  const pidIn = (text: string | undefined): number | undefined => {
+    const match = /^([1-9]\d{0,9}) (\d{1,20})$/.exec(text ?? '');
+    if (match === null || text === own) return undefined;
+    const pid = Number(match[1]);
+    return startOf(pid) === match[2] ? pid : undefined;
+  };
+  const otherPid = (): number | undefined => {
+    const former = formerPath === path ? undefined : pidIn(named(formerPath));
+    return pidIn(named()) ?? (former !== undefined && hasOpen(former, file) ? former : undefined);
+  };
+  const holder = (): number | undefined => {
+    const pid = otherPid();
+    return pid !== undefined && hasOpen(pid, path) ? pid : undefined;
+  };
+  const close = (): void => {
+    if (descriptor !== undefined) closeSync(descriptor);
+    descriptor = undefined;
+  };
   return {
-    claim() {
+    path,
+    claim(replace) {
+      close();
       const temporary = `${path}.${process.pid}.new`;
-      writeFileSync(temporary, `${own}\n`, { mode: 0o644 });
-      renameSync(temporary, path);
+      rmSync(temporary, { force: true });
+      descriptor = openSync(temporary, 'wx', 0o644);
+      try {
+        writeSync(descriptor, `${own}\n`);
+        if (replace === 'ended') {
+          if (linkNew(temporary, path)) return true;
+          if (holder() !== undefined) {
+            close();
+            return false;
+          }
+        }
+        renameSync(temporary, path);
+        return true;
+      } catch (error) {
+        close();
+        throw error;
+      } finally {
+        rmSync(temporary, { force: true });
+      }
     },
-    otherPid() {
-      const text = named();
-      const match = /^([1-9]\d{0,9}) (\d{1,20})$/.exec(text ?? '');
-      if (match === null || text === own) return undefined;
-      const pid = Number(match[1]);
-      return startOf(pid) === match[2] ? pid : undefined;
-    },
+    otherPid,
+    holder,
     release() {
+      close();
       if (named() === own) rmSync(path, { force: true });
     },
   };
+}
+
+/** False when there is such a file already, or the file system knows no links. Of two processes one makes it. */
+function linkNew(existing: string, path: string): boolean {
+  try {
+    linkSync(existing, path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -13,7 +13,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { DAY_MS, utcDate } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
-import type { Repository } from '../storage/repository.ts';
+import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 import { ROW_WORDS, type KeyUsageBatch } from './key-notes.ts';
 import { PendingKeyUsage } from './pending-key-usage.ts';
 
@@ -56,6 +56,8 @@ export class KeyUsageWriter {
   /** The last of those that write, one after the other. */
   #writing: Promise<number> = Promise.resolve(0);
   #removing: Promise<void> = Promise.resolve();
+  /** The last write failed. */
+  #isBehind = false;
   #stopped = false;
 
   constructor(options: KeyUsageOptions) {
@@ -140,9 +142,14 @@ export class KeyUsageWriter {
       } catch (error) {
         for (const usage of usages.slice(from, usages.size)) this.#pending.put(usage);
         const [keys, dropped] = [this.#pending.size, this.#pending.takeDropped()];
-        log.warn({ err: error, keys, dropped }, 'the use of keys could not be written yet');
+        // Once for each time that the database is away, and whenever something is lost.
+        if (!this.#isBehind || dropped > 0) {
+          log.warn({ err: error, keys, dropped }, 'the use of keys could not be written yet');
+        }
+        this.#isBehind = true;
         return ROUND_MS;
       }
+      this.#isBehind = false;
       if (from + KEYS_PER_WRITE < usages.size) await this.#rest(restMs);
     }
     return restMs;
@@ -167,7 +174,9 @@ export class KeyUsageWriter {
     try {
       while (!this.#stopped && !(await repository.removeKeyUsage(date)));
     } catch (error) {
-      log.warn({ err: error }, 'old counts of keys could not be removed yet');
+      // While the database is away that is logged elsewhere, and the next hour does as well.
+      const level = error instanceof StorageUnavailable ? 'debug' : 'warn';
+      log[level]({ err: error }, 'old counts of keys could not be removed yet');
     }
   }
 }

@@ -8,7 +8,10 @@ const version = (description: string) => Type.Integer({ minimum: 0, description 
 export const NodeSchema = Type.Object(
   {
     id: id('Of this run of the program; another one after a restart.'),
-    name: Type.String({ description: '`GATEWAY_CLUSTER__NODE_NAME`, or the name of the host.' }),
+    name: Type.String({
+      description:
+        '`GATEWAY_CLUSTER__NODE_NAME`, or the name of the host and the port of the management API.',
+    }),
     version: Type.String({ description: 'Of Headgate.' }),
     started_at: time('By the clock of the node.'),
     last_seen_at: time('Last heartbeat, by the clock of the database.'),
