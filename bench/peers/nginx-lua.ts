@@ -20,7 +20,7 @@ import type { Peer, PeerSetup } from './peer.ts';
 
 export const nginxLua: Peer = {
   name: 'nginx+lua',
-  start: (setup) => startLua('nginx+lua', setup, fullServer),
+  start: (setup) => startLua('nginx+lua', setup, fullServer, sharedCount, ROUTE_FIELDS),
 };
 export const nginxLuaLean: Peer = {
   name: 'nginx+lua lean',
@@ -30,20 +30,31 @@ export const nginxLuaLean: Peer = {
 /** The full policy, with a counter in Valkey or Redis that every request asks: one round trip, pooled connections. */
 export const nginxLuaRedis = (redisPort: number): Peer => ({
   name: 'nginx+lua+redis',
-  start: (setup) => startLua('nginx+lua+redis', setup, fullServer, redisCount(redisPort)),
+  start: (setup) => startLua('nginx+lua+redis', setup, fullServer, redisCount(redisPort), ROUTE_FIELDS),
 });
+
+/** What the policy in Lua finds out, for the access log. */
+const ROUTE_FIELDS = {
+  app: '$app',
+  version: '$version',
+  revision: 'r1',
+  route: '$route',
+  key_id: '$key_id',
+};
 
 const startLua = (
   name: string,
   { originPort, cores, workers, accessLog }: PeerSetup,
   server: string,
   count = sharedCount,
+  logFields: Readonly<Record<string, string>> = {},
 ) =>
   startNginx({
     name,
     cores: cores.proxy,
     workers,
     accessLog,
+    logFields,
     modules: LUA_MODULES,
     http: `lua_shared_dict limits 10m;
   lua_package_path "$folder/?.lua;;";
@@ -58,6 +69,9 @@ const startLua = (
 
 const fullServer = `location / {
       set $upstream_path "";
+      set $app "";
+      set $version "";
+      set $route "";
       set $key_id "";
       set $key_name "";
       set $remaining "";
@@ -125,7 +139,10 @@ const policyModule = (
 ): string => `local find, sub, byte, floor = string.find, string.sub, string.byte, math.floor
 local limits = ngx.shared.limits
 local routes = {}
-for line in io.lines(ngx.config.prefix() .. "routes.txt") do routes[line] = { GET = true } end
+for line in io.lines(ngx.config.prefix() .. "routes.txt") do
+  local app, version = string.match(line, "^/([^/]+)/([^/]+)/")
+  routes[line] = { GET = true, app = app, version = version, template = line .. "/{id}" }
+end
 local keys = { ["${benchToken(0)}"] = { id = "key-1", name = "bench", scopes = { ["${SCOPE}"] = true } } }
 local origins = { ["${ORIGIN}"] = true }
 local M = {}
@@ -156,6 +173,9 @@ function M.full()
   local origin = var.http_origin
   if origin and origins[origin] then var.cors_origin = origin end
   var.upstream_path = sub(uri, third)
+  var.app = route.app
+  var.version = route.version
+  var.route = route.template
   var.key_id = key.id
   var.key_name = key.name
   var.remaining = ${LIMIT_REQUESTS} - used

@@ -15,6 +15,8 @@ export interface NginxParts {
   readonly accessLog: boolean;
   /** Files to load before anything else. */
   readonly modules?: readonly string[];
+  /** Variables of the access log beside those of nginx itself, by the names of the fields. */
+  readonly logFields?: Readonly<Record<string, string>>;
   /** Directives of the http block. */
   readonly http: string;
   /** Directives of the server block. */
@@ -40,9 +42,7 @@ export async function startNginx(parts: NginxParts): Promise<RunningProgram & { 
 
 function nginxConfiguration(parts: NginxParts, folder: string, port: number): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const log = parts.accessLog
-    ? `access_log ${folder}/access.log combined buffer=64k flush=1s;`
-    : 'access_log off;';
+  const log = parts.accessLog ? accessLog(parts, folder) : 'access_log off;';
   return `daemon off;
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 worker_processes ${parts.workers};
@@ -65,6 +65,26 @@ http {
   }
 }
 `;
+}
+
+/** The fields of Headgate's access log, as far as this configuration knows them, in a JSON line per request. */
+function accessLog({ logFields = {} }: NginxParts, folder: string): string {
+  const names: Readonly<Record<string, string>> = {
+    level: 'info',
+    time: '$time_iso8601',
+    request_id: '$request_id',
+    ...logFields,
+    method: '$request_method',
+    host: '$http_host',
+    path: '$uri',
+    protocol: '$server_protocol',
+  };
+  const texts = Object.entries(names).map(([name, value]) => `"${name}":"${value}"`);
+  const numbers =
+    '"status":$status,"bytes_in":$request_length,"bytes_out":$body_bytes_sent,"duration_ms":$request_time,' +
+    '"upstream_ms":"$upstream_header_time","client_ip":"$remote_addr","msg":"access"';
+  return `log_format json_lines escape=json '{${texts.join(',')},${numbers}}';
+  access_log ${folder}/access.log json_lines buffer=64k flush=1s;`;
 }
 
 /** The upstream block and the directives that pass a request on over kept-alive connections, streaming bodies. */
