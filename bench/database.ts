@@ -145,6 +145,7 @@ function versionRecord(app: App, number: number): Version {
     status: 'active',
     sunset_at: null,
     deprecated_at: null,
+    successor: null,
   };
 }
 

@@ -29,7 +29,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
     access: resource.access.write,
     query: resource.dryRun ? DRY_RUN_QUERY : NO_QUERY,
     body: {
-      schema: resource.inputSchema,
+      schema: resource.creationSchema ?? resource.inputSchema,
       required: true,
       mergePatch: false,
       readOnly: readOnlyNames(resource),
@@ -50,10 +50,14 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
         const nowMs = context.clock.nowMs();
         const now = timestamp(nowMs);
         const base = { id: uuidv7(nowMs), created_at: now, updated_at: now };
-        const built = await resource.build(call.body as I, base, undefined, scope, rulesOf(context, writer));
+        const rules = rulesOf(context, writer);
+        const built = await resource.build(call.body as I, base, undefined, scope, rules);
         if (isFailure(built)) return built;
         const { record } = built;
         await resource.insert(writer, record);
+        const body = call.body as Readonly<Record<string, unknown>>;
+        const refused = await resource.complete?.(writer, scope, body, record, rules);
+        if (refused !== undefined) return refused;
         const served = resource.present(record);
         const location = itemLocation(resource, call.params, record.id);
         return {

@@ -14,6 +14,7 @@ import { nodesOperation } from './routes/nodes.ts';
 import { activationOperations, breakerOperation, healthOperation, revisions } from './routes/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
+import { trafficOperations } from './routes/traffic.ts';
 import { tokenUsageOperation } from './routes/token-usage.ts';
 import { rotateOperation, tokens } from './routes/tokens.ts';
 import { versions } from './routes/versions.ts';
@@ -22,6 +23,7 @@ export function allOperations(context: ManagementContext): Operation[] {
   return [
     ...crud(apps, context),
     ...crud(versions, context),
+    ...trafficOperations(context),
     ...crud(revisions, context),
     ...activationOperations(context),
     breakerOperation(context),

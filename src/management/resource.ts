@@ -44,6 +44,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly access: { readonly read: 'viewer' | 'admin'; readonly write: 'editor' | 'admin' };
   readonly inputSchema: JsonSchema;
   readonly schema: JsonSchema;
+  /** Body of the creation, where it takes more than `inputSchema`. */
+  readonly creationSchema?: JsonSchema;
   /** Answer to the creation, where it shows more than `schema`. */
   readonly createdSchema?: JsonSchema;
   readonly example: { readonly input: unknown; readonly patch?: unknown };
@@ -64,6 +66,14 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
     rules: RuleContext,
   ): Promise<Built<R> | Failure>;
   insert(writer: ConfigWriter, record: R): Promise<void>;
+  /** What a creation does beyond its record, by fields that only `creationSchema` has. */
+  readonly complete?: (
+    writer: ConfigWriter,
+    scope: S,
+    body: Readonly<Record<string, unknown>>,
+    record: R,
+    rules: RuleContext,
+  ) => Promise<Failure | undefined>;
   /** Absent when the resource cannot be changed. Stores the record and what follows from its change. */
   readonly update?: (
     writer: ConfigWriter,

@@ -24,6 +24,9 @@ export const NO_CONTROL_CHARACTERS_PATTERN = '^[^\\u0000-\\u001f\\u007f]*$';
 export const NO_NUL_PATTERN = '^[^\\u0000]*$';
 /** No single header field holds a line break: a description with one describes something else. */
 export const ONE_LINE_PATTERN = '^[^\\r\\n]*$';
+/** A label, a path, or an HTTP URL; the last two in the characters of URIs (RFC 3986), of which none ends a Link. */
+export const SUCCESSOR_PATTERN =
+  "^(?:(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}|(?:https?:/)?/[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)$";
 export const PATH_PATTERN = '^/';
 /** A path and perhaps a query, in visible ASCII characters. */
 export const REQUEST_PATH_PATTERN = '^/[!-"$-~]*$';
@@ -43,6 +46,8 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [NO_CONTROL_CHARACTERS_PATTERN]: 'must not have control characters, such as line breaks',
   [NO_NUL_PATTERN]: 'must not have the character U+0000',
   [ONE_LINE_PATTERN]: 'must not have line breaks',
+  [SUCCESSOR_PATTERN]:
+    'must be the label of a version of the app, a path that starts with "/", or an http:// or https:// URL',
   [PATH_PATTERN]: 'must start with "/"',
   [REQUEST_PATH_PATTERN]:
     'must start with "/" and be of visible ASCII characters other than "#"; others are percent-encoded',

@@ -36,8 +36,10 @@ export interface Version extends RecordBase {
   readonly status: VersionStatus;
   /** When a deprecated version is to go (RFC 8594), RFC 3339. */
   readonly sunset_at: string | null;
-  /** When the status became `deprecated` (RFC 9745); null otherwise. */
+  /** When it was or will be deprecated (RFC 9745); null while that is open. */
   readonly deprecated_at: string | null;
+  /** What takes its place (RFC 5829): the label of another version of the app, or a URI reference. */
+  readonly successor: string | null;
 }
 
 export interface BackendTls {

@@ -88,7 +88,7 @@ function conditionsOf(
     (connection.head.httpMinor === 1 ? 16 : 0) |
     (route?.policy.cors === undefined ? 32 : 0) |
     (evaluation.limit === undefined ? 64 : 0) |
-    (version?.status === 'deprecated' ? 128 : 0)
+    (version?.announcesEnd === true ? 128 : 0)
   );
 }
 
@@ -157,7 +157,7 @@ function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFra
         break;
       case HeaderKind.deprecation:
       case HeaderKind.sunset:
-        if (version?.status !== 'deprecated') lines += head.line(index);
+        if (version?.announcesEnd !== true) lines += head.line(index);
         break;
       case HeaderKind.trailer:
         if (framing === 'chunked') lines += head.line(index);

@@ -1,12 +1,13 @@
 /**
  * Serialises the responses that the gateway makes itself, and the fields that it adds to every response,
- * whoever made it: request id, CORS, RateLimit, Deprecation and Sunset. Text is latin1 and ASCII in fact.
+ * also those that come from a backend: request id, CORS, RateLimit, Deprecation, Sunset, and Link to a successor. Text is latin1 and ASCII in fact.
  */
 import { problemDocument, type ErrorCode } from '../model/errors.ts';
-import { deprecationField, sunsetField } from '../http/deprecation.ts';
+import { deprecationField, successorField, sunsetField } from '../http/deprecation.ts';
 import { statusText } from '../http/status-text.ts';
 import { limitHeaderLines } from '../policy/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';
+import type { Version } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { mayAskForDecision } from './explain-debug.ts';
 
@@ -41,13 +42,28 @@ export function fieldsBehindId(exchange: Exchange): string {
   if (mayAskForDecision(exchange)) fields += exchange.context.decisionLine?.(exchange) ?? '';
   const cors = corsOf(exchange);
   if (cors !== undefined && !exchange.preflight) fields += cors.responseLines(exchange.header('origin'));
-  if (route === undefined) return fields;
+  if (route === undefined) return version?.status === 'retired' ? fields + successorLine(version) : fields;
   if (evaluation.limit !== undefined) fields += limitHeaderLines(evaluation);
-  if (version !== undefined && version.status === 'deprecated') {
-    if (version.deprecatedAtSecs !== undefined) fields += deprecationField(version.deprecatedAtSecs);
-    if (version.sunsetAtSecs !== undefined) fields += sunsetField(version.sunsetAtSecs);
+  return version === undefined ? fields : fields + endOfLifeLines(version);
+}
+
+/** What a version says of its end; nothing for most. */
+function endOfLifeLines(version: Version): string {
+  const { deprecatedAtSecs, sunsetAtSecs } = version;
+  let lines = '';
+  if (version.announcesEnd) {
+    if (deprecatedAtSecs !== undefined) lines += deprecationField(deprecatedAtSecs);
+    if (sunsetAtSecs !== undefined) lines += sunsetField(sunsetAtSecs);
   }
-  return fields;
+  return version.successor === undefined ? lines : lines + successorLine(version);
+}
+
+/** A label that no version has any more gives no line. */
+function successorLine({ successor, app }: Version): string {
+  if (successor === undefined) return '';
+  const isUri = successor.includes('/');
+  const path = isUri ? successor : app.versionPaths.get(successor);
+  return path === undefined ? '' : successorField(path === '' ? '/' : path);
 }
 
 /** What lets pages of other origins read the response; also one that no route gives, such as a 404. */

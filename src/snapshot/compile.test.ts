@@ -78,9 +78,11 @@ describe('compileVersion', () => {
     expect(version).toEqual({
       id: 'v1',
       label: '2026-01',
-      app: { id: 'app', slug: 'shop', managed: true, allowEncodedSlashes: true },
+      app: { id: 'app', slug: 'shop', managed: true, allowEncodedSlashes: true, versionPaths: new Map() },
       gatewayPath: '/app/x',
       status: 'deprecated',
+      announcesEnd: true,
+      successor: undefined,
       deprecatedAtSecs: 1_767_225_600,
       sunsetAtSecs: 1_798_761_600,
       revisions: [],

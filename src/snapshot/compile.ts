@@ -52,6 +52,7 @@ export function createAppContext<P>(app: App): AppContext<P> {
       slug: app.slug,
       managed: app.routing_mode === 'managed_endpoint',
       allowEncodedSlashes: app.allow_encoded_slashes,
+      versionPaths: new Map(),
     },
     policy: undefined,
   };
@@ -86,8 +87,10 @@ export function compileVersion<P>(
     app: app.compiled,
     gatewayPath: gatewayPath.path === '/' ? '' : gatewayPath.path,
     status: sharedText(record.status),
+    announcesEnd: record.status === 'deprecated' || record.deprecated_at !== null,
     deprecatedAtSecs: unixSeconds(record.deprecated_at),
     sunsetAtSecs: unixSeconds(record.sunset_at),
+    successor: record.successor ?? undefined,
     unmatched: undefined,
     revisions,
     choice: undefined,

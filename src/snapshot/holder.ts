@@ -184,6 +184,7 @@ export class SnapshotHolder<P> {
     for (const version of plan.versions.values()) {
       this.#versions.set(version.id, version);
       this.#index.set(version);
+      version.app.versionPaths.set(version.label, version.gatewayPath);
       this.#apps.get(version.app.id)?.versionIds.add(version.id);
     }
     for (const tries of plan.endpoints) {
@@ -196,6 +197,7 @@ export class SnapshotHolder<P> {
     if (version === undefined) return;
     this.#versions.delete(versionId);
     this.#index.delete(version.gatewayPath);
+    version.app.versionPaths.delete(version.label);
     this.#apps.get(version.app.id)?.versionIds.delete(versionId);
   }
 }

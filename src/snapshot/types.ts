@@ -23,6 +23,8 @@ export interface CompiledApp {
   readonly slug: string;
   readonly managed: boolean;
   readonly allowEncodedSlashes: boolean;
+  /** Gateway paths of its versions by their labels; kept up to date by the holder. */
+  readonly versionPaths: Map<string, string>;
 }
 
 export interface CompiledVersion<P> {
@@ -32,9 +34,13 @@ export interface CompiledVersion<P> {
   /** Canonical, without a trailing slash; `/` is the empty string. */
   readonly gatewayPath: string;
   readonly status: VersionStatus;
+  /** It is deprecated, or the day is set: responses carry Deprecation and Sunset. */
+  readonly announcesEnd: boolean;
   /** Unix seconds. */
   readonly deprecatedAtSecs: number | undefined;
   readonly sunsetAtSecs: number | undefined;
+  /** What takes its place: a label of `app.versionPaths`, or a URI reference. */
+  readonly successor: string | undefined;
   /**
    * Policy of the answers that no route gives: an endpoint that is not registered, no revision. The one of the first
    * current revision, else the app's; undefined when it would change nothing about them, and when the version is

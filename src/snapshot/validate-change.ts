@@ -92,5 +92,6 @@ function plainVersion(id: string): Version {
     status: 'active',
     sunset_at: null,
     deprecated_at: null,
+    successor: null,
   };
 }

@@ -9,11 +9,12 @@ import { initial } from './migrations/0001-initial.ts';
 import { keyUsage } from './migrations/0002-key-usage.ts';
 import { nodes } from './migrations/0003-nodes.ts';
 import { auditContext } from './migrations/0004-audit-context.ts';
+import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { Tables } from './sql/schema.ts';
 
 /** In order; append only. */
-export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes, auditContext];
+export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes, auditContext, versionSuccessor];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (
   name text not null primary key,

@@ -60,6 +60,8 @@ export interface ConfigReader {
   listVersions(appId: string, page: PageRequest): Promise<Page<Version>>;
   findVersion(appId: string, ref: string): Promise<Version | undefined>;
   findVersionByGatewayPath(gatewayPath: string): Promise<Version | undefined>;
+  /** The versions of the app that name this label as their successor. */
+  findVersionsBySuccessor(appId: string, label: string): Promise<readonly Version[]>;
   listRevisions(versionId: string, page: PageRequest): Promise<Page<Revision>>;
   findRevision(versionId: string, ref: string): Promise<Revision | undefined>;
   listEndpoints(revisionId: string, page: PageRequest): Promise<Page<Endpoint>>;
@@ -103,6 +105,8 @@ export interface ConfigWriter extends ConfigReader {
   insertRevision(revision: Revision): Promise<void>;
   updateRevision(revision: Revision): Promise<void>;
   insertEndpoint(endpoint: Endpoint): Promise<void>;
+  /** Some hundreds at once, at most. */
+  insertEndpoints(endpoints: readonly Endpoint[]): Promise<void>;
   updateEndpoint(endpoint: Endpoint): Promise<void>;
   insertKey(key: StoredApiKey): Promise<void>;
   updateKey(key: StoredApiKey): Promise<void>;

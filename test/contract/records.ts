@@ -51,6 +51,7 @@ export function makeVersion(app: App, fields: Partial<Version> = {}): Version {
     status: 'active',
     sunset_at: null,
     deprecated_at: null,
+    successor: null,
     ...times,
     ...fields,
   };

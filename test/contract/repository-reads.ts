@@ -79,6 +79,7 @@ function recordsContract(current: () => Repository): void {
       status: 'deprecated',
       sunset_at: at(9),
       deprecated_at: at(8),
+      successor: '/elsewhere',
     });
     const revision = makeRevision(version, {
       backend_scheme: 'http',

@@ -115,6 +115,20 @@ const VERSION_ROWS: Row[] = [
     '31 Jan 2030 12:00:00 GMT',
     '1893456000',
   ]),
+  ...each('deprecated_at', [...NOT_STRINGS, '', 'tomorrow', '2030-02-30T12:00:00Z']),
+  ...each('successor', [
+    ...NOT_STRINGS,
+    '',
+    'v0',
+    'v9',
+    'a b',
+    '/a>; rel="x"',
+    '/a\r\nX: y',
+    'javascript:alert(1)',
+    'ftp://x/y',
+    '/ä',
+    `/${'x'.repeat(2048)}`,
+  ]),
 ];
 
 const REVISION_ROWS: Row[] = [

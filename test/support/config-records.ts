@@ -31,6 +31,7 @@ export function versionRecord(fields: Partial<Version> & { id: string; app_id: s
     status: 'active',
     sunset_at: null,
     deprecated_at: null,
+    successor: null,
     ...fields,
   };
 }

@@ -120,6 +120,7 @@ export const VERSION: ResourceCase = {
     status: 'active',
     sunset_at: null,
     deprecated_at: null,
+    successor: null,
   },
   parent: 'app_id',
   full: {
@@ -127,10 +128,18 @@ export const VERSION: ResourceCase = {
     gateway_path: '/elsewhere/entirely',
     status: 'deprecated',
     sunset_at: '2099-12-31T23:59:59Z',
+    deprecated_at: '2099-12-31T23:59:59Z',
+    successor: 'https://docs.example/v3',
   },
-  fullServed: { gateway_path_is_default: false, sunset_at: NEVER, deprecated_at: expectTime },
-  changes: { version: 'v8', gateway_path: '/changed-version', status: 'retired', sunset_at: NEVER },
-  readOnly: ['id', 'created_at', 'updated_at', 'app_id', 'gateway_path_is_default', 'deprecated_at'],
+  fullServed: { gateway_path_is_default: false, sunset_at: NEVER, deprecated_at: NEVER },
+  changes: {
+    version: 'v8',
+    gateway_path: '/changed-version',
+    status: 'retired',
+    sunset_at: NEVER,
+    successor: '/next',
+  },
+  readOnly: ['id', 'created_at', 'updated_at', 'app_id', 'gateway_path_is_default'],
 };
 
 export const REVISION: ResourceCase = {

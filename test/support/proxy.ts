@@ -92,6 +92,7 @@ export function oneRoute(setup: RouteSetup): ConfigChange {
     status: 'active',
     sunset_at: null,
     deprecated_at: null,
+    successor: null,
     ...setup.version,
   };
   const revision = revisionOf(version.id, setup.backendPort, setup.revision);

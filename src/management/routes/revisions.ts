@@ -7,9 +7,11 @@ import type { FieldError } from '../../model/errors.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import {
   ActivateInputSchema,
+  RevisionCreationSchema,
   RevisionInputSchema,
   RevisionSchema,
   type ActivateInput,
+  type RevisionCreation,
   type RevisionInput,
 } from '../../model/schemas/revision.ts';
 import { parseBasePath } from '../../snapshot/path-patterns.ts';
@@ -30,6 +32,7 @@ import { policyErrors, storedPolicy } from '../rules/policy.ts';
 import { maskSecrets } from '../secrets.ts';
 import { nextUpdatedAt } from '../write.ts';
 import { counted } from './apps.ts';
+import { copyEndpoints } from './copy-endpoints.ts';
 import { findVersionScope } from './versions.ts';
 
 interface Scope {
@@ -47,6 +50,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(RevisionInputSchema),
+  creationSchema: jsonSchema(RevisionCreationSchema),
   schema: jsonSchema(RevisionSchema),
   example: {
     input: { revision: 'r1', backend_host: 'billing.internal', backend_port: 443, is_current: true },
@@ -57,6 +61,9 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   find: (reader, { version }, reference) => reader.findRevision(version.id, reference),
   build: buildRevision,
   insert: (writer, revision) => writer.insertRevision(revision),
+  async complete(writer, scope, { copy_endpoints_from: from }: Partial<RevisionCreation>, revision, rules) {
+    return from === undefined ? undefined : copyEndpoints(writer, scope, from, revision, rules.clock);
+  },
   async update(writer, revision) {
     await writer.updateRevision(revision);
     return undefined;

@@ -64,7 +64,8 @@ describe('creating a version', () => {
     ['an unknown status', { version: 'v2', status: 'gone' }, ['/status']],
     ['a date only', { version: 'v2', sunset_at: '2030-01-31' }, ['/sunset_at']],
     ['a day that does not exist', { version: 'v2', sunset_at: '2030-02-30T00:00:00Z' }, ['/sunset_at']],
-    ['a computed field', { version: 'v2', deprecated_at: null }, ['/deprecated_at']],
+    ['a computed field', { version: 'v2', gateway_path_is_default: true }, ['/gateway_path_is_default']],
+    ['a successor of another app', { version: 'v2', successor: 'v9' }, ['/successor']],
     ['an unknown field', { version: 'v2', default_policy: {} }, ['/default_policy']],
   ])('refuses %s', async (_what, body, pointers) => {
     expect(verdict(await create(body))).toEqual([422, 'validation_failed', pointers]);

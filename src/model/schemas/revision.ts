@@ -1,11 +1,14 @@
 /** Revision (contract part 2 "Revision"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
-import { REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../patterns.ts';
+import { LABEL_PATTERN, REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../patterns.ts';
 import { nullable } from '../policy.ts';
 import { closed, id, label, NamedPolicySchema, path, recordFields } from './common.ts';
 
 /** Largest weight; sums of many revisions stay far inside of exact integers. */
 export const TRAFFIC_WEIGHT_MAX = 1_000_000;
+
+/** Revisions that one split may name; as many as may be current. */
+const TRAFFIC_REVISIONS_MAX = 256;
 
 export const BackendTlsSchema = Type.Object(
   {
@@ -132,6 +135,12 @@ const healthCheckPath = nullable(
     description: 'Path of the health check that opens and closes the circuit breaker.',
   }),
 );
+const copyEndpointsFrom = Type.String({
+  minLength: 1,
+  maxLength: 129,
+  description:
+    'Gives the new revision a copy of each endpoint of another one: its label or id, or `version/revision` for one of another version of the app.',
+});
 const isCurrent = Type.Boolean({ default: false, description: 'Eligible to receive traffic.' });
 
 export const RevisionInputSchema = Type.Object(
@@ -153,6 +162,22 @@ export const RevisionInputSchema = Type.Object(
   { ...closed, title: 'RevisionInput' },
 );
 export type RevisionInput = Static<typeof RevisionInputSchema>;
+
+/** What only a creation takes. */
+export const RevisionCreationSchema = Type.Object(
+  { ...RevisionInputSchema.properties, copy_endpoints_from: Type.Optional(copyEndpointsFrom) },
+  { ...closed, title: 'RevisionCreation' },
+);
+export type RevisionCreation = Static<typeof RevisionCreationSchema>;
+
+/** The split of a version’s traffic: a weight for each current revision, by label. */
+export const TrafficSchema = Type.Record(Type.String({ pattern: LABEL_PATTERN }), weight, {
+  ...closed,
+  title: 'Traffic',
+  maxProperties: TRAFFIC_REVISIONS_MAX,
+  description: 'Weights of the current revisions by their labels.',
+});
+export type Traffic = Static<typeof TrafficSchema>;
 
 export const RevisionSchema = Type.Object(
   {

@@ -1,7 +1,10 @@
 /** Version (contract part 2 "Version", part 3 "Version status"): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
 import { nullable } from '../policy.ts';
+import { SUCCESSOR_PATTERN } from '../patterns.ts';
 import { closed, dateTime, id, label, path, recordFields } from './common.ts';
+
+const SUCCESSOR_CHARS_MAX = 2048;
 
 const versionLabel = label('Public version label; stands for the id in paths.');
 const gatewayPath = path('Path prefix of the version. Default: `<app.gateway_path>/<version>`. Unique.');
@@ -10,6 +13,20 @@ const status = Type.Union([Type.Literal('active'), Type.Literal('deprecated'), T
   description: 'A deprecated version serves on with a warning; a retired one answers 410.',
 });
 const sunsetAt = nullable(dateTime('When a deprecated version is to go: the Sunset header (RFC 8594).'));
+const deprecatedAt = nullable(
+  dateTime(
+    'When the version was or will be deprecated: the Deprecation header (RFC 9745). Default: when its status became `deprecated`.',
+  ),
+);
+const successor = nullable(
+  Type.String({
+    minLength: 1,
+    maxLength: SUCCESSOR_CHARS_MAX,
+    pattern: SUCCESSOR_PATTERN,
+    description:
+      'What takes its place, as a `Link` with `rel="successor-version"` (RFC 5829) on each response: the label of another version of the app, a path that starts with `/`, or an `http` or `https` URL.',
+  }),
+);
 
 export const VersionInputSchema = Type.Object(
   {
@@ -17,6 +34,8 @@ export const VersionInputSchema = Type.Object(
     gateway_path: Type.Optional(gatewayPath),
     status: Type.Optional(status),
     sunset_at: Type.Optional(sunsetAt),
+    deprecated_at: Type.Optional(deprecatedAt),
+    successor: Type.Optional(successor),
   },
   { ...closed, title: 'VersionInput' },
 );
@@ -34,7 +53,8 @@ export const VersionSchema = Type.Object(
     }),
     status,
     sunset_at: sunsetAt,
-    deprecated_at: nullable(dateTime('When the version became deprecated (RFC 9745).')),
+    deprecated_at: deprecatedAt,
+    successor,
   },
   { ...closed, title: 'Version' },
 );

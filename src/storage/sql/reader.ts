@@ -102,6 +102,10 @@ function versionReads(db: Kysely<Tables>, codecs: Codecs) {
       const row = await query.executeTakeFirst();
       return row && codecs.version.toRecord(row);
     },
+    findVersionsBySuccessor: async (appId, label) => {
+      const rows = await below(appId).where('successor', '=', label).orderBy('id').execute();
+      return rows.map(codecs.version.toRecord);
+    },
   } satisfies Partial<ConfigReader>;
 }
 

@@ -87,6 +87,7 @@ const VERSION: FieldKinds<Version> = {
   status: 'plain',
   sunset_at: 'plain',
   deprecated_at: 'plain',
+  successor: 'plain',
   ...TIMES,
 };
 

@@ -70,6 +70,10 @@ function inserts(db: Kysely<Tables>, codecs: Codecs) {
     insertEndpoint: async (endpoint) => {
       await db.insertInto('endpoint').values(codecs.endpoint.toRow(endpoint)).execute();
     },
+    insertEndpoints: async (endpoints) => {
+      if (endpoints.length === 0) return;
+      await db.insertInto('endpoint').values(endpoints.map(codecs.endpoint.toRow)).execute();
+    },
     insertKey: async (key) => {
       await db.insertInto('api_key').values(codecs.key.toRow(key)).execute();
     },
