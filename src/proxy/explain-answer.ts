@@ -44,7 +44,7 @@ export function explanationOf(
       method: facts.method,
       host: facts.host,
       path: facts.path === '' || facts.code === 'bad_path' ? null : facts.path,
-      query: isReal ? null : facts.query,
+      query: isReal && facts.query === '' ? null : facts.query,
       client_ip: facts.clientIp,
       headers: [...facts.headers],
     },

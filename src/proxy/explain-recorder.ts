@@ -1,7 +1,7 @@
 /**
  * The recent exchanges of a worker that were denied or failed, and those that sampling asked for, so that they can be
- * explained afterwards. A ring of compact facts: no bodies, no queries, no values of fields that may hold credentials,
- * texts cut and copied so that they keep no request alive.
+ * explained afterwards. A ring of compact facts: no bodies, names of query parameters and of fields without values but
+ * for those that hold no credentials (explain-redact.ts), texts cut and copied so that they keep no request alive.
  *
  * Costs an exchange that is not recorded one look at its error code and one at `isSampling`. However many are
  * refused, at most `RECORDS_PER_SECOND_MAX` are written down in a second.
@@ -11,6 +11,7 @@ import type { Exchange } from './exchange.ts';
 import { explanationOf } from './explain-answer.ts';
 import { factsOf, type ExchangeFacts } from './explain-facts.ts';
 import type { FindKey } from './explain-fix.ts';
+import { recordedField, recordedQuery } from './explain-redact.ts';
 import type { ExplainSettings } from './explain-stages.ts';
 
 export const RECORDS_MAX = 1_000;
@@ -98,9 +99,9 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     restPath: copyOf(facts.restPath),
     endpoint: endpoint && { ...endpoint, parameters: compactParameters(endpoint.parameters) },
     matchedMethod: copyOf(facts.matchedMethod),
-    query: '',
+    query: copyOf(recordedQuery(facts.query)),
     corsRefusal: compactRefusal(facts.corsRefusal),
-    headers: facts.headers.slice(0, HEADERS_MAX).map(compactField),
+    headers: facts.headers.slice(0, HEADERS_MAX).map((field) => compactField(recordedField(field))),
     upstreamUrl: upstreamUrl === undefined ? undefined : copyOf(upstreamUrl),
     evaluation: { ...evaluation, heldIn: undefined },
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOfLines, isSecretName } from './explain-redact.ts';
+import { fieldsOfLines, isSecretName, recordedField, recordedQuery } from './explain-redact.ts';
 
 describe('isSecretName', () => {
   it.each([
@@ -32,4 +32,43 @@ it('reads header lines, values with colons whole and secrets masked', () => {
     { name: 'Host', value: 'a:80' },
     { name: 'Cookie', value: '********' },
   ]);
+});
+
+describe('recordedField', () => {
+  it.each([
+    'Authorization',
+    'Ocp-Apim-Subscription-Key',
+    'X-Access-Key',
+    'X-Otp',
+    'X-Pin',
+    'X-Tenant',
+    'Referer',
+    'Cookie',
+    'Sec-WebSocket-Protocol',
+    'Forwarded',
+    'whatever',
+  ])('hides the value of %s', (name) =>
+    expect(recordedField({ name, value: 'v' })).toEqual({ name, value: '********' }),
+  );
+
+  it.each(['Accept', 'CONTENT-TYPE', 'Content-Length', 'Host', 'User-Agent', 'Origin'])(
+    'shows that of %s',
+    (name) => expect(recordedField({ name, value: 'v' })).toEqual({ name, value: 'v' }),
+  );
+});
+
+describe('recordedQuery', () => {
+  it.each([
+    ['', ''],
+    ['?', ''],
+    ['?a=1', '?a=********'],
+    ['?api_key=k&page=2', '?api_key=********&page=********'],
+    ['?a=1;b=2', '?a=********&b=********'],
+    ['?filter[x]=1&b=c=d', '?filter[x]=********&b=********'],
+    ['?bare-token', '?********'],
+    ['?dG9rZW4=', '?********'],
+    [`?${'x'.repeat(41)}=1`, '?********'],
+    ['?a b=1&=v&&', '?********&********&********&********'],
+    [`?${'a=1&'.repeat(45)}`, `?${Array.from({ length: 40 }, () => 'a=********').join('&')}&...`],
+  ])('%s is shown as %s', (query, shown) => expect(recordedQuery(query)).toBe(shown));
 });

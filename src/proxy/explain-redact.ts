@@ -1,4 +1,8 @@
-/** Header fields as explain shows them: the values of those that may hold a credential are never shown. */
+/**
+ * Fields and queries as explain shows them. Of a described request the values of fields that look like credentials are
+ * masked: who describes it knows them. Of a recorded exchange only values of fields that are known to
+ * hold none are shown: what an API calls its credentials cannot be guessed.
+ */
 import type { FieldSection } from '../http/field-section.ts';
 import { REDACTED, type HeaderField } from '../model/schemas/explain.ts';
 
@@ -6,6 +10,76 @@ const SECRET_NAME =
   /auth(?!enticat)|cookie|token|secret|passw|pwd|credential|session|signature|api-?_?key|x-headgate-debug/i;
 /** Fields whose names look like it and that hold none. */
 const PLAIN_NAME = /^access-control-/i;
+
+/** In lower case. Not among them: `Referer`, which may hold a query, and `Sec-WebSocket-Protocol`, used for tokens. */
+const HARMLESS_NAMES: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-charset',
+  'accept-encoding',
+  'accept-language',
+  'access-control-request-headers',
+  'access-control-request-method',
+  'access-control-request-private-network',
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'keep-alive',
+  'max-forwards',
+  'origin',
+  'pragma',
+  'priority',
+  'range',
+  'sec-fetch-dest',
+  'sec-fetch-mode',
+  'sec-fetch-site',
+  'sec-fetch-user',
+  'sec-websocket-version',
+  'te',
+  'traceparent',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'upgrade-insecure-requests',
+  'user-agent',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-request-id',
+]);
+
+/** A field of an exchange that was real. */
+export function recordedField({ name, value }: HeaderField): HeaderField {
+  return { name, value: HARMLESS_NAMES.has(name.toLowerCase()) ? value : REDACTED };
+}
+
+/** Most parameters of a query that are shown. */
+const PARAMETERS_MAX = 40;
+/** Anything else may be a value that was written without a name. */
+const PARAMETER_NAME = /^[A-Za-z0-9_.~%[\]-]{1,40}$/;
+
+/**
+ * A query with the names of its parameters and none of their values.
+ * @param query '' or from its `?` on
+ */
+export function recordedQuery(query: string): string {
+  if (query.length <= 1) return '';
+  const parts = query.slice(1).split(/[&;]/, PARAMETERS_MAX + 1);
+  const shown = parts.slice(0, PARAMETERS_MAX).map((part) => {
+    const equals = part.indexOf('=');
+    const name = part.slice(0, Math.max(equals, 0));
+    // A bare text, or one that ends in "=", may be a token as a whole.
+    const isNamed = equals < part.length - 1 && PARAMETER_NAME.test(name);
+    return isNamed ? `${name}=${REDACTED}` : REDACTED;
+  });
+  return `?${shown.join('&')}${parts.length > PARAMETERS_MAX ? '&...' : ''}`;
+}
 
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !PLAIN_NAME.test(name);

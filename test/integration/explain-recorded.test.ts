@@ -52,12 +52,17 @@ async function sendAndExplain(path: string, parts: RequestParts = {}): Promise<E
 describe('recorded exchanges', () => {
   it('a denial is explained with its fix, without credentials, queries and bodies', async () => {
     const key = await createKey(gateway, 'keyed', { is_active: false });
-    const explanation = await sendAndExplain('/keyed/v1/x?secret=in-the-query', {
+    const explanation = await sendAndExplain('/keyed/v1/x?secret=in-the-query&page=in-the-page&bare-token', {
       method: 'POST',
       headers: {
         ...bearer(key.token),
         Cookie: 'session=of-a-user',
         'X-Api-Key': 'other-secret',
+        'Ocp-Apim-Subscription-Key': 'of-azure',
+        'X-Access-Key': 'of-access',
+        'X-Otp': '123456',
+        'X-Tenant': 'any-other-field',
+        Referer: 'https://x.example/?token=of-the-referrer',
         Accept: 'text/x',
       },
       body: 'in-the-body',
@@ -66,15 +71,22 @@ describe('recorded exchanges', () => {
       outcome: 'denied',
       code: 'credentials_invalid',
       app: { slug: 'keyed' },
-      request: { method: 'POST', path: '/keyed/v1/x', query: null, client_ip: '127.0.0.1' },
+      request: {
+        method: 'POST',
+        path: '/keyed/v1/x',
+        query: '?secret=********&page=********&********',
+        client_ip: '127.0.0.1',
+      },
       fix: { action: 'enable_token', target: { type: 'token', id: key.id } },
     });
     expect(stageOf(explanation, 'auth')).toMatchObject({ verdict: 'denied', level: 'app' });
     const shown = JSON.stringify(explanation);
-    for (const secret of [key.token, 'of-a-user', 'other-secret', 'in-the-query', 'in-the-body'])
-      expect(shown).not.toContain(secret);
+    const hidden = ['of-azure', 'of-access', '123456', 'any-other-field', 'of-the-referrer', 'bare-token'];
+    const secrets = ['of-a-user', 'other-secret', 'in-the-query', 'in-the-page', 'in-the-body'];
+    for (const secret of [key.token, ...hidden, ...secrets]) expect(shown).not.toContain(secret);
     expect(explanation.request.headers).toContainEqual({ name: 'Accept', value: 'text/x' });
-    expect(explanation.request.headers).toContainEqual({ name: 'Cookie', value: '********' });
+    for (const name of ['Cookie', 'Ocp-Apim-Subscription-Key', 'X-Otp', 'X-Tenant'])
+      expect(explanation.request.headers).toContainEqual({ name, value: '********' });
   });
 
   it('a limit, a route that is not there, a head that is no request, a backend that is gone', async () => {

@@ -218,7 +218,11 @@ export const ExplanationSchema = Type.Object(
         method: Type.String(),
         host: Type.String(),
         path: nullable(Type.String({ description: 'Canonical; null when there is none.' })),
-        query: nullable(Type.String({ description: 'With its `?`. Not kept of real exchanges.' })),
+        query: nullable(
+          Type.String({
+            description: 'With its `?`. Of real exchanges without the values of its parameters.',
+          }),
+        ),
         client_ip: Type.String(),
         headers: Type.Array(HeaderFieldSchema),
       },
