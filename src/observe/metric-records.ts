@@ -4,7 +4,13 @@
  * anything that a client sent; a method is one of a fixed set.
  */
 import type { RouteLabels } from './access-log.ts';
-import { addCounts, HISTOGRAM_LENGTH, observeDuration, type HistogramCounts } from './histogram.ts';
+import {
+  addCounts,
+  HISTOGRAM_LENGTH,
+  observedCount,
+  observeDuration,
+  type HistogramCounts,
+} from './histogram.ts';
 
 /** Methods that are told apart. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
@@ -201,9 +207,10 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
   }
 
   /** Lets go of all records but those in use, and of what they have counted; what still ends there is `other`. */
-  keep(isInUse: (labels: L, key: string) => boolean): void {
+  keep(isInUse: (labels: L, key: string) => boolean, onGone?: (record: R) => void): void {
     for (const [key, record] of this.#byKey) {
       if (isInUse(record.labels, key)) continue;
+      onGone?.(record);
       record.continueIn(this.other);
       this.#byKey.delete(key);
     }
@@ -212,6 +219,10 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
   all(): R[] {
     return [...this.#byKey.values(), this.other];
   }
+}
+
+export function* requestsByStatus(series: Iterable<Series[number]>): IterableIterator<[number, number]> {
+  for (const [key, counts] of series) yield [statusOf(key), observedCount(counts)];
 }
 
 /** The sums of several workers' arrays under one key. */

@@ -10,6 +10,7 @@ import type { RouteLabels } from './access-log.ts';
 import { addCounts, HISTOGRAM_LENGTH, type HistogramCounts } from './histogram.ts';
 import {
   addSeries,
+  requestsByStatus,
   revisionKey,
   routeKey,
   type RevisionLabels,
@@ -76,17 +77,17 @@ class Totals {
   add({ routes, revisions, counters }: Summed): void {
     for (const { labels, series } of routes) addSeries(this.#routeOf(labels).series, series);
     for (const each of revisions) this.#addRevision(each);
-    for (const { name, labels, value } of counters) {
-      const key = JSON.stringify([name, labels]);
-      const counter = this.#counters.get(key);
-      if (counter === undefined) this.#counters.set(key, { name, labels, value });
-      else counter.value += value;
-    }
+    for (const counter of counters) this.#addCounter(counter);
   }
 
-  /** Lets go of what belongs to revisions that are not in use. */
+  /** Lets go of what belongs to revisions that are not in use, but for the number of requests. */
   keep(isInUse: (labels: RevisionLabels) => boolean): void {
-    for (const [key, { labels }] of this.#routes) if (!isInUse(labels)) this.#routes.delete(key);
+    for (const [key, { labels, series }] of this.#routes) {
+      if (isInUse(labels)) continue;
+      this.#routes.delete(key);
+      for (const [status, value] of requestsByStatus(series))
+        this.#addCounter({ name: 'deleted_requests', labels: { status: String(status) }, value });
+    }
     for (const [key, { labels }] of this.#revisions) if (!isInUse(labels)) this.#revisions.delete(key);
   }
 
@@ -100,6 +101,13 @@ class Totals {
       })),
       counters: this.counters(),
     };
+  }
+
+  #addCounter({ name, labels, value }: CounterSample): void {
+    const key = JSON.stringify([name, labels]);
+    const counter = this.#counters.get(key);
+    if (counter === undefined) this.#counters.set(key, { name, labels, value });
+    else counter.value += value;
   }
 
   #addRevision({ labels, upstream, errors }: RevisionSample): void {

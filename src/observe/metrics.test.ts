@@ -166,6 +166,12 @@ describe('bounds', () => {
     const gone = metrics.routeRecord({ ...labels, route: '/0' });
     observe(9, 10);
     expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1 });
+    const deleted = () =>
+      metrics
+        .sample(1)
+        .counters.filter(({ name }) => name === 'deleted_requests')
+        .map(({ labels: { status }, value }) => [status, value]);
+    expect(deleted()).toEqual([['200', 7]]);
     // Exchanges that end after their route is gone.
     gone.observe(200, 0.001);
     gone.observe(404, 0.001);
@@ -181,6 +187,7 @@ describe('bounds', () => {
     inUse.revisions = () => [];
     metrics.setConfigVersion(3);
     expect(seen()).toEqual({ other: 2 });
+    expect(deleted()).toEqual([['200', 18]]);
     expect(metrics.sample(1).revisions).toEqual([]);
   });
 
@@ -198,7 +205,9 @@ describe('bounds', () => {
       [...merged.routes, ...merged.revisions].map(({ labels: { app } }) => app);
     expect(apps(merger.merge([]))).toEqual(['a', 'b', 'a', 'b']);
     expect(apps(merger.merge([], new Set([revisionKey(other)])))).toEqual(['b', 'b']);
-    expect(apps(merger.merge([]))).toEqual(['b', 'b']);
+    const merged = merger.merge([], new Set([revisionKey(other)]));
+    expect(apps(merged)).toEqual(['b', 'b']);
+    expect(merged.counters).toContainEqual({ name: 'deleted_requests', labels: { status: '200' }, value: 1 });
   });
 
   it('hold the number of routes of workers that have ended', () => {

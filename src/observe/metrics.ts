@@ -13,6 +13,7 @@ import type { RouteLabels } from './access-log.ts';
 import { observedCount } from './histogram.ts';
 import {
   RecordTable,
+  requestsByStatus,
   revisionKey,
   RevisionRecord,
   routeKey,
@@ -41,6 +42,7 @@ const DELAY_RESOLUTION_MS = 20;
 
 export type CounterName =
   | 'unrouted_requests'
+  | 'deleted_requests'
   | 'tls_handshake_failures'
   | 'upstream_retries'
   | 'upstream_retries_refused'
@@ -112,11 +114,11 @@ export interface LimitStoreReport {
 class LabelledCounter {
   readonly #counts = new Map<string, number>();
 
-  add(label: string): void {
-    const count = this.#counts.get(label);
-    if (count !== undefined) this.#counts.set(label, count + 1);
-    else if (this.#counts.size < LABEL_VALUES_MAX) this.#counts.set(label, 1);
-    else this.#counts.set(OTHER, (this.#counts.get(OTHER) ?? 0) + 1);
+  add(label: string, count = 1): void {
+    const before = this.#counts.get(label);
+    if (before !== undefined) this.#counts.set(label, before + count);
+    else if (this.#counts.size < LABEL_VALUES_MAX) this.#counts.set(label, count);
+    else this.#counts.set(OTHER, (this.#counts.get(OTHER) ?? 0) + count);
   }
 
   samples(name: CounterName, labelsOf: (label: string) => Readonly<Record<string, string>>): CounterSample[] {
@@ -139,6 +141,7 @@ export class WorkerMetrics {
   readonly #routes: RecordTable<RouteLabels, RouteRecord>;
   readonly #revisions: RecordTable<RevisionLabels, RevisionRecord>;
   readonly #unrouted = new LabelledCounter();
+  readonly #deleted = new LabelledCounter();
   readonly #handshakes = new LabelledCounter();
   readonly #retries = new LabelledCounter();
   readonly #retriesRefused = new LabelledCounter();
@@ -154,6 +157,11 @@ export class WorkerMetrics {
   #configVersion = 0;
   #tokenMemoryBytes = 0;
   #limitStore: LimitStoreReport | undefined;
+  /** Of what is gone the number of requests is left, so that all that were served can be counted. */
+  readonly #onGone = (record: RouteRecord): void => {
+    for (const [status, count] of requestsByStatus(record.sample().series))
+      this.#deleted.add(String(status), count);
+  };
   #connections: ConnectionCounts = { downstream: 0, upstreamIdle: 0, exchanges: 0, upstreamQueue: 0 };
 
   constructor(options: { readonly routesMax?: number; readonly inUse?: InUse } = {}) {
@@ -288,14 +296,14 @@ export class WorkerMetrics {
       const inUse = new Set<string>();
       for (const labels of this.#inUse.revisions()) inUse.add(revisionKey(labels));
       this.#revisions.keep((_labels, key) => inUse.has(key));
-      this.#routes.keep((labels) => inUse.has(revisionKey(labels)));
+      this.#routes.keep((labels) => inUse.has(revisionKey(labels)), this.#onGone);
     }
     if (this.#routes.size < FORGET_PART * this.#routesMax) return;
     if (this.#routesLookedAt === this.#configVersion) return;
     this.#routesLookedAt = this.#configVersion;
     const inUse = new Set<string>();
     for (const labels of this.#inUse.routes()) inUse.add(routeKey(labels));
-    this.#routes.keep((_labels, key) => inUse.has(key));
+    this.#routes.keep((_labels, key) => inUse.has(key), this.#onGone);
   }
 
   #counters(): CounterSample[] {
@@ -304,6 +312,7 @@ export class WorkerMetrics {
         const [code = '', status = ''] = label.split(' ');
         return { code, status };
       }),
+      ...this.#deleted.samples('deleted_requests', (status) => ({ status })),
       ...this.#handshakes.samples('tls_handshake_failures', (reason) => ({ reason })),
       ...this.#retries.samples('upstream_retries', (reason) => ({ reason })),
       ...this.#retriesRefused.samples('upstream_retries_refused', (reason) => ({ reason })),

@@ -25,6 +25,7 @@ export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 const COUNTERS: Readonly<Record<CounterName, string>> = {
   unrouted_requests:
     'Requests for which no route was found or that could not be read, by error code and status',
+  deleted_requests: 'Requests that were counted for a route that is gone, by status',
   tls_handshake_failures: 'TLS handshakes of clients that failed, by reason',
   upstream_retries: 'Attempts at a backend that were made again, by why the one before failed',
   upstream_retries_refused: 'Attempts that were not made again because the retry budget was used up',

@@ -108,6 +108,7 @@ describe('the page', () => {
     expect(before).toBeGreaterThan(0);
     await gateway.must('DELETE', '/apps/doomed?cascade=true');
     expect(await page()).not.toContain('doomed');
+    expect(await metric(gateway, 'headgate_deleted_requests_total', { status: '200' })).toBe(2);
     expect(await metric(gateway, 'headgate_requests_total', of('shop'))).toBe(before);
   });
 });

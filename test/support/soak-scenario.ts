@@ -261,8 +261,10 @@ async function countersOf(
     headers: { Authorization: `Bearer ${steady.token}` },
   });
   const used = LIMIT - Number(last.headers['x-ratelimit-remaining']) - 1;
-  const requests = (status: string): Promise<number> =>
-    metric(gateway, 'headgate_requests_total', { status });
+  // Routes come and go meanwhile.
+  const requests = async (status: string): Promise<number> =>
+    (await metric(gateway, 'headgate_requests_total', { status })) +
+    (await metric(gateway, 'headgate_deleted_requests_total', { status }));
   return {
     // The last request of all is this function's.
     'answers with 200': [statusOf('200'), (await requests('200')) - 1],
