@@ -36,5 +36,6 @@ export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<C
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,
+    onJwksKeySkipped: nothing,
   });
 }

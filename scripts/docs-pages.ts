@@ -45,7 +45,7 @@ also reads as the envelope of a success:
 | \`type\` | \`urn:headgate:error:<code>\` |
 | \`title\` | as in the table below |
 | \`status\` | the HTTP status |
-| \`detail\`, \`message\` | what was wrong with this request |
+| \`detail\`, \`message\` | what was wrong with this request, in a plain sentence; of the traffic port without addresses, labels and other endpoints, which operators find by \`request_id\` in the access log and with \`GET /explain/{request_id}\` |
 | \`instance\` | the path of the request |
 | \`code\` | the stable name of the error, for programs |
 | \`data\` | always \`null\` |

@@ -136,6 +136,7 @@ const policyDependencies: PolicyDependencies = {
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
   onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
+  onJwksKeySkipped: (uri, kid, reason) => log.warn({ uri, kid, reason }, 'a key of a key set is not used'),
 };
 const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);

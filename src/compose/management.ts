@@ -129,6 +129,7 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
     onAuth: nothing,
     onLimit: nothing,
     onJwksFailure: nothing,
+    onJwksKeySkipped: nothing,
   });
 }
 

@@ -41,6 +41,7 @@ export const ERRORS = {
   upstream_reset: { status: 502, title: 'The backend closed the connection' },
   upstream_bad_response: { status: 502, title: 'The backend sent an invalid response' },
   circuit_open: { status: 503, title: 'The backend is failing and given time to recover' },
+  jwt_keys_unavailable: { status: 503, title: 'The keys that verify tokens are not available' },
   overloaded: { status: 503, title: 'The gateway is overloaded' },
   upstream_timeout: { status: 504, title: 'The backend did not answer in time' },
   loop_detected: { status: 508, title: 'The request has come back to the gateway' },

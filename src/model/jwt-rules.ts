@@ -3,13 +3,13 @@
  * 3.1 and 3.2), public keys that can be imported, and header names that a claim may be written to.
  */
 import { createPublicKey } from 'node:crypto';
+import { foldedName } from '../kernel/folded-name.ts';
 import type { FieldError } from './errors.ts';
 import type { JwtSettings } from './policy.ts';
+import { rsaWeakness } from './rsa-weakness.ts';
 
 /** RFC 7518 section 3.2: an HMAC key is at least as long as its hash. */
 const SECRET_BYTES_MIN: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
-/** RFC 7518 section 3.3. */
-const RSA_BITS_MIN = 2048;
 const CURVES = ['P-256', 'P-384', 'P-521', 'Ed25519'] as const;
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
@@ -56,9 +56,9 @@ export function isSymmetric(algorithm: string): boolean {
   return algorithm.startsWith('HS');
 }
 
-/** True for names that `claims_to_headers` must not use; `_` counts as `-`, as many servers read it so. */
+/** True for names that `claims_to_headers` must not use, nor any that a server could take for one of them. */
 export function isReservedHeader(name: string): boolean {
-  const normal = name.toLowerCase().replaceAll('_', '-');
+  const normal = foldedName(name);
   return RESERVED_HEADERS.has(normal) || RESERVED_PREFIXES.some((prefix) => normal.startsWith(prefix));
 }
 
@@ -113,12 +113,9 @@ function publicKeyError(jwk: Readonly<Record<string, unknown>>): string | undefi
   if (jwk['use'] !== undefined && jwk['use'] !== 'sig') return 'must have "use" absent or "sig"';
   if (jwk['kid'] !== undefined && typeof jwk['kid'] !== 'string') return 'must have a string as "kid"';
   try {
-    const key = createPublicKey({ key: jwk, format: 'jwk' });
+    createPublicKey({ key: jwk, format: 'jwk' });
     if (!fitsAlgorithm(jwk)) return 'is of a kind that none of the algorithms verifies with';
-    const bits = key.asymmetricKeyDetails?.modulusLength;
-    if (bits !== undefined && bits < RSA_BITS_MIN)
-      return `must have at least ${RSA_BITS_MIN} bits, it has ${bits}`;
-    return undefined;
+    return rsaWeakness(jwk);
   } catch {
     return 'is no public key of a known type (RSA, EC or OKP)';
   }
@@ -134,7 +131,7 @@ function headerErrors(jwt: JwtSettings, pointer: string): FieldError[] {
   const seen = new Set<string>();
   for (const [claim, header] of Object.entries(jwt.claims_to_headers ?? {})) {
     const at = `${pointer}/claims_to_headers/${claim.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const normal = header.toLowerCase().replaceAll('_', '-');
+    const normal = foldedName(header);
     if (isReservedHeader(header)) {
       errors.push({ pointer: at, detail: `cannot use the header "${header}": the gateway manages it` });
     } else if (seen.has(normal)) {

@@ -8,6 +8,8 @@
  * - An API key, valid or not, never reaches the upstream unless `forward_credentials` is true; a verified JWT does
  *   unless that is false. On a JWT route a bearer token that did not verify is not passed on as if it had; on an
  *   API-key route a bearer token that is no API key is the upstream's business.
+ * - A JWT that cannot be judged, since no key set could be fetched yet: 503, also where authentication is not required.
+ *   To take such a caller for an anonymous one would answer as if the credential had not been sent.
  * - In shadow mode the request passes as it came: only API keys are taken out.
  */
 import type { AuthPolicy, Policy } from '../model/policy.ts';
@@ -17,8 +19,8 @@ import type { AuthGuard } from './auth-guard.ts';
 import { challenges, tokenStart, type Challenges } from './bearer.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import { compileJwt, missingClaim } from './jwt.ts';
-import type { JwtVerifiers } from './jwt-verifier.ts';
-import type { Caller, Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from './stage.ts';
+import { NO_KEYS, type Identity, type JwtVerifiers, type KeysUnavailable } from './jwt-verifier.ts';
+import type { Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from './stage.ts';
 
 export interface CompiledAuth {
   readonly stages: readonly NamedStage[];
@@ -31,7 +33,7 @@ type Identify = (
   authorization: string,
   nowMs: number,
   evaluation: Evaluation,
-) => Caller | string | Promise<Caller | string>;
+) => Identity | Promise<Identity>;
 
 interface AuthContext {
   readonly auth: AuthPolicy;
@@ -96,10 +98,11 @@ function conclude(
   facts: RequestFacts,
   evaluation: Evaluation,
   authorization: string,
-  identity: Caller | string,
+  identity: Identity,
 ): StageResult | Promise<StageResult> {
   const { auth, onAuth } = context;
   if (typeof identity === 'string') return refuse(context, facts, evaluation, authorization, identity);
+  if (identity.kind === 'keys_unavailable') return cannotJudge(context, evaluation, authorization, identity);
   evaluation.caller = identity;
   evaluation.dropAuthorization = !(auth.forward_credentials ?? identity.kind === 'jwt');
   const claim = missingClaim(auth, identity);
@@ -109,6 +112,26 @@ function conclude(
   }
   onAuth('forbidden');
   return context.challenge.missingClaim(`The token lacks the claim "${claim}"`);
+}
+
+/** Neither good nor bad: it is the gateway that cannot tell. No attempt that the guard would count. */
+function cannotJudge(
+  { auth, shadow, onAuth }: AuthContext,
+  evaluation: Evaluation,
+  authorization: string,
+  { retryAfterSecs }: KeysUnavailable,
+): StageResult {
+  const isKey = isApiKey(authorization.slice(tokenStart(authorization)));
+  const denial: Denial = {
+    code: 'jwt_keys_unavailable',
+    detail: 'No key set could be fetched yet to verify tokens with',
+    headerLines: `Retry-After: ${retryAfterSecs}\r\n`,
+  };
+  evaluation.authFailure = denial;
+  evaluation.lacksKeys = true;
+  evaluation.dropAuthorization = auth.forward_credentials !== true && (isKey || !shadow);
+  onAuth('unavailable');
+  return denial;
 }
 
 /** A credential that does not hold: 401, or anonymous where authentication is optional. */
@@ -128,6 +151,7 @@ function refuse(
     return undefined;
   }
   const denial: Denial = challenge.invalid(reason);
+  evaluation.lacksKeys = reason === NO_KEYS;
   evaluation.authFailure = denial;
   evaluation.dropAuthorization = auth.forward_credentials !== true && (isKey || !shadow);
   onAuth(required ? 'rejected' : 'ignored');

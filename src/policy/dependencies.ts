@@ -61,6 +61,7 @@ export type AuthOutcome =
   | 'missing'
   | 'rejected'
   | 'ignored'
+  | 'unavailable'
   | 'forbidden'
   | 'throttled';
 
@@ -88,4 +89,6 @@ export interface PolicyDependencies {
   readonly onLimit: (admitted: boolean, kind: LimitKind) => void;
   /** A key set could not be fetched; for the log. Neither argument holds a secret. */
   readonly onJwksFailure: (uri: string, reason: string) => void;
+  /** A key of a fetched set is not used; for the log. `kid` is '' for one without. */
+  readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }

@@ -18,6 +18,7 @@ export function newEvaluation(): Evaluation {
     refusedKeyId: '',
     refusedKeyName: '',
     authFailure: undefined,
+    lacksKeys: false,
     heldIn: undefined,
     heldPlace: 0,
     deniedBy: undefined,

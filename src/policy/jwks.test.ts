@@ -255,8 +255,8 @@ describe('an outage of the key server', () => {
     const key = await signingKey('a');
     const token = await tokenOf(key);
     respond = status(503);
-    expect(await reason(token)).toContain('No keys');
-    expect(await reason(token)).toContain('No keys');
+    expect(await reason(token)).toContain('No key set');
+    expect(await reason(token)).toContain('No key set');
     expect(fetches).toBe(1);
     respond = serve(key);
     gateway.time.monotonicMs += RETRY_MS;
@@ -266,7 +266,7 @@ describe('an outage of the key server', () => {
   it('with nobody there at all refuses every token', async () => {
     server.close();
     await once(server, 'close');
-    expect(await reason(await tokenOf(await signingKey('a')))).toContain('No keys');
+    expect(await reason(await tokenOf(await signingKey('a')))).toContain('No key set');
     expect(gateway.jwksFailures[0]).toContain('ECONNREFUSED');
   });
 
@@ -282,7 +282,7 @@ describe('an outage of the key server', () => {
 
   it('a key server that never answers is given up after the time-out', { timeout: 15_000 }, async () => {
     respond = () => undefined;
-    expect(await reason(await tokenOf(await signingKey('a')))).toContain('No keys');
+    expect(await reason(await tokenOf(await signingKey('a')))).toContain('No key set');
     expect(gateway.jwksFailures[0]).toMatch(/timeout|aborted/i);
   });
 });

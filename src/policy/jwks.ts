@@ -10,6 +10,7 @@
  */
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { Egress } from '../egress/egress.ts';
+import { rsaWeakness } from '../model/rsa-weakness.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { keySetFetch } from './jwks-fetch.ts';
 
@@ -17,6 +18,8 @@ export const TTL_MS = 300_000;
 export const REFRESH_AHEAD_MS = 240_000;
 export const RETRY_MS = 10_000;
 const KEYS_MAX = 500;
+/** Of the id of a key in the log. */
+const KID_CHARS_MAX = 200;
 
 /** jose's function from a JWS header to a key. */
 export type KeySet = ReturnType<typeof createLocalJWKSet>;
@@ -26,6 +29,8 @@ export interface KeySource {
   readonly generation: number;
   /** undefined while there are none. */
   readonly keySet: KeySet | undefined;
+  /** Why there are none: undefined where they are part of a policy, else the seconds until they are asked for again. */
+  retryAfterSecs(): number | undefined;
   /** Sees to it that the keys are fresh; a promise when they have to be waited for. Never rejects. */
   freshen(): Promise<void> | undefined;
   /** For a key id that the set does not have; undefined when asking again is of no use now. Never rejects. */
@@ -36,7 +41,9 @@ export interface KeySource {
 export function inlineKeys(keys: readonly Readonly<Record<string, unknown>>[]): KeySource {
   return Object.freeze({
     generation: 0,
-    keySet: keySetOf({ keys }),
+    // Refused when they are written; there may be older ones.
+    keySet: keySetOf({ keys: keys.filter((key) => rsaWeakness(key) === undefined) }),
+    retryAfterSecs: () => undefined,
     freshen: () => undefined,
     refetch: () => undefined,
   });
@@ -55,6 +62,8 @@ export interface RemoteKeysDependencies {
   readonly egress: Egress;
   /** Told of every failed fetch, with the URL without query and user information. */
   readonly onJwksFailure: (uri: string, reason: string) => void;
+  /** Told of every key of a new set that is not used, likewise. */
+  readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }
 
 export class RemoteKeys implements KeySource {
@@ -62,6 +71,7 @@ export class RemoteKeys implements KeySource {
   readonly #clock: Clock;
   readonly #fetchText: (uri: string) => Promise<string>;
   readonly #onFailure: (uri: string, reason: string) => void;
+  readonly #onKeySkipped: RemoteKeysDependencies['onJwksKeySkipped'];
   #generation = 0;
   #keySet: KeySet | undefined;
   #text = '';
@@ -70,11 +80,12 @@ export class RemoteKeys implements KeySource {
   #failing = false;
   #pending: Promise<void> | undefined;
 
-  constructor(uri: string, { clock, egress, onJwksFailure }: RemoteKeysDependencies) {
+  constructor(uri: string, { clock, egress, onJwksFailure, onJwksKeySkipped }: RemoteKeysDependencies) {
     this.#uri = uri;
     this.#clock = clock;
     this.#fetchText = keySetFetch(egress);
     this.#onFailure = onJwksFailure;
+    this.#onKeySkipped = onJwksKeySkipped;
   }
 
   get generation(): number {
@@ -83,6 +94,11 @@ export class RemoteKeys implements KeySource {
 
   get keySet(): KeySet | undefined {
     return this.#keySet;
+  }
+
+  retryAfterSecs(): number {
+    const waitMs = this.#attemptedAtMs + RETRY_MS - this.#clock.monotonicMs();
+    return Math.max(1, Math.ceil(waitMs / 1000));
   }
 
   freshen(): Promise<void> | undefined {
@@ -104,11 +120,30 @@ export class RemoteKeys implements KeySource {
     return this.#pending;
   }
 
+  /** One weak key does not spoil the others: it is skipped, and the log says so. */
+  #parse(text: string): KeySet | undefined {
+    const value = JSON.parse(text) as { readonly keys?: unknown } | null;
+    if (!Array.isArray(value?.keys) || value.keys.length > KEYS_MAX) return undefined;
+    const keys = value.keys.filter((key: unknown) => {
+      if (typeof key !== 'object' || key === null) return true;
+      const { kid } = key as { readonly kid?: unknown };
+      const weakness = rsaWeakness(key as Readonly<Record<string, unknown>>);
+      if (weakness === undefined) return true;
+      this.#onKeySkipped(
+        shownUri(this.#uri),
+        typeof kid === 'string' ? kid.slice(0, KID_CHARS_MAX) : '',
+        weakness,
+      );
+      return false;
+    });
+    return keySetOf({ keys });
+  }
+
   async #fetch(): Promise<void> {
     try {
       const text = await this.#fetchText(this.#uri);
       if (text !== this.#text) {
-        const keySet = parseKeySet(text);
+        const keySet = this.#parse(text);
         if (keySet === undefined) throw new Error('the response is no JWK set');
         this.#keySet = keySet;
         this.#text = text;
@@ -121,12 +156,6 @@ export class RemoteKeys implements KeySource {
       this.#onFailure(shownUri(this.#uri), reasonOf(error));
     }
   }
-}
-
-function parseKeySet(text: string): KeySet | undefined {
-  const value = JSON.parse(text) as { readonly keys?: unknown } | null;
-  if (!Array.isArray(value?.keys) || value.keys.length > KEYS_MAX) return undefined;
-  return keySetOf(value);
 }
 
 function reasonOf(error: unknown): string {

@@ -26,12 +26,21 @@ const CANDIDATES_MAX = 8;
 
 const BAD_SIGNATURE = 'The signature of the token does not hold';
 const UNKNOWN_KEY = 'The token is signed with an unknown key';
-/** Not the token's fault: none are configured, or their provider has not given any yet. */
-export const NO_KEYS = 'No keys to verify tokens with are available';
+/** Not the token's fault: none are configured. */
+export const NO_KEYS = 'No keys to verify tokens with are configured';
+
+/** No key set was ever fetched: whether the token is good cannot be said. */
+export interface KeysUnavailable {
+  readonly kind: 'keys_unavailable';
+  readonly retryAfterSecs: number;
+}
+
+/** The caller, why the credential is refused, or that it cannot be judged. */
+export type Identity = Caller | string | KeysUnavailable;
 
 export interface JwtVerifier {
-  /** @param authorization a field value of the scheme `Bearer`; @returns the caller, or why the token is refused */
-  identify(authorization: string, nowMs: number): Caller | string | Promise<Caller | string>;
+  /** @param authorization a field value of the scheme `Bearer` */
+  identify(authorization: string, nowMs: number): Identity | Promise<Identity>;
 }
 
 export interface JwtVerifiers {
@@ -94,7 +103,7 @@ class SettingsVerifier implements JwtVerifier {
     this.#tokens = tokens;
   }
 
-  identify(authorization: string, nowMs: number): Caller | string | Promise<Caller | string> {
+  identify(authorization: string, nowMs: number): Identity | Promise<Identity> {
     const waiting = 'freshen' in this.#keys ? this.#keys.freshen() : undefined;
     const remembered = this.#remembered(authorization);
     if (remembered === undefined) return this.#verify(authorization, nowMs, waiting);
@@ -103,7 +112,7 @@ class SettingsVerifier implements JwtVerifier {
   }
 
   /** After old keys were fetched anew: a token that had been remembered may have lost its key. */
-  async #identifyAgain(authorization: string, nowMs: number): Promise<Caller | string> {
+  async #identifyAgain(authorization: string, nowMs: number): Promise<Identity> {
     const remembered = this.#remembered(authorization);
     if (remembered === undefined) return this.#verify(authorization, nowMs, undefined);
     return timeRefusal(remembered, nowMs) ?? remembered.caller;
@@ -122,11 +131,7 @@ class SettingsVerifier implements JwtVerifier {
     return 'generation' in this.#keys ? this.#keys.generation : 0;
   }
 
-  async #verify(
-    authorization: string,
-    nowMs: number,
-    waiting: Promise<void> | undefined,
-  ): Promise<Caller | string> {
+  async #verify(authorization: string, nowMs: number, waiting: Promise<void> | undefined): Promise<Identity> {
     const token = authorization.slice(tokenStart(authorization));
     const header = readHeader(token, this.#verification.algorithms);
     if (typeof header === 'string') return header;
@@ -152,7 +157,7 @@ class SettingsVerifier implements JwtVerifier {
   /** The signed payload, and the generation of the keys that it was verified with. */
   async #signed(
     token: string,
-  ): Promise<{ payload: Uint8Array | undefined; generation: number; refusal: string }> {
+  ): Promise<{ payload: Uint8Array | undefined; generation: number; refusal: string | KeysUnavailable }> {
     let generation = this.#generation();
     let result = await this.#tryKeys(token);
     if (result === UNKNOWN_KEY && 'refetch' in this.#keys) {
@@ -163,14 +168,17 @@ class SettingsVerifier implements JwtVerifier {
         result = await this.#tryKeys(token);
       }
     }
-    if (typeof result === 'string') return { payload: undefined, generation, refusal: result };
+    if (!(result instanceof Uint8Array)) return { payload: undefined, generation, refusal: result };
     return { payload: result, generation, refusal: '' };
   }
 
-  async #tryKeys(token: string): Promise<Uint8Array | string> {
+  async #tryKeys(token: string): Promise<Uint8Array | string | KeysUnavailable> {
     const options = { algorithms: [...this.#verification.algorithms] };
     const key = 'keySet' in this.#keys ? this.#keys.keySet : this.#keys;
-    if (key === undefined) return NO_KEYS;
+    if (key === undefined) {
+      const retryAfterSecs = 'retryAfterSecs' in this.#keys ? this.#keys.retryAfterSecs() : undefined;
+      return retryAfterSecs === undefined ? NO_KEYS : { kind: 'keys_unavailable', retryAfterSecs };
+    }
     try {
       const result: CompactVerifyResult =
         typeof key === 'function'

@@ -2,16 +2,17 @@
  * JWT authentication of a route: its verifier, the claims that it requires, and the header names that carry claims
  * to the upstream, which clients must therefore not be able to send.
  */
+import { foldedName } from '../kernel/folded-name.ts';
 import type { AuthPolicy } from '../model/policy.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import { ownClaim } from './jwt-claims.ts';
 import { resolveJwt } from './jwt-settings.ts';
-import type { JwtVerifiers } from './jwt-verifier.ts';
+import type { Identity, JwtVerifiers } from './jwt-verifier.ts';
 import type { Caller } from './stage.ts';
 
 export interface CompiledJwt {
-  readonly identify: (authorization: string, nowMs: number) => Caller | string | Promise<Caller | string>;
-  /** In lower case, with `-` for `_`; undefined when there are none. */
+  readonly identify: (authorization: string, nowMs: number) => Identity | Promise<Identity>;
+  /** As `foldedName` gives them; undefined when there are none. */
   readonly managedHeaders: ReadonlySet<string> | undefined;
 }
 
@@ -22,7 +23,7 @@ export function compileJwt(
 ): CompiledJwt {
   const verification = resolveJwt(auth.jwt, dependencies.jwtDefaults);
   const verifier = verifiers.verifierFor(verification);
-  const names = verification.claimHeaders.map(([, header]) => header.toLowerCase().replaceAll('_', '-'));
+  const names = verification.claimHeaders.map(([, header]) => foldedName(header));
   return {
     identify: (authorization, nowMs) => verifier.identify(authorization, nowMs),
     managedHeaders: names.length === 0 ? undefined : new Set(names),

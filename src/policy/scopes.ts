@@ -23,7 +23,8 @@ export function compileScopes(
     policy.auth?.auth_type === 'none'
       ? {
           ...challenge.missing,
-          detail: 'The route requires scopes but authenticates nobody (auth_type "none")',
+          detail: 'The route requires scopes, but its auth_type "none" lets no caller be known',
+          sentence: challenge.missing.detail,
         }
       : challenge.missing;
   // One denial per scope that may be the missing one, so that refusing costs no more than letting pass.

@@ -40,7 +40,10 @@ export interface Caller {
 
 export interface Denial {
   readonly code: ErrorCode;
+  /** What an operator is told. */
   readonly detail: string;
+  /** What the client is told instead, where that would be too much. */
+  readonly sentence?: string;
   /** Extra header lines of the response, each `Name: value\r\n` (WWW-Authenticate, Allow, Retry-After). */
   readonly headerLines: string;
 }
@@ -70,6 +73,8 @@ export interface Evaluation {
   refusedKeyName: string;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
+  /** There were no keys to verify a token with. */
+  lacksKeys: boolean;
   /** Where the request holds `heldPlace` under a concurrency cap; undefined when it holds none. */
   heldIn: ConcurrencyStore | undefined;
   heldPlace: number;
@@ -121,8 +126,8 @@ export interface CompiledPolicy {
   /** Least pace of a request body, 0 for none; undefined: the setting applies. */
   readonly minBodyBytesPerSec: number | undefined;
   /**
-   * Request header names that the gateway alone sets on this route (`claims_to_headers`), in lower case and with
-   * `-` for `_`: the client's fields of these names, read the same way, must not reach the upstream.
+   * Names of request fields that the gateway alone sets on this route (`claims_to_headers`), as `foldedName` gives
+   * them: the client's fields of these names, read the same way, must not reach the upstream, in the head or in trailers.
    */
   readonly managedHeaders: ReadonlySet<string> | undefined;
   /** False: an API key of this gateway does not reach the backend, whether this route asks for one or not. */

@@ -4,11 +4,13 @@
  */
 import type * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { explain, stageOf } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Handler, type Origin } from '../support/origin.ts';
 import { jwkOf, KEYS, signed, type KeyName } from '../support/jwts.ts';
 import { bearer, createPolicies } from '../support/policies.ts';
-import { createEndpoint, request, type Fields } from '../support/traffic.ts';
+import { rocaModulus } from '../support/roca.ts';
+import { createEndpoint, problem, request, revisionPath, type Fields } from '../support/traffic.ts';
 import { until } from '../support/until.ts';
 
 let gateway: TestGateway;
@@ -113,7 +115,8 @@ describe('jwks_uri', () => {
   ])('fails closed when the key server answers with %s', async (name, handler) => {
     const path = `/${name.replaceAll(' ', '-')}`;
     await trust(path, handler);
-    expect(await statusOf(path, 'ec')).toBe(401);
+    // An empty set is one: then the key is unknown. Without any set nothing can be said of the token.
+    expect(await statusOf(path, 'ec')).toBe(name === 'no keys' ? 401 : 503);
   });
 
   it('does not follow a redirect: trust is not handed on', async () => {
@@ -122,7 +125,7 @@ describe('jwks_uri', () => {
     await trust('/redirect', (_incoming, response) => {
       response.writeHead(302, { location: `http://127.0.0.1:${real.port}/jwks.json` }).end();
     });
-    expect(await statusOf('/redirect', 'ec')).toBe(401);
+    expect(await statusOf('/redirect', 'ec')).toBe(503);
     expect(real.seen).toHaveLength(0);
   });
 
@@ -133,7 +136,7 @@ describe('jwks_uri', () => {
     await createEndpoint(gateway, 'id', '*', '/logged', {
       policy_override: { auth: { auth_type: 'jwt', jwt: { jwks_uri } } },
     });
-    expect(await statusOf('/logged', 'ec')).toBe(401);
+    expect(await statusOf('/logged', 'ec')).toBe(503);
     const line = await until(() =>
       gateway
         .output()
@@ -142,6 +145,89 @@ describe('jwks_uri', () => {
     );
     expect(line).toContain('503');
     expect(line).not.toContain('very-secret-query');
+  });
+});
+
+describe('a key set that was never fetched', () => {
+  const unreachable = async (path: string, rest: Fields = {}): Promise<void> => {
+    const server = await startOrigin((_incoming, response) => void response.writeHead(500).end());
+    servers.push(server);
+    const auth = { auth_type: 'jwt', jwt: { jwks_uri: `http://127.0.0.1:${server.port}/jwks.json` } };
+    await createEndpoint(gateway, 'id', '*', path, { policy_override: { auth, ...rest } });
+  };
+  const ask = async (path: string, token?: string) =>
+    request(gateway, `/id/v1${path}`, { headers: token === undefined ? {} : bearer(token) });
+
+  it('is no fault of the token: 503 with Retry-After and no challenge', async () => {
+    await unreachable('/never');
+    const response = await ask('/never', await signed({ sub: 'ann' }, TOKEN_OF.ec));
+    const document = problem(response);
+    expect(document).toMatchObject({ status: 503, code: 'jwt_keys_unavailable' });
+    expect(document.detail).not.toContain('127.0.0.1');
+    expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(Number(response.headers['retry-after'])).toBeLessThanOrEqual(10);
+    expect(response.headers['www-authenticate']).toBeUndefined();
+    expect((await ask('/never')).status).toBe(401);
+    expect((await ask('/never', 'no-token-at-all')).status).toBe(401);
+    const explained = await explain(gateway, {
+      method: 'GET',
+      url: '/id/v1/never',
+      token: await signed({ sub: 'ann' }, TOKEN_OF.ec),
+    });
+    expect(explained).toMatchObject({ code: 'jwt_keys_unavailable', fix: { action: 'mend_keys' } });
+    expect(stageOf(explained, 'auth')).toMatchObject({ verdict: 'denied', code: 'jwt_keys_unavailable' });
+  });
+
+  it('makes nobody anonymous where authentication is optional', async () => {
+    await unreachable('/optional', {});
+    const list = await gateway.must('GET', `${revisionPath('id')}/endpoints`);
+    const endpoint = list.find((each: { path: string }) => each.path === '/optional');
+    const { policy_override: policy } = endpoint;
+    await gateway.must('PATCH', `${revisionPath('id')}/endpoints/${endpoint.id}`, {
+      policy_override: { ...policy, auth: { ...policy.auth, required: false } },
+    });
+    expect((await ask('/optional', await signed({ sub: 'ann' }, TOKEN_OF.ec))).status).toBe(503);
+    expect((await ask('/optional')).status).toBe(200);
+  });
+
+  it('lets requests pass in shadow mode, and the report has the code', async () => {
+    await unreachable('/shadowed', { shadow: ['auth'] });
+    expect((await ask('/shadowed', await signed({ sub: 'ann' }, TOKEN_OF.ec))).status).toBe(200);
+    const report = await until(async () => {
+      const { body } = await gateway.api('GET', '/apps/id/shadow-report');
+      return JSON.stringify(body).includes('jwt_keys_unavailable') ? body : undefined;
+    });
+    expect(report).toBeDefined();
+  });
+});
+
+describe('weak keys', () => {
+  it('of a fetched set are skipped and named in the log, the others hold', async () => {
+    const server = await trust('/weak', (_incoming, response) => {
+      void jwkOf('ec').then((key) => {
+        const weak = { kty: 'RSA', e: 'AQAB', n: rocaModulus(), kid: 'weak-1' };
+        response.end(JSON.stringify({ keys: [weak, key] }));
+      });
+    });
+    expect(await statusOf('/weak', 'ec')).toBe(200);
+    expect(server.seen.length).toBeGreaterThan(0);
+    const line = await until(() => gateway.logs().find((each) => each['kid'] === 'weak-1'));
+    expect(line).toMatchObject({ level: 'warn', reason: expect.stringContaining('ROCA') });
+  });
+
+  it('of a policy are refused when it is written', async () => {
+    const answer = await gateway.api('POST', `${revisionPath('id')}/endpoints`, {
+      method: 'GET',
+      path: '/inline',
+      policy_override: {
+        auth: { auth_type: 'jwt', jwt: { jwks: { keys: [{ kty: 'RSA', e: 'AQAB', n: rocaModulus() }] } } },
+      },
+    });
+    expect(answer.status).toBe(422);
+    expect(answer.body.errors[0]).toMatchObject({
+      pointer: '/policy_override/auth/jwt/jwks/keys/0',
+      detail: expect.stringContaining('ROCA'),
+    });
   });
 });
 
@@ -180,12 +266,12 @@ describe.concurrent('over time', () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  it('design 2: a key server that never answers ends in 401 after the time-out, other routes are not held up', async () => {
+  it('design 2: a key server that never answers ends in 503 after the time-out, other routes are not held up', async () => {
     await trust('/mute', () => undefined);
     const waiting = statusOf('/mute', 'ec');
     const other = await request(gateway, '/id/v1/open');
     expect(other.status).toBe(200);
-    expect(await waiting).toBe(401);
+    expect(await waiting).toBe(503);
   });
 
   it('a key server that comes up later is found', async () => {
@@ -194,7 +280,7 @@ describe.concurrent('over time', () => {
       if (up) serving(() => ['ed'])(incoming, response, '');
       else response.writeHead(502).end();
     });
-    expect(await statusOf('/late', 'ed')).toBe(401);
+    expect(await statusOf('/late', 'ed')).toBe(503);
     up = true;
     await until(async () => (await statusOf('/late', 'ed')) === 200);
   });

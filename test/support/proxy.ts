@@ -221,6 +221,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     onAuth: () => undefined,
     onLimit: () => undefined,
     onJwksFailure: () => undefined,
+    onJwksKeySkipped: () => undefined,
     ...setup.policy,
   };
   const compilers = createPolicyCompilers(dependencies);
