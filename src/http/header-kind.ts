@@ -6,6 +6,7 @@
  * An *alias* is a name that a CGI-like backend would fold into one of the managed names (RFC 3875 section 4.1.18
  * maps "-" to "_", and some servers map every odd character): `X_Forwarded_For` becomes HTTP_X_FORWARDED_FOR.
  */
+import { foldedName } from '../kernel/folded-name.ts';
 import { ODD_BIT, TOKEN } from './characters.ts';
 import { latin1Text } from './latin1.ts';
 
@@ -190,8 +191,9 @@ function familyOf(bytes: Buffer, start: number, length: number): HeaderKind {
 
 /** No managed name has an odd character, so an odd name is either ordinary or an alias. */
 function classifyOddName(name: string): HeaderKind {
-  const folded = name.replace(/[^0-9A-Za-z-]/g, '-');
-  return headerKindOf(folded) === HeaderKind.ordinary ? HeaderKind.ordinary : HeaderKind.underscoreAlias;
+  return headerKindOf(foldedName(name)) === HeaderKind.ordinary
+    ? HeaderKind.ordinary
+    : HeaderKind.underscoreAlias;
 }
 
 /** Kind of a field name, compared without case. A string that is not a token is `ordinary`. */

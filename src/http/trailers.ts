@@ -3,6 +3,7 @@
  * the request, authenticates, or says how content is to be read. A recipient that merged such a field into the
  * head would act on what no stage of the gateway has seen.
  */
+import { foldedName } from '../kernel/folded-name.ts';
 import { TrailerSection } from './field-section.ts';
 import type { HeadError } from './head-error.ts';
 import { HeaderKind } from './header-kind.ts';
@@ -51,4 +52,18 @@ export function forwardableTrailers(text: string): string | undefined | HeadErro
     if (!forbidden.has(section.name(index).toLowerCase())) lines += section.line(index);
   }
   return lines === '' ? undefined : lines;
+}
+
+/**
+ * Trailer lines, as `forwardableTrailers` gives them, without those of these names.
+ * @param names as `foldedName` gives them
+ */
+export function trailersWithout(lines: string, names: ReadonlySet<string>): string {
+  let kept = '';
+  for (let from = 0; from < lines.length;) {
+    const end = lines.indexOf('\r\n', from) + 2;
+    if (!names.has(foldedName(lines.slice(from, lines.indexOf(':', from))))) kept += lines.slice(from, end);
+    from = end;
+  }
+  return kept;
 }

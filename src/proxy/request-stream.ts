@@ -8,6 +8,7 @@ import { BodyPace } from './body-pace.ts';
 import { codeOf, type Exchange } from './exchange.ts';
 import type { BodySink } from './request-body.ts';
 import { writeBodyPiece } from './upstream-body.ts';
+import { upstreamTrailers } from './upstream-head.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
 /** Whose body it is. */
@@ -60,8 +61,8 @@ export class RequestStream implements BodySink {
   onBodyEnd(trailers: string): void {
     const { upstream } = this.#owner;
     if (upstream === undefined) return;
-    const { connection } = this.#exchange;
-    if (connection.body.isChunked) upstream.writeText(`0\r\n${trailers}\r\n`);
+    const { connection, route } = this.#exchange;
+    if (connection.body.isChunked) upstream.writeText(upstreamTrailers(route, trailers));
     // A pause for the backend's sake is over, or nothing would notice that the client goes away.
     connection.resumeBody();
     this.#pace?.stop();

@@ -7,11 +7,13 @@
  * What follows from the fields of the request is kept with them for as long as the client repeats them on its
  * connection (`isRepeated` of http/field-section.ts), together with all else that it depends on.
  */
+import { foldedName } from '../kernel/folded-name.ts';
 import { BodyFraming } from '../http/framing.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { forwardedForValue, forwardedLines, viaLine } from '../http/forwarded.ts';
 import { forwardsLeft, isMaxForwards } from '../http/max-forwards.ts';
 import { isValidTraceparent } from '../http/trace-context.ts';
+import { trailersWithout } from '../http/trailers.ts';
 import { ownText } from '../http/latin1.ts';
 import { carriesApiKey } from '../policy/api-key.ts';
 import type { Evaluation } from '../policy/stage.ts';
@@ -21,6 +23,13 @@ import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { KeptPieces } from './kept-pieces.ts';
 import { newTraceparent } from './traceparents.ts';
+
+/** The end of a chunked body; trailers, as lines, that a backend could take for fields of the gateway's are left out. */
+export function upstreamTrailers(route: Route | undefined, trailers: string): string {
+  const managedHeaders = route?.policy.managedHeaders;
+  const kept = managedHeaders === undefined ? trailers : trailersWithout(trailers, managedHeaders);
+  return `0\r\n${kept}\r\n`;
+}
 
 /** A head but for what is new in every request: its target, its id, and mostly its trace. */
 interface Pieces {
@@ -148,7 +157,7 @@ function ordinaryLines(head: RequestHead, managed: ReadonlySet<string> | undefin
   for (let index = 0; index < head.count; index++) {
     if (head.kind(index) !== HeaderKind.ordinary || head.isNominated(index)) continue;
     if (isCounted && isMaxForwards(head.name(index))) continue;
-    if (managed?.has(head.name(index).toLowerCase().replaceAll('_', '-')) !== true) lines += head.line(index);
+    if (managed?.has(foldedName(head.name(index))) !== true) lines += head.line(index);
   }
   return lines;
 }
@@ -162,7 +171,7 @@ function forwardsLine(head: RequestHead): string {
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
 function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean): string {
   const { head } = exchange.connection;
-  const { forwardsApiKeys } = route.policy;
+  const { forwardsApiKeys, managedHeaders } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
   const keepAuthorization = !exchange.evaluation.dropAuthorization;
   let lines = '';
@@ -175,7 +184,8 @@ function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean
       case HeaderKind.forwarded:
       case HeaderKind.forwardedOther:
       case HeaderKind.realIp:
-        if (trusted) lines += head.line(index);
+        // A claim may be written to one of these; then not even a trusted proxy knows better.
+        if (trusted && managedHeaders?.has(foldedName(head.name(index))) !== true) lines += head.line(index);
         break;
       case HeaderKind.trailer:
         if (head.framing === BodyFraming.chunked) lines += head.line(index);
