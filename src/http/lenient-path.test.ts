@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalPath } from './canonical-path.ts';
-import { isPlainPath, lenientPath } from './lenient-path.ts';
+import { climbsOut, isPlainPath, lenientPath } from './lenient-path.ts';
 
 describe('lenientPath', () => {
   it.each([
@@ -30,6 +30,15 @@ describe('lenientPath', () => {
     ['/%C3%A9', '/é'],
     ['/100%25', '/100%'],
     ['/%FF', '/\uFFFD'],
+    ['/adm%C4%B1n', '/admin'],
+    ['/ADM%C4%B0N', '/admin'],
+    ['/%E2%84%AAeys', '/keys'],
+    ['/u%C5%BFers', '/users'],
+    ['/of%EF%AC%81ce', '/office'],
+    ['/stra%C3%9Fe', '/strasse'],
+    ['/ad%E2%80%8Bmin', '/admin'],
+    ['/%25C4%25B1d', '/id'],
+    ['/admin. .%20', '/admin'],
   ])('of %s is %s', (path, lenient) => expect(lenientPath(path)).toBe(lenient));
 
   it('leaves plain paths as they are', () => {
@@ -57,4 +66,49 @@ describe('isPlainPath', () => {
     ['/a./b', false],
     ['/a.', false],
   ])('of %s is %s', (path, plain) => expect(isPlainPath(path)).toBe(plain));
+});
+
+describe('climbsOut', () => {
+  it.each([
+    '/%252e%252e/x',
+    '/%252E./x',
+    '/%25252e%25252e/x',
+    '/%25%32%65%252e/x',
+    '/a/%252e%252e/%252e%252e',
+    '/..%252Fx',
+    '/..%255Cx',
+    '/a%252F..%252F..%252Fx',
+    '/..%20/x',
+    '/%252e%252e;a=b/x',
+    '/%252e%252e%253b/x',
+    '/%252e%252e%2500/x',
+    '/%EF%BC%8E%EF%BC%8E/x',
+    '/%E2%80%A5/x',
+    // A layer deeper slashes appear, which would make up for the climb.
+    '/a%25252Fb%25252Fc/%252e%252e/%252e%252e/x',
+  ])('%s does', (path) => expect(climbsOut(path)).toBe(true));
+
+  it.each([
+    '/',
+    '/a/b',
+    '/a%20b/c.d',
+    '/a/%252e%252e/b',
+    '/a/b/%252e%252e/%252e%252e',
+    '/100%25',
+    '/..a%20',
+    '/%25252525252e%25252525252e/x',
+    '/%C3%A9/%E2%82%AC',
+    '/...%20x',
+  ])('%s does not', (path) => expect(climbsOut(path)).toBe(false));
+
+  it('knows every character of which normalisation makes dots', () => {
+    for (let code = 0x80; code < 0x11_0000; code++) {
+      if (code >= 0xd800 && code < 0xe000) continue;
+      const character = String.fromCodePoint(code);
+      const made = character.normalize('NFKC');
+      if (made !== '.' && made !== '..') continue;
+      const name = encodeURIComponent(made === '.' ? character.repeat(2) : character);
+      expect(climbsOut(`/${name}/x`)).toBe(true);
+    }
+  });
 });

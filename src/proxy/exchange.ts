@@ -11,9 +11,11 @@ import { releaseHeld } from '../policy/concurrency.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { Evaluation, RequestFacts } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
+import { clientDetail } from './client-detail.ts';
 import type { Connection } from './connection.ts';
 import type { ProxyContext, Route, Version } from './context.ts';
 import type { Forwarding } from './forward.ts';
+import type { PathRefusal } from './match.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 
 /** Status in logs and metrics of an exchange whose client went away before it was answered. */
@@ -40,6 +42,10 @@ export class Exchange implements RequestFacts {
   preflight = false;
   /** With its `?`, or ''. */
   query = '';
+  /** By which the route was looked for last: of a preflight the one that it asks about. */
+  matchedMethod = '';
+  /** Why the match refused the path; undefined where it did not. */
+  pathRefusal: PathRefusal | undefined;
   version: Version | undefined;
   route: Route | undefined;
   /** Where in `path` the part after the gateway path begins. */
@@ -48,7 +54,7 @@ export class Exchange implements RequestFacts {
 
   status = 0;
   errorCode: ErrorCode | undefined;
-  /** Of the problem document and of its header, for explain. */
+  /** What an operator is told, by the access line and explain; the client may be told less (client-detail.ts). */
   errorDetail = '';
   errorHeaderLines = '';
   responseStarted = false;
@@ -127,15 +133,24 @@ export class Exchange implements RequestFacts {
 
   /**
    * Answers with a problem document (RFC 9457); when a response has begun already, ends the connection instead.
+   * @param detail for operators
    * @param headerLines extra fields, each `Name: value` and CRLF
+   * @param sentence for the client, where neither `detail` nor the one of the code will do
    */
-  respondProblem(code: ErrorCode, detail: string, headerLines = '', mayPersist = true): void {
+  respondProblem(
+    code: ErrorCode,
+    detail: string,
+    headerLines = '',
+    mayPersist = true,
+    sentence?: string,
+  ): void {
     if (this.#ended) return;
     this.errorCode = code;
     this.errorDetail = detail;
     this.errorHeaderLines = headerLines;
     if (this.responseStarted) return this.abort();
-    const { status, body } = problemBody(code, detail, this.path, this.requestId);
+    const shown = clientDetail(code, detail, sentence);
+    const { status, body } = problemBody(code, shown, this.path, this.requestId);
     const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines}`;
     this.#write(status, fields, body, mayPersist);
   }

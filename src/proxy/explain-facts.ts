@@ -14,7 +14,7 @@ import { candidatesOf } from './explain-candidates.ts';
 import { fieldsOf } from './explain-redact.ts';
 import type { Route, Version } from './context.ts';
 import type { Exchange } from './exchange.ts';
-import { pathParameters, upstreamPath } from './match.ts';
+import { pathParameters, upstreamPath, type PathRefusal } from './match.ts';
 import type { ProxyOptions } from './options.ts';
 import { corsOf } from './respond.ts';
 
@@ -41,6 +41,8 @@ export interface ExchangeFacts {
   readonly status: number;
   readonly code: ErrorCode | undefined;
   readonly detail: string;
+  /** With `bad_path`, unless the path itself is malformed. */
+  readonly pathRefusal: PathRefusal | undefined;
   readonly headerLines: string;
   readonly forwarded: boolean;
   readonly preflight: boolean;
@@ -71,7 +73,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
   const { head, body } = connection;
   // A head that was refused is in no state to be looked at.
   const isReadable = exchange.method !== '';
-  const matched = matchedMethod(exchange, isReadable ? requestedBy(exchange) : undefined);
+  const matched = exchange.matchedMethod === '' ? exchange.method : exchange.matchedMethod;
   return {
     requestId: exchange.requestId,
     startedMs: exchange.startedAtMs,
@@ -89,6 +91,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     status: exchange.status,
     code: errorCode,
     detail: exchange.errorDetail,
+    pathRefusal: exchange.pathRefusal,
     headerLines: exchange.errorHeaderLines,
     forwarded,
     preflight: exchange.preflight,
@@ -100,11 +103,6 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     bodyBytesMax: context.options.bodyBytesMax,
     timeoutDefaults: context.options,
   };
-}
-
-function requestedBy(exchange: Exchange): string | undefined {
-  if (exchange.method !== 'OPTIONS' || exchange.header('origin') === undefined) return undefined;
-  return exchange.header('access-control-request-method');
 }
 
 function corsRefusalOf(exchange: Exchange): CorsRefusal | undefined {
@@ -188,13 +186,6 @@ function candidatesFor(exchange: Exchange, version: Version, method: string): Ca
   const chosenId = isChosen ? route?.revision.id : undefined;
   const { length } = version.gatewayPath;
   return candidatesOf(version, comparablePath(exchange.path), length, method, chosenId, context);
-}
-
-function matchedMethod(exchange: Exchange, requested: string | undefined): string {
-  if (requested === undefined) return exchange.method;
-  return exchange.preflight || exchange.errorDetail.includes(` for ${requested} `)
-    ? requested
-    : exchange.method;
 }
 
 /** The policy parts that can deny, as stages; where a request without an own stage stopped follows from its code. */

@@ -9,7 +9,6 @@ import type { AuthPolicy, CorsPolicy, PolicyPart } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { Fix, FixAction } from '../model/schemas/explain.ts';
 import type { CorsRefusal } from '../policy/cors-shadow.ts';
-import { NO_KEYS } from '../policy/jwt-verifier.ts';
 import { parseEndpointPath, parseGatewayPath } from '../snapshot/path-patterns.ts';
 import type { ExchangeFacts } from './explain-facts.ts';
 
@@ -43,6 +42,7 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
       return fixRoute(facts);
     case 'credentials_missing':
     case 'credentials_invalid':
+    case 'jwt_keys_unavailable':
     case 'insufficient_scope':
     case 'missing_claim':
       return fixCredentials(facts, findKey);
@@ -74,8 +74,8 @@ const ofRevision = ({ revision }: ExchangeFacts): Target | null =>
   revision === null ? null : { type: 'revision', id: revision.id };
 
 function fixPath(facts: ExchangeFacts): Fix {
-  const { app, detail } = facts;
-  if (app === null || !detail.startsWith('The path must not contain %2F')) {
+  const { app, detail, pathRefusal } = facts;
+  if (app === null || pathRefusal !== 'encoded_slash') {
     return fix('correct_path', `Send another path. ${detail}`);
   }
   const target = { type: 'app', id: app.id } as const;
@@ -153,7 +153,7 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
     case 'missing_claim':
       return fix('request_token', `Request a JWT with the claim that is missing. ${detail}`);
     default: {
-      if (isJwt && detail === NO_KEYS) return mendKeys(facts, auth);
+      if (isJwt && facts.evaluation.lacksKeys) return mendKeys(facts, auth);
       const hash = facts.refusedTokenHash;
       const key = isJwt || hash === undefined ? undefined : findKey(hash);
       return (

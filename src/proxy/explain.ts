@@ -25,7 +25,7 @@ import { ExplainSocket } from './explain-socket.ts';
 import type { ExplainSettings } from './explain-stages.ts';
 import { Load } from './load.ts';
 import { WaitingClients } from './waiting-clients.ts';
-import { upstreamPath, type MatchErrorCode, type MatchResult } from './match.ts';
+import { upstreamPath, type MatchErrorCode, type PathRefusal, type MatchResult } from './match.ts';
 import { BODY_TOO_LARGE } from './request-body.ts';
 import { responseFields } from './respond.ts';
 import { tunnelledProtocol } from './tunnel.ts';
@@ -177,6 +177,7 @@ function lookingSnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledP
 class LookingMatch implements MatchResult<CompiledPolicy> {
   code: MatchErrorCode | undefined = undefined;
   detail = '';
+  refusal: PathRefusal | undefined = undefined;
   version: CompiledVersion<CompiledPolicy> | undefined = undefined;
   restFrom = 0;
   readonly #lookAlike: (route: Route) => Route;

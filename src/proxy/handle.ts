@@ -113,9 +113,18 @@ function turnsOf(exchange: Exchange): Turns {
 /** Finds the route for a method; false when that was answered with an error. */
 function match(exchange: Exchange, method: string, turns: Turns): boolean {
   if (find(exchange, method, turns)) return true;
-  const { code, detail } = exchange.context.match;
-  if (code !== undefined) exchange.respondProblem(code, detail);
+  refuseUnmatched(exchange);
   return false;
+}
+
+/** Why the path is taken for another one is the operator's to know: it would name what a stranger looks for. */
+const AMBIGUOUS = 'The path is ambiguous: a server could take it for another one';
+
+function refuseUnmatched(exchange: Exchange): void {
+  const { code, detail, refusal } = exchange.context.match;
+  if (code === undefined) return;
+  exchange.pathRefusal = refusal;
+  exchange.respondProblem(code, detail, '', true, refusal === 'look_alike' ? AMBIGUOUS : undefined);
 }
 
 /** Finds the route for a method; false when there is none, and `context.match` says why. */
@@ -125,6 +134,7 @@ function find(exchange: Exchange, method: string, turns: Turns): boolean {
   const { hasEncodedSlash: encoded, hasPlainPath } = exchange;
   const comparable = hasPlainPath ? exchange.path : comparablePath(exchange.path);
   matchRequest(context.snapshot(), comparable, encoded, method, context.shareOf, result, turns, hasPlainPath);
+  exchange.matchedMethod = method;
   exchange.version = result.version;
   exchange.route = result.route;
   exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
@@ -138,15 +148,13 @@ function find(exchange: Exchange, method: string, turns: Turns): boolean {
  */
 function answerPreflight(exchange: Exchange): boolean {
   if (exchange.method !== 'OPTIONS') return false;
-  const { context } = exchange;
   const origin = exchange.header('origin');
   const requestMethod = exchange.header('access-control-request-method');
   if (origin === undefined || requestMethod === undefined) return false;
   const found = find(exchange, requestMethod, TURNS.preflight);
   const cors = corsOf(exchange);
   if (cors === undefined) {
-    const { code, detail } = context.match;
-    if (!found && code !== undefined) exchange.respondProblem(code, detail);
+    if (!found) refuseUnmatched(exchange);
     return !found;
   }
   const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
@@ -177,7 +185,9 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
   const { connection, context, route } = exchange;
   if (denial !== undefined || route === undefined) {
     context.observer.policyDecided(exchange, denial);
-    if (denial !== undefined) exchange.respondProblem(denial.code, denial.detail, denial.headerLines);
+    if (denial !== undefined) {
+      exchange.respondProblem(denial.code, denial.detail, denial.headerLines, true, denial.sentence);
+    }
     return;
   }
   if (answerAtLastHop(exchange)) return;

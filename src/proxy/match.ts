@@ -7,6 +7,7 @@
  * Does not look at policy.
  */
 import { canonicalPath } from '../http/canonical-path.ts';
+import { climbsOut } from '../http/lenient-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { routeForUse } from '../snapshot/in-use.ts';
 import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
@@ -25,12 +26,17 @@ export type MatchErrorCode = ErrorCode &
     | 'circuit_open'
   );
 
+/** Why a path is `bad_path` for the route that it leads to. */
+export type PathRefusal = 'encoded_slash' | 'encoded_slash_in_value' | 'climbs_out' | 'look_alike';
+
 /** Reused from request to request; `matchRequest` overwrites all of it. */
 export interface MatchResult<P> {
   /** What went wrong; undefined when `route` serves the request. Look at this first. */
   code: MatchErrorCode | undefined;
-  /** Text for the problem document when there is a `code`, else ''. */
+  /** What an operator is told when there is a `code`, else ''. */
   detail: string;
+  /** With `bad_path`. */
+  refusal: PathRefusal | undefined;
   /** The version that the path belongs to; undefined only with `no_route`. */
   version: CompiledVersion<P> | undefined;
   /**
@@ -43,7 +49,14 @@ export interface MatchResult<P> {
 }
 
 export function createMatchResult<P>(): MatchResult<P> {
-  return { code: undefined, detail: '', version: undefined, route: undefined, restFrom: 0 };
+  return {
+    code: undefined,
+    detail: '',
+    refusal: undefined,
+    version: undefined,
+    route: undefined,
+    restFrom: 0,
+  };
 }
 
 /** Where breakers are of no interest: tests. */
@@ -81,6 +94,7 @@ export function matchRequest<P>(
   out.route = undefined;
   out.code = undefined;
   out.detail = '';
+  out.refusal = undefined;
   if (version === undefined) {
     out.restFrom = 0;
     return fail(out, 'no_route', `No gateway_path is a prefix of ${shown(path)}`);
@@ -90,18 +104,18 @@ export function matchRequest<P>(
     return fail(out, 'version_retired', `Version ${version.label} of ${version.app.slug} is retired`);
   }
   if (hasEncodedSlash && !version.app.allowEncodedSlashes) {
-    return fail(
-      out,
-      'bad_path',
-      `The path must not contain %2F, since ${version.app.slug} does not allow it`,
-    );
+    const detail = `The path must not contain %2F, since ${version.app.slug} does not allow it`;
+    return refusePath(out, 'encoded_slash', detail);
   }
   if (version.revisions.length === 1) matchSingle(version, path, method, shareOf, out);
   else matchWeighted(version, path, method, shareOf, out, turns);
   if (out.route === undefined || out.code === 'endpoint_disabled') return;
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
+  if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.restFrom))
+    refusePath(out, 'climbs_out', CLIMBS_OUT);
   const alike = lookAlike(snapshot, out.route, path, out.restFrom, method, isPlain);
-  if (alike !== undefined) fail(out, 'bad_path', `A backend could take the path for that of ${alike}`);
+  if (alike !== undefined)
+    refusePath(out, 'look_alike', `A backend could take the path for that of ${alike}`);
 }
 
 /** The usual case: one current revision. */
@@ -183,7 +197,21 @@ function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path:
   if (route.backendParts === undefined) return;
   const filled = fill(route.backendParts, path, out.restFrom);
   if (canonicalPath(filled) !== filled)
-    fail(out, 'bad_path', 'The path must not hold an encoded slash there');
+    refusePath(out, 'encoded_slash_in_value', 'The path must not hold an encoded slash there');
+}
+
+/**
+ * A backend that decodes again what was decoded already could find dot segments, and leave `backend_base_path` or the
+ * version's own part of it: by the rest of the path, or by values that are filled into `backend_path`.
+ */
+function mayClimb<P>({ backendParts }: CompiledRoute<P>, path: string, restFrom: number): boolean {
+  if (climbsOut(path.slice(restFrom))) return true;
+  return backendParts !== undefined && climbsOut(fill(backendParts, path, restFrom));
+}
+
+function refusePath<P>(out: MatchResult<P>, refusal: PathRefusal, detail: string): void {
+  out.refusal = refusal;
+  fail(out, 'bad_path', detail);
 }
 
 function fail<P>(out: MatchResult<P>, code: MatchErrorCode, detail: string): void {
@@ -214,6 +242,8 @@ function failUnavailable<P>(out: MatchResult<P>, version: CompiledVersion<P>): v
   return fail(out, 'circuit_open', `The backends of ${name} are failing; requests are held back for a while`);
 }
 
+const CLIMBS_OUT =
+  'The path is ambiguous: a server that decodes it once more could leave the place it belongs to';
 const SHOWN_LENGTH_MAX = 200;
 
 function shown(path: string): string {
