@@ -17,6 +17,7 @@ import {
   startHousekeeping,
   startLimits,
   startMetricsKeeping,
+  startTicketKeys,
   watchCertificates,
 } from './compose/workers.ts';
 import { Egress } from './egress/egress.ts';
@@ -141,6 +142,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const supervisor = createSupervisor(parts, certificates?.pairs, WORKER_URL);
     const watch = watchCertificates(parts, certificates, supervisor);
     undo.unshift(startMetricsKeeping(parts, supervisor));
+    undo.unshift(startTicketKeys(parts, supervisor));
     let stopping = false;
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());

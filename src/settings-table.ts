@@ -331,6 +331,11 @@ export const SETTINGS = {
     default: undefined,
     description: 'PEM files with the private keys of those certificates, in the same order.',
   }),
+  GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS: integer(windowSecs, {
+    default: 28_800,
+    description:
+      'How long session tickets are sealed with the same keys. All workers share them, so that TLS sessions are resumed whichever worker a connection comes to; after a change a client makes one full handshake. Each node has keys of its own.',
+  }),
   GATEWAY_PROXY__HTTP2: boolean({
     default: true,
     description: 'Offer HTTP/2 beside HTTP/1.1 to clients that connect with TLS.',

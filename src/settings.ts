@@ -31,6 +31,7 @@ export interface ProxySettings {
   readonly port: number;
   /** Pairs of files, the default first; undefined without TLS. */
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
+  readonly ticketRotationMs: number;
   readonly http2: boolean;
   /** undefined: made at the start. */
   readonly viaName: string | undefined;
@@ -366,6 +367,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     host: v.GATEWAY_PROXY__HOST,
     port: v.GATEWAY_PROXY__PORT,
     tls: tlsFiles(v),
+    ticketRotationMs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS * 1_000,
     http2: v.GATEWAY_PROXY__HTTP2,
     viaName: v.GATEWAY_PROXY__VIA_NAME,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,

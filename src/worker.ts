@@ -67,6 +67,7 @@ const {
   keyMemory,
   heartbeat,
   certificates,
+  ticketKeys,
   isSpare,
   port: trafficPort,
   ownPorts,
@@ -185,7 +186,7 @@ const explainParts = {
 const listener = new Listener(context, {
   host: settings.proxy.host,
   port: trafficPort,
-  tls: certificates === undefined ? undefined : { certificates, http2: settings.proxy.http2 },
+  tls: certificates === undefined ? undefined : { certificates, ticketKeys, http2: settings.proxy.http2 },
 });
 
 port.on('message', (message: ToWorker) => {
@@ -194,6 +195,9 @@ port.on('message', (message: ToWorker) => {
       return void apply(message);
     case 'certificates':
       return send({ type: 'applied', id: message.id, error: tryCertificates(message) });
+    case 'ticket_keys':
+      listener.replaceTicketKeys(message.ticketKeys);
+      return send({ type: 'applied', id: message.id, error: undefined });
     case 'sample':
       observer.sendShadowNotes();
       metrics.setConnections({

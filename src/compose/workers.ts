@@ -15,6 +15,7 @@ import { HealthProbe } from '../runtime/health-probe.ts';
 import { startLimitNode } from '../runtime/limit-node.ts';
 import type { WorkerStart } from '../runtime/protocol.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
+import { startTicketRotation } from '../runtime/ticket-keys.ts';
 import type { Settings } from '../settings.ts';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
@@ -103,6 +104,14 @@ function probePool({ clock, log, egress }: Parts): UpstreamPool {
         log.debug({ host, err: error }, 'a backend could not be resolved for its health check'),
     }),
   });
+}
+
+/** Changes the keys of session tickets now and then, where there are any; returns how to end it. */
+export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
+  const { tls, ticketRotationMs } = settings.proxy;
+  if (tls === undefined) return async () => undefined;
+  const stop = startTicketRotation(ticketRotationMs, (keys) => supervisor.setTicketKeys(keys), log);
+  return async () => stop();
 }
 
 /** What a worker has counted since it was last asked dies with it; so it is asked now and then. */

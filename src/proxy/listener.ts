@@ -24,6 +24,8 @@ export interface ListenerTls {
   readonly certificates: readonly CertificatePair[];
   /** Whether HTTP/2 is offered (ALPN). */
   readonly http2: boolean;
+  /** 48 bytes that session tickets are sealed with; listeners that share them resume each other's sessions. */
+  readonly ticketKeys?: Uint8Array;
 }
 
 export interface ListenerOptions {
@@ -98,6 +100,11 @@ export class Listener {
   replaceCertificates(certificates: readonly CertificatePair[]): void {
     if (this.#tls === undefined) throw new Error('The listener was started without TLS');
     this.#tls.replace(certificates);
+  }
+
+  /** Seals session tickets with other keys from now on; those that were sealed before are of no use any more. */
+  replaceTicketKeys(ticketKeys: Uint8Array): void {
+    this.#tls?.replaceTicketKeys(ticketKeys);
   }
 
   /** Resolves with the port once connections are accepted; rejects with the system's error (EADDRINUSE, EACCES …). */

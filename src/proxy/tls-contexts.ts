@@ -26,7 +26,14 @@ interface Compiled {
 
 /** What a context of the listener is made from; also for the one that node's server keeps as its own. */
 export function contextOptions({ cert, key }: CertificatePair): SecureContextOptions {
-  return { cert, key, minVersion: 'TLSv1.2', ciphers: CIPHERS, honorCipherOrder: false };
+  return {
+    cert,
+    key,
+    minVersion: 'TLSv1.2',
+    ciphers: CIPHERS,
+    honorCipherOrder: false,
+    sessionIdContext: 'headgate',
+  };
 }
 
 export class TlsContexts {

@@ -3,6 +3,7 @@
  * certificate by name, and takes new certificates while it serves. Knows nothing of what is said over TLS.
  */
 import * as tls from 'node:tls';
+import { secretBytes } from '../kernel/ids.ts';
 import type { CertificatePair } from './tls-certificate.ts';
 import { contextOptions, TlsContexts } from './tls-contexts.ts';
 
@@ -11,15 +12,19 @@ export interface TlsServerOptions {
   readonly certificates: readonly CertificatePair[];
   readonly http2: boolean;
   readonly handshakeTimeoutMs: number;
+  /** 48 bytes; made up when they are not given. */
+  readonly ticketKeys?: Uint8Array;
 }
 
 export interface TlsServer {
   readonly server: tls.Server;
   /** @throws when one of them cannot be used; then nothing has changed */
   replace(certificates: readonly CertificatePair[]): void;
+  replaceTicketKeys(ticketKeys: Uint8Array): void;
 }
 
 export const HTTP2 = 'h2';
+const TICKET_KEYS_BYTES = 48;
 
 export function createTlsServer(
   options: TlsServerOptions,
@@ -27,9 +32,11 @@ export function createTlsServer(
 ): TlsServer {
   const contexts = new TlsContexts(options.certificates);
   const [first] = options.certificates;
+  let ticketKeys = Buffer.from(options.ticketKeys ?? secretBytes(TICKET_KEYS_BYTES));
   const server = tls.createServer(
     {
       ...(first === undefined ? {} : contextOptions(first)),
+      ticketKeys,
       ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
       SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
       handshakeTimeout: options.handshakeTimeoutMs,
@@ -49,7 +56,12 @@ export function createTlsServer(
       contexts.replace(certificates);
       const [next] = certificates;
       // For clients that send no name, which are never asked about.
-      if (next !== undefined) server.setSecureContext(contextOptions(next));
+      if (next !== undefined) server.setSecureContext({ ...contextOptions(next), ticketKeys });
+    },
+    // Tickets are sealed and opened with those of the server's own context, whichever certificate is chosen.
+    replaceTicketKeys: (keys) => {
+      ticketKeys = Buffer.from(keys);
+      server.setTicketKeys(ticketKeys);
     },
   };
 }

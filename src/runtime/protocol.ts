@@ -33,6 +33,8 @@ export interface WorkerStart {
   readonly heartbeat: HeartbeatMemory;
   /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
   readonly certificates: readonly CertificatePair[] | undefined;
+  /** Of ticket-keys.ts. */
+  readonly ticketKeys: Uint8Array;
   /** Listens only when it is told to. */
   readonly isSpare: boolean;
 }
@@ -65,9 +67,17 @@ export interface CertificatesMessage {
   readonly certificates: readonly CertificatePair[];
 }
 
+/** Other keys for the session tickets to come. */
+export interface TicketKeysMessage {
+  readonly type: 'ticket_keys';
+  readonly id: number;
+  readonly ticketKeys: Uint8Array;
+}
+
 export type ToWorker =
   | ApplyMessage
   | CertificatesMessage
+  | TicketKeysMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
   /** To a spare worker: another one is lost. */

@@ -22,6 +22,7 @@ import type { HealthMessage } from './health-notes.ts';
 import type { KeyUsageBatch } from './key-notes.ts';
 import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 import { RestartPace } from './restart-pace.ts';
+import { newTicketKeys } from './ticket-keys.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 export interface SupervisorDeps {
@@ -73,6 +74,7 @@ export class Supervisor {
   #nextNumber = 1;
   #port: number;
   #certificates: WorkerStart['certificates'];
+  #ticketKeys = newTicketKeys();
   #started = false;
   #stopping = false;
   #watching: NodeJS.Timeout | undefined;
@@ -132,6 +134,15 @@ export class Supervisor {
     await this.#follow(
       (id) => ({ type: 'certificates', id, certificates }),
       'a proxy worker could not take new certificates',
+    );
+  }
+
+  /** Hands keys for session tickets to every worker, also to those that are yet to come; resolves as above. */
+  async setTicketKeys(ticketKeys: Uint8Array): Promise<void> {
+    this.#ticketKeys = ticketKeys;
+    await this.#follow(
+      (id) => ({ type: 'ticket_keys', id, ticketKeys }),
+      'a proxy worker could not take new keys for session tickets',
     );
   }
 
@@ -255,6 +266,7 @@ export class Supervisor {
         viaName,
         keyMemory: state.keys.memory,
         certificates: this.#certificates,
+        ticketKeys: this.#ticketKeys,
         isSpare,
       },
       clock,
