@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/origin-process.ts';
 import { plainEnvironment, requireProgram } from '../support/programs.ts';
 import { README, shellBlocks } from '../support/readme.ts';
+import { openShell } from '../support/shell.ts';
 
 const START = resolve(import.meta.dirname, '../../scripts/start.sh');
 const START_TIMEOUT_MS = 60_000;
@@ -97,7 +98,7 @@ describe('README.md', { timeout: 60_000 }, () => {
     const [preparation = '', ...calling] = blocks;
     const calls = calling.flatMap((block) => block.trim().split('\n'));
     expect(calls).toHaveLength(5);
-    const shell = openShell();
+    const shell = openShell(folder, plainEnvironment(folder));
     try {
       await shell.type(preparation);
       const backend = `http://127.0.0.1:${ports.get(BACKEND_PORT)}/`;
@@ -145,40 +146,4 @@ async function statusOf(url: string): Promise<number | undefined> {
   } catch {
     return undefined;
   }
-}
-
-interface Shell {
-  /** Runs what is typed and gives what it has printed to standard output, latin1. */
-  type(text: string): Promise<string>;
-  /** Ends the shell and what it runs in the background. */
-  close(): Promise<void>;
-}
-
-/** One shell for all commands, as a reader has: what one of them sets is there for the next. */
-function openShell(): Shell {
-  const separator = '\u001e';
-  const child = spawn('bash', ['-s'], { cwd: folder, env: plainEnvironment(folder), stdio: 'pipe' });
-  let printed = '';
-  let wake = (): void => undefined;
-  child.stdout.setEncoding('latin1').on('data', (chunk: string) => {
-    printed += chunk;
-    if (chunk.includes(separator)) wake();
-  });
-  child.stderr.resume();
-  const ended = new Promise<void>((done) => child.once('exit', () => done()));
-  child.stdin.write(`trap 'kill $(jobs -p)' EXIT\n`);
-  return {
-    async type(text) {
-      const answered = new Promise<void>((done) => (wake = done));
-      child.stdin.write(`${text}\nprintf '${separator}'\n`);
-      await Promise.race([answered, ended]);
-      const [answer = ''] = printed.split(separator);
-      printed = '';
-      return answer;
-    },
-    async close() {
-      child.stdin.end();
-      await ended;
-    },
-  };
 }
