@@ -30,6 +30,7 @@ export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<C
     },
     globals: undefined,
     perIp: undefined,
+    ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
     bodyBytesMax: 0,
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),

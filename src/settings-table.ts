@@ -7,7 +7,7 @@ import { ACCESS_FIELDS, ACCESS_MODES, type AccessField } from './model/access-fi
 import { JWT_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { availableParallelism } from 'node:os';
 import { KEY_TEXT } from './kernel/key-text.ts';
-import { parseRedisUrl } from './model/redis-url.ts';
+import { LIMIT_SETTINGS } from './settings-limits.ts';
 import {
   addressOrBlock,
   boolean,
@@ -22,9 +22,10 @@ import {
   type Setting,
 } from './settings-values.ts';
 
+export { LIMIT_MODES } from './settings-limits.ts';
+
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const LOG_FORMATS = ['json', 'text'] as const;
-export const LIMIT_MODES = ['leased', 'exact'] as const;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -155,6 +156,14 @@ export const SETTINGS = {
     defaultText: 'none',
     description: 'Peers whose `X-Forwarded-*` fields are believed. Set it when behind a load balancer.',
   }),
+  GATEWAY_IPV6_PREFIX_BITS: integer(
+    { min: 1, max: 128 },
+    {
+      default: 64,
+      description:
+        'Clients with IPv6 are counted by the network of so many bits: by limits and caps per `ip`, the per-IP limit, `GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE` and `GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP`. 128 counts single addresses. IPv4-mapped addresses are counted as IPv4.',
+    },
+  ),
   GATEWAY_EGRESS__ALLOW: list('addresses, CIDR blocks and host names, comma-separated', destination, {
     default: [],
     defaultText: 'all but what is denied by default',
@@ -234,48 +243,7 @@ export const SETTINGS = {
       description: 'Days for which the requests of each API key are counted, today included.',
     },
   ),
-  GATEWAY_REDIS_URL: text('URL (redis:// or rediss://)', {
-    default: undefined,
-    defaultText: 'each node counts for itself',
-    secret: true,
-    description:
-      'Valkey or Redis, where several gateways count their rate limits together: `redis://user:password@host:port/database`, with TLS `rediss://`; a cluster as `redis+cluster://host:port,host:port`, a primary that Sentinels know as `redis+sentinel://host:port,host:port/name`, both also with `rediss+`.',
-    expected:
-      'a URL such as redis://host:6379, redis+cluster://host:6379,host:6379 or redis+sentinel://host:26379/name',
-    pattern: { test: (value) => parseRedisUrl(value) !== undefined },
-  }),
-  GATEWAY_LIMITS__MODE: oneOf(LIMIT_MODES, {
-    default: 'leased',
-    description:
-      'How nodes share a rate limit where its policy does not say: `leased` takes permits in portions, `exact` asks the store for every request. Without `GATEWAY_REDIS_URL` it has no effect, and neither have the next four.',
-  }),
-  GATEWAY_LIMITS__TIMEOUT_MS: integer(
-    { min: 1, max: 10_000 },
-    {
-      default: 40,
-      description:
-        'How long a request waits for the store of limits. A store that does not answer in time is not asked until it does again; meanwhile `on_store_failure` of the policy applies.',
-    },
-  ),
-  GATEWAY_LIMITS__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
-    default: 1_000,
-    description: 'Time in which a connection to the store of limits must be made.',
-  }),
-  GATEWAY_LIMITS__KEY_PREFIX: text('text', {
-    default: 'headgate:',
-    description:
-      'What the keys in the store of limits begin with. Gateways share their limits when they have the same.',
-    pattern: /^[\x21-\x7a]{0,64}$/,
-    expected: 'at most 64 visible ASCII characters without spaces and braces',
-  }),
-  GATEWAY_LIMITS__NODES: integer(
-    { min: 1, max: 10_000 },
-    {
-      default: 1,
-      description:
-        'How many gateways share the limits, for one that starts while the store of limits is out of reach. It goes by those that live on its PostgreSQL database where they are more; once the store has been in reach, the live ones are counted there.',
-    },
-  ),
+  ...LIMIT_SETTINGS,
   GATEWAY_JWT__ISSUER: text('text', {
     default: undefined,
     description: 'Value that `iss` of a JWT must have, where a policy sets none.',
@@ -421,7 +389,7 @@ export const SETTINGS = {
     {
       default: 0,
       description:
-        'Of these, connections of one client address to each worker, an IPv6 client by its network of /64; beyond it 503 `overloaded` and the end, with TLS the end alone. `GATEWAY_TRUSTED_PROXY_IPS` are exempt. 0 is unlimited.',
+        'Of these, connections of one client address to each worker, an IPv6 client by its network (`GATEWAY_IPV6_PREFIX_BITS`); beyond it 503 `overloaded` and the end, with TLS the end alone. `GATEWAY_TRUSTED_PROXY_IPS` are exempt. 0 is unlimited.',
     },
   ),
   GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS: integer(

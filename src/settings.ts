@@ -66,6 +66,7 @@ export interface ProxySettings {
 export interface LimitSettings {
   /** Valkey or Redis, in a form of model/redis-url.ts; undefined: each node counts for itself. */
   readonly redisUrl: string | undefined;
+  readonly maxCounterBytes: number;
   readonly mode: (typeof LIMIT_MODES)[number];
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -124,6 +125,7 @@ export interface Settings {
   readonly perIpRateLimit: RateLimitDefault | undefined;
   /** IP addresses and CIDR blocks. */
   readonly trustedProxies: readonly string[];
+  readonly ipv6PrefixBits: number;
   /** IP addresses, CIDR blocks and host names. */
   readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   readonly jwt: JwtDefaults;
@@ -335,6 +337,7 @@ function nest(v: SettingValues): Settings {
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)
       : undefined,
     trustedProxies: v.GATEWAY_TRUSTED_PROXY_IPS,
+    ipv6PrefixBits: v.GATEWAY_IPV6_PREFIX_BITS,
     egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
     jwt: {
       issuer: v.GATEWAY_JWT__ISSUER,
@@ -346,6 +349,7 @@ function nest(v: SettingValues): Settings {
     },
     limits: {
       redisUrl: v.GATEWAY_REDIS_URL,
+      maxCounterBytes: v.GATEWAY_LIMITS__MAX_COUNTER_BYTES,
       mode: v.GATEWAY_LIMITS__MODE,
       timeoutMs: v.GATEWAY_LIMITS__TIMEOUT_MS,
       connectTimeoutMs: v.GATEWAY_LIMITS__CONNECT_TIMEOUT_MS,

@@ -53,7 +53,7 @@ import type {
 import { labelsInUse, WorkerObserver } from './runtime/worker-observer.ts';
 import { SnapshotHolder } from './snapshot/holder.ts';
 import { KeyReader } from './snapshot/key-table.ts';
-import type { ProxySettings } from './settings.ts';
+import type { Settings } from './settings.ts';
 
 /** A worker that failed ends by itself when the main thread has not ended it by then. */
 const FAILED_EXIT_MS = 2_000;
@@ -131,6 +131,7 @@ const policyDependencies: PolicyDependencies = {
       ? undefined
       : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
   perIp: settings.perIpRateLimit,
+  ipv6PrefixBits: settings.ipv6PrefixBits,
   authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
   bodyBytesMax: settings.proxy.maxBodyBytes,
   egress,
@@ -143,7 +144,7 @@ const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
 const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
-const options = proxyOptions(settings.proxy);
+const options = proxyOptions(settings);
 const context: ProxyContext = {
   options,
   clock,
@@ -296,7 +297,7 @@ async function drain(): Promise<void> {
   process.exit(0);
 }
 
-function proxyOptions(proxy: ProxySettings): ProxyOptions {
+function proxyOptions({ proxy, ipv6PrefixBits }: Settings): ProxyOptions {
   return {
     headBytesMax: proxy.maxHeadBytes,
     headersMax: proxy.maxHeaders,
@@ -313,6 +314,7 @@ function proxyOptions(proxy: ProxySettings): ProxyOptions {
     exchangesMax: proxy.maxConcurrentExchanges,
     connectionsMax: proxy.maxConnections,
     connectionsPerIpMax: proxy.maxConnectionsPerIp,
+    ipv6PrefixBits,
     upstreamConnectionsMax: proxy.maxUpstreamConnections,
     upstreamQueueMax: proxy.maxUpstreamQueue,
     upstreamQueueTimeoutMs: proxy.upstreamQueueTimeoutMs,

@@ -78,7 +78,7 @@ async function simulate(scenario: Scenario, nodes: number, rate: number, seconds
     else tally.refused += 1;
   };
   for (let node = 0; node < nodes; node++) {
-    const memory = createLimitMemory({ slots: 16, callers: 16 });
+    const memory = createLimitMemory({ counterBytes: 65_536, callers: 16 });
     const limits = new LeasedLimitStore({
       server: store.connect(),
       local: new SharedMemoryLimitStore(memory, 1),

@@ -1,6 +1,7 @@
 /** The management API: what it is told of the running gateway. */
 import { blockList } from '../egress/blocks.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
+import { counterUse } from '../limits/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/shared-memory.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
@@ -32,7 +33,7 @@ export function createManagement(
   watch: CertificateWatch | undefined,
   isStopping: () => boolean,
 ): Promise<ManagementListening> {
-  const { settings, version, clock, log, repository, state, metrics } = parts;
+  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
   const compilePolicy = checkingCompiler(parts);
   return createManagementServer({
@@ -76,6 +77,7 @@ export function createManagement(
         certificates: watch?.facts,
         breakers: breakerFacts(state),
         database: { driver: repository.driver, isUp },
+        limitCounters: counterUse(limitMemory),
         limitNodes: parts.limitNode?.nodes.count,
       });
     },
@@ -123,6 +125,7 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
     jwtDefaults: settings.jwt,
     globals: globalsOf(settings),
     perIp: settings.perIpRateLimit,
+    ipv6PrefixBits: settings.ipv6PrefixBits,
     authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
     bodyBytesMax: settings.proxy.maxBodyBytes,
     egress,

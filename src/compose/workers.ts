@@ -8,7 +8,7 @@ import { UpstreamPool } from '../proxy/pool.ts';
 import { createLookup } from '../proxy/resolver.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { randomHex } from '../kernel/ids.ts';
-import { createLimitMemory, LIMIT_SLOTS_DEFAULT } from '../limits/memory.ts';
+import { createLimitMemory } from '../limits/memory.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
 import { DescriptorWatch } from '../runtime/descriptor-watch.ts';
 import { HealthProbe } from '../runtime/health-probe.ts';
@@ -21,6 +21,8 @@ import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
 
 const TICK_MS = 1_000;
+/** Callers under concurrency caps; the memory of those that never come is not touched. */
+const CALLERS_MAX = 4_194_304;
 const METRICS_KEEP_MS = 5_000;
 const VIA_BYTES = 8;
 
@@ -59,8 +61,23 @@ export async function startLimits(
   clock: Clock,
 ): Promise<Pick<Parts, 'limitMemory' | 'limitNode'>> {
   // Besides the workers the main thread, a spare one, and every worker once more that is lost and not gone yet.
-  const limitMemory = createLimitMemory({ slots: LIMIT_SLOTS_DEFAULT, threads: 2 * settings.workers + 3 });
+  const threads = 2 * settings.workers + 3;
+  const counterBytes = settings.limits.maxCounterBytes;
+  // Each worker may have so many requests under way: with four places for each, no set of them is ever full.
+  const callers = Math.min(CALLERS_MAX, 4 * settings.workers * settings.proxy.maxConcurrentExchanges);
+  const limitMemory = reserve(counterBytes, () => createLimitMemory({ counterBytes, callers, threads }));
   return { limitMemory, limitNode: await startLimitNode(settings, limitMemory.nodes, clock) };
+}
+
+function reserve<T>(counterBytes: number, create: () => T): T {
+  try {
+    return create();
+  } catch (error) {
+    throw startError(
+      `Cannot reserve ${counterBytes} bytes for counters: lower GATEWAY_LIMITS__MAX_COUNTER_BYTES`,
+      error,
+    );
+  }
 }
 
 export async function listenForTraffic(supervisor: Supervisor, settings: Settings): Promise<number> {

@@ -1,41 +1,61 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { exactLimit } from '../../test/support/limits-exact.ts';
-import { ALGORITHM_OF_KIND, KIND_OF } from './counter-table.ts';
-import { RING, SLIDING_CELLS } from './sliding-window.ts';
-import { noteRule, type SlotAlgorithm } from './slot.ts';
+import { algorithmFor, KIND_OF } from './counter-table.ts';
+import { BLOCK_CELLS } from './memory.ts';
+import { beginQueue, ENTRIES_MAX, giveBlock, SLIDING_BLOCKS_MAX, wantsBlock } from './sliding-window.ts';
+import { noteRule, OWN, REQUESTS, type SlotAlgorithm } from './slot.ts';
 import type { LimitAlgorithm, LimitDecision, LimitRule } from './store.ts';
 
-/** One counter in the middle of an array, so that a write beside the slot is noticed. */
+const AT = BLOCK_CELLS;
+/** Those of a whole counter, and one before and one after it. */
+const BLOCKS = SLIDING_BLOCKS_MAX + 2;
+
+/** One counter in the middle of an array, so that a write beside it is noticed. */
 class Counter {
   readonly algorithm: SlotAlgorithm;
   rule: LimitRule;
-  state = new Float64Array(SLIDING_CELLS * 3);
+  cells = new Float64Array(BLOCKS * BLOCK_CELLS);
+  #blocks = 1;
 
   constructor(rule: LimitRule) {
     this.rule = rule;
-    this.algorithm = ALGORITHM_OF_KIND[KIND_OF[rule.algorithm]]!;
-    noteRule(this.state, SLIDING_CELLS, rule);
+    this.algorithm = algorithmFor(KIND_OF[rule.algorithm]);
+    noteRule(this.state, AT, rule);
+    if (this.isSliding) beginQueue(this.state, AT, this.#block());
+  }
+
+  get isSliding(): boolean {
+    return this.rule.algorithm === 'sliding_window';
+  }
+
+  get state() {
+    return { cells: this.cells, words: new Int32Array(this.cells.buffer) };
+  }
+
+  #block(): number {
+    return ++this.#blocks * BLOCK_CELLS;
   }
 
   take(nowMs: number, askedMs = nowMs): LimitDecision {
-    const decision = this.algorithm.take(this.state, SLIDING_CELLS, this.rule, nowMs, askedMs);
-    noteRule(this.state, SLIDING_CELLS, this.rule);
+    if (this.isSliding && wantsBlock(this.state, AT)) giveBlock(this.state, AT, this.#block());
+    const decision = this.algorithm.take(this.state, AT, this.rule, nowMs, askedMs, true);
+    this.cells[AT + REQUESTS] = this.rule.requests;
     return decision;
   }
 
-  /** A decision on a copy. */
+  /** @throws Error when it changes anything */
   peek(nowMs: number): LimitDecision {
-    const copy = new Counter(this.rule);
-    copy.state = this.state.slice();
-    return copy.take(nowMs);
+    const before = this.cells.slice();
+    const decision = this.algorithm.take(this.state, AT, this.rule, nowMs, nowMs, false);
+    if (this.cells.some((value, cell) => value !== before[cell]))
+      throw new Error('a look changed the counter');
+    return decision;
   }
 
   touchedOutside(): boolean {
-    const slot = this.rule.algorithm === 'sliding_window' ? SLIDING_CELLS : 8;
-    return this.state.some(
-      (value, cell) => value !== 0 && (cell < SLIDING_CELLS || cell >= SLIDING_CELLS + slot),
-    );
+    const end = this.isSliding ? BLOCKS - 1 : 2;
+    return this.cells.some((value, cell) => value !== 0 && (cell < AT || cell >= end * BLOCK_CELLS));
   }
 }
 
@@ -45,8 +65,8 @@ const anyAlgorithm = fc.constantFrom<LimitAlgorithm>('fixed_window', 'sliding_wi
 const anyExactRule: fc.Arbitrary<LimitRule> = fc.record({
   id: fc.constant('app:1'),
   algorithm: anyAlgorithm,
-  // Sliding windows are exact logs up to RING.
-  requests: fc.integer({ min: 1, max: RING }),
+  // Sliding windows are exact logs up to ENTRIES_MAX.
+  requests: fc.integer({ min: 1, max: ENTRIES_MAX }),
   windowMs: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constantFrom(1000, 60_000, 86_400_000)),
   burst: fc.integer({ min: 1, max: 200 }),
 });
@@ -113,12 +133,11 @@ describe('against the exact twin', () => {
           nowMs += Math.round(step * rule.windowMs);
           resetMs = counter.take(nowMs).resetMs;
         }
-        const used = (atMs: number): number =>
-          counter.algorithm.usedFraction(counter.state.slice(), SLIDING_CELLS, atMs);
+        const used = (atMs: number): number => counter.algorithm.used(counter.state, AT, atMs);
         expect(resetMs).toBeGreaterThan(0);
+        expect(counter.algorithm.busyUntilMs(counter.state, AT)).toBe(nowMs + resetMs);
         expect(used(nowMs + resetMs - 1)).toBeGreaterThan(0);
         expect(used(nowMs + resetMs)).toBe(0);
-        expect(counter.algorithm.busyUntilMs(counter.state, SLIDING_CELLS)).toBe(nowMs + resetMs);
       }),
       { numRuns: 200 },
     );
@@ -142,7 +161,7 @@ describe('against the exact twin', () => {
           };
           const counter = new Counter(rule);
           // Owes all but a few tokens, as after a billion requests.
-          counter.algorithm.inherit(counter.state, SLIDING_CELLS, rule, 1, START_MS + 1, START_MS);
+          counter.algorithm.inherit(counter.state, AT, rule, rule.burst, START_MS + 1, START_MS);
           let units = 0n;
           let nowMs = START_MS;
           for (const step of [...steps, left]) {
@@ -166,7 +185,7 @@ describe('sliding window beyond the exact log', () => {
   const anyLargeRule: fc.Arbitrary<LimitRule> = fc.record({
     id: fc.constant('app:1'),
     algorithm: fc.constant<LimitAlgorithm>('sliding_window'),
-    requests: fc.integer({ min: RING + 1, max: 600 }),
+    requests: fc.integer({ min: ENTRIES_MAX + 1, max: 600 }),
     windowMs: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constantFrom(1000, 60_000)),
     burst: fc.constant(0),
   });
@@ -350,12 +369,12 @@ describe('what eviction and repair rely on', () => {
         const evicted = new Counter(rule);
         let nowMs = START_MS;
         for (const step of first) evicted.take((nowMs += Math.round(step * rule.windowMs)));
-        const fraction = evicted.algorithm.usedFraction(evicted.state, SLIDING_CELLS, nowMs);
-        const untilMs = evicted.algorithm.busyUntilMs(evicted.state, SLIDING_CELLS);
+        const amount = evicted.algorithm.used(evicted.state, AT, nowMs);
+        const untilMs = evicted.algorithm.busyUntilMs(evicted.state, AT);
         nowMs += Math.round(second[0]! * rule.windowMs);
         if (nowMs >= untilMs) return;
         const heir = new Counter(rule);
-        heir.algorithm.inherit(heir.state, SLIDING_CELLS, rule, fraction, untilMs, nowMs);
+        heir.algorithm.inherit(heir.state, AT, rule, amount, untilMs, nowMs);
         for (const step of second.slice(1)) {
           expect(!heir.take(nowMs).admitted || evicted.take(nowMs).admitted).toBe(true);
           nowMs += Math.round(step * rule.windowMs);
@@ -373,7 +392,7 @@ describe('what eviction and repair rely on', () => {
         for (const step of steps) counter.take((nowMs += Math.round(step * rule.windowMs)));
         const backMs = windowsBack * rule.windowMs;
         const before = counter.peek(nowMs);
-        counter.algorithm.rebase(counter.state, SLIDING_CELLS, nowMs, nowMs - backMs);
+        counter.algorithm.rebase(counter.state, AT, nowMs, nowMs - backMs);
         expect(counter.take(nowMs - backMs)).toEqual(before);
       }),
       { numRuns: 200 },
@@ -389,11 +408,11 @@ describe('what eviction and repair rely on', () => {
       burst: 0,
     });
     for (let taken = 0; taken < 7; taken++) counter.take(START_MS + taken);
-    const whole = counter.state.slice();
+    const whole = counter.cells.slice();
     // As if the owner had died before it wrote the total.
-    counter.state[SLIDING_CELLS + 7] = 3;
-    counter.algorithm.repair(counter.state, SLIDING_CELLS);
-    expect(counter.state).toEqual(whole);
+    counter.cells[AT + OWN] = 3;
+    counter.algorithm.repair(counter.state, AT);
+    expect(counter.cells).toEqual(whole);
     expect(counter.take(START_MS + 10).remaining).toBe(2);
   });
 });

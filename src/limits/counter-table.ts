@@ -1,155 +1,183 @@
 /**
- * One table of counters in shared memory: finding the slot of a counter, filling one, and mending a set.
+ * The table of counters in shared memory: finding a counter, adding and removing one, and mending a bucket.
  *
- * Owns no state but the views and one scratch slot of this thread. Except for `openTable`, every function expects
- * that the caller holds the lock of the set (set-lock.ts). Which slot makes room for another is eviction.ts.
+ * A counter is in the chain of the bucket that its hash names; the lock of the bucket covers all that is in the chain,
+ * and the time that counts for it. Owns no state but the views and one counter of this thread. Except for `openTable`,
+ * every function expects that the caller holds the lock of the bucket. Which counter makes room is eviction.ts.
  */
+import { giveBlocks } from './blocks.ts';
 import { fixedWindow } from './fixed-window.ts';
 import {
-  EVICTED,
-  EVICTED_KINDS,
+  ACCOUNT_CELLS,
+  BLOCK_CELLS,
+  BUCKET_CELLS,
+  type CounterMemory,
+  HEAD_CELLS,
   LATEST_MS,
-  LOCK,
-  setCells,
-  SLOTS,
-  TAGS,
-  type TableMemory,
-  WAYS,
 } from './memory.ts';
-import { slidingWindow } from './sliding-window.ts';
-import { IDENTITY, type SlotAlgorithm } from './slot.ts';
+import { beginQueue, firstBlock, slidingWindow } from './sliding-window.ts';
+import { type Cells, OWN, type SlotAlgorithm } from './slot.ts';
 import type { LimitAlgorithm } from './store.ts';
 import { tokenBucket } from './token-bucket.ts';
 
-/** What a slot is used for, by the number in its identity. */
+/** What a counter is used for, by the number in its identity. */
 export const KIND_OF: Readonly<Record<LimitAlgorithm, number>> = Object.freeze({
   fixed_window: 0,
   sliding_window: 1,
   token_bucket: 2,
 });
-export const ALGORITHM_OF_KIND: readonly SlotAlgorithm[] = Object.freeze([
-  fixedWindow,
-  slidingWindow,
-  tokenBucket,
-]);
+const ALGORITHM_OF_KIND: readonly SlotAlgorithm[] = Object.freeze([fixedWindow, slidingWindow, tokenBucket]);
+export const KIND_FIXED = KIND_OF.fixed_window;
+export const KIND_SLIDING = KIND_OF.sliding_window;
+/** Not a counter, but what is remembered of evicted ones; it has no tag. */
+export const KIND_EVICTED = 3;
 
-export interface Table {
-  readonly cells: Float64Array;
-  /** The same memory as words, two to a cell. */
-  readonly words: Int32Array;
-  readonly setMask: number;
-  readonly setCells: number;
-  readonly slotCells: number;
-  readonly freshCells: number;
-  /** A slot of this thread alone, for counters that are not (yet) in the table. */
-  readonly scratch: Float64Array;
+/** Words of a counter before its state: the next one of the chain (0: none), two of the hash, account and kind. */
+export const NEXT = 0;
+export const TAG = 1;
+const SUBJECT = 2;
+const ACCOUNT_KIND = 3;
+
+/** Of what is remembered: until when it counts, and the most that a counter had used. The window is as in a counter. */
+export const UNTIL_MS = OWN;
+export const AMOUNT = OWN + 1;
+
+export interface Table extends Cells {
+  readonly owner: number;
+  readonly bucketMask: number;
+  readonly accountMask: number;
+  readonly accountsAt: number;
+  readonly blocksAt: number;
+  readonly blocks: number;
+  /** Two blocks of this thread alone: a counter that is not (yet) in the table, and its first entries. */
+  readonly scratch: Cells;
 }
 
-/** The identity of a counter: 64 bits of hash for the rule and 63 for the subject. */
+/** The identity of a counter: 63 bits of hash of the rule and the subject. */
 export interface CounterKey {
-  readonly kind: number;
-  readonly rule: number;
-  readonly rule2: number;
-  /** The tag of the slot; never 0. */
+  /** Never 0. */
   tag: number;
   subject: number;
 }
 
-export function openTable(memory: TableMemory): Table {
+/** @param owner number of the thread, for locks */
+export function openTable(memory: CounterMemory, owner: number): Table {
+  const accountsAt = HEAD_CELLS + memory.buckets * BUCKET_CELLS;
+  const scratch = new ArrayBuffer(2 * BLOCK_CELLS * Float64Array.BYTES_PER_ELEMENT);
   return Object.freeze({
     cells: new Float64Array(memory.buffer),
     words: new Int32Array(memory.buffer),
-    setMask: memory.sets - 1,
-    setCells: setCells(memory.slotCells),
-    slotCells: memory.slotCells,
-    freshCells: memory.freshCells,
-    scratch: new Float64Array(memory.slotCells),
+    owner,
+    bucketMask: memory.buckets - 1,
+    accountMask: memory.accounts - 1,
+    accountsAt,
+    blocksAt: accountsAt + memory.accounts * ACCOUNT_CELLS,
+    blocks: memory.blocks,
+    scratch: Object.freeze({ cells: new Float64Array(scratch), words: new Int32Array(scratch) }),
   });
 }
 
-/** The set in which a counter lives. */
-export function setOf(table: Table, key: CounterKey): number {
-  const mixed = Math.imul(key.rule ^ key.subject, 0x9e3779b1);
-  return (mixed ^ (mixed >>> 15)) & table.setMask;
+/** Cell at which the bucket of a counter begins. */
+export function bucketOf(table: Table, key: CounterKey): number {
+  const mixed = Math.imul(key.subject, 0x9e3779b1);
+  return bucketAt((mixed ^ (mixed >>> 15)) & table.bucketMask);
 }
 
-/** Cell at which the slot begins. */
-export function slotAt(table: Table, set: number, way: number): number {
-  return set * table.setCells + SLOTS + way * table.slotCells;
+export function bucketAt(index: number): number {
+  return HEAD_CELLS + index * BUCKET_CELLS;
 }
 
 /** Word of the lock. */
-export function lockOf(table: Table, set: number): number {
-  return 2 * (set * table.setCells + LOCK);
+export function lockOf(bucket: number): number {
+  return 2 * bucket;
 }
 
-/** First of the words with the tags. */
-export function tagsOf(table: Table, set: number): number {
-  return 2 * (set * table.setCells + TAGS);
+/** Word of the first counter of the chain. */
+export function chainOf(bucket: number): number {
+  return 2 * bucket + 1;
 }
 
-/** The algorithm of a slot that is not free. */
-export function algorithmOf(table: Table, slot: number): SlotAlgorithm {
-  return ALGORITHM_OF_KIND[table.words[2 * (slot + IDENTITY)]!]!;
+export function kindOf({ words }: Cells, node: number): number {
+  return words[2 * node + ACCOUNT_KIND]! & 3;
 }
 
-/** The way in which the counter is, or -1. `likely` is looked at first. */
-export function findWay(table: Table, set: number, key: CounterKey, likely: number): number {
-  const words = table.words;
-  const tags = tagsOf(table, set);
-  if (words[tags + likely] === key.tag && holds(words, slotAt(table, set, likely), key)) return likely;
-  for (let way = 0; way < WAYS; way++) {
-    if (words[tags + way] === key.tag && holds(words, slotAt(table, set, way), key)) return way;
+export function accountOf({ words }: Cells, node: number): number {
+  return words[2 * node + ACCOUNT_KIND]! >>> 2;
+}
+
+/** Of a counter, not of what is remembered of others. */
+export function algorithmOf(table: Cells, node: number): SlotAlgorithm {
+  return ALGORITHM_OF_KIND[kindOf(table, node)]!;
+}
+
+export function algorithmFor(kind: number): SlotAlgorithm {
+  return ALGORITHM_OF_KIND[kind]!;
+}
+
+/** Where the counter is, or 0. */
+export function findCounter({ words }: Table, bucket: number, key: CounterKey): number {
+  let node = words[chainOf(bucket)]!;
+  while (node !== 0 && !(words[2 * node + TAG] === key.tag && words[2 * node + SUBJECT] === key.subject)) {
+    node = words[2 * node]!;
   }
-  return -1;
+  return node;
 }
 
-function holds(words: Int32Array, slot: number, key: CounterKey): boolean {
-  const at = 2 * (slot + IDENTITY);
-  return (
-    words[at] === key.kind &&
-    words[at + 1] === key.subject &&
-    words[at + 2] === key.rule &&
-    words[at + 3] === key.rule2
-  );
+/** An unused counter in the memory of this thread. */
+export function emptyScratch({ scratch }: Table, kind: number): void {
+  scratch.cells.fill(0, 0, BLOCK_CELLS);
+  if (kind === KIND_SLIDING) beginQueue(scratch, 0, BLOCK_CELLS);
 }
 
-/** Makes a free slot the counter's, with the state that is in `scratch`. */
-export function fillWay(table: Table, set: number, way: number, key: CounterKey): void {
-  const { words, cells, scratch } = table;
-  const slot = slotAt(table, set, way);
-  for (let cell = 0; cell < table.freshCells; cell++) cells[slot + cell] = scratch[cell]!;
-  const at = 2 * (slot + IDENTITY);
-  words[at] = key.kind;
-  words[at + 1] = key.subject;
-  words[at + 2] = key.rule;
-  words[at + 3] = key.rule2;
-  // Last, since this is what makes the slot count.
-  words[tagsOf(table, set) + way] = key.tag;
+/** Puts the counter that is in the memory of this thread into the chain; `node` is a block for it. */
+export function addCounter(
+  { cells, words, scratch }: Table,
+  bucket: number,
+  node: number,
+  key: CounterKey,
+  account: number,
+  kind: number,
+): void {
+  for (let cell = 0; cell < BLOCK_CELLS; cell++) cells[node + cell] = scratch.cells[cell]!;
+  const at = 2 * node;
+  words[at + TAG] = key.tag;
+  words[at + SUBJECT] = key.subject;
+  words[at + ACCOUNT_KIND] = (account << 2) | kind;
+  words[at + NEXT] = words[chainOf(bucket)]!;
+  // Last, since this is what makes the counter count.
+  words[chainOf(bucket)] = node;
 }
 
-/** The clock was set back: carries all that the set remembers over to the new time. */
-export function rebaseSet(table: Table, set: number, fromMs: number, toMs: number): void {
+/** Makes a counter what is remembered of it. */
+export function turnIntoEvicted({ words }: Cells, node: number): void {
+  words[2 * node + TAG] = 0;
+  words[2 * node + ACCOUNT_KIND] = words[2 * node + ACCOUNT_KIND]! | KIND_EVICTED;
+}
+
+/** Takes a counter out of the chain, in which it follows `before` (0: it is the first), and frees its blocks. */
+export function removeCounter(table: Table, bucket: number, before: number, node: number): void {
+  const { words } = table;
+  words[before === 0 ? chainOf(bucket) : 2 * before + NEXT] = words[2 * node + NEXT]!;
+  words[2 * node + NEXT] = kindOf(table, node) === KIND_SLIDING ? firstBlock(table, node) : 0;
+  giveBlocks(table, node, accountOf(table, node), 1);
+}
+
+/** The clock was set back: carries all that the bucket remembers over to the new time. */
+export function rebaseBucket(table: Table, bucket: number, fromMs: number, toMs: number): void {
   const { words, cells } = table;
-  const at = set * table.setCells;
-  // First, so that a death in the middle cannot move a slot twice.
-  cells[at + LATEST_MS] = toMs;
-  for (let kind = 0; kind < EVICTED_KINDS; kind++) {
-    const evicted = at + EVICTED + 2 * kind;
-    cells[evicted] = cells[evicted]! - (fromMs - toMs);
-  }
-  for (let way = 0; way < WAYS; way++) {
-    if (words[tagsOf(table, set) + way] === 0) continue;
-    const slot = slotAt(table, set, way);
-    algorithmOf(table, slot).rebase(cells, slot, fromMs, toMs);
+  // First, so that a death in the middle cannot move a counter twice.
+  cells[bucket + LATEST_MS] = toMs;
+  for (let node = words[chainOf(bucket)]!; node !== 0; node = words[2 * node + NEXT]!) {
+    if (kindOf(table, node) === KIND_EVICTED)
+      cells[node + UNTIL_MS] = cells[node + UNTIL_MS]! - (fromMs - toMs);
+    else algorithmOf(table, node).rebase(table, node, fromMs, toMs);
   }
 }
 
-/** Makes a set whole whose holder died inside. */
-export function repairSet(table: Table, set: number): void {
-  for (let way = 0; way < WAYS; way++) {
-    if (table.words[tagsOf(table, set) + way] === 0) continue;
-    const slot = slotAt(table, set, way);
-    algorithmOf(table, slot).repair(table.cells, slot);
+/** Makes a bucket whole whose holder died inside. */
+export function repairBucket(table: Table, bucket: number): void {
+  const { words } = table;
+  for (let node = words[chainOf(bucket)]!; node !== 0; node = words[2 * node + NEXT]!) {
+    if (kindOf(table, node) !== KIND_EVICTED) algorithmOf(table, node).repair(table, node);
   }
 }

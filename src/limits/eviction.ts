@@ -1,88 +1,190 @@
 /**
- * Making room in a full set without ever forgetting a request that still counts.
+ * Making room without ever forgetting a request that still counts, and without taking it from a limit that holds less.
  *
- * A slot whose limit is wholly unused is taken first: nothing is lost. Otherwise the slot that has used the least of
- * its limit goes, and the set remembers the largest fraction that any evicted slot had used and when the last of
- * them would have been free again. Until then a counter that is new to the set begins with that fraction used,
- * because it may be one that was evicted. Nobody regains a used-up allowance by being evicted; the price is that under
- * more live counters than there are slots, newcomers get less than their limit. The idea is that of the space-saving
- * counters of Metwally, Agrawal and El Abbadi (2005): an estimate that is never below the truth.
+ * A counter that is not in use is worth nothing: a newcomer to a bucket takes such ones out of its chain, so that the
+ * memory follows the callers that are alive. Only when the memory is full, a counter in use has to go: it is taken from
+ * the limit that holds most of all (which is the one that causes the pressure, or a match for it), never from another.
+ * Of the counters of that limit in the bucket the one goes that has used the least, and the bucket remembers the most that
+ * a counter of this limit had used when it was evicted, and when the last of them would have been free again. Until
+ * then a caller of this limit who is new to the bucket begins with that much used, because it may be one that was
+ * evicted. So nobody regains a used-up allowance by being evicted; the price is that beyond the memory's bound
+ * newcomers to the greatest limit get less than the limit. The idea is that of the space-saving counters of
+ * Metwally, Agrawal and El Abbadi (2005): an estimate that is never below the truth.
  *
- * It is remembered apart for windows of different length (factor four), so that the eviction of a daily counter
- * does not weigh upon the ones per second for a day. The caller holds the lock of the set.
+ * The caller holds the lock of its bucket; those of other buckets are only tried.
  */
-import { algorithmOf, slotAt, type Table, tagsOf } from './counter-table.ts';
-import { EVICTED, EVICTED_KINDS, NEXT_WAY, WAYS } from './memory.ts';
-import { noteRule, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
-import type { LimitRule } from './store.ts';
+import { countEviction, findGreatest, greatestHeld, heldBy } from './accounts.ts';
+import { giveBlocks, takeBlock } from './blocks.ts';
+import {
+  accountOf,
+  algorithmOf,
+  AMOUNT,
+  bucketAt,
+  chainOf,
+  KIND_FIXED,
+  KIND_SLIDING,
+  kindOf,
+  lockOf,
+  NEXT,
+  removeCounter,
+  TAG,
+  type Table,
+  turnIntoEvicted,
+  UNTIL_MS,
+} from './counter-table.ts';
+import { HEAD_CELLS, BUCKET_CELLS, LATEST_MS } from './memory.ts';
+import { release } from './set-lock.ts';
+import { firstBlock } from './sliding-window.ts';
+import { WINDOW_MS } from './slot.ts';
 
-/** Log2 of the longest window of the first kind, in milliseconds: 2,048. */
-const SHORTEST_LOG2 = 11;
+/** A clock that is set back by no more than this finds its fixed windows as they were, unless the memory was full. */
+const SET_BACK_MS = 60_000;
+/** Buckets that are searched for a counter of the greatest limit; a bucket has 16 counters and more. */
+const BUCKETS_SEARCHED = 256;
+/** Of what the greatest limit holds: who holds so much may be evicted from. Less counts only where nothing else is found. */
+const GREATEST_SHARES = [7 / 8, 1 / 2, 0];
+/** Evictions of this thread after which it looks again which limit holds most. */
+const GREATEST_EVERY = 4096;
 
-/** Cell, within a set, of what is remembered of evicted counters with such a window. */
-export function evictedCell(windowMs: number): number {
-  const kind = Math.ceil((Math.log2(windowMs) - SHORTEST_LOG2) / 2);
-  return EVICTED + 2 * Math.max(0, Math.min(EVICTED_KINDS - 1, kind));
-}
+let evictions = 0;
 
-/** Writes to `scratch` the state of a counter that is not in the set. */
-export function beginCounter(
+/**
+ * A block for a counter of the account, from a counter that is evicted if there is none left.
+ * @param keep a counter that must stay, or 0
+ * @returns 0 when there is none, which takes that the locks of all others are held by threads that have died
+ */
+export function blockFor(
   table: Table,
-  set: number,
-  algorithm: SlotAlgorithm,
-  rule: LimitRule,
-  evicted: number,
+  bucket: number,
+  account: number,
+  counters: 0 | 1,
+  keep: number,
   nowMs: number,
-): void {
-  const { cells, scratch } = table;
-  scratch.fill(0, 0, table.freshCells);
-  noteRule(scratch, 0, rule);
-  const at = set * table.setCells + evicted;
-  const untilMs = cells[at]!;
-  if (nowMs < untilMs) algorithm.inherit(scratch, 0, rule, cells[at + 1]!, untilMs, nowMs);
-}
-
-/** Frees a way of the set and returns it. */
-export function freeWay(table: Table, set: number, nowMs: number): number {
-  const { words, cells } = table;
-  const tags = tagsOf(table, set);
-  for (let way = 0; way < WAYS; way++) if (words[tags + way] === 0) return way;
-  const next = set * table.setCells + NEXT_WAY;
-  let victim = 0;
-  let victimFraction = Infinity;
-  // From where the last search ended, since it may stop early.
-  for (let step = 0; step < WAYS; step++) {
-    const way = ((cells[next]! | 0) + step) % WAYS;
-    const slot = slotAt(table, set, way);
-    const fraction = algorithmOf(table, slot).usedFraction(cells, slot, nowMs);
-    if (fraction >= victimFraction) continue;
-    victim = way;
-    victimFraction = fraction;
-    if (fraction === 0 || isRemembered(table, set, slot, fraction)) break;
+): number {
+  let block = takeBlock(table, account, counters);
+  for (let attempt = 0; block === 0 && attempt < 8; attempt++) {
+    if (!makeRoom(table, bucket, keep, nowMs)) return 0;
+    block = takeBlock(table, account, counters);
   }
-  cells[next] = (victim + 1) % WAYS;
-  if (victimFraction > 0) remember(table, set, slotAt(table, set, victim), victimFraction, nowMs);
-  words[tags + victim] = 0;
-  return victim;
+  return block;
 }
 
-/** Where the set remembers evicted slots like this one. */
-function evictedAt(table: Table, set: number, slot: number): number {
-  return set * table.setCells + evictedCell(table.cells[slot + WINDOW_MS]!);
+/** Takes the counters that are not in use out of the chain. */
+export function sweep(table: Table, bucket: number, nowMs: number): void {
+  const { words } = table;
+  let before = 0;
+  let node = words[chainOf(bucket)]!;
+  while (node !== 0) {
+    const next = words[2 * node + NEXT]!;
+    if (amountIn(table, node, nowMs) === 0 && isPast(table, node, nowMs)) {
+      removeCounter(table, bucket, before, node);
+    } else before = node;
+    node = next;
+  }
 }
 
-/** Whether evicting the slot would add nothing to what the set remembers. */
-function isRemembered(table: Table, set: number, slot: number, fraction: number): boolean {
-  const at = evictedAt(table, set, slot);
+/** Whether the clock would have to be set back far for the counter to matter: a fixed window can come again. */
+function isPast(table: Table, node: number, nowMs: number): boolean {
+  if (kindOf(table, node) !== KIND_FIXED) return true;
+  return algorithmOf(table, node).busyUntilMs(table, node) + SET_BACK_MS <= nowMs;
+}
+
+/** How much of its limit the counter has used; of what is remembered of others, something while it counts. */
+function amountIn(table: Table, node: number, nowMs: number): number {
+  if (table.words[2 * node + TAG] === 0) return table.cells[node + UNTIL_MS]! <= nowMs ? 0 : 1;
+  return algorithmOf(table, node).used(table, node, nowMs);
+}
+
+/** What is remembered of the counters of the account with such a window that were evicted from the bucket, or 0. */
+export function findEvicted(table: Table, bucket: number, account: number, windowMs: number): number {
+  const { words, cells } = table;
+  let node = words[chainOf(bucket)]!;
+  while (node !== 0) {
+    if (
+      words[2 * node + TAG] === 0 &&
+      accountOf(table, node) === account &&
+      cells[node + WINDOW_MS] === windowMs
+    ) {
+      return node;
+    }
+    node = words[2 * node + NEXT]!;
+  }
+  return 0;
+}
+
+/** Frees at least one block; false if nothing can be evicted. */
+function makeRoom(table: Table, own: number, keep: number, nowMs: number): boolean {
+  const { words, bucketMask } = table;
+  if (++evictions % GREATEST_EVERY === 0) findGreatest(table);
+  const ownIndex = (own - HEAD_CELLS) / BUCKET_CELLS;
+  const searched = Math.min(BUCKETS_SEARCHED, bucketMask + 1);
+  for (const share of GREATEST_SHARES) {
+    for (let step = 0; step < searched; step++) {
+      const bucket = bucketAt((ownIndex + step) & bucketMask);
+      const lock = lockOf(bucket);
+      if (step > 0 && Atomics.compareExchange(words, lock, 0, table.owner) !== 0) continue;
+      const isFreed = evictIn(table, bucket, keep, greatestHeld(table) * share, nowMs);
+      if (step > 0) release(words, lock);
+      if (isFreed) return true;
+    }
+    findGreatest(table);
+  }
+  return false;
+}
+
+/** Frees the counter of the bucket that has used the least, of accounts that hold at least `heldMin`. */
+function evictIn(table: Table, bucket: number, keep: number, heldMin: number, askedMs: number): boolean {
+  const { words, cells } = table;
+  const nowMs = Math.max(askedMs, cells[bucket + LATEST_MS]!);
+  // Twice: the first counter of its limit that goes leaves its block to what is remembered of it.
+  for (let attempt = 0; attempt < 2; attempt++) {
+    let victim = 0;
+    let beforeVictim = 0;
+    let leastUsed = Infinity;
+    let before = 0;
+    for (let node = words[chainOf(bucket)]!; node !== 0; before = node, node = words[2 * node + NEXT]!) {
+      if (node === keep) continue;
+      const amount = amountIn(table, node, nowMs);
+      if (amount === 0) {
+        cells[bucket + LATEST_MS] = nowMs;
+        removeCounter(table, bucket, before, node);
+        return true;
+      }
+      if (words[2 * node + TAG] === 0 || heldBy(table, accountOf(table, node)) < heldMin) continue;
+      const used = amount / Math.max(1, cells[node + algorithmOf(table, node).limitCell]!);
+      if (used > leastUsed) continue;
+      victim = node;
+      beforeVictim = before;
+      leastUsed = used;
+    }
+    if (victim === 0) return false;
+    if (evict(table, bucket, beforeVictim, victim, nowMs)) return true;
+  }
+  return false;
+}
+
+/** True if a block was freed; the counter is gone in any case. */
+function evict(table: Table, bucket: number, before: number, node: number, nowMs: number): boolean {
   const { cells } = table;
-  return fraction <= cells[at + 1]! && algorithmOf(table, slot).busyUntilMs(cells, slot) <= cells[at]!;
-}
-
-function remember(table: Table, set: number, slot: number, fraction: number, nowMs: number): void {
-  const { cells } = table;
-  const at = evictedAt(table, set, slot);
-  const untilMs = cells[at]!;
-  // The fraction first: with the old time it can only be too large for those already remembered.
-  cells[at + 1] = untilMs > nowMs ? Math.max(cells[at + 1]!, fraction) : fraction;
-  cells[at] = Math.max(untilMs, algorithmOf(table, slot).busyUntilMs(cells, slot));
+  const account = accountOf(table, node);
+  const algorithm = algorithmOf(table, node);
+  const amount = algorithm.used(table, node, nowMs);
+  const untilMs = algorithm.busyUntilMs(table, node);
+  countEviction(table, account);
+  const known = findEvicted(table, bucket, account, cells[node + WINDOW_MS]!);
+  if (known !== 0) {
+    // The amount first: with the old time it can only be too large for those already remembered.
+    cells[known + AMOUNT] =
+      cells[known + UNTIL_MS]! > nowMs ? Math.max(cells[known + AMOUNT]!, amount) : amount;
+    cells[known + UNTIL_MS] = Math.max(cells[known + UNTIL_MS]!, untilMs);
+    removeCounter(table, bucket, before, node);
+    return true;
+  }
+  const entries = kindOf(table, node) === KIND_SLIDING ? firstBlock(table, node) : 0;
+  turnIntoEvicted(table, node);
+  cells[node + AMOUNT] = amount;
+  cells[node + UNTIL_MS] = untilMs;
+  if (entries === 0) return false;
+  giveBlocks(table, entries, account, 0);
+  return true;
 }

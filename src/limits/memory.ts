@@ -1,55 +1,50 @@
 /**
  * The shared memory of the counters: its layout and its creation. A `LimitMemory` is plain data that is handed to
- * every worker; it never grows, however many subjects come.
+ * every worker.
  *
- * There are two tables, since a sliding window needs two kilobytes and the others a few dozen bytes. A table is an
- * array of sets, a set is one lock, sixteen slots, the latest time seen, and the usage remembered of evicted slots
- * (eviction.ts). A counter can only be in the set that its hash names, so one lock covers all that a request touches.
+ * Everything is one buffer, reserved at the start in the size of its bound: pages that no counter ever touched take
+ * no memory, so that the process grows with use. It holds, in this order: a head, with the lock and the list of free
+ * blocks (blocks.ts); an index of buckets, each with a lock, the latest time it was given and a chain of counters
+ * (counter-table.ts); the accounts, which say how much each limit holds (accounts.ts); and the blocks of 64 bytes of
+ * which counters are made: one for a fixed window or a token bucket, two and more for a sliding window.
  */
 import { secretBytes } from '../kernel/ids.ts';
 import { assert } from '../kernel/assert.ts';
 import { type ConcurrencyMemory, createConcurrencyMemory } from './concurrency-memory.ts';
 import type { HashKey } from './hash.ts';
 import { createLiveNodesMemory, type LiveNodesMemory } from './live-nodes.ts';
-import { SLIDING_CELLS, SLIDING_CELLS_FRESH } from './sliding-window.ts';
 
-/** Slots of a set. */
-export const WAYS = 16;
+/** Cells, of eight bytes, of a block. */
+export const BLOCK_CELLS = 8;
+export const BLOCK_BYTES = 8 * BLOCK_CELLS;
 
-/**
- * Cells of a set. Those that every request touches are in two cache lines, its slot is in a third: the lock (the first
- * word of its cell), the latest time, and the way at which the next search for room begins; a tag for each slot, which
- * is a word of the hash of its subject, or 0 if the slot is free; for evicted slots pairs of the time when they will
- * be free again and the fraction used; the slots.
- */
-export const LOCK = 0;
+/** A bucket: its lock and the address of its first counter share a cell, the latest time is the other. */
+export const BUCKET_CELLS = 2;
 export const LATEST_MS = 1;
-export const NEXT_WAY = 2;
-export const TAGS = 8;
-export const EVICTED = 16;
-/** Kinds of evicted slots told apart, by the length of the window; each covers a factor of four. */
-export const EVICTED_KINDS = 13;
-export const SLOTS = 48;
 
-const COUNTER_CELLS = 8;
+/** Where the index begins; before it is the head. */
+export const HEAD_CELLS = 64;
 
-export interface TableMemory {
-  /** Number of sets, a power of two. */
-  readonly sets: number;
-  /** Cells of one slot. */
-  readonly slotCells: number;
-  /** Cells that may be in use in a slot just filled. */
-  readonly freshCells: number;
+/** Cells of an account (accounts.ts), and how many there are at most. */
+export const ACCOUNT_CELLS = 16;
+export const ACCOUNTS_MAX = 65_536;
+
+/** Blocks for each bucket: a chain is no longer than this on average, however full the memory is. */
+const BLOCKS_OF_BUCKET = 32;
+
+export interface CounterMemory {
+  /** Number of buckets, a power of two. */
+  readonly buckets: number;
+  /** Number of accounts, a power of two. */
+  readonly accounts: number;
+  readonly blocks: number;
   readonly buffer: SharedArrayBuffer;
 }
 
 /** Structured-clonable, for `workerData`. */
 export interface LimitMemory {
   readonly hashKey: HashKey;
-  /** Fixed windows and token buckets. */
-  readonly counters: TableMemory;
-  /** Sliding windows. */
-  readonly logs: TableMemory;
+  readonly counters: CounterMemory;
   /** Requests under way (concurrency.ts). */
   readonly concurrency: ConcurrencyMemory;
   /** How many nodes share the limits (live-nodes.ts). */
@@ -57,49 +52,38 @@ export interface LimitMemory {
 }
 
 export interface LimitMemoryOptions {
-  /** Fixed windows and token buckets that can be told apart at one time; 88 bytes each. */
-  readonly slots: number;
-  /** The same for sliding windows; 2.1 KiB each. Default: one for every 16 `slots`. */
-  readonly slidingSlots?: number;
-  /** Callers under concurrency caps that can have requests under way at one time. Default: one for every 2 `slots`. */
+  /** For counters, at most; the index of them takes up to 1/64 more, and the accounts up to 8 MiB. */
+  readonly counterBytes?: number;
+  /** Buckets of the index, a power of two; counters of one bucket share a lock. Default: one for 32 blocks. */
+  readonly buckets?: number;
+  /** Callers under concurrency caps that can have requests under way at one time. Default: 65,536. */
   readonly callers?: number;
   /** Threads that take part in concurrency caps at one time. Default: 16. */
   readonly threads?: number;
 }
 
-export const LIMIT_SLOTS_DEFAULT = 131_072;
+/** Room for a million callers with a sliding window each that is used to the full, which take 1.7 KB each. */
+export const COUNTER_BYTES_DEFAULT = 2 ** 31;
+const CALLERS_DEFAULT = 65_536;
 const THREADS_DEFAULT = 16;
 
-/**
- * Makes the memory for all threads of the process; numbers of slots are rounded up to a power of two, at least 16.
- * The default is 11 MiB and 16 MiB of address space, and for concurrency caps 1 MiB and a quarter more per thread;
- * pages that no counter ever touched take no memory.
- */
-export function createLimitMemory(options: LimitMemoryOptions = { slots: LIMIT_SLOTS_DEFAULT }): LimitMemory {
-  const { slots, slidingSlots = Math.ceil(slots / 16) } = options;
-  const { callers = Math.ceil(slots / 2), threads = THREADS_DEFAULT } = options;
+/** @throws RangeError when the system does not reserve that much */
+export function createLimitMemory(options: LimitMemoryOptions = {}): LimitMemory {
+  const { counterBytes = COUNTER_BYTES_DEFAULT } = options;
+  const { callers = CALLERS_DEFAULT, threads = THREADS_DEFAULT } = options;
   const secret = secretBytes(8);
   return {
     hashKey: [secret.readInt32LE(0), secret.readInt32LE(4)],
-    counters: createTable(slots, COUNTER_CELLS, COUNTER_CELLS),
-    logs: createTable(slidingSlots, SLIDING_CELLS, SLIDING_CELLS_FRESH),
+    counters: createCounterMemory(Math.floor(counterBytes / BLOCK_BYTES), options.buckets),
     concurrency: createConcurrencyMemory({ slots: callers, threads }),
     nodes: createLiveNodesMemory(),
   };
 }
 
-function createTable(slots: number, slotCells: number, freshCells: number): TableMemory {
-  assert(Number.isSafeInteger(slots) && slots > 0, `slots of a limit table must be positive: ${slots}`);
-  const sets = 2 ** Math.max(0, Math.ceil(Math.log2(slots / WAYS)));
-  return {
-    sets,
-    slotCells,
-    freshCells,
-    buffer: new SharedArrayBuffer(sets * setCells(slotCells) * Float64Array.BYTES_PER_ELEMENT),
-  };
-}
-
-/** Cells of a set whose slots have `slotCells` each. */
-export function setCells(slotCells: number): number {
-  return SLOTS + WAYS * slotCells;
+function createCounterMemory(blocks: number, wantedBuckets: number | undefined): CounterMemory {
+  assert(Number.isSafeInteger(blocks) && blocks > 1, `blocks of counters must be 2 or more: ${blocks}`);
+  const buckets = wantedBuckets ?? 2 ** Math.max(0, Math.ceil(Math.log2(blocks / BLOCKS_OF_BUCKET)));
+  const accounts = Math.min(ACCOUNTS_MAX, 2 ** Math.max(6, Math.ceil(Math.log2(blocks))));
+  const cells = HEAD_CELLS + buckets * BUCKET_CELLS + accounts * ACCOUNT_CELLS + blocks * BLOCK_CELLS;
+  return { buckets, accounts, blocks, buffer: new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT) };
 }

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { exactLimit } from '../../test/support/limits-exact.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { LOCK } from './memory.ts';
+import { bucketAt, chainOf, lockOf } from './counter-table.ts';
+import { BLOCK_BYTES } from './memory.ts';
 import {
   CLOCK_STEP_MS,
   createLimitMemory,
@@ -22,7 +23,7 @@ function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs = 10_000):
 }
 
 function newStore(
-  memory: LimitMemory = createLimitMemory({ slots: 1024 }),
+  memory: LimitMemory = createLimitMemory({ counterBytes: 2 ** 17 }),
   clock?: Clock,
 ): SharedMemoryLimitStore {
   return new SharedMemoryLimitStore(memory, 1, clock);
@@ -89,7 +90,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
   });
 
   it('is shared by stores over the same memory', () => {
-    const memory = structuredCloneOfShared(createLimitMemory({ slots: 1024 }));
+    const memory = structuredCloneOfShared(createLimitMemory({ counterBytes: 2 ** 17 }));
     const stores = [1, 2, 3].map((owner) => new SharedMemoryLimitStore(memory, owner));
     let admitted = 0;
     for (let call = 0; call < 30; call++) {
@@ -113,7 +114,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
         (requests, windowMs, calls) => {
           const rule = ruleOf(algorithm, requests, windowMs);
           // One set, so that all subjects see one time.
-          const store = newStore(createLimitMemory({ slots: 16, slidingSlots: 16 }));
+          const store = newStore(createLimitMemory({ counterBytes: 65_536, buckets: 1 }));
           const exact = new Map(['a', 'b', 'c'].map((subject) => [subject, exactLimit(rule)]));
           let nowMs = START_MS;
           for (const [step, late, subject] of calls) {
@@ -132,7 +133,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
   it('does not trust a caller that read the clock long ago', () => {
     // A new reading shows that the clock was not set back, or at most by what threads may differ.
     const clock: Clock = { nowMs: () => START_MS - CLOCK_STEP_MS, monotonicMs: () => 0 };
-    const store = newStore(createLimitMemory({ slots: 16 }), clock);
+    const store = newStore(createLimitMemory({ counterBytes: 65_536, buckets: 1 }), clock);
     const rule = ruleOf(algorithm, 5, 1000);
     expect(admittedOf(store, rule, 'a', START_MS, 9)).toBe(5);
     expect(admittedOf(store, rule, 'a', START_MS - 3_600_000, 9)).toBe(0);
@@ -143,7 +144,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
   it('carries the count over when the wall clock was set back, and goes on from there', () => {
     let wallMs = START_MS + DAY_MS;
     const clock: Clock = { nowMs: () => wallMs, monotonicMs: () => 0 };
-    const store = newStore(createLimitMemory({ slots: 16 }), clock);
+    const store = newStore(createLimitMemory({ counterBytes: 65_536, buckets: 1 }), clock);
     const rule = ruleOf(algorithm, 5, 1000);
     expect(admittedOf(store, rule, 'a', wallMs, 3)).toBe(3);
     wallMs = START_MS;
@@ -155,14 +156,11 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
   });
 
   it('refuses while a dead thread holds the lock, and counts on exactly once it is released', () => {
-    const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+    const memory = createLimitMemory({ counterBytes: 65_536, buckets: 1 });
     const store = newStore(memory);
     const rule = ruleOf(algorithm, 5);
     expect(admittedOf(store, rule, 'a', START_MS, 3)).toBe(3);
-    const words = new Int32Array(
-      algorithm === 'sliding_window' ? memory.logs.buffer : memory.counters.buffer,
-    );
-    words[2 * LOCK] = 2;
+    new Int32Array(memory.counters.buffer)[lockOf(bucketAt(0))] = 2;
     expect(store.take(rule, 'a', START_MS)).toMatchObject({ admitted: false, retryAfterSecs: 1 });
     expect(releaseLocksOf(memory, 3)).toBe(0);
     expect(releaseLocksOf(memory, 2)).toBe(1);
@@ -185,10 +183,10 @@ describe('two limits at once', () => {
       fc.property(
         anyRule('ip'),
         anyRule('app:1'),
-        fc.constantFrom(16, 1024),
+        fc.constantFrom(1, 64),
         fc.array(anyCall, { minLength: 1, maxLength: 200 }),
-        (first, second, slots, calls) => {
-          const store = newStore(createLimitMemory({ slots, slidingSlots: slots }));
+        (first, second, buckets, calls) => {
+          const store = newStore(createLimitMemory({ counterBytes: 65_536, buckets }));
           const twins = { first: exactLimit(first), second: exactLimit(second) };
           let nowMs = START_MS;
           for (const [step, which] of calls) {
@@ -212,14 +210,24 @@ describe('two limits at once', () => {
     );
   });
 
-  it.each(['counters', 'logs'] as const)(
-    'a dead thread that holds the lock of one, in %s, keeps nothing of the other',
-    (table) => {
-      const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+  it.each([0, 1])(
+    'a dead thread that holds the lock of one, that of bucket %i, keeps nothing of the other',
+    (bucket) => {
+      const memory = createLimitMemory({ counterBytes: 65_536, buckets: 2 });
       const store = newStore(memory);
-      const [window, log] = [ruleOf('fixed_window', 2), ruleOf('sliding_window', 2)];
-      const words = new Int32Array(memory[table].buffer);
-      words[2 * LOCK] = 2;
+      const log = ruleOf('sliding_window', 2);
+      const words = new Int32Array(memory.counters.buffer);
+      store.take(log, 'a', START_MS);
+      const ofLog = words[chainOf(bucketAt(0))] === 0 ? 1 : 0;
+      // One that lives in the other bucket.
+      const names = Array.from({ length: 64 }, (_, name) => `app:${name}`);
+      const window = names
+        .map((id) => ({ ...ruleOf('fixed_window', 2), id }))
+        .find((rule) => {
+          store.take(rule, 'a', START_MS - 20_000);
+          return words[chainOf(bucketAt(1 - ofLog))] !== 0;
+        })!;
+      words[lockOf(bucketAt(bucket))] = 2;
       const refused = { admitted: false, retryAfterSecs: 1 };
       for (const [first, second] of [
         [window, log],
@@ -233,7 +241,7 @@ describe('two limits at once', () => {
       expect(releaseLocksOf(memory, 2)).toBe(1);
       expect(releaseLocksOf(memory, 1), 'none is left behind').toBe(0);
       expect(admittedOf(store, window, 'a', START_MS, 9)).toBe(2);
-      expect(admittedOf(store, log, 'a', START_MS, 9)).toBe(2);
+      expect(admittedOf(store, log, 'a', START_MS, 9)).toBe(1);
     },
   );
 });
@@ -261,27 +269,23 @@ describe('counters of all algorithms side by side', () => {
         }));
         let wallMs = START_MS + DAY_MS;
         const clock: Clock = { nowMs: () => wallMs, monotonicMs: () => 0 };
-        // One set of each table, so that all of its counters, sixteen at most, see one time.
-        const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+        // One bucket, so that all counters see one time.
+        const memory = createLimitMemory({ counterBytes: 65_536, buckets: 1 });
         const stores = [1, 2].map((owner) => new SharedMemoryLimitStore(memory, owner, clock));
         const twins = rules.map(
           (rule) => new Map(['', 'a', 'b', 'c'].map((name) => [name, exactLimit(rule)])),
         );
-        const latestMs = { counters: 0, logs: 0 };
-        const tableOf = (index: number) =>
-          rules[index]!.algorithm === 'sliding_window' ? 'logs' : 'counters';
-        /** The time that counts for a rule. */
-        const advance = (index: number, askedMs: number): number => {
-          const table = tableOf(index);
-          const fromMs = latestMs[table];
+        let latestMs = 0;
+        /** The time that counts. */
+        const advance = (askedMs: number): number => {
+          const fromMs = latestMs;
           if (fromMs - Math.max(askedMs, wallMs) > CLOCK_STEP_MS) {
-            latestMs[table] = Math.max(askedMs, wallMs);
-            for (const [at, counters] of twins.entries()) {
-              if (tableOf(at) === table)
-                for (const twin of counters.values()) twin.setBack(fromMs, latestMs[table]);
+            latestMs = Math.max(askedMs, wallMs);
+            for (const counters of twins) {
+              for (const twin of counters.values()) twin.setBack(fromMs, latestMs);
             }
           }
-          return (latestMs[table] = Math.max(latestMs[table], askedMs));
+          return (latestMs = Math.max(latestMs, askedMs));
         };
         for (const { what, rule, other, subject, thread, stepMs, backMs } of calls) {
           wallMs += stepMs;
@@ -289,10 +293,10 @@ describe('counters of all algorithms side by side', () => {
           const askedMs = wallMs - (what === 'late' ? backMs : what === 'stale' ? CLOCK_STEP_MS + backMs : 0);
           const store = stores[thread]!;
           const first = rules[rule]!;
-          const nowMs = advance(rule, askedMs);
+          const nowMs = advance(askedMs);
           const twin = twins[rule]!.get(subject)!;
           if (what === 'two' && other !== rule) {
-            const secondMs = advance(other, askedMs);
+            const secondMs = advance(askedMs);
             const second = twins[other]!.get(subject)!;
             const isAdmitted = twin.left(nowMs) > 0 && second.left(secondMs) > 0;
             const decisions = store.takeBoth(first, subject, rules[other]!, subject, askedMs);
@@ -312,15 +316,20 @@ describe('counters of all algorithms side by side', () => {
 });
 
 describe('shared-memory store', () => {
-  it('rounds the number of slots up to whole sets', () => {
-    const memory = createLimitMemory({ slots: 17, slidingSlots: 1 });
-    expect(memory.counters.sets).toBe(2);
-    expect(memory.counters.buffer.byteLength).toBe(2 * 16 * 88);
-    expect(memory.logs.sets).toBe(1);
+  it('reserves what was asked for, and takes memory only as counters come', () => {
+    const memory = createLimitMemory({ counterBytes: 2 ** 30 });
+    expect(memory.counters.blocks).toBe(2 ** 30 / BLOCK_BYTES);
+    const before = process.memoryUsage().rss;
+    const store = newStore(memory);
+    const rule = ruleOf('sliding_window', 5);
+    for (let caller = 0; caller < 10_000; caller++) store.take(rule, `${caller}`, START_MS);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
   });
 
   it('draws a new hash key for every memory', () => {
-    expect(createLimitMemory({ slots: 16 }).hashKey).not.toEqual(createLimitMemory({ slots: 16 }).hashKey);
+    expect(createLimitMemory({ counterBytes: 65_536, buckets: 1 }).hashKey).not.toEqual(
+      createLimitMemory({ counterBytes: 65_536, buckets: 1 }).hashKey,
+    );
   });
 
   it.each([{ requests: -1 }, { requests: 1.5 }, { windowMs: 0 }, { windowMs: Number.NaN }, { burst: -1 }])(

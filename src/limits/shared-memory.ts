@@ -1,9 +1,9 @@
 /**
  * Limits that are exact across the worker threads of a process: the counters are in shared memory, and each
- * decision is made under the lock of the one small set in which its counter lives.
+ * decision is made under the lock of the one small bucket in which its counter lives.
  *
  * A store belongs to one thread and owns only caches (hashes of rules, where their counters were last seen);
- * the truth is in the memory. Time: each set keeps the latest time it was given and never goes back behind it, so
+ * the truth is in the memory. Time: each bucket keeps the latest time it was given and never goes back behind it, so
  * threads whose clocks were read a little earlier admit nothing extra. Only when the wall clock itself was set back by
  * more than `CLOCK_STEP_MS` are the counters carried over to the new time, with all they count; without that a
  * clock that was a day ahead for a moment would shut callers out for a day.
@@ -11,19 +11,17 @@
 import { assert } from '../kernel/assert.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { releaseColumnOf } from './concurrency-memory.ts';
-import { ask, type Prepared, prepare } from './counter.ts';
+import { HEAD_LOCK } from './blocks.ts';
+import { ask, charge, type Prepared, prepare } from './counter.ts';
 import {
-  fillWay,
-  findWay,
+  bucketAt,
+  bucketOf,
   lockOf,
   openTable,
-  rebaseSet,
-  repairSet,
-  setOf,
-  slotAt,
+  rebaseBucket,
+  repairBucket,
   type Table,
 } from './counter-table.ts';
-import { beginCounter, freeWay } from './eviction.ts';
 import { hashText, type HashKey } from './hash.ts';
 import { LATEST_MS, type LimitMemory } from './memory.ts';
 import { acquire, release, takeOver } from './set-lock.ts';
@@ -42,9 +40,9 @@ export class SharedMemoryLimitStore implements LimitStore {
   readonly #clock: Clock;
   readonly #hashKey: HashKey;
   readonly #hash = new Int32Array(2);
+  readonly #accountHash = new Int32Array(2);
   readonly #wholeRule = new Int32Array(2);
-  readonly #counters: Table;
-  readonly #logs: Table;
+  readonly #table: Table;
   /** Keyed by the object: rules of a configuration that is gone are forgotten with it. */
   readonly #prepared = new WeakMap<LimitRule, Prepared>();
   #last: Prepared | undefined;
@@ -58,8 +56,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     this.#owner = owner;
     this.#clock = clock;
     this.#hashKey = memory.hashKey;
-    this.#counters = openTable(memory.counters);
-    this.#logs = openTable(memory.logs);
+    this.#table = openTable(memory.counters, owner);
     hashText('', this.#hashKey, this.#wholeRule);
   }
 
@@ -73,7 +70,7 @@ export class SharedMemoryLimitStore implements LimitStore {
 
   /**
    * Both locks are held meanwhile, and always taken in the same order. One of both counts is kept for a request that is
-   * refused only where the two live in the same, full set, and beginning the first evicts the second.
+   * refused only where the two live in the same bucket of a full memory, and beginning the first evicts the second.
    */
   takeBoth(
     firstRule: LimitRule,
@@ -84,50 +81,48 @@ export class SharedMemoryLimitStore implements LimitStore {
   ): BothDecisions {
     assert(firstRule !== secondRule, 'one limit cannot be taken as two');
     const askedMs = Math.floor(nowMs);
+    const table = this.#table;
     const first = this.#keyed(firstRule, firstSubject);
     const second = this.#keyed(secondRule, secondSubject);
-    const firstSet = setOf(first.table, first.key);
-    const secondSet = setOf(second.table, second.key);
-    const isOneSet = first.table === second.table && firstSet === secondSet;
-    const isInOrder = first.table === second.table ? firstSet < secondSet : first.table === this.#counters;
-    const isLocked = isInOrder
-      ? this.#acquireBoth(first.table, firstSet, second.table, secondSet)
-      : this.#acquireBoth(second.table, secondSet, first.table, isOneSet ? -1 : firstSet);
-    if (!isLocked) {
+    const firstBucket = bucketOf(table, first.key);
+    const secondBucket = bucketOf(table, second.key);
+    if (!this.#acquireBoth(firstBucket, secondBucket)) {
       return { first: refusedByLock(firstRule), second: refusedByLock(secondRule) };
     }
     try {
-      const firstMs = this.#advance(first.table, firstSet, askedMs, true);
-      const secondMs = this.#advance(second.table, secondSet, askedMs, true);
-      const expected = ask(second, secondSet, secondMs, askedMs, false);
-      const decision = ask(first, firstSet, firstMs, askedMs, expected.admitted);
+      const firstMs = this.#advance(firstBucket, askedMs, true);
+      const secondMs = this.#advance(secondBucket, askedMs, true);
+      const expected = ask(table, second, secondBucket, secondMs, askedMs, false);
+      const decision = ask(table, first, firstBucket, firstMs, askedMs, expected.admitted);
       if (!expected.admitted || !decision.admitted) return { first: decision, second: expected };
-      return { first: decision, second: ask(second, secondSet, secondMs, askedMs, true) };
+      return { first: decision, second: ask(table, second, secondBucket, secondMs, askedMs, true) };
     } finally {
-      release(second.table.words, lockOf(second.table, secondSet));
-      if (!isOneSet) release(first.table.words, lockOf(first.table, firstSet));
+      release(table.words, lockOf(secondBucket));
+      if (firstBucket !== secondBucket) release(table.words, lockOf(firstBucket));
     }
   }
 
   #decide(rule: LimitRule, subject: string, askedMs: number, consume: boolean): LimitDecision {
     const prepared = this.#keyed(rule, subject);
-    const { table } = prepared;
-    const set = setOf(table, prepared.key);
-    const lock = lockOf(table, set);
+    const table = this.#table;
+    const bucket = bucketOf(table, prepared.key);
+    const lock = lockOf(bucket);
     if (!acquire(table.words, lock, this.#owner)) return refusedByLock(rule);
     try {
-      return ask(prepared, set, this.#advance(table, set, askedMs, consume), askedMs, consume);
+      return ask(table, prepared, bucket, this.#advance(bucket, askedMs, consume), askedMs, consume);
     } finally {
       release(table.words, lock);
     }
   }
 
-  /** The locks of two sets in this order, -1 being none; false, with neither held, if one could not be had. */
-  #acquireBoth(outer: Table, outerSet: number, inner: Table, innerSet: number): boolean {
-    const lock = lockOf(outer, outerSet);
-    if (!acquire(outer.words, lock, this.#owner)) return false;
-    if (innerSet < 0 || acquire(inner.words, lockOf(inner, innerSet), this.#owner)) return true;
-    release(outer.words, lock);
+  /** The locks of two buckets, which may be one; false, with neither held, if one could not be had. */
+  #acquireBoth(first: number, second: number): boolean {
+    const { words } = this.#table;
+    const outer = Math.min(first, second);
+    const inner = Math.max(first, second);
+    if (!acquire(words, lockOf(outer), this.#owner)) return false;
+    if (inner === outer || acquire(words, lockOf(inner), this.#owner)) return true;
+    release(words, lockOf(outer));
     return false;
   }
 
@@ -135,48 +130,37 @@ export class SharedMemoryLimitStore implements LimitStore {
   #keyed(rule: LimitRule, subject: string): Prepared {
     const prepared = this.#last?.rule === rule ? this.#last : this.#prepare(rule);
     const { key } = prepared;
-    if (subject === '') {
-      key.tag = this.#wholeRule[0]! | 1;
-      key.subject = this.#wholeRule[1]!;
-    } else {
-      hashText(subject, this.#hashKey, this.#hash);
-      key.tag = this.#hash[0]! | 1;
-      key.subject = this.#hash[1]!;
+    let hash = this.#wholeRule;
+    if (subject !== '') {
+      hash = this.#hash;
+      hashText(subject, this.#hashKey, hash);
     }
+    key.tag = (hash[0]! ^ prepared.hash) | 1;
+    key.subject = hash[1]! ^ prepared.hash2;
     return prepared;
   }
 
   /** Counts `count` requests, at least 1, that were admitted elsewhere, whether the rule admits them or not. */
   charge(rule: LimitRule, subject: string, nowMs: number, count: number): void {
-    const prepared = this.#prepare(rule);
-    const { table, key, algorithm } = prepared;
-    hashText(subject, this.#hashKey, this.#hash);
-    key.tag = this.#hash[0]! | 1;
-    key.subject = this.#hash[1]!;
-    const set = setOf(table, key);
-    const lock = lockOf(table, set);
+    const prepared = this.#keyed(rule, subject);
+    const table = this.#table;
+    const bucket = bucketOf(table, prepared.key);
+    const lock = lockOf(bucket);
     if (!acquire(table.words, lock, this.#owner)) return;
     try {
-      const countedMs = this.#advance(table, set, Math.floor(nowMs), true);
-      const way = findWay(table, set, key, prepared.likelyWay);
-      if (way >= 0) {
-        algorithm.charge(table.cells, slotAt(table, set, way), rule, countedMs, count);
-        return;
-      }
-      beginCounter(table, set, algorithm, rule, prepared.evicted, countedMs);
-      algorithm.charge(table.scratch, 0, rule, countedMs, count);
-      fillWay(table, set, freeWay(table, set, countedMs), key);
+      charge(table, prepared, bucket, this.#advance(bucket, Math.floor(nowMs), true), count);
     } finally {
       release(table.words, lock);
     }
   }
 
-  /** The time that counts in this set. */
-  #advance(table: Table, set: number, askedMs: number, consume: boolean): number {
-    const latest = set * table.setCells + LATEST_MS;
-    const latestMs = table.cells[latest]!;
+  /** The time that counts in this bucket. */
+  #advance(bucket: number, askedMs: number, consume: boolean): number {
+    const { cells } = this.#table;
+    const latest = bucket + LATEST_MS;
+    const latestMs = cells[latest]!;
     if (askedMs >= latestMs) {
-      if (consume) table.cells[latest] = askedMs;
+      if (consume) cells[latest] = askedMs;
       return askedMs;
     }
     if (latestMs - askedMs <= CLOCK_STEP_MS) return latestMs;
@@ -184,7 +168,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     const clockMs = Math.floor(this.#clock.nowMs());
     if (latestMs - clockMs <= CLOCK_STEP_MS) return latestMs;
     const steppedMs = Math.max(askedMs, clockMs);
-    rebaseSet(table, set, latestMs, steppedMs);
+    rebaseBucket(this.#table, bucket, latestMs, steppedMs);
     return steppedMs;
   }
 
@@ -192,8 +176,8 @@ export class SharedMemoryLimitStore implements LimitStore {
     let prepared = this.#prepared.get(rule);
     if (prepared === undefined) {
       hashText(`${rule.algorithm} ${rule.windowMs} ${rule.id}`, this.#hashKey, this.#hash);
-      const table = rule.algorithm === 'sliding_window' ? this.#logs : this.#counters;
-      prepared = prepare(rule, table, this.#hash);
+      hashText(rule.account ?? rule.id, this.#hashKey, this.#accountHash);
+      prepared = prepare(rule, this.#table, this.#hash, this.#accountHash);
       this.#prepared.set(rule, prepared);
     }
     this.#last = prepared;
@@ -201,25 +185,29 @@ export class SharedMemoryLimitStore implements LimitStore {
   }
 }
 
-/** Whoever holds the lock must have died. Refusing is the safe answer until the supervisor has mended the set. */
+/** Whoever holds the lock must have died. Refusing is the safe answer until the supervisor has mended the bucket. */
 function refusedByLock({ requests }: LimitRule): LimitDecision {
   return refusal(requests, 1000, 1000);
 }
 
 /**
  * Frees the locks of a thread that no longer runs, and mends what it left half done. Returns how many locks were freed
- * (at most 2).
+ * (at most 4: two of its request, one of another bucket in which it looked for room, and the one of the blocks).
  */
 export function releaseLocksOf(memory: LimitMemory, owner: number): number {
+  const table = openTable(memory.counters, SUPERVISOR);
+  const { words } = table;
   let freed = 0;
-  for (const table of [openTable(memory.counters), openTable(memory.logs)]) {
-    for (let set = 0; set <= table.setMask; set++) {
-      const lock = lockOf(table, set);
-      if (!takeOver(table.words, lock, owner, SUPERVISOR)) continue;
-      repairSet(table, set);
-      release(table.words, lock);
-      freed++;
-    }
+  if (takeOver(words, HEAD_LOCK, owner, SUPERVISOR)) {
+    release(words, HEAD_LOCK);
+    freed++;
+  }
+  for (let index = 0; index <= table.bucketMask; index++) {
+    const bucket = bucketAt(index);
+    if (!takeOver(words, lockOf(bucket), owner, SUPERVISOR)) continue;
+    repairBucket(table, bucket);
+    release(words, lockOf(bucket));
+    freed++;
   }
   return freed;
 }

@@ -22,6 +22,11 @@ export interface LimitRule {
   readonly windowMs: number;
   /** Capacity of a token bucket, an integer; the other algorithms do not read it. */
   readonly burst: number;
+  /**
+   * Whose part of the memory the counters take, for rules of which each has few; default: `id`. Not part of the
+   * identity.
+   */
+  readonly account?: string;
   /** How nodes that have a store in common share the limit; without it each node counts for itself. */
   readonly shared?: SharedLimit;
 }

@@ -6,21 +6,24 @@
  * token: in one millisecond exactly `requests` units are paid back, hence all arithmetic is on integers and no
  * rounding error can add up. Debts beyond 2^53 units (a month's window and millions of tokens) are reckoned in BigInt.
  */
-import { BURST, OWN, REQUESTS, shareOf, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
+import { BLOCK_CELLS } from './memory.ts';
+import { type Cells, OWN, REQUESTS, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
 import { type LimitDecision, type LimitRule, refusal } from './store.ts';
 
-const PAID_AT_MS = OWN;
-const OWED_TOKENS = OWN + 1;
-const OWED_UNITS = OWN + 2;
+/** The capacity as it was last applied. */
+export const BURST = OWN;
+const PAID_AT_MS = OWN + 1;
+const OWED_TOKENS = OWN + 2;
+const OWED_UNITS = OWN + 3;
 
 /** Pays back what the time since the last call has earned. */
-function refill(state: Float64Array, at: number, requests: number, windowMs: number, nowMs: number): void {
-  const elapsedMs = nowMs - state[at + PAID_AT_MS]!;
+function refill(cells: Float64Array, at: number, requests: number, windowMs: number, nowMs: number): void {
+  const elapsedMs = nowMs - cells[at + PAID_AT_MS]!;
   if (elapsedMs <= 0) return;
   // The time first: a death in between loses the refill rather than granting it twice.
-  state[at + PAID_AT_MS] = nowMs;
-  const tokens = state[at + OWED_TOKENS]!;
-  const units = state[at + OWED_UNITS]!;
+  cells[at + PAID_AT_MS] = nowMs;
+  const tokens = cells[at + OWED_TOKENS]!;
+  const units = cells[at + OWED_UNITS]!;
   if (tokens === 0 && units === 0) return;
   const owed = tokens * windowMs + units;
   const paid = elapsedMs * requests;
@@ -39,25 +42,37 @@ function refill(state: Float64Array, at: number, requests: number, windowMs: num
     left = Number(rest % window);
   }
   // The units before the tokens: the units may grow when a token is broken up.
-  state[at + OWED_UNITS] = left;
-  state[at + OWED_TOKENS] = leftTokens;
+  cells[at + OWED_UNITS] = left;
+  cells[at + OWED_TOKENS] = leftTokens;
 }
 
+/** A bucket that is only looked at is copied here, since paying back changes it. */
+const LOOK = new Float64Array(BLOCK_CELLS);
+
 function take(
-  state: Float64Array,
-  at: number,
+  state: Cells,
+  from: number,
   rule: LimitRule,
   nowMs: number,
   askedMs: number,
+  consume: boolean,
 ): LimitDecision {
   const { requests, windowMs, burst } = rule;
-  refill(state, at, requests, windowMs, nowMs);
-  let tokens = state[at + OWED_TOKENS]!;
-  let units = state[at + OWED_UNITS]!;
+  let { cells } = state;
+  let at = from;
+  if (!consume) {
+    for (let own = OWN; own < BLOCK_CELLS; own++) LOOK[own] = cells[at + own]!;
+    cells = LOOK;
+    at = 0;
+  }
+  if (cells[at + BURST] !== burst) cells[at + BURST] = burst;
+  refill(cells, at, requests, windowMs, nowMs);
+  let tokens = cells[at + OWED_TOKENS]!;
+  let units = cells[at + OWED_UNITS]!;
   if (tokens >= burst) {
     // Only a lowered `burst` brings more than that; the excess is let go, or it would lock the caller out for long.
-    state[at + OWED_UNITS] = units = 0;
-    state[at + OWED_TOKENS] = tokens = burst;
+    cells[at + OWED_UNITS] = units = 0;
+    cells[at + OWED_TOKENS] = tokens = burst;
   }
   const left = burst - tokens - (units > 0 ? 1 : 0);
   if (left < 1 || requests < 1) {
@@ -65,7 +80,7 @@ function take(
     const resetMs = timeToFullMs(tokens, units, requests, windowMs);
     return refusal(burst, waitMs + nowMs - askedMs, resetMs + nowMs - askedMs);
   }
-  state[at + OWED_TOKENS] = tokens + 1;
+  cells[at + OWED_TOKENS] = tokens + 1;
   return {
     admitted: true,
     limit: burst,
@@ -75,48 +90,48 @@ function take(
   };
 }
 
-function charge(state: Float64Array, at: number, rule: LimitRule, nowMs: number, count: number): void {
-  refill(state, at, rule.requests, rule.windowMs, nowMs);
+function charge({ cells }: Cells, at: number, rule: LimitRule, nowMs: number, count: number): void {
+  cells[at + BURST] = rule.burst;
+  refill(cells, at, rule.requests, rule.windowMs, nowMs);
   // More than a whole bucket is never owed, as with a lowered `burst`.
-  state[at + OWED_TOKENS] = Math.min(rule.burst, state[at + OWED_TOKENS]! + count);
+  cells[at + OWED_TOKENS] = Math.min(rule.burst, cells[at + OWED_TOKENS]! + count);
 }
 
 function timeToFullMs(tokens: number, units: number, requests: number, windowMs: number): number {
   return Math.ceil((tokens * windowMs + units) / Math.max(1, requests));
 }
 
-function usedFraction(state: Float64Array, at: number, nowMs: number): number {
-  const windowMs = state[at + WINDOW_MS]!;
-  refill(state, at, state[at + REQUESTS]!, windowMs, nowMs);
-  const owed = state[at + OWED_TOKENS]! + (state[at + OWED_UNITS]! > 0 ? 1 : 0);
-  return owed / Math.max(1, state[at + BURST]!);
+function used({ cells }: Cells, at: number, nowMs: number): number {
+  refill(cells, at, cells[at + REQUESTS]!, cells[at + WINDOW_MS]!, nowMs);
+  return cells[at + OWED_TOKENS]! + (cells[at + OWED_UNITS]! > 0 ? 1 : 0);
 }
 
-function busyUntilMs(state: Float64Array, at: number): number {
+function busyUntilMs({ cells }: Cells, at: number): number {
   const owed = timeToFullMs(
-    state[at + OWED_TOKENS]!,
-    state[at + OWED_UNITS]!,
-    state[at + REQUESTS]!,
-    state[at + WINDOW_MS]!,
+    cells[at + OWED_TOKENS]!,
+    cells[at + OWED_UNITS]!,
+    cells[at + REQUESTS]!,
+    cells[at + WINDOW_MS]!,
   );
-  return state[at + PAID_AT_MS]! + owed;
+  return cells[at + PAID_AT_MS]! + owed;
 }
 
 function inherit(
-  state: Float64Array,
+  { cells }: Cells,
   at: number,
   rule: LimitRule,
-  fraction: number,
+  amount: number,
   _untilMs: number,
   nowMs: number,
 ): void {
-  state[at + PAID_AT_MS] = nowMs;
-  state[at + OWED_TOKENS] = shareOf(rule.burst, fraction);
-  state[at + OWED_UNITS] = 0;
+  cells[at + BURST] = rule.burst;
+  cells[at + PAID_AT_MS] = nowMs;
+  cells[at + OWED_TOKENS] = Math.min(rule.burst, amount);
+  cells[at + OWED_UNITS] = 0;
 }
 
-function rebase(state: Float64Array, at: number, fromMs: number, toMs: number): void {
-  state[at + PAID_AT_MS] = state[at + PAID_AT_MS]! - (fromMs - toMs);
+function rebase({ cells }: Cells, at: number, fromMs: number, toMs: number): void {
+  cells[at + PAID_AT_MS] = cells[at + PAID_AT_MS]! - (fromMs - toMs);
 }
 
 function repair(): void {
@@ -126,7 +141,8 @@ function repair(): void {
 export const tokenBucket: SlotAlgorithm = Object.freeze({
   take,
   charge,
-  usedFraction,
+  used,
+  limitCell: BURST,
   busyUntilMs,
   inherit,
   rebase,

@@ -57,6 +57,16 @@ export interface CertificateExpiry {
   readonly expiresAtMs: number;
 }
 
+/** The counters of rate limits, once for all workers. */
+export interface CounterMemoryUse {
+  readonly counters: number;
+  readonly bytes: number;
+  readonly bytesPeak: number;
+  readonly bytesMax: number;
+  /** By the level that set the limit. */
+  readonly evictions: ReadonlyMap<string, number>;
+}
+
 export interface BreakerFact {
   readonly labels: RevisionLabels;
   readonly state: 'closed' | 'half_open' | 'open';
@@ -67,6 +77,7 @@ export interface NodeFacts {
   /** Of the program. */
   readonly version: string;
   readonly keys?: KeyTableSize | undefined;
+  readonly limitCounters?: CounterMemoryUse | undefined;
   readonly certificates?: readonly CertificateExpiry[] | undefined;
   /** Of the revisions that are current. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
@@ -93,6 +104,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   }
   addWorkers(page, merged.workers);
   if (keys !== undefined) addKeys(page, keys);
+  if (node.limitCounters !== undefined) addLimitCounters(page, node.limitCounters);
   if (node.database !== undefined) addDatabase(page, node.database);
   if (certificates.length > 0) addCertificates(page, certificates);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
@@ -211,6 +223,22 @@ function addKeys(page: Exposition, { size, bytes }: KeyTableSize): void {
   page.gauge('headgate_keys', 'API keys that are known', size);
   const help = 'Shared memory that the API keys take, once for all workers';
   page.gauge('headgate_key_table_bytes', help, bytes);
+}
+
+function addLimitCounters(page: Exposition, use: CounterMemoryUse): void {
+  page.gauge('headgate_limit_counters', 'Counters of rate limits', use.counters);
+  page.gauge(
+    'headgate_limit_counter_bytes',
+    'Shared memory that the counters of rate limits take',
+    use.bytes,
+  );
+  const peakHelp = 'The most that the counters of rate limits have taken since the start';
+  page.gauge('headgate_limit_counter_bytes_peak', peakHelp, use.bytesPeak);
+  const maxHelp = 'The most that the counters of rate limits may take';
+  page.gauge('headgate_limit_counter_bytes_max', maxHelp, use.bytesMax);
+  const evictions = [...use.evictions].map(([level, value]) => ({ labels: { level }, value }));
+  const help = 'Counters in use that made room for others, by the level that set their limit';
+  page.family('counter', 'headgate_limit_counter_evictions_total', help, evictions);
 }
 
 /** Gauges whose names end like those of counters, which Prometheus' own check objects to. */

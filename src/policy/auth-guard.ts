@@ -1,10 +1,11 @@
 /**
  * The guard against guessing (GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE): an address that has sent that many bad
  * credentials within a minute is refused before its next one is looked at. Requests without a credential guess
- * nothing and do not count. One count per address, over all apps and workers.
+ * nothing and do not count. One count per address, of IPv6 per network, over all apps and workers.
  */
 import type { LimitDecision, LimitRule } from '../limits/store.ts';
 import type { PolicyDependencies } from './dependencies.ts';
+import { addressSubject } from './limit-subject.ts';
 import type { Denial, RequestFacts, Stage, StageResult } from './stage.ts';
 
 const WINDOW_MS = 60_000;
@@ -21,8 +22,9 @@ export interface AuthGuard {
 
 /** @returns undefined when the guard is off */
 export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | undefined {
-  const { limits, authFailuresPerMinute, onAuth } = dependencies;
+  const { limits, authFailuresPerMinute, ipv6PrefixBits, onAuth } = dependencies;
   if (authFailuresPerMinute === 0) return undefined;
+  const subjectOf = addressSubject(ipv6PrefixBits);
   const rule: LimitRule = Object.freeze({
     id: 'auth_failures',
     algorithm: 'fixed_window',
@@ -37,12 +39,12 @@ export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | u
   };
   return Object.freeze({
     stage: (facts: RequestFacts): StageResult | Promise<StageResult> => {
-      const decision = limits.peek(rule, facts.clientIp, facts.nowMs);
+      const decision = limits.peek(rule, subjectOf(facts), facts.nowMs);
       if (decision instanceof Promise) return decision.then((settled) => conclude(settled, undefined));
       return conclude(decision, undefined);
     },
     failed: (facts: RequestFacts, verdict: StageResult): StageResult | Promise<StageResult> => {
-      const decision = limits.take(rule, facts.clientIp, facts.nowMs);
+      const decision = limits.take(rule, subjectOf(facts), facts.nowMs);
       if (decision instanceof Promise) return decision.then((settled) => conclude(settled, verdict));
       return conclude(decision, verdict);
     },

@@ -83,7 +83,7 @@ describe('the concurrency stage', () => {
   });
 
   it('is one count for the policies of several workers', async () => {
-    const memory = createLimitMemory({ slots: 64 });
+    const memory = createLimitMemory({ counterBytes: 65_536, callers: 64 });
     const [one, other] = [1, 2].map((owner) => {
       const concurrency = new SharedConcurrencyStore(memory.concurrency, memory.hashKey, owner);
       return testGateway({ concurrency }).compile(effective({ concurrency: { max: 1 } }).policy);

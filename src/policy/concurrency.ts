@@ -23,22 +23,26 @@ export interface ConcurrencyLimiter {
 }
 
 /** @returns undefined where no level has a cap or the most specific one switches it off */
-export function concurrencyLimiter(effective: EffectivePolicy, app: AppName): ConcurrencyLimiter | undefined {
+export function concurrencyLimiter(
+  effective: EffectivePolicy,
+  app: AppName,
+  ipv6PrefixBits: number,
+): ConcurrencyLimiter | undefined {
   const part = effective.policy.concurrency;
   if (part === undefined || part === null || part.max === 0) return undefined;
   const { level, id } = effective.sources.concurrency ?? { level: 'app', id: app.id };
   const per = part.per ?? 'scope';
   // Counts by different dimensions are different counts, also when a policy goes from one to the other.
   const cap = Object.freeze({ id: `${level}:${id} per ${per}`, max: part.max });
-  return Object.freeze({ cap, subjectOf: subjectOf(per) });
+  return Object.freeze({ cap, subjectOf: subjectOf(per, ipv6PrefixBits) });
 }
 
 export function compileConcurrency(
   effective: EffectivePolicy,
   app: AppName,
-  { concurrency, onLimit }: PolicyDependencies,
+  { concurrency, ipv6PrefixBits, onLimit }: PolicyDependencies,
 ): NamedStage | undefined {
-  const limiter = concurrencyLimiter(effective, app);
+  const limiter = concurrencyLimiter(effective, app, ipv6PrefixBits);
   if (limiter === undefined) return undefined;
   const { cap } = limiter;
   const denial: Denial = Object.freeze({

@@ -79,6 +79,8 @@ export interface PolicyDependencies {
   readonly globals: RateLimitGlobals | undefined;
   /** Limit per client address over all apps. */
   readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
+  /** Of an IPv6 address, as much as names its network: clients are counted by it. */
+  readonly ipv6PrefixBits: number;
   /** 0: off. */
   readonly authFailuresPerMinute: number;
   /** Longest request body where no policy says; 0: unlimited. */

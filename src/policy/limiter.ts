@@ -3,9 +3,8 @@
  * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
  */
 import type { LimitDecision, LimitRule } from '../limits/store.ts';
-import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { RateLimitPolicy } from '../model/policy.ts';
-import type { LimitKind } from './dependencies.ts';
+import type { LimitKind, PolicyDependencies } from './dependencies.ts';
 import { subjectOf, type SubjectOf } from './limit-subject.ts';
 import type { Evaluation } from './stage.ts';
 
@@ -22,6 +21,7 @@ export interface Limiter {
 /**
  * @param name names the limit in the RateLimit fields: the level that set it
  * @param id names the counter: level and record
+ * @param account whose part of the memory its counters take, where each limit of a kind has few
  * @returns the name of the missing field when the limit is incomplete and the settings do not fill it in
  */
 export function createLimiter(
@@ -29,7 +29,8 @@ export function createLimiter(
   name: string,
   id: string,
   limit: RateLimitPolicy,
-  globals: RateLimitGlobals | undefined,
+  { globals, ipv6PrefixBits }: Pick<PolicyDependencies, 'globals' | 'ipv6PrefixBits'>,
+  account?: string,
 ): Limiter | 'requests' | 'window_seconds' {
   const requests = limit.requests ?? globals?.requests;
   if (requests === undefined) return 'requests';
@@ -50,10 +51,11 @@ export function createLimiter(
       requests,
       windowMs: windowSeconds * 1000,
       burst,
+      ...(account === undefined ? undefined : { account }),
       shared: Object.freeze({ mode: limit.mode, onFailure: limit.on_store_failure ?? 'share' }),
     }),
     windowSecs,
-    subjectOf: subjectOf(per),
+    subjectOf: subjectOf(per, ipv6PrefixBits),
     fieldsStart: `RateLimit-Policy: "${name}";q=${quota};w=${windowSecs}\r\nX-RateLimit-Limit: ${quota}\r\nRateLimit: "${name}"`,
     detail: `The limit of ${requests} requests in ${windowSeconds} s is used up (${name})`,
   });

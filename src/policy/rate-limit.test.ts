@@ -286,7 +286,7 @@ describe('a rate limit in shadow mode', () => {
 describe('a store that answers later', () => {
   /** The shared-memory store with every answer in a promise, as a store over the network has it. */
   class LaterStore implements LimitStore {
-    readonly #store = new SharedMemoryLimitStore(createLimitMemory({ slots: 1024 }), 1);
+    readonly #store = new SharedMemoryLimitStore(createLimitMemory({ counterBytes: 2 ** 17 }), 1);
     take(rule: LimitRule, subject: string, nowMs: number): Promise<LimitDecision> {
       return Promise.resolve(this.#store.take(rule, subject, nowMs));
     }

@@ -41,33 +41,33 @@ export function compileRateLimits(
     stages.push({ part: 'ip_rate_limit', run, shadow: false });
   }
   if (hasOwn) {
-    const own = usesApiKeys ? withPlans(ofRoute, dependencies) : (): Limiter | undefined => ofRoute;
+    const own = usesApiKeys ? withPlans(ofRoute, app, dependencies) : (): Limiter | undefined => ofRoute;
     const run = limitStage(dependencies, separate ? undefined : perAddress, own, shadow);
     stages.push({ part: 'rate_limit', run, shadow });
   }
   return stages;
 }
 
-function addressLimiter({ perIp }: PolicyDependencies): Limiter | undefined {
+function addressLimiter({ perIp, ipv6PrefixBits }: PolicyDependencies): Limiter | undefined {
   if (perIp === undefined) return undefined;
   const limit = { requests: perIp.requests, window_seconds: perIp.windowSecs, per: 'ip' };
-  const limiter = createLimiter('ip', 'ip', 'client', limit, undefined);
+  const limiter = createLimiter('ip', 'ip', 'client', limit, { globals: undefined, ipv6PrefixBits });
   return typeof limiter === 'string' ? undefined : limiter;
 }
 
 function routeLimiter(
   effective: EffectivePolicy,
   app: AppName,
-  { globals }: PolicyDependencies,
+  dependencies: PolicyDependencies,
 ): Limiter | undefined {
   const limit = effective.policy.rate_limit;
   if (limit === undefined || limit === null) {
-    const limiter = createLimiter('policy', 'global', `global:${app.id}`, {}, globals);
+    const limiter = createLimiter('policy', 'global', `global:${app.id}`, {}, dependencies);
     return typeof limiter === 'string' ? undefined : limiter;
   }
   if (limit.enabled !== true) return undefined;
   const source = effective.sources.rate_limit ?? { level: 'app', id: app.id };
-  const limiter = createLimiter('policy', source.level, `${source.level}:${source.id}`, limit, globals);
+  const limiter = createLimiter('policy', source.level, `${source.level}:${source.id}`, limit, dependencies);
   if (typeof limiter !== 'string') return limiter;
   const setting = limiter === 'requests' ? 'GATEWAY_RATE_LIMIT_REQUESTS' : 'GATEWAY_RATE_LIMIT_WINDOW_SECS';
   throw new Error(
@@ -81,14 +81,17 @@ function routeLimiter(
  */
 function withPlans(
   ofRoute: Limiter | undefined,
-  { globals }: PolicyDependencies,
+  app: AppName,
+  dependencies: PolicyDependencies,
 ): (caller: Caller) => Limiter | undefined {
+  // Each plan has a counter or two: those of an app share what memory there is.
+  const account = `keys:${app.id}`;
   const plans = new WeakMap<Caller, Limiter | 'exempt' | 'none'>();
   const planOf = (caller: Caller): Limiter | 'exempt' | 'none' => {
     const plan = caller.keyRateLimit;
     if (plan === null) return 'none';
     if (plan.enabled === false) return 'exempt';
-    const limiter = createLimiter('key', 'key', `key:${caller.id}`, plan, globals);
+    const limiter = createLimiter('key', 'key', `key:${caller.id}`, plan, dependencies, account);
     return typeof limiter === 'string' ? 'none' : limiter;
   };
   return (caller) => {

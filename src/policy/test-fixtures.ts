@@ -137,7 +137,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
   const jwksFailures: string[] = [];
   const time = { monotonicMs: 1_000_000 };
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => time.monotonicMs };
-  const memory = createLimitMemory({ slots: 4096 });
+  const memory = createLimitMemory({ counterBytes: 2 ** 20 });
   const dependencies: PolicyDependencies = {
     clock,
     limits: new SharedMemoryLimitStore(memory, 1, clock),
@@ -153,6 +153,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     },
     globals: undefined,
     perIp: undefined,
+    ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
     bodyBytesMax: 0,
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), clock)),

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { AddressCounts } from './address-counts.ts';
 
 it('counts IPv4 by address and IPv6 by its network of /64, and forgets who has left', () => {
-  const counts = new AddressCounts(2, (address) => address === '10.0.0.1');
+  const counts = new AddressCounts(2, 64, (address) => address === '10.0.0.1');
   expect(counts.enter('192.0.2.1')).toBe(true);
   expect(counts.enter('192.0.2.1')).toBe(true);
   expect(counts.enter('192.0.2.1')).toBe(false);
@@ -20,7 +20,7 @@ it('counts IPv4 by address and IPv6 by its network of /64, and forgets who has l
 });
 
 it('counts nothing without a bound', () => {
-  const counts = new AddressCounts(0, () => false);
+  const counts = new AddressCounts(0, 64, () => false);
   for (let turn = 0; turn < 5; turn++) expect(counts.enter('192.0.2.1')).toBe(true);
   counts.leave('192.0.2.1');
 });

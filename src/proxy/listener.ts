@@ -67,8 +67,10 @@ export class Listener {
   constructor(context: ProxyContext, options: ListenerOptions) {
     this.#context = context;
     this.#options = options;
-    const { connectionsMax, connectionsPerIpMax, headTimeoutMs } = context.options;
-    this.#addresses = new AddressCounts(connectionsPerIpMax, (address) => context.isTrustedProxy(address));
+    const { connectionsMax, connectionsPerIpMax, ipv6PrefixBits, headTimeoutMs } = context.options;
+    this.#addresses = new AddressCounts(connectionsPerIpMax, ipv6PrefixBits, (address) =>
+      context.isTrustedProxy(address),
+    );
     const { tls } = options;
     if (tls !== undefined) {
       this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs: headTimeoutMs }, (socket) =>

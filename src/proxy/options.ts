@@ -33,6 +33,8 @@ export interface ProxyOptions {
   readonly connectionsMax: number;
   /** Of these, connections of one address, or of one IPv6 network; 0 is unlimited (503). */
   readonly connectionsPerIpMax: number;
+  /** As much of an IPv6 address as names its network. */
+  readonly ipv6PrefixBits: number;
   /** Connections in use to one backend from one worker; 0 is unlimited. */
   readonly upstreamConnectionsMax: number;
   /** Requests that wait for such a connection, per backend and worker (503). */

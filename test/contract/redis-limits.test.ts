@@ -56,7 +56,7 @@ async function openStore(url = redis.url, nodes = { count: 2, rank: 0 }, timeout
   await server.connect(5_000);
   let connected = (): void => undefined;
   const recovered = new Promise<void>((done) => (connected = done));
-  const local = new SharedMemoryLimitStore(createLimitMemory({ slots: 1_024 }), 1);
+  const local = new SharedMemoryLimitStore(createLimitMemory({ counterBytes: 2 ** 17 }), 1);
   const store = new LeasedLimitStore({
     server,
     local,
@@ -356,7 +356,12 @@ describe('the nodes', () => {
     const nodes = await Promise.all(
       [0, 1, 2].map(async () => {
         const server = new RedisLimitServer({ url: redis.url, keyPrefix: 'nodes:', connectTimeoutMs: 1_000 });
-        const node = new LimitNode(server, createLimitMemory({ slots: 16 }).nodes, systemClock, 1);
+        const node = new LimitNode(
+          server,
+          createLimitMemory({ counterBytes: 65_536, buckets: 1 }).nodes,
+          systemClock,
+          1,
+        );
         await node.start();
         return { node, server };
       }),

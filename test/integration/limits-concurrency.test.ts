@@ -46,7 +46,7 @@ const all = (value: number): number[] => Array.from({ length: SUBJECTS }, () => 
 describe('a concurrency cap under four threads', () => {
   it('never admits more than `max` at once, and everything is given back', async () => {
     // One set, so that the threads meet at its lock all the time.
-    const memory = createLimitMemory({ slots: 16, callers: 32, threads: 5 });
+    const memory = createLimitMemory({ counterBytes: 65_536, callers: 32, threads: 5 });
     const witness = new SharedArrayBuffer(8 * SUBJECTS);
     const workers = await Promise.all([1, 2, 3, 4].map((owner) => ready(memory, owner, witness)));
     const reports = await Promise.all(workers.map((worker) => hammer(worker, 1500)));
@@ -58,7 +58,7 @@ describe('a concurrency cap under four threads', () => {
   });
 
   it('gives back exactly what terminated threads held', async () => {
-    const memory = createLimitMemory({ slots: 16, callers: 32, threads: 3 });
+    const memory = createLimitMemory({ counterBytes: 65_536, callers: 32, threads: 3 });
     const witness = new SharedArrayBuffer(8 * SUBJECTS);
     const survivor = await ready(memory, 1, witness);
     const report = hammer(survivor, 2000);

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { LOCK } from '../../src/limits/memory.ts';
+import { bucketAt, lockOf } from '../../src/limits/counter-table.ts';
 import { createLimitMemory, releaseLocksOf, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
 import type { LimitAlgorithm, LimitRule } from '../../src/limits/store.ts';
 import type { LimitsWorkerData, LimitsWorkerReport } from './limits-worker.ts';
@@ -81,7 +81,7 @@ function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs: number): 
 
 describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
   it('admits exactly the limit when time stands still', async () => {
-    const memory = createLimitMemory({ slots: 1024 });
+    const memory = createLimitMemory({ counterBytes: 2 ** 17 });
     const rule = ruleOf(algorithm, 20_011, 60_000);
     const reports = await hammerTogether({ memory, rule, fixedMs: FIXED_MS }, 2000, 1);
     expect(Math.min(...reports.map((report) => report.calls))).toBeGreaterThan(0);
@@ -90,7 +90,7 @@ describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
   });
 
   it('keeps every subject within its limit while the clock runs', async () => {
-    const memory = createLimitMemory({ slots: 1024 });
+    const memory = createLimitMemory({ counterBytes: 2 ** 17 });
     const rule = ruleOf(algorithm, 1000, 500);
     const subjects = 5;
     const reports = await hammerTogether({ memory, rule }, 2200, subjects);
@@ -102,8 +102,8 @@ describe.each(ALGORITHMS)('%s under four threads', (algorithm) => {
   });
 
   it('never admits more than the limit though threads are terminated in the middle', async () => {
-    // One set for all subjects, so that there is always a thread inside it.
-    const memory = createLimitMemory({ slots: 16, slidingSlots: 16 });
+    // One bucket for all subjects, so that there is always a thread inside it.
+    const memory = createLimitMemory({ counterBytes: 65_536, buckets: 1 });
     const rule = ruleOf(algorithm, 100_000, 3_600_000);
     const job = { subjects: 12 };
     const survivor = await ready({ memory, rule, fixedMs: FIXED_MS, owner: 1, job });
@@ -136,7 +136,7 @@ describe('two limits at once under four threads', () => {
     ['fixed_window', 'sliding_window'],
     ['token_bucket', 'fixed_window'],
   ] as const)('what %s refuses takes nothing of the %s beside it', async (one, other) => {
-    const memory = createLimitMemory({ slots: 16_384, slidingSlots: 4_096 });
+    const memory = createLimitMemory({ counterBytes: 2 ** 21 });
     const subjects = 500;
     const rule = ruleOf(one, 20, 60_000);
     const beside = { ...ruleOf(other, 30_000, 60_000), id: 'ip' };
@@ -159,9 +159,9 @@ function takeAll(store: SharedMemoryLimitStore, rule: LimitRule, subject: string
 
 describe('a thread that dies holding a lock', () => {
   it('stops nobody once the main thread has released it', async () => {
-    const memory = createLimitMemory({ slots: 16 });
+    const memory = createLimitMemory({ counterBytes: 65_536, buckets: 1 });
     const rule = ruleOf('fixed_window', 10, 60_000);
-    const worker = start({ memory, rule, owner: 7, job: { holdLock: 2 * LOCK } });
+    const worker = start({ memory, rule, owner: 7, job: { holdLock: lockOf(bucketAt(0)) } });
     await message(worker);
     const store = new SharedMemoryLimitStore(memory, 1);
     expect(store.take(rule, '', FIXED_MS).admitted).toBe(false);

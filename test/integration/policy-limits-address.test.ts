@@ -156,6 +156,14 @@ describe('GATEWAY_TRUSTED_PROXY_IPS', () => {
     expect(mapped).toEqual(USED_UP);
   });
 
+  it('an IPv6 client is its network of /64, whichever of its addresses it takes', async () => {
+    const statuses: number[] = [];
+    for (const host of ['1', 'a:b:c:d', 'ffff:ffff:ffff:ffff', '2', '3'])
+      statuses.push(await forwarded(host.length > 1 ? `2001:db8:0:77:${host}` : `2001:db8:0:77::${host}`));
+    expect(statuses).toEqual(USED_UP);
+    expect(await forwarded('2001:db8:0:78::1')).toBe(200);
+  });
+
   it('two fields are one list', async () => {
     const headers = { 'X-Forwarded-For': ['198.51.100.77', '203.0.113.8'] } as unknown as Record<
       string,

@@ -84,7 +84,7 @@ export async function runStalls(
   };
   const wallMs = (): number => START_MS + Math.floor(time.nowMs - originMs);
   for (let node = 0; node < nodes; node++) {
-    const memory = createLimitMemory({ slots: 64, callers: 16, threads });
+    const memory = createLimitMemory({ counterBytes: 65_536, callers: 16, threads });
     const stores = Array.from({ length: threads }, (_, thread) => {
       const store = new LeasedLimitStore({
         server: serverOf(node),

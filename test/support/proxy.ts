@@ -54,6 +54,7 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   exchangesMax: 10_000,
   connectionsMax: 20_000,
   connectionsPerIpMax: 0,
+  ipv6PrefixBits: 64,
   upstreamConnectionsMax: 0,
   upstreamQueueMax: 1_024,
   upstreamQueueTimeoutMs: 1_000,
@@ -199,7 +200,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     }),
   });
   const keys = new KeyTable();
-  const memory = createLimitMemory({ slots: 4096 });
+  const memory = createLimitMemory({ counterBytes: 2 ** 20 });
   const dependencies: PolicyDependencies = {
     clock,
     limits: new SharedMemoryLimitStore(memory, 1),
@@ -215,6 +216,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     },
     globals: undefined,
     perIp: undefined,
+    ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
     bodyBytesMax: setup.options?.bodyBytesMax ?? DEFAULT_OPTIONS.bodyBytesMax,
     egress,
