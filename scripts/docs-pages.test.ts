@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../src/model/errors.ts';
 import { SETTINGS } from '../src/settings-table.ts';
-import { errorsPage, settingsPage } from './docs-pages.ts';
+import { WARNINGS } from '../src/model/warnings.ts';
+import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';
 
 /** The cells of a table's rows, as a renderer would see them. */
 const cellsOf = (page: string): string[][] =>
@@ -27,6 +28,15 @@ describe('the page of errors', () => {
     const page = errorsPage();
     for (const [code, { status, title }] of Object.entries(ERRORS)) {
       expect(page).toContain(`| \`${code}\` | ${status} | ${title} |`);
+    }
+  });
+});
+
+describe('the page of warnings', () => {
+  it('has one row for every code, with what is the case and what to do', () => {
+    const page = warningsPage();
+    for (const [code, { title, advice }] of Object.entries(WARNINGS)) {
+      expect(page).toContain(`| \`${code}\` | ${title} | ${advice} |`);
     }
   });
 });

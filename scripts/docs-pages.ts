@@ -1,8 +1,9 @@
 /**
  * The pages of the docs that are made from tables in the code: docs/settings.md from the table of settings,
- * docs/errors.md from the table of errors. Pure; docs.ts writes or compares them.
+ * docs/errors.md from the table of errors, docs/warnings.md from the table of warnings. Pure; docs.ts writes or compares them.
  */
 import { ERRORS, type ErrorCode, type ErrorRow } from '../src/model/errors.ts';
+import { WARNINGS, type WarningRow } from '../src/model/warnings.ts';
 import { SETTINGS } from '../src/settings-table.ts';
 import type { Setting } from '../src/settings-values.ts';
 
@@ -53,6 +54,33 @@ also reads as the envelope of a success:
 | \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |
 
 ${table(['Code', 'Status', 'Title'], rows)}
+`;
+}
+
+export function warningsPage(): string {
+  const rows = Object.entries<WarningRow>(WARNINGS).map(([code, row]) => [
+    `\`${code}\``,
+    row.title,
+    row.advice,
+  ]);
+  return `${MADE}
+# Warnings
+
+A write that is valid and surely not meant succeeds, and its answer has \`warnings\` beside \`data\`. So do a dry
+run (\`?dry_run=true\`, also of a deletion) and \`effective-policy\`. Where there are none the field is absent.
+
+| Member | Meaning |
+| --- | --- |
+| \`pointer\` | the field, as in RFC 6901: in the record that was written, or in what \`effective-policy\` shows; empty: the record as a whole |
+| \`code\` | the stable name of the warning, for programs |
+| \`detail\` | what is the case here, and what was probably meant |
+
+A write is warned of what it writes: the record as it then stands, and the traffic that it changes. What a record
+inherits is warned of where it is written, and by \`effective-policy\`. Deleting answers 204 without a body, so that
+only its dry run can warn. Scopes are looked for in the newest 1,000 keys of an app; where none of these has them and
+there are more, nothing is said.
+
+${table(['Code', 'What is the case', 'What to do'], rows)}
 `;
 }
 

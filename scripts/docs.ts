@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import { SETTINGS } from '../src/settings-table.ts';
 import { breakerPage } from './docs-breaker.ts';
 import { checkMentions, type Project } from './docs-mentions.ts';
-import { errorsPage, settingsPage } from './docs-pages.ts';
+import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';
 
 const root = join(import.meta.dirname, '..');
 const pages: readonly (readonly [path: string, text: string])[] = [
   ['docs/settings.md', settingsPage()],
   ['docs/errors.md', errorsPage()],
+  ['docs/warnings.md', warningsPage()],
   ['docs/breaker.md', breakerPage(readFileSync(join(root, 'docs/breaker.md'), 'utf8'))],
 ];
 

@@ -54,6 +54,7 @@ export function createManagement(
     swaggerEnabled: settings.server.swaggerEnabled,
     policyGlobals: globalsOf(settings),
     egress: parts.egress,
+    jwtDefaults: settings.jwt,
     status: {
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),

@@ -4,6 +4,7 @@ import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from '../model/schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
+import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { ConfigReader, NodeRecord, Repository } from '../storage/repository.ts';
 import type { ChangePath } from './dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
@@ -55,6 +56,7 @@ export interface ManagementContext {
   readonly change: ChangePath;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
+  readonly jwtDefaults: JwtDefaults;
   readonly status: ManagementStatus;
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
@@ -69,4 +71,5 @@ export interface RuleContext {
   readonly reader: ConfigReader;
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
+  readonly jwtDefaults: JwtDefaults;
 }

@@ -100,7 +100,8 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
         const built = await resource.build(input as I, base, previous, scope, rules);
         if (isFailure(built)) return withLeftovers(built, call.body, input);
         if (isDeepStrictEqual(built.record, previous)) {
-          return { unchanged: answer(200, `${name} unchanged`, before, { ETag: entityTag(before) }) };
+          const unchanged = answer(200, `${name} unchanged`, before, { ETag: entityTag(before) });
+          return { unchanged, warnings: await resource.warnings?.(rules, scope, previous, previous) };
         }
         const record: R = {
           ...built.record,
@@ -113,6 +114,7 @@ function changeOperation<S extends object, I, R extends StoredRecord>(
           answer: answer(200, `${name} updated`, served, { ETag: entityTag(served) }),
           touched: resource.touched(scope, record),
           previousTag: entityTag(before),
+          warnings: await resource.warnings?.(rules, scope, record, previous),
           audit: {
             action: `${resource.type}.update`,
             resourceType: resource.type,

@@ -58,6 +58,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
         const body = call.body as Readonly<Record<string, unknown>>;
         const refused = await resource.complete?.(writer, scope, body, record, rules);
         if (refused !== undefined) return refused;
+        const warnings = await resource.warnings?.(rules, scope, record, undefined);
         const served = resource.present(record);
         const location = itemLocation(resource, call.params, record.id);
         return {
@@ -71,6 +72,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
             },
           ),
           touched: resource.touched(scope, record),
+          warnings,
           audit: {
             action: `${resource.type}.create`,
             resourceType: resource.type,
@@ -126,9 +128,11 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
         const touched =
           (await resource.touchedByRemoval?.(writer, scope, record)) ?? resource.touched(scope, record);
         await resource.remove(writer, record);
+        const warnings = await resource.removalWarnings?.(rulesOf(context, writer), scope, record);
         return {
           answer: emptyAnswer(204),
           touched,
+          warnings,
           audit: {
             action: `${resource.type}.delete`,
             resourceType: resource.type,

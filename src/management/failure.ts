@@ -3,6 +3,7 @@
  * (RFC 9457). Failures are values; only programmer errors and a failing database are thrown.
  */
 import type { ErrorCode, FieldError } from '../model/errors.ts';
+import type { Warning } from '../model/warnings.ts';
 
 export interface Failure {
   readonly failure: ErrorCode;
@@ -59,6 +60,12 @@ export function answer(
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   return { status, headers, body: { status, message, data } };
+}
+
+/** The same answer with what it warns of; one without a body says nothing. */
+export function withWarnings(plain: Answer, warnings: readonly Warning[] = []): Answer {
+  if (warnings.length === 0 || typeof plain.body !== 'object') return plain;
+  return { ...plain, body: { ...plain.body, warnings } };
 }
 
 export function listAnswer(message: string, data: readonly unknown[], page: PageInfo): Answer {

@@ -30,7 +30,8 @@ export function itemPath(resource: { readonly collection: string; readonly param
 }
 
 export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleContext {
-  return { reader, clock: context.clock, policyGlobals: context.policyGlobals, egress: context.egress };
+  const { clock, policyGlobals, jwtDefaults, egress } = context;
+  return { reader, clock, policyGlobals, jwtDefaults, egress };
 }
 
 /** As summaries of operations name one of them: `an app`. */

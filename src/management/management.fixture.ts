@@ -104,6 +104,14 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     swaggerEnabled: false,
     policyGlobals: undefined,
     egress: { hostDenial: () => undefined },
+    jwtDefaults: {
+      issuer: undefined,
+      audiences: [],
+      jwksUri: undefined,
+      secret: undefined,
+      algorithms: [],
+      leewaySecs: 0,
+    },
     status: {
       dbDriver: 'sqlite',
       standIn: () => undefined,

@@ -3,6 +3,7 @@
  * resource lives, how it is read and stored, and which rules turn an input into a record; it knows no HTTP.
  */
 import type { TouchedConfig } from '../model/config.ts';
+import type { Warning } from '../model/warnings.ts';
 import type { JsonSchema } from '../model/schemas/json-schema.ts';
 import type { ConfigReader, ConfigWriter, Page, PageRequest } from '../storage/repository.ts';
 import type { RuleContext } from './context.ts';
@@ -92,6 +93,15 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   present(record: R): Readonly<Record<string, unknown>>;
   /** What people call it: slug, label, method and path, or name. */
   nameOf(record: R): string;
+  /** What is valid and surely not meant about a record that has been written, asked inside of the transaction. */
+  readonly warnings?: (
+    rules: RuleContext,
+    scope: S,
+    record: R,
+    previous: R | undefined,
+  ) => Promise<readonly Warning[]>;
+  /** The same about what a deletion leaves. */
+  readonly removalWarnings?: (rules: RuleContext, scope: S, removed: R) => Promise<readonly Warning[]>;
   /** What the workers must learn after a write. */
   touched(scope: S, record: R): TouchedConfig;
   /** The same for a deletion, asked before it, where more goes than `touched` says. */

@@ -67,6 +67,8 @@ export interface ManagementDependencies extends WriteDependencies {
   /** Global rate limit of the settings, which fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly egress: EgressCheck;
+  /** Of the settings, for JWT policies that leave something out. */
+  readonly jwtDefaults: ManagementContext['jwtDefaults'];
   readonly status: ManagementStatus;
   readonly nodes: NodesAccess;
   readonly shadow: ShadowReports;
@@ -93,6 +95,7 @@ export async function createManagementServer(
     clock,
     policyGlobals: dependencies.policyGlobals,
     egress: dependencies.egress,
+    jwtDefaults: dependencies.jwtDefaults,
     status: dependencies.status,
     shadow: dependencies.shadow,
     explain: dependencies.explain,

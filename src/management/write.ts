@@ -11,10 +11,11 @@ import type { Clock } from '../kernel/clock.ts';
 import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import type { ConfigChange, ConfigPosition, TouchedConfig } from '../model/config.ts';
+import type { Warning } from '../model/warnings.ts';
 import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../storage/repository.ts';
 import type { ConfigReader, ConfigWriter, Repository } from '../storage/repository.ts';
 import type { ParentNames } from './audit-names.ts';
-import { conflict, fail, isFailure, type Answer, type Failure } from './failure.ts';
+import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from './failure.ts';
 import { maskSecrets } from './secrets.ts';
 import { createTurns } from './turns.ts';
 
@@ -63,11 +64,13 @@ export interface Written {
   readonly audit: AuditNote;
   /** Entity tag of the record before the write, for a dry run's answer. */
   readonly previousTag?: string;
+  readonly warnings?: readonly Warning[] | undefined;
 }
 
 /** A write that found nothing to do: the transaction is rolled back and the answer given. */
 export interface Unchanged {
   readonly unchanged: Answer;
+  readonly warnings?: readonly Warning[] | undefined;
 }
 
 export type WriteWork = (writer: ConfigWriter) => Promise<Result>;
@@ -155,9 +158,8 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
       if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, origin, work, rehearsal));
       const { result, configVersion, live } = await inTurn(() => commit(origin, work));
       if (isFailure(result)) return result;
-      if ('unchanged' in result) return await settled(result.unchanged, configVersion);
       await live?.promise;
-      return await settled(result.answer, configVersion);
+      return await settled(answerOf(result), configVersion);
     } catch (error) {
       if (error instanceof SecretKeyMissing) return fail('validation_failed', error.message);
       if (error instanceof UniqueViolation) return conflict(`/${error.field}`, 'is already taken');
@@ -174,14 +176,14 @@ async function rehearse(
   work: WriteWork,
   rehearsal: Rehearsal,
 ): Promise<Answer | Failure> {
-  let tried: Written | undefined;
+  let written: Written | undefined;
   try {
     const { value } = await repository.write(
       async (writer) => {
         await rehearsal.begin(writer);
         const result = await work(writer);
         if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
-        tried = result;
+        written = result;
         await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
         // The effects are told of whole versions.
         const { endpoints: _endpoints, ...touched } = result.touched;
@@ -195,11 +197,18 @@ async function rehearse(
     );
     if (isFailure(value)) return value;
     const real = 'unchanged' in value ? value.unchanged : value.answer;
-    return rehearsal.conclude(real, undefined, real.headers['ETag']);
+    const tried = rehearsal.conclude(real, undefined, real.headers['ETag']);
+    return withWarnings(tried, value.warnings);
   } catch (error) {
-    if (!(error instanceof Rehearsed) || tried === undefined) throw error;
-    return rehearsal.conclude(tried.answer, error.change, tried.previousTag);
+    if (!(error instanceof Rehearsed) || written === undefined) throw error;
+    const tried = rehearsal.conclude(written.answer, error.change, written.previousTag);
+    return withWarnings(tried, written.warnings);
   }
+}
+
+/** With what the write is warned of. */
+function answerOf(result: Written | Unchanged): Answer {
+  return withWarnings('unchanged' in result ? result.unchanged : result.answer, result.warnings);
 }
 
 /** Throws `ChangeRefused`, or `StorageUnavailable`. */

@@ -77,6 +77,18 @@ export interface ConfigReader {
     method: string,
     prefix: string,
   ): Promise<readonly Pick<Endpoint, 'id' | 'path'>[]>;
+  hasActiveEndpoint(revisionId: string): Promise<boolean>;
+  /** Labels of a current revision without an active endpoint, in a version of the app that is not retired. */
+  findRevisionWithoutEndpoint(
+    appId: string,
+  ): Promise<(Pick<Version, 'version'> & Pick<Revision, 'revision'>) | undefined>;
+  /** How many revisions of a version are current, and the sum of their weights. */
+  currentWeights(versionId: string): Promise<{ readonly count: number; readonly weight: number }>;
+  /**
+   * Whether a key of an app has all of the scopes and is good at a time (RFC 3339, UTC); undefined when none of the
+   * newest 1,000 has them and there are more.
+   */
+  someKeyHasScopes(appId: string, scopes: readonly string[], now: string): Promise<boolean | undefined>;
   listKeys(appId: string, page: PageRequest): Promise<Page<StoredApiKey>>;
   findKey(appId: string, id: string): Promise<StoredApiKey | undefined>;
   /** The key whose value has, or before its last rotation had, this SHA-256, whether that is still good or not. */

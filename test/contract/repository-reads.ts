@@ -23,6 +23,7 @@ import {
   seed,
   type Fixture,
 } from './records.ts';
+import { stateContract } from './repository-state.ts';
 
 export function readsContract(current: () => Repository): void {
   const read = <T>(work: (reader: ConfigReader) => Promise<T>): Promise<T> => current().read(work);
@@ -52,6 +53,9 @@ export function readsContract(current: () => Repository): void {
   });
   describe('pages', () => {
     pagesContract(current);
+  });
+  describe('the state of the traffic', () => {
+    stateContract(current);
   });
 }
 

@@ -1,6 +1,7 @@
 /** What every answer of the management API has in common, as checks for black-box tests. */
 import { expect } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../src/model/errors.ts';
+import { WARNINGS } from '../../src/model/warnings.ts';
 import type { Answer, TestGateway } from './gateway.ts';
 
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -8,13 +9,23 @@ export const RFC3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
 /** An id of the right form that no record has. */
 export const NO_SUCH_ID = '01980000-0000-7000-8000-000000000000';
 
-/** The success envelope around one thing; returns `data`. */
+/** The success envelope around one thing, perhaps with warnings; returns `data`. */
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are looked into freely by tests
 export function expectData(answer: Answer, status = 200): any {
   expect(answer.status, JSON.stringify(answer.body)).toBe(status);
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(answer.headers.get('x-request-id')).toMatch(/\S/);
-  expect(Object.keys(answer.body)).toEqual(['status', 'message', 'data']);
+  const members = ['status', 'message', 'data'];
+  const { warnings } = answer.body;
+  expect(Object.keys(answer.body)).toEqual(warnings === undefined ? members : [...members, 'warnings']);
+  for (const each of warnings ?? []) {
+    expect(each).toEqual({
+      pointer: expect.any(String),
+      code: expect.toBeOneOf(Object.keys(WARNINGS)),
+      detail: expect.stringMatching(/\S/),
+    });
+  }
+  if (warnings !== undefined) expect(warnings).not.toEqual([]);
   expect(answer.body.status).toBe(status);
   expect(answer.body.message).toMatch(/\S/);
   return answer.body.data;

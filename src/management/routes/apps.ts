@@ -17,6 +17,7 @@ import {
 import { labelErrors } from '../rules/labels.ts';
 import { policyErrors, storedPolicy } from '../rules/policy.ts';
 import { maskSecrets } from '../secrets.ts';
+import { appWarnings } from '../warnings/app.ts';
 import { nextUpdatedAt } from '../write.ts';
 
 export const apps: Resource<object, AppInput, App> = {
@@ -51,6 +52,7 @@ export const apps: Resource<object, AppInput, App> = {
     return writable;
   },
   present: (app) => ({ ...app, default_policy: maskSecrets(app.default_policy) }),
+  warnings: (rules, _scope, app) => appWarnings(app, rules),
   touched: (_scope, app) => ({ appIds: [app.id], versionIds: [], keyIds: [] }),
   touchedByRemoval: async (writer, _scope, app) => ({
     appIds: [app.id],

@@ -5,11 +5,12 @@ import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { mergePolicy } from '../../snapshot/merge-policy.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { itemPath, locate } from '../locate.ts';
-import { answer, isFailure, type Failure } from '../failure.ts';
+import { itemPath, locate, rulesOf } from '../locate.ts';
+import { answer, isFailure, withWarnings, type Failure } from '../failure.ts';
 import type { Call, Operation } from '../operation.ts';
 import { NO_QUERY } from '../query.ts';
 import { maskSecrets } from '../secrets.ts';
+import { viewWarnings } from '../warnings/policy.ts';
 import { endpoints } from './endpoints.ts';
 import { findRevisionScope, revisions } from './revisions.ts';
 
@@ -46,7 +47,8 @@ function effectivePolicy(
     operationId: `get${name}EffectivePolicy`,
     tag: `${name}s`,
     summary: `Effective policy of ${name === 'Revision' ? 'a revision' : 'an endpoint'}`,
-    description: 'App, revision and endpoint merged; parts that only the settings give are not shown.',
+    description:
+      'App, revision and endpoint merged; parts that only the settings give are not shown. `warnings` speaks of all of it, whatever level it comes from.',
     access: 'viewer',
     query: NO_QUERY,
     entityTag: false,
@@ -57,10 +59,19 @@ function effectivePolicy(
     },
     failures: [],
     handle: async (call) => {
-      const levels = await context.repository.read((reader) => find(reader, call.params));
-      if (isFailure(levels)) return levels;
-      const { policy, sources } = mergePolicy(levels.app, levels.revision, levels.endpoint);
-      return answer(200, 'Effective policy', { policy: maskSecrets(policy), sources });
+      return context.repository.read(async (reader) => {
+        const levels = await find(reader, call.params);
+        if (isFailure(levels)) return levels;
+        const { app, revision, endpoint } = levels;
+        const effective = mergePolicy(app, revision, endpoint);
+        const view = { app, endpoint, effective, isOwn: () => true, pointer: '/policy' };
+        const warnings = await viewWarnings(view, rulesOf(context, reader));
+        const { policy, sources } = effective;
+        return withWarnings(
+          answer(200, 'Effective policy', { policy: maskSecrets(policy), sources }),
+          warnings,
+        );
+      });
     },
   };
 }

@@ -9,6 +9,7 @@ import { conflict, invalid, type Failure } from '../failure.ts';
 import type { Built, RecordBase, Resource } from '../resource.ts';
 import { policyErrors, storedPolicy } from '../rules/policy.ts';
 import { maskSecrets } from '../secrets.ts';
+import { endpointRemovalWarnings, endpointWarnings } from '../warnings/endpoint.ts';
 import { findRevisionScope } from './revisions.ts';
 
 interface Scope {
@@ -51,6 +52,8 @@ export const endpoints: Resource<Scope, EndpointInput, Endpoint> = {
     return writable;
   },
   present: (endpoint) => ({ ...endpoint, policy_override: maskSecrets(endpoint.policy_override) }),
+  warnings: (rules, scope, endpoint) => endpointWarnings(scope, endpoint, rules),
+  removalWarnings: (rules, scope) => endpointRemovalWarnings(scope, rules),
   touched: ({ version, revision }, { id }) => ({
     appIds: [],
     versionIds: [version.id],

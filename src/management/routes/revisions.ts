@@ -20,7 +20,7 @@ import { RevisionHealthSchema } from '../../model/schemas/revision-health.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { parentNames } from '../audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
-import { itemPath, locate, recordEnvelope } from '../locate.ts';
+import { itemPath, locate, recordEnvelope, rulesOf } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
 import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../failure.ts';
 import type { Operation } from '../operation.ts';
@@ -30,6 +30,7 @@ import { certificatesError, parseHost, serverNameError } from '../rules/backend.
 import { labelErrors } from '../rules/labels.ts';
 import { policyErrors, storedPolicy } from '../rules/policy.ts';
 import { maskSecrets } from '../secrets.ts';
+import { revisionRemovalWarnings, revisionWarnings } from '../warnings/revision.ts';
 import { nextUpdatedAt } from '../write.ts';
 import { counted } from './apps.ts';
 import { copyEndpoints } from './copy-endpoints.ts';
@@ -82,6 +83,8 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   },
   present: (revision) => ({ ...revision, default_policy: maskSecrets(revision.default_policy) }),
   nameOf: ({ revision }) => revision,
+  warnings: (rules, scope, revision, previous) => revisionWarnings(scope, revision, previous, rules),
+  removalWarnings: (rules, scope, removed) => revisionRemovalWarnings(scope, removed, rules),
   touched: ({ version }) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
 };
 
@@ -220,13 +223,17 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
           changed = await writer.setCurrentRevision(scope.version.id, revision.id, exclusive, updated_at);
         } else if (isOther) await writer.updateRevision(revision);
         const served = revisions.present(revision);
+        const rules = rulesOf(context, writer);
+        const warnings = await revisionWarnings(scope, revision, previous, rules);
         if (changed === 0) {
-          return { unchanged: answer(200, 'Revision unchanged', served, { ETag: entityTag(served) }) };
+          const unchanged = answer(200, 'Revision unchanged', served, { ETag: entityTag(served) });
+          return { unchanged, warnings };
         }
         return {
           answer: answer(200, `Revision ${verb}d`, served, { ETag: entityTag(served) }),
           touched: revisions.touched(scope, revision),
           previousTag: entityTag(revisions.present(previous)),
+          warnings,
           audit: {
             action: `revision.${verb}`,
             resourceType: 'revision',

@@ -26,13 +26,14 @@ import {
 } from '../../model/token.ts';
 import { parentNames } from '../audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
-import { itemPath, locate } from '../locate.ts';
+import { itemPath, locate, rulesOf } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
 import { answer, invalid, isFailure, type Failure } from '../failure.ts';
 import type { Operation } from '../operation.ts';
 import { NO_QUERY } from '../query.ts';
 import type { Built, RecordBase, Resource } from '../resource.ts';
 import { readExpiry } from '../rules/times.ts';
+import { rotationWarnings, tokenWarnings } from '../warnings/token.ts';
 import { nextUpdatedAt } from '../write.ts';
 import { findAppScope } from './apps.ts';
 
@@ -72,6 +73,7 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
     rate_limit,
   }),
   present: presentKey,
+  warnings: (rules, { app }, key) => tokenWarnings(app, key, rules),
   touched: (_scope, key) => ({ appIds: [], versionIds: [], keyIds: [key.id] }),
 };
 
@@ -178,6 +180,7 @@ export function rotateOperation(context: ManagementContext): Operation {
         return {
           answer: answer(200, 'Token rotated', { ...served, token }, { ETag: entityTag(served) }),
           touched: tokens.touched(scope, key),
+          warnings: rotationWarnings(key, rulesOf(context, writer)),
           audit: {
             action: 'token.rotate',
             resourceType: 'token',

@@ -11,6 +11,7 @@ import type { Built, RecordBase, Resource } from '../resource.ts';
 import { defaultGatewayPath, gatewayPathFailure, versionPathConflict } from '../rules/gateway-path.ts';
 import { labelErrors } from '../rules/labels.ts';
 import { normalizeTime } from '../rules/times.ts';
+import { versionWarnings } from '../warnings/version.ts';
 import { counted, findAppScope } from './apps.ts';
 
 interface Scope {
@@ -52,6 +53,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
     successor: version.successor,
   }),
   present: (version) => ({ ...version }),
+  warnings: async (rules, _scope, version) => versionWarnings(version, rules),
   touched: (_scope, version) => ({ appIds: [], versionIds: [version.id], keyIds: [] }),
 };
 

@@ -4,13 +4,33 @@
  */
 import { Type, type TSchema } from 'typebox';
 import { ERRORS } from '../errors.ts';
+import { WARNINGS } from '../warnings.ts';
 import { nullable } from '../policy.ts';
 import { closed, dateTime, id, NamedPolicySchema, PAGE_LIMIT_MAX } from './common.ts';
 
-/** `{"status", "message", "data"}` around one thing. */
+export const WarningSchema = Type.Object(
+  {
+    pointer: Type.String({ description: 'RFC 6901 pointer into the record; empty: the record as a whole.' }),
+    code: Type.Union(
+      Object.keys(WARNINGS).map((code) => Type.Literal(code)),
+      { title: 'WarningCode', description: 'Stable; programs may depend on it.' },
+    ),
+    detail: Type.String(),
+  },
+  { ...closed, title: 'Warning', description: 'Something that is valid and surely not meant.' },
+);
+
+/** `{"status", "message", "data"}` around one thing, with `warnings` where there are some. */
 export function envelopeSchema(title: string, data: TSchema) {
   return Type.Object(
-    { status: Type.Integer({ description: 'The HTTP status.' }), message: Type.String(), data },
+    {
+      status: Type.Integer({ description: 'The HTTP status.' }),
+      message: Type.String(),
+      data,
+      warnings: Type.Optional(
+        Type.Array(WarningSchema, { minItems: 1, description: 'Absent when there are none.' }),
+      ),
+    },
     { ...closed, title },
   );
 }

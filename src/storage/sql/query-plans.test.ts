@@ -59,6 +59,10 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
       await db.findEndpoint(revision.id, endpoint.id);
       await db.findEndpointByMethodAndPath(revision.id, 'GET', '/x');
       await db.findEndpointPaths(revision.id, 'GET', '/{');
+      await db.hasActiveEndpoint(revision.id);
+      await db.findRevisionWithoutEndpoint(app.id);
+      await db.currentWeights(version.id);
+      await db.someKeyHasScopes(app.id, ['a'], at(0));
       await db.listKeys(app.id, FIRST);
       await db.findKey(app.id, key.id);
       await db.findKeyByHash(key.token_hash);

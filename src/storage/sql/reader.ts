@@ -10,6 +10,7 @@ import { readKeyUsage } from './key-usage.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
+import { stateReads } from './state-reads.ts';
 
 const PAGE_LIMIT_MAX = 500;
 /** Paths are of visible ASCII characters. */
@@ -24,6 +25,7 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
     ...revisionReads(db, codecs),
     ...keyReads(db, codecs),
     ...adminReads(db, codecs),
+    ...stateReads(db),
   };
 }
 
