@@ -66,6 +66,20 @@ function inlined(schema: Json): JsonSchema {
   };
 }
 
+interface Success {
+  readonly content?: Record<string, Json>;
+}
+
+function successOf({ responses }: Json): Success {
+  const status = Object.keys(responses as object).find((name) => name.startsWith('2')) ?? '';
+  return responses[status];
+}
+
+/** What the schema of an operation's error says beyond that of every problem. */
+function problemFields(response: Json): Json {
+  return response.content['application/problem+json'].schema.allOf[1].properties;
+}
+
 describe('the OpenAPI document', () => {
   it('names the operations in plain words', () => {
     const summaries = operations().map(({ operation }) => String(operation.summary));
@@ -144,25 +158,94 @@ describe('the OpenAPI document', () => {
 
   it('documents a success and the errors of every operation', () => {
     for (const { method, path, operation } of operations()) {
-      const statuses = Object.keys(operation.responses as object);
-      const successes = statuses.filter((status) => status.startsWith('2'));
-      // A dry run is answered 200, whatever the write itself is answered with.
-      const dryRun = operation.parameters.some(({ name }: Json) => name === 'dry_run');
-      expect([path, dryRun ? successes[0] : successes.length]).toEqual([path, dryRun ? '200' : 1]);
-      expect(successes.length).toBeLessThanOrEqual(2);
-      expect(statuses).toEqual(expect.arrayContaining(['400', '500']));
+      const { default: problem, ...others } = operation.responses as Record<string, Json>;
+      const statuses = Object.keys(others);
+      expect([path, statuses.filter((status) => status.startsWith('2')).length]).toEqual([path, 1]);
+      const errors: readonly number[] = problemFields(problem).status.enum;
+      expect(errors).toEqual(expect.arrayContaining([400, 500]));
       const isPublic = Array.isArray(operation.security);
-      expect(statuses.includes('401')).toBe(!isPublic);
-      if (path.includes('{')) expect(statuses).toContain('404');
+      expect(errors.includes(401)).toBe(!isPublic);
+      if (path.includes('{')) expect(errors).toContain(404);
       if (operation.requestBody !== undefined)
-        expect(statuses).toEqual(expect.arrayContaining(['413', '415', '422']));
-      if (method === 'patch') expect(statuses).toEqual(expect.arrayContaining(['403', '409', '412']));
+        expect(errors).toEqual(expect.arrayContaining([413, 415, 422]));
+      if (method === 'patch') expect(errors).toEqual(expect.arrayContaining([403, 409, 412]));
+      for (const code of problemFields(problem).code.enum)
+        expect(problem.description).toContain(`\`${code}\``);
       for (const [status, response] of Object.entries(operation.responses as Record<string, Json>)) {
         expect(response.description, `${method} ${path} ${status}`).toBeTruthy();
         if (status === '204' || status === '304') continue;
         expect(Object.keys(response.content as object), `${method} ${path} ${status}`).toHaveLength(1);
       }
     }
+  });
+
+  it('has one error response with one example for each operation, not one for each status', () => {
+    for (const { path, operation } of operations()) {
+      const problems = Object.entries(operation.responses as Record<string, Json>).filter(
+        ([, { content }]) => content?.['application/problem+json'] !== undefined,
+      );
+      expect(problems.map(([status]) => status)).toEqual(['default']);
+      const { schema, example } = problems[0]?.[1].content['application/problem+json'];
+      expect(validate(inlined(schema.allOf[0]), example), path).toEqual([]);
+      expect(problemFields(problems[0]?.[1]).code.enum).toContain(example.code);
+      expect(example.instance).not.toContain('{');
+    }
+  });
+
+  it('answers a creation with the envelope of the resource and nothing else, so that clients need no cast', () => {
+    let dryRuns = 0;
+    for (const { method, path, operation } of operations()) {
+      const { schema } = Object.values(successOf(operation).content ?? {})[0] ?? {};
+      if (operation['x-headgate-dry-run'] !== undefined) {
+        dryRuns++;
+        expect(operation['x-headgate-dry-run'].content['application/json'].schema).toEqual({
+          $ref: '#/components/schemas/DryRunEnvelope',
+        });
+        expect(operation.description).toContain('`DryRunEnvelope`');
+      }
+      expect(JSON.stringify(operation.responses), `${method} ${path}`).not.toContain('DryRun');
+      expect(schema?.anyOf, `${method} ${path}`).toBeUndefined();
+    }
+    expect(dryRuns).toBeGreaterThan(15);
+    const { post } = document.paths['/api/v1/apps'];
+    expect(post.responses['201'].content['application/json'].schema).toEqual({
+      $ref: '#/components/schemas/AppEnvelope',
+    });
+    const { data } = document.components.schemas.AppEnvelope.properties;
+    expect(resolve(data.$ref).required).toContain('id');
+  });
+
+  it('tells defaults in words: generators take the keyword for "always there", in requests, too', () => {
+    for (const [place, node] of walk(document.components.schemas)) {
+      expect('default' in node && !place.endsWith('/properties'), place).toBe(false);
+    }
+    const { AppInput, RevisionInput, RateLimit, App, Revision } = document.components.schemas;
+    expect(AppInput.required).toEqual(['name', 'slug', 'gateway_path']);
+    expect(RevisionInput.required).toEqual(['revision', 'backend_host']);
+    expect(RateLimit.required ?? []).toEqual([]);
+    expect(AppInput.properties.routing_mode.description).toContain('Default: `"pass_through"`');
+    // In answers they are always there.
+    for (const schema of [App, Revision]) {
+      expect(schema.required).toEqual(Object.keys(schema.properties as object));
+    }
+  });
+
+  it('has examples of answers as they are: valid, and in words that a person would write', () => {
+    let examples = 0;
+    for (const { path, operation } of operations()) {
+      for (const { schema, example } of Object.values(successOf(operation).content ?? {})) {
+        if (example === undefined) continue;
+        examples++;
+        expect(validate(inlined(schema), example), path).toEqual([]);
+        expect(JSON.stringify(example), path).not.toMatch(/"string"|example\.com|foo|bar"/);
+      }
+    }
+    expect(examples).toBeGreaterThan(25);
+    const created = document.paths['/api/v1/apps'].post.responses['201'].content['application/json'];
+    expect(created.example.data).toMatchObject({ name: 'Billing', slug: 'billing' });
+    const revisions = '/api/v1/apps/{app_id}/versions/{version_id}/revisions';
+    const revision = document.paths[revisions].post.responses['201'].content['application/json'];
+    expect(revision.example.data).toMatchObject({ backend_host: 'billing.internal' });
   });
 
   it('uses no keyword that OpenAPI generators do not know, and no hidden marks of the schema builder', () => {
@@ -224,9 +307,13 @@ describe('the OpenAPI document', () => {
     ];
     for (const [operationId, status, reply] of samples) {
       const { operation } = operations().find((each) => each.operation.operationId === operationId) ?? {};
-      const [media] = Object.values(operation?.responses[status].content as Record<string, Json>);
+      const response = operation?.responses[status] ?? operation?.responses.default;
+      const [media] = Object.values(response.content as Record<string, Json>);
       expect([operationId, String(reply.status)]).toEqual([operationId, status]);
-      expect(validate(inlined(media.schema), reply.body), operationId).toEqual([]);
+      const { allOf } = media.schema;
+      for (const schema of allOf ?? [media.schema]) {
+        expect(validate(inlined(schema), reply.body), operationId).toEqual([]);
+      }
     }
   });
 });

@@ -6,6 +6,7 @@ import { ERRORS, type ErrorCode } from '../model/errors.ts';
 import { DryRunSchema } from '../model/schemas/dry-run.ts';
 import { envelopeSchema, ProblemSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
+import { answerExample, problemExample } from './examples.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 import { NODES_APPLIED_HEADER } from './write.ts';
 
@@ -13,7 +14,13 @@ export type JsonObject = Record<string, unknown>;
 
 const PROBLEM_TYPE = 'application/problem+json';
 const DRY_RUN_ENVELOPE = jsonSchema(envelopeSchema('DryRunEnvelope', DryRunSchema));
-const OR_DRY_RUN = '; with `dry_run=true` what would change';
+/**
+ * In 2xx responses the answer of a dry run would stand in the type of every write, and a generated client could read
+ * nothing of what it created without a cast.
+ */
+const DRY_RUN_EXTENSION = 'x-headgate-dry-run';
+const DRY_RUN_NOTE =
+  'With `dry_run=true` nothing is changed, and the answer is 200 with a `DryRunEnvelope` that says what would change.';
 const TAGS: readonly (readonly [string, string])[] = [
   ['Apps', 'Services behind the gateway'],
   ['Versions', 'Public versions of an app, each with its gateway path'],
@@ -84,17 +91,31 @@ export function failureCodes(operation: Operation): ErrorCode[] {
 }
 
 function describe(operation: Operation, components: Map<string, JsonObject>): JsonObject {
-  const { body, description } = operation;
+  const { body } = operation;
+  const description = [operation.description, takesDryRun(operation) && DRY_RUN_NOTE]
+    .filter(Boolean)
+    .join('\n\n');
   return {
     operationId: operation.operationId,
     tags: [operation.tag],
     summary: operation.summary,
-    ...(description !== undefined && { description }),
+    ...(description !== '' && { description }),
+    ...dryRun(operation, components),
     ...(operation.access === 'public' && { security: [] }),
     parameters: parameters(operation, components),
     ...(body !== undefined && { requestBody: requestBody(body, components) }),
     responses: responses(operation, components),
   };
+}
+
+function takesDryRun({ query }: Operation): boolean {
+  return query.properties?.['dry_run'] !== undefined;
+}
+
+function dryRun(operation: Operation, components: Map<string, JsonObject>): JsonObject {
+  if (!takesDryRun(operation)) return {};
+  const media = { schema: toOpenApi(DRY_RUN_ENVELOPE, components) };
+  return { [DRY_RUN_EXTENSION]: { status: 200, content: { [JSON_TYPE]: media } } };
 }
 
 function parameters(operation: Operation, components: Map<string, JsonObject>): JsonObject[] {
@@ -110,7 +131,10 @@ function parameters(operation: Operation, components: Map<string, JsonObject>): 
     in: 'query',
     required: false,
     description: schema.description ?? '',
-    schema: toOpenApi(schema, components),
+    schema: {
+      ...toOpenApi(schema, components),
+      ...(schema.default !== undefined && { default: schema.default }),
+    },
   }));
   const precondition = operation.method === 'GET' ? 'If-None-Match' : 'If-Match';
   const header = { name: precondition, in: 'header', required: false, schema: { type: 'string' } };
@@ -129,38 +153,25 @@ function requestBody(body: NonNullable<Operation['body']>, components: Map<strin
 }
 
 function responses(operation: Operation, components: Map<string, JsonObject>): JsonObject {
-  const { success, degraded } = operation;
-  const dryRun = operation.query.properties?.['dry_run'] !== undefined;
-  const schema = dryRun && success.status === 200 ? eitherOr(success.schema) : success.schema;
-  const content = schema && {
+  const { success, degraded, operationId } = operation;
+  const example = success.example ?? answerExample(operationId, success.status);
+  const content = success.schema && {
     [success.contentType ?? JSON_TYPE]: {
-      schema: toOpenApi(schema, components),
-      ...(success.example !== undefined && { example: success.example }),
+      schema: toOpenApi(success.schema, components),
+      ...(example !== undefined && { example }),
     },
   };
-  const result: JsonObject = {
+  return {
     [success.status]: {
-      description: success.description + (dryRun && success.status === 200 ? OR_DRY_RUN : ''),
+      description: success.description,
       ...successHeaders(operation),
       ...(content && { content }),
     },
+    ...(operation.method === 'GET' &&
+      operation.entityTag && { 304: { description: 'If-None-Match names the current ETag' } }),
+    ...(degraded !== undefined && { 503: { description: degraded, ...(content && { content }) } }),
+    default: problem(operation),
   };
-  if (dryRun && success.status !== 200) {
-    const media = { [JSON_TYPE]: { schema: toOpenApi(DRY_RUN_ENVELOPE, components) } };
-    result['200'] = { description: 'With `dry_run=true`: what would change', content: media };
-  }
-  if (operation.method === 'GET' && operation.entityTag) {
-    result['304'] = { description: 'If-None-Match names the current ETag' };
-  }
-  const byStatus = Map.groupBy(failureCodes(operation), (code) => ERRORS[code].status);
-  for (const [status, codes] of byStatus) result[status] = problem(codes);
-  if (degraded !== undefined) result['503'] = { description: degraded, ...(content && { content }) };
-  return result;
-}
-
-/** The schema of a success whose status a dry run has, too. */
-function eitherOr(schema: JsonSchema | undefined): JsonSchema {
-  return { anyOf: schema === undefined ? [DRY_RUN_ENVELOPE] : [schema, DRY_RUN_ENVELOPE] };
 }
 
 function successHeaders(operation: Operation): JsonObject {
@@ -180,10 +191,27 @@ function successHeaders(operation: Operation): JsonObject {
 
 const textHeader = (description: string) => ({ description, schema: { type: 'string' } });
 
-function problem(codes: readonly ErrorCode[]): JsonObject {
+/**
+ * All errors of an operation as one response, since they are one document: which statuses and codes there are is in
+ * the schema and in a list for people.
+ */
+function problem(operation: Operation): JsonObject {
+  const codes = failureCodes(operation);
+  const statuses = [...new Set(codes.map((code) => ERRORS[code].status))];
+  const lines = codes.map((code) => `- ${ERRORS[code].status} \`${code}\`: ${ERRORS[code].title}`);
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}`).join('. '),
-    content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
+    description: `An error, as a problem document (RFC 9457):\n\n${lines.join('\n')}`,
+    content: {
+      [PROBLEM_TYPE]: {
+        schema: {
+          allOf: [
+            { $ref: '#/components/schemas/Problem' },
+            { type: 'object', properties: { status: { enum: statuses }, code: { enum: codes } } },
+          ],
+        },
+        example: problemExample(operation.path),
+      },
+    },
   };
 }
 
@@ -199,9 +227,10 @@ function toOpenApi(schema: JsonSchema, components: Map<string, JsonObject>): Jso
 }
 
 function convert(schema: JsonSchema, components: Map<string, JsonObject>): JsonObject {
-  const { anyOf, properties, patternProperties, items, ...rest } = schema;
+  const { anyOf, properties, patternProperties, items, default: absent, ...rest } = schema;
   const inner = (part: JsonSchema) => toOpenApi(part, components);
   const converted: JsonObject = { ...rest };
+  if (absent !== undefined) converted['description'] = withDefault(schema.description, absent);
   if (anyOf !== undefined) Object.assign(converted, alternatives(anyOf, inner));
   if (items !== undefined) converted['items'] = inner(items);
   if (properties !== undefined) {
@@ -214,6 +243,15 @@ function convert(schema: JsonSchema, components: Map<string, JsonObject>): JsonO
     if (pattern !== '^.*$') converted['propertyNames'] = { pattern };
   }
   return converted;
+}
+
+/**
+ * In words: generators read `default` in a schema as "always there", and would make every field that has one required,
+ * in requests, too.
+ */
+function withDefault(description: string | undefined, value: unknown): string {
+  const text = `Default: \`${JSON.stringify(value)}\`.`;
+  return description === undefined ? text : `${description} ${text}`;
 }
 
 function alternatives(anyOf: readonly JsonSchema[], inner: (part: JsonSchema) => JsonObject): JsonObject {

@@ -63,7 +63,7 @@ export function openApiClient(document: Json, base: string, token: string): Open
       );
       const text = await response.text();
       const what = `${operationId} ${response.status}`;
-      const documented = found.operation.responses[response.status];
+      const documented = responseOf(found, response.status, options.query?.['dry_run'] === 'true');
       expect(documented, `${what} is documented; it answered ${text}`).toBeDefined();
       const type = response.headers.get('content-type')?.split(';')[0] ?? null;
       const content: [string, Json][] = Object.entries(documented.content ?? {});
@@ -84,6 +84,19 @@ export function openApiClient(document: Json, base: string, token: string): Open
       return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
     },
   };
+}
+
+/** A dry run has its own answer; errors are one response for all statuses, which its schema lists. */
+function responseOf({ operation }: Described, status: number, isDryRun: boolean): Json {
+  const dryRun = operation['x-headgate-dry-run'];
+  if (isDryRun && status === dryRun?.status) return dryRun;
+  return operation.responses[status] ?? (status >= 400 ? operation.responses.default : undefined);
+}
+
+/** The statuses of the errors that an operation documents. */
+export function errorStatuses(operation: Json): readonly number[] {
+  const { allOf } = operation.responses.default.content['application/problem+json'].schema;
+  return allOf[1].properties.status.enum;
 }
 
 function target({ path, operation }: Described, { params = {}, query = {} }: CallOptions): string {
