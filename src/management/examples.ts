@@ -34,6 +34,7 @@ const VERSION = {
   status: 'active',
   sunset_at: null,
   deprecated_at: null,
+  successor: null,
 };
 
 const REVISION = {
@@ -105,6 +106,10 @@ const AUDIT_ENTRY = {
   action: 'revision.update',
   resource_type: 'revision',
   resource_id: REVISION_ID,
+  resource_name: 'r1',
+  parents: { app: 'billing', version: 'v1' },
+  address: '10.0.0.7',
+  request_id: '5f2c9a1e7b3d4c60-19',
   config_version: 7,
   change: { traffic_weight: 10 },
 };
@@ -143,6 +148,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   ...ofResource(['App', 'Apps'], ['App', 'Apps'], APP),
   ...ofResource(['Version', 'Versions'], ['Version', 'Versions'], VERSION),
   ...ofResource(['Revision', 'Revisions'], ['Revision', 'Revisions'], REVISION),
+  getTraffic: { message: 'Traffic found', data: { stable: 90, canary: 10 } },
+  setTraffic: { message: 'Traffic split', data: { stable: 90, canary: 10 } },
   activateRevision: { message: 'Revision activated', data: REVISION },
   deactivateRevision: { message: 'Revision deactivated', data: IDLE },
   ...ofResource(['Endpoint', 'Endpoints'], ['Endpoint', 'Endpoints'], ENDPOINT),

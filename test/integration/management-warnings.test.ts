@@ -250,6 +250,17 @@ describe('revisions', () => {
     expect(await write('PATCH', path, { preserve_host: true }), 'was not current before').toEqual([]);
   });
 
+  it('a split of the traffic: all weights 0, or to a revision without endpoints', async () => {
+    await service('split', { app: { routing_mode: 'managed_endpoint' } });
+    const revisions = `${versionPath('split')}/revisions`;
+    await gateway.must('POST', revisions, { revision: 'r2', ...backend(), copy_endpoints_from: 'r1' });
+    await createEndpoint(gateway, 'split', 'GET', '/x');
+    const traffic = `${versionPath('split')}/traffic`;
+    expect(await write('PUT', traffic, { r1: 90, r2: 10 })).toEqual(['/r2 no_active_endpoint']);
+    expect(await write('PUT', traffic, { r1: 0 })).toEqual([' all_weights_zero']);
+    expect(await write('PUT', traffic, { r1: 1 })).toEqual([]);
+  });
+
   it('current in a retired version, and backends that cannot be meant', async () => {
     await service('retired', { version: { status: 'retired' } });
     const expected = ['/is_current version_is_retired'];

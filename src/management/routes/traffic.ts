@@ -13,9 +13,10 @@ import type { ManagementContext } from '../context.ts';
 import { parentNames } from '../audit-names.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
 import { answer, invalid, isFailure } from '../failure.ts';
-import { itemPath } from '../locate.ts';
+import { itemPath, rulesOf } from '../locate.ts';
 import type { Operation } from '../operation.ts';
 import { DRY_RUN_QUERY, NO_QUERY } from '../query.ts';
+import { trafficWarnings } from '../warnings/revision.ts';
 import { nextUpdatedAt } from '../write.ts';
 import { findVersionScope, versions } from './versions.ts';
 
@@ -96,11 +97,13 @@ function putTraffic(context: ManagementContext): Operation {
         }
         const split = splitOf(after);
         const headers = { ETag: entityTag(split) };
-        if (changes === 0) return { unchanged: answer(200, 'Traffic unchanged', split, headers) };
+        const warnings = await trafficWarnings(scope, after, rulesOf(context, writer));
+        if (changes === 0) return { unchanged: answer(200, 'Traffic unchanged', split, headers), warnings };
         return {
           answer: answer(200, 'Traffic split', split, headers),
           touched: versions.touched(scope, scope.version),
           previousTag: entityTag(before),
+          warnings,
           audit: {
             action: 'version.traffic',
             resourceType: 'version',

@@ -25,6 +25,30 @@ export async function revisionWarnings(
   ];
 }
 
+/** Of a split of a version's traffic, whose record has a field for each current revision. */
+export async function trafficWarnings(
+  { app, version }: RevisionPlace,
+  revisions: readonly Revision[],
+  rules: RuleContext,
+): Promise<Warning[]> {
+  const found = await weightWarnings(version, true, rules, '');
+  if (version.status === 'retired') {
+    found.push(warning('version_is_retired', '', `The version "${version.version}" is retired`));
+  }
+  for (const revision of revisions) {
+    found.push(
+      ...(await endpointWarnings(
+        app,
+        version,
+        revision,
+        `/${revision.revision.replaceAll('~', '~0')}`,
+        rules,
+      )),
+    );
+  }
+  return found;
+}
+
 /** What is left of a version when one of its revisions has been deleted. */
 export function revisionRemovalWarnings(
   { version }: RevisionPlace,
