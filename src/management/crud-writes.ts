@@ -58,21 +58,13 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
         const body = call.body as Readonly<Record<string, unknown>>;
         const refused = await resource.complete?.(writer, scope, body, record, rules);
         if (refused !== undefined) return refused;
-        const warnings = await resource.warnings?.(rules, scope, record, undefined);
         const served = resource.present(record);
         const location = itemLocation(resource, call.params, record.id);
+        const headers = { Location: location, ETag: entityTag(served) };
         return {
-          answer: answer(
-            201,
-            `${name} created`,
-            { ...served, ...built.shownOnce },
-            {
-              Location: location,
-              ETag: entityTag(served),
-            },
-          ),
+          answer: answer(201, `${name} created`, { ...served, ...built.shownOnce }, headers),
           touched: resource.touched(scope, record),
-          warnings,
+          warnings: await resource.warnings?.(rules, scope, record, undefined),
           audit: {
             action: `${resource.type}.create`,
             resourceType: resource.type,

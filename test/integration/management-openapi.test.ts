@@ -132,6 +132,8 @@ describe('a client made from the document', () => {
     await ok('replaceRevision', { params: revision, body: { revision: 'r1', ...backend } });
     await ok('activateRevision', { params: revision });
     await ok('activateRevision', { params: revision, body: { exclusive: true } });
+    await ok('setTraffic', { params: version, body: { r1: 10 } });
+    await ok('getTraffic', { params: version });
     await ok('getRevisionBreaker', { params: revision });
     await ok('getRevisionHealth', { params: revision });
     await ok('getRevisionEffectivePolicy', { params: revision });
@@ -239,7 +241,8 @@ describe('a client made from the document', () => {
       }
       const json = 'application/json';
       await attempt(400, { raw: { text: '{"a":1,"a":2}', type: json } });
-      await attempt(422, { raw: { text: '{"nonsense":1}', type: json } });
+      const text = operationId === 'setTraffic' ? '{"r1":-1}' : '{"nonsense":1}';
+      await attempt(422, { raw: { text, type: json } });
       await attempt(415, { raw: { text: 'x', type: 'text/plain' } });
       await attempt(413, { raw: { text: ' '.repeat(1_048_577), type: json } });
       const { example } = operation.requestBody.content[json];
