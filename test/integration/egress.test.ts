@@ -135,7 +135,9 @@ describe('what is denied', () => {
       expect(metrics).toMatch(/upstream_errors_total\{.*cause="denied".*\} [1-9]/);
 
       expect(await sentWith(gateway, '/signed/v1/x')).not.toBe(200);
-      const failed = gateway.logs().find(({ msg }) => msg === 'a key set could not be fetched');
+      const failed = await until(async () =>
+        gateway.logs().find(({ msg }) => msg === 'a key set could not be fetched'),
+      );
       expect(failed).toMatchObject({ reason: expect.stringMatching(because) });
       // What was written before can still be changed.
       await gateway.must('PATCH', revisionPath('files'), { circuit_breaker: null, health_check_path: null });
