@@ -7,6 +7,7 @@ import { ACCESS_FIELDS, ACCESS_MODES, type AccessField } from './model/access-fi
 import { JWT_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { availableParallelism } from 'node:os';
 import { KEY_TEXT } from './kernel/key-text.ts';
+import { REQUEST_BODY_SETTINGS } from './settings-bodies.ts';
 import { LIMIT_SETTINGS } from './settings-limits.ts';
 import {
   addressOrBlock,
@@ -357,18 +358,7 @@ export const SETTINGS = {
     default: 60_000,
     description: 'Longest silence inside a message, from either side.',
   }),
-  GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC: integer(
-    { min: 0, max: 1_000_000_000 },
-    {
-      default: 0,
-      description:
-        'Least pace of a request body while the gateway waits for it (408); `min_body_bytes_per_sec` of a policy wins over it. 0 is off.',
-    },
-  ),
-  GATEWAY_PROXY__MIN_BODY_GRACE_MS: integer(timeoutMs, {
-    default: 5_000,
-    description: 'How long a request body may be below that pace, at its start and later.',
-  }),
+  ...REQUEST_BODY_SETTINGS,
   GATEWAY_PROXY__HALF_CLOSE: boolean({
     default: false,
     description:

@@ -48,6 +48,7 @@ export interface ProxySettings {
   /** 0: off. */
   readonly minBodyBytesPerSec: number;
   readonly minBodyGraceMs: number;
+  readonly maxBufferedRequestBytes: number;
   readonly halfClose: boolean;
   readonly maxConcurrentExchanges: number;
   readonly maxConnections: number;
@@ -385,6 +386,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     idleTimeoutMs: v.GATEWAY_PROXY__IDLE_TIMEOUT_MS,
     minBodyBytesPerSec: v.GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC,
     minBodyGraceMs: v.GATEWAY_PROXY__MIN_BODY_GRACE_MS,
+    maxBufferedRequestBytes: v.GATEWAY_PROXY__MAX_BUFFERED_REQUEST_BYTES,
     halfClose: v.GATEWAY_PROXY__HALF_CLOSE,
     maxConcurrentExchanges: v.GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES,
     maxConnections: v.GATEWAY_PROXY__MAX_CONNECTIONS,

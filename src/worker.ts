@@ -28,6 +28,7 @@ import type { FindKey } from './proxy/explain-fix.ts';
 import { ExchangeRecorder } from './proxy/explain-recorder.ts';
 import { Load } from './proxy/load.ts';
 import { UpstreamSlots } from './proxy/upstream-slots.ts';
+import { RequestMemory } from './proxy/request-memory.ts';
 import { WaitingClients } from './proxy/waiting-clients.ts';
 import { Listener } from './proxy/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
@@ -158,6 +159,7 @@ const context: ProxyContext = {
   }),
   load: new Load(options.exchangesMax),
   waiting: new WaitingClients(),
+  requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
   retryBudgets: new RetryBudgets(),
   observer,
   snapshot: () => holder.current,
@@ -206,6 +208,7 @@ port.on('message', (message: ToWorker) => {
         upstreamIdle: pool.idleCount,
         exchanges: context.load.exchanges,
         upstreamQueue: context.slots.waiting,
+        requestBufferBytes: context.requestMemory.bytes,
       });
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);

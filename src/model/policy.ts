@@ -165,6 +165,8 @@ export const CorsSchema = Type.Object(
   closed,
 );
 
+const BUFFER_REQUEST_BYTES_MAX = 64 * 1024 * 1024;
+
 /** The parts of a policy that can be evaluated in shadow mode. */
 export const SHADOW_PARTS = [
   'auth',
@@ -180,6 +182,7 @@ export type ShadowPart = (typeof SHADOW_PARTS)[number];
 /** The top-level keys of a policy; merging works on these and on nothing smaller. */
 export const POLICY_PARTS = [
   ...SHADOW_PARTS,
+  'buffer_request_bytes',
   'min_body_bytes_per_sec',
   'timeouts',
   'retries',
@@ -203,6 +206,17 @@ export const PolicySchema = Type.Object(
     rate_limit: Type.Optional(nullable(RateLimitSchema)),
     cors: Type.Optional(nullable(CorsSchema)),
     max_body_bytes: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+    buffer_request_bytes: Type.Optional(
+      nullable(
+        Type.Integer({
+          minimum: 0,
+          maximum: BUFFER_REQUEST_BYTES_MAX,
+          description:
+            'Wait for so much of a request body before the backend is asked, so that a slow client holds no ' +
+            'connection of it; the rest of a longer body is streamed. 0 is off.',
+        }),
+      ),
+    ),
     min_body_bytes_per_sec: Type.Optional(
       nullable(
         Type.Integer({

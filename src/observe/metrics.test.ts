@@ -246,7 +246,13 @@ describe('a sample', () => {
     metrics.wouldDeny('auth');
     metrics.internalError();
     metrics.idleConnectionClosed();
-    metrics.setConnections({ downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0 });
+    metrics.setConnections({
+      downstream: 3,
+      upstreamIdle: 2,
+      exchanges: 0,
+      upstreamQueue: 0,
+      requestBufferBytes: 0,
+    });
     metrics.setConfigVersion(9);
     metrics.setTokenMemory(13);
     metrics.setLogLinesDropped(4);
@@ -255,7 +261,7 @@ describe('a sample', () => {
       worker: 5,
       configVersion: 9,
       tokenMemoryBytes: 13,
-      connections: { downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0 },
+      connections: { downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0, requestBufferBytes: 0 },
     });
     expect(sample.counters).toEqual([
       { name: 'unrouted_requests', labels: { code: 'no_route', status: '404' }, value: 1 },

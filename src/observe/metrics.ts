@@ -71,6 +71,8 @@ export interface ConnectionCounts {
   readonly exchanges: number;
   /** Requests that wait for a connection to their backend. */
   readonly upstreamQueue: number;
+  /** Held of request bodies that are not whole yet, or may be sent again. */
+  readonly requestBufferBytes: number;
 }
 
 /** One worker's state at one moment; survives a structured clone. */
@@ -162,7 +164,13 @@ export class WorkerMetrics {
     for (const [status, count] of requestsByStatus(record.sample().series))
       this.#deleted.add(String(status), count);
   };
-  #connections: ConnectionCounts = { downstream: 0, upstreamIdle: 0, exchanges: 0, upstreamQueue: 0 };
+  #connections: ConnectionCounts = {
+    downstream: 0,
+    upstreamIdle: 0,
+    exchanges: 0,
+    upstreamQueue: 0,
+    requestBufferBytes: 0,
+  };
 
   constructor(options: { readonly routesMax?: number; readonly inUse?: InUse } = {}) {
     this.#routesMax = options.routesMax ?? ROUTES_MAX;

@@ -183,7 +183,13 @@ describe('other numbers', () => {
       metrics.limiter('policy', false);
       metrics.auth('missing');
       metrics.wouldDeny('rate_limit');
-      metrics.setConnections({ downstream: 7, upstreamIdle: 3, exchanges: 0, upstreamQueue: 0 });
+      metrics.setConnections({
+        downstream: 7,
+        upstreamIdle: 3,
+        exchanges: 0,
+        upstreamQueue: 0,
+        requestBufferBytes: 0,
+      });
       metrics.setConfigVersion(42);
     });
     const text = samples.map((sample) => `${sample.name} ${JSON.stringify(sample.labels)} ${sample.value}`);

@@ -197,6 +197,11 @@ function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
     'Requests that wait for a connection to their backend',
     (s) => s.connections.upstreamQueue,
   );
+  perWorker(
+    'request_buffer_bytes',
+    'Memory in which request bodies are held until they are whole',
+    (s) => s.connections.requestBufferBytes,
+  );
   perWorker('config_version', 'Version of the configuration that is served', (s) => s.configVersion);
   perWorker('worker_heap_bytes', 'JavaScript heap in use', (s) => s.heapUsedBytes);
   perWorker(

@@ -100,6 +100,7 @@ function compilePolicy(
     stages: Object.freeze(stages),
     cors: corsInShadow ? undefined : cors,
     maxBodyBytes,
+    bufferRequestBytes: policy.buffer_request_bytes ?? 0,
     minBodyBytesPerSec: policy.min_body_bytes_per_sec ?? undefined,
     shadowBodyBytes: bodyInShadow ? policyBytes : 0,
     managedHeaders: auth.managedHeaders,

@@ -29,6 +29,7 @@ function policyOf(
     stages,
     cors: undefined,
     maxBodyBytes: 0,
+    bufferRequestBytes: 0,
     minBodyBytesPerSec: undefined,
     shadowBodyBytes: 0,
     managedHeaders: undefined,

@@ -123,6 +123,8 @@ export interface CompiledPolicy {
   readonly maxBodyBytes: number;
   /** The same in shadow mode: a longer body is only noted. 0: none. */
   readonly shadowBodyBytes: number;
+  /** So much of a request body is waited for before the backend is asked; 0: it is streamed. */
+  readonly bufferRequestBytes: number;
   /** Least pace of a request body, 0 for none; undefined: the setting applies. */
   readonly minBodyBytesPerSec: number | undefined;
   /**

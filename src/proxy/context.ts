@@ -13,6 +13,7 @@ import type { Exchange } from './exchange.ts';
 import type { MatchResult } from './match.ts';
 import type { ProxyOptions } from './options.ts';
 import type { UpstreamPool } from './pool.ts';
+import type { RequestMemory } from './request-memory.ts';
 import type { RetryBudgets } from './retry-budget.ts';
 import type { Load, OverloadReason } from './load.ts';
 import type { UpstreamSlots } from './upstream-slots.ts';
@@ -75,6 +76,7 @@ export interface ProxyContext {
   readonly load: Load;
   /** Clients between requests, which give way to newcomers. */
   readonly waiting: WaitingClients;
+  readonly requestMemory: RequestMemory;
   readonly retryBudgets: RetryBudgets;
   readonly observer: ProxyObserver;
   /** The snapshot that an exchange starts with. */

@@ -16,6 +16,7 @@ import type { Connection } from './connection.ts';
 import type { ProxyContext, Route, Version } from './context.ts';
 import type { Forwarding } from './forward.ts';
 import type { PathRefusal } from './match.ts';
+import type { RequestBuffer } from './request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 
 /** Status in logs and metrics of an exchange whose client went away before it was answered. */
@@ -51,6 +52,8 @@ export class Exchange implements RequestFacts {
   /** Where in `path` the part after the gateway path begins. */
   restFrom = 0;
   forwarding: Forwarding | undefined;
+  /** Only where the body is waited for. */
+  buffer: RequestBuffer | undefined;
 
   status = 0;
   errorCode: ErrorCode | undefined;
@@ -183,6 +186,7 @@ export class Exchange implements RequestFacts {
 
   onDeadline(): void {
     if (this.forwarding !== undefined) this.forwarding.onDeadline();
+    else if (this.buffer?.isFilling === true) this.buffer.onDeadline();
     // Only policy can be that slow without an upstream: a key set or a limit store that does not answer.
     else this.respondProblem('internal_error', 'The policy of the route could not be evaluated in time');
   }
@@ -216,6 +220,7 @@ export class Exchange implements RequestFacts {
     this.#ended = true;
     if (this.#isCounted) this.context.load.leave();
     this.forwarding?.letGo();
+    this.buffer?.release();
     releaseHeld(this.evaluation);
     this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;

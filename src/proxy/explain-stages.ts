@@ -180,6 +180,7 @@ function forwardingOf({ policy, timeoutDefaults }: ExchangeFacts): unknown {
       ...sourceOf('timeouts'),
     },
     retries: { max: retries?.max, on: [...(retries?.on ?? [])], ...sourceOf('retries') },
+    buffer_request_bytes: { value: policy?.bufferRequestBytes ?? 0, ...sourceOf('buffer_request_bytes') },
     min_body_bytes_per_sec: {
       value: policy?.minBodyBytesPerSec ?? timeoutDefaults.minBodyBytesPerSec,
       ...sourceOf('min_body_bytes_per_sec'),

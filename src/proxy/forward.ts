@@ -30,6 +30,7 @@ import { upstreamPath } from './match.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from './options.ts';
 import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from './load.ts';
 import type { KeptBody } from './kept-bodies.ts';
+import { RequestBuffer } from './request-buffer.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { NextAttempt } from './next-attempt.ts';
 import { isIdempotent } from './retry.ts';
@@ -70,7 +71,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
   /** The attempt that waits for a slot is not the first one. */
   #isRetry = false;
   /** Text is latin1; undefined while the body has to be streamed, and when it is needed no more. */
-  #wholeBody: string | KeptBody | undefined;
+  #wholeBody: string | KeptBody | RequestBuffer | undefined;
   /** Only of a body that is streamed. */
   #stream: RequestStream | undefined;
   #requestSent = false;
@@ -93,12 +94,15 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     this.#timeouts = route.policy.timeouts;
     this.#endsAtMs = exchange.startedMs + (this.#timeouts?.totalMs ?? Infinity);
     const { head, body } = exchange.connection;
-    this.#upgrade = body.complete ? tunnelledProtocol(head.upgrade) : undefined;
+    this.#upgrade =
+      body.complete && exchange.buffer === undefined ? tunnelledProtocol(head.upgrade) : undefined;
   }
 
   start(): void {
     const { connection, context } = this.#exchange;
-    this.#wholeBody = connection.takeWholeBody(REPLAYABLE_BYTES_MAX);
+    const { buffer } = this.#exchange;
+    this.#wholeBody =
+      buffer === undefined ? connection.takeWholeBody(REPLAYABLE_BYTES_MAX) : buffer.takeWhole();
     context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
     this.#enter(false);
   }
@@ -336,7 +340,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     if (upstream === undefined) return;
     const body = this.#wholeBody;
     // Who has sent the body already does not wait for leave to send it.
-    const expectContinue = body === undefined && exchange.connection.head.expectContinue;
+    const { connection, buffer } = exchange;
+    const expectContinue = body === undefined && buffer === undefined && connection.head.expectContinue;
     const head = upstreamRequestHead(exchange, this.#route, this.#path, expectContinue, this.#upgrade);
     if (exchange.context.observer.timesUpstream) this.#sentAtMs = exchange.context.clock.monotonicMs();
     if (body === undefined) {
@@ -344,10 +349,16 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
       this.#phase = 'sending';
       this.#stream = new RequestStream(exchange, this, !expectContinue);
       this.extendIdle();
-      exchange.connection.startBody(this.#stream);
+      buffer?.writeTo(upstream);
+      connection.startBody(this.#stream);
+      // It may have come whole while the connection was made.
+      if (buffer !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
       return;
     }
-    if (typeof body === 'object') upstream.writeWithBody(head, body);
+    if (body instanceof RequestBuffer) {
+      upstream.writeText(head);
+      body.writeTo(upstream);
+    } else if (typeof body === 'object') upstream.writeWithBody(head, body);
     else upstream.writeText(body === '' ? head : head + body);
     this.onRequestSent();
   }

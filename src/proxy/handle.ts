@@ -8,6 +8,7 @@
  *   evaluate          authentication, scopes, methods, body size,     401 403 405 413 429
  *                     concurrency, rate limits
  *   answerAtLastHop   OPTIONS and TRACE that may go no further        200 204
+ *   waitForBody       only where the policy asks for it               408 413
  *   proceed           breaker, then the upstream                      503, and forward's 413 502 504
  */
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
@@ -26,6 +27,7 @@ import { Forwarding } from './forward.ts';
 import { answerAtLastHop } from './last-hop.ts';
 import { OVERLOAD_RETRY_AFTER_SECS } from './load.ts';
 import { matchRequest, restInPath } from './match.ts';
+import { RequestBuffer } from './request-buffer.ts';
 import { corsOf } from './respond.ts';
 
 export function handle(exchange: Exchange): void {
@@ -191,17 +193,35 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
     return;
   }
   if (answerAtLastHop(exchange)) return;
+  // The length of a chunked body shows only as it comes.
+  connection.body.bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
+  if (route.policy.bufferRequestBytes > 0 && waitForBody(exchange, route, matches)) return;
   const breaker = context.breakerOf(route.revision);
   const admission = admit(exchange, route, breaker);
   if (admission.refused && takeAnother(exchange, route, matches)) return;
   context.observer.policyDecided(exchange, undefined);
   if (admission.refused) return refuse(exchange, route, breaker);
-  // The length of a chunked body shows only as it comes.
-  connection.body.bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
   if (context.divert !== undefined) return context.divert(exchange, route);
   const report = new BreakerReport(exchange, route.revision, breaker, admission.trial);
   exchange.forwarding = new Forwarding(exchange, route, report);
   exchange.forwarding.start();
+}
+
+/** False when there is nothing to wait for. */
+function waitForBody(exchange: Exchange, { policy }: Route, matches: number): boolean {
+  const { connection, context } = exchange;
+  const isDone = exchange.buffer !== undefined || connection.body.complete;
+  if (isDone || context.divert !== undefined || context.requestMemory.isFull) return false;
+  exchange.buffer = new RequestBuffer(exchange, policy.bufferRequestBytes, () => {
+    try {
+      connection.deadlineMs = context.deadlines.nowMs + context.options.firstByteTimeoutMs;
+      proceed(exchange, undefined, matches);
+    } catch (error) {
+      fail(exchange, error);
+    }
+  });
+  exchange.buffer.start();
+  return true;
 }
 
 function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {

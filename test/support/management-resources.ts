@@ -41,6 +41,7 @@ export const FULL_POLICY = {
     max_age_secs: 600,
   },
   max_body_bytes: 65_536,
+  buffer_request_bytes: 65_536,
   min_body_bytes_per_sec: 240,
   timeouts: { connect_ms: 500, first_byte_ms: 2_000, idle_ms: 10_000, total_ms: 30_000 },
   retries: { max: 2, on: ['connect', 'reset', 'timeout', '502', '503', '504'] },

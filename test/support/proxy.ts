@@ -24,6 +24,7 @@ import { createExplain, type Explain } from '../../src/proxy/explain.ts';
 import { Deadlines } from '../../src/proxy/deadlines.ts';
 import { Load } from '../../src/proxy/load.ts';
 import { UpstreamSlots } from '../../src/proxy/upstream-slots.ts';
+import { RequestMemory } from '../../src/proxy/request-memory.ts';
 import { WaitingClients } from '../../src/proxy/waiting-clients.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/listener.ts';
 import { createMatchResult } from '../../src/proxy/match.ts';
@@ -168,6 +169,7 @@ export interface TestProxyOptions {
   /** True unless it is said to be false. */
   readonly http2?: boolean;
   readonly upstreamIdleTimeoutMs?: number;
+  readonly requestMemoryBytesMax?: number;
   readonly upstreamAgeMsMax?: number;
   readonly egress?: EgressLists;
   readonly viaName?: string;
@@ -254,6 +256,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     }),
     load: new Load(options.exchangesMax),
     waiting: new WaitingClients(),
+    requestMemory: new RequestMemory(setup.requestMemoryBytesMax ?? 64 * 1024 * 1024),
     retryBudgets: new RetryBudgets(),
     observer: {
       timesUpstream: true,
