@@ -3,7 +3,7 @@
 # A bundle lies in dist/ under the checksum of all that goes into it, so one that is found is never stale, whatever
 # the clocks and the file times say, and a gateway that runs from an older one keeps its files: the latest three are
 # kept. When there is none it is made, which takes a second or two once per change; where that is not possible
-# (packages without the development tools, a read-only folder, sources that change meanwhile or do not build) the
+# (a checkout that has only what a gateway needs, a read-only folder, sources that change meanwhile or do not build) the
 # gateway runs from its sources, as `npm run dev` always does.
 
 # Bundles that are kept, the current one included.

@@ -1,18 +1,74 @@
-# Makes a checkout ready to run, for the scripts beside it. Sourced with ROOT set to the checkout's folder.
+# Makes a checkout ready to run, for the scripts beside it. Sourced with ROOT set to the checkout's folder, and with
+# PACKAGES=all where the tools of development are needed too; else what a gateway needs will do.
 #
 # Installs the packages when they are missing or older than package-lock.json, and sets NODE to a Node.js of at
 # least version 24: the one that comes with the packages, or else the host's. All messages go to standard error.
 
 say() { printf 'headgate: %s\n' "$*" >&2; }
 
-# After an install the lock file is copied into node_modules; equal copies mean that nothing has changed since.
+MODULES="$ROOT/node_modules"
+# After an install the lock file is copied to one of these; equal copies mean that nothing has changed since.
+ALL_RECORD="$MODULES/.headgate-lock.json"
+RUNTIME_RECORD="$MODULES/.headgate-runtime-lock.json"
+
+is_current() { cmp -s "$ROOT/package-lock.json" "$1"; }
+
 # An install made by hand leaves npm's own record instead, which is then newer than the lock file.
-packages_are_current() {
-  [ -d "$ROOT/node_modules" ] || return 1
-  cmp -s "$ROOT/package-lock.json" "$ROOT/node_modules/.headgate-lock.json" && return 0
-  [ -f "$ROOT/node_modules/.package-lock.json" ] &&
-    [ -z "$(find "$ROOT/package-lock.json" -newer "$ROOT/node_modules/.package-lock.json")" ]
+is_made_by_hand() {
+  [ -f "$MODULES/.package-lock.json" ] &&
+    [ -z "$(find "$ROOT/package-lock.json" -newer "$MODULES/.package-lock.json")" ]
 }
+
+packages_are_current() {
+  is_current "$ALL_RECORD" && return 0
+  if [ "${PACKAGES:-runtime}" = all ]; then is_made_by_hand && [ -d "$MODULES/vitest" ]
+  else is_current "$RUNTIME_RECORD" || is_made_by_hand; fi
+}
+
+# Warnings of npm are about the packages and the npm of this machine: there is nothing that the user could do.
+run_npm() {
+  say "installing packages (npm $*)"
+  if ! (cd "$ROOT" && npm "$@" --no-audit --no-fund --loglevel=error) >&2; then
+    unlock_packages
+    say "npm $1 failed; its output is above"
+    exit 1
+  fi
+}
+
+# What is there stays where that is possible: a gateway may be running from it. A checkout that has had all packages
+# keeps them.
+install_packages() {
+  if [ "${PACKAGES:-runtime}" = all ] && is_current "$RUNTIME_RECORD"; then
+    run_npm install --no-save --include=dev
+    cp "$ROOT/package-lock.json" "$ALL_RECORD"
+  elif [ "${PACKAGES:-runtime}" = all ] || [ -f "$ALL_RECORD" ]; then
+    run_npm ci --include=dev
+    cp "$ROOT/package-lock.json" "$ALL_RECORD"
+  else
+    run_npm ci --omit=dev
+    cp "$ROOT/package-lock.json" "$RUNTIME_RECORD"
+  fi
+}
+
+# One at a time: of several starts one installs and the others wait for it. A lock whose owner is gone is removed.
+LOCK="$ROOT/.installing"
+lock_packages() {
+  if [ ! -w "$ROOT" ]; then
+    say "cannot install the packages: $ROOT is not writable"
+    exit 1
+  fi
+  until (set -C && echo "$$" >"$LOCK") 2>/dev/null; do
+    owner=$(cat "$LOCK" 2>/dev/null) || owner=""
+    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null && [ ! -d "/proc/$owner" ]; then
+      # Renamed first: of two that have seen this only one removes it, and never a lock that has come since.
+      if mv "$LOCK" "$LOCK.$$" 2>/dev/null; then
+        [ "$(cat "$LOCK.$$")" = "$owner" ] || ln "$LOCK.$$" "$LOCK" 2>/dev/null || true
+        rm -f "$LOCK.$$"
+      fi
+    else sleep 0.2; fi
+  done
+}
+unlock_packages() { rm -f "$LOCK"; }
 
 # True for a Node.js that starts here (the packaged one does not on every libc) and is new enough.
 node_fits() {
@@ -26,12 +82,9 @@ if [ -f "$ROOT/package-lock.json" ] && ! packages_are_current; then
     say "cannot install the packages: npm was not found on PATH"
     exit 1
   fi
-  say "installing packages (npm ci)"
-  if ! (cd "$ROOT" && npm ci) >&2; then
-    say "npm ci failed; its output is above"
-    exit 1
-  fi
-  cp "$ROOT/package-lock.json" "$ROOT/node_modules/.headgate-lock.json"
+  lock_packages
+  packages_are_current || install_packages
+  unlock_packages
 fi
 
 case "$(uname -s)-$(uname -m)" in

@@ -1,5 +1,16 @@
-import { execFile } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,17 +20,25 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
  * for no more, and the real `npm ci` takes a minute and the network.
  */
 let root = '';
+
+/** Takes its time; `ci` begins with an empty folder, as the real one does. */
+const NPM = `echo "npm $*"; echo "$*" >>calls
+[ "$1" = ci ] && rm -rf node_modules
+mkdir -p node_modules; sleep 0.2
+case "$*" in *--omit=dev*) ;; *) mkdir -p node_modules/vitest ;; esac`;
+
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'headgate-prepare-'));
   for (const folder of ['scripts', 'src', 'bin']) mkdirSync(join(root, folder));
-  for (const name of ['prepare.sh', 'build.sh', 'start.sh'])
+  for (const name of ['prepare.sh', 'build.sh', 'start.sh', 'test.sh'])
     copyFileSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   writeFileSync(join(root, 'package-lock.json'), '{"lockfileVersion":3}');
   writeFileSync(
     join(root, 'src/main.ts'),
     'process.stdout.write(`started ${process.argv.slice(2)} ${process.cwd()}`);',
   );
-  command('npm', 'echo "npm $*"; mkdir -p node_modules');
+  writeFileSync(join(root, 'scripts/check.ts'), 'process.stdout.write("tested");');
+  command('npm', NPM);
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -38,13 +57,25 @@ interface Outcome {
 /** Starts with the fake programs first on PATH, then the Node.js of this test, unless `path` says otherwise. */
 function start(
   path = `${join(root, 'bin')}:${join(process.execPath, '..')}:/usr/bin:/bin`,
+  script = 'start.sh',
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { cwd: tmpdir(), env: { PATH: path } };
-    execFile('/bin/sh', [join(root, 'scripts/start.sh'), 'one', 'two'], options, (error, stdout, stderr) =>
+    execFile('/bin/sh', [join(root, 'scripts', script), 'one', 'two'], options, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
     );
   });
+}
+
+const runTests = (): Promise<Outcome> => start(undefined, 'test.sh');
+
+/** What npm was asked for since the last look. */
+function npmCalls(): string[] {
+  const path = join(root, 'calls');
+  if (!existsSync(path)) return [];
+  const calls = readFileSync(path, 'utf8').trim().split('\n');
+  rmSync(path);
+  return calls.map((call) => call.replace(/ --no-audit.*/, ''));
 }
 
 describe('a checkout without packages', () => {
@@ -74,6 +105,58 @@ describe('a checkout without packages', () => {
   });
 });
 
+describe('a start and the tests', () => {
+  it('install what each of them needs: the tests only what a start has left out, and a start nothing more', async () => {
+    expect(await start()).toMatchObject({ code: 0 });
+    expect(npmCalls()).toEqual(['ci --omit=dev']);
+    expect(await runTests()).toMatchObject({ code: 0, stdout: 'tested' });
+    expect(npmCalls()).toEqual(['install --no-save --include=dev']);
+    for (const run of [start, runTests, start, runTests]) expect(await run()).toMatchObject({ stderr: '' });
+    expect(npmCalls()).toEqual([]);
+  });
+
+  it('the other way round: a start has all that it needs', async () => {
+    await runTests();
+    expect(npmCalls()).toEqual(['ci --include=dev']);
+    expect(await start()).toMatchObject({ code: 0, stderr: '' });
+    expect(npmCalls()).toEqual([]);
+  });
+
+  it('leave a checkout with all packages complete when the lock file changes', async () => {
+    await runTests();
+    writeFileSync(join(root, 'package-lock.json'), '{"lockfileVersion":3,"packages":{}}');
+    npmCalls();
+    await start();
+    expect(npmCalls()).toEqual(['ci --include=dev']);
+    expect(await runTests()).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('hide the warnings of npm, and show its errors', async () => {
+    await start();
+    const [call = ''] = readFileSync(join(root, 'calls'), 'utf8').split('\n');
+    expect(call).toMatch(/ --no-audit --no-fund --loglevel=error$/);
+  });
+
+  it('at once install once, and all run', async () => {
+    const outcomes = await Promise.all([start(), start(), start(), start()]);
+    for (const { code, stdout } of outcomes)
+      expect([code, stdout]).toEqual([0, `started one,two ${tmpdir()}`]);
+    expect(npmCalls()).toEqual(['ci --omit=dev']);
+    expect(readdirSync(root).filter((name) => name.startsWith('.installing'))).toEqual([]);
+    const mixed = await Promise.all([start(), runTests(), start(), runTests()]);
+    for (const { code } of mixed) expect(code).toBe(0);
+    expect(npmCalls()).toEqual(['install --no-save --include=dev']);
+  });
+
+  it('do not wait for one that was killed while it installed', async () => {
+    const gone = spawnSync('/bin/true').pid;
+    writeFileSync(join(root, '.installing'), `${gone}\n`);
+    const outcomes = await Promise.all([start(), start(), start()]);
+    for (const { code } of outcomes) expect(code).toBe(0);
+    expect(npmCalls()).toEqual(['ci --omit=dev']);
+  });
+});
+
 describe('packages installed by hand', () => {
   const record = (): string => join(root, 'node_modules/.package-lock.json');
 
@@ -89,6 +172,14 @@ describe('packages installed by hand', () => {
     writeFileSync(record(), '{}');
     utimesSync(record(), 1_000, 1_000);
     expect((await start()).stderr).toContain('npm ci');
+  });
+
+  it('are completed for the tests when they are those of a gateway alone', async () => {
+    mkdirSync(join(root, 'node_modules'));
+    writeFileSync(record(), '{}');
+    utimesSync(join(root, 'package-lock.json'), 1_000, 1_000);
+    expect((await runTests()).stderr).toContain('npm ci');
+    expect(npmCalls()).toEqual(['ci --include=dev']);
   });
 });
 
