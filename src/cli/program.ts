@@ -34,7 +34,13 @@ export function createProgram(version: string, commands: Commands): Command {
       '--take-over',
       'take the place of the gateway that runs on the same database, without a refused connection',
     )
-    .action((flags: StartFlags) => commands.start(flags));
+    // What is no command reaches this one, which is the default.
+    .allowExcessArguments()
+    .action((flags: StartFlags, { args: [excess] }: Command) => {
+      if (excess === undefined) return commands.start(flags);
+      const names = program.commands.map((command) => command.name()).join(', ');
+      return program.error(`error: unknown command "${excess}"; expected one of ${names}`);
+    });
   program
     .command('migrate')
     .description('bring the schema of GATEWAY_DATABASE_URL up to date and exit')

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { createProgram, type StartFlags } from './program.ts';
+
+interface Outcome {
+  readonly started: readonly StartFlags[];
+  /** '' when the command line was taken. */
+  readonly exit: string;
+  readonly exitCode: number;
+  readonly errors: string;
+}
+
+async function run(...args: string[]): Promise<Outcome> {
+  const started: StartFlags[] = [];
+  let errors = '';
+  const program = createProgram('1.2.3', {
+    start: async (flags) => void started.push(flags),
+    migrate: async () => undefined,
+    copy: async () => undefined,
+  });
+  program.configureOutput({ writeErr: (text) => (errors += text) }).exitOverride();
+  const { exit, exitCode } = await program.parseAsync(args, { from: 'user' }).then(
+    () => ({ exit: '', exitCode: 0 }),
+    (error: { code: string; exitCode: number }) => ({ exit: error.code, exitCode: error.exitCode }),
+  );
+  return { started, exit, exitCode, errors };
+}
+
+describe('the command line', () => {
+  it.each<[string[], StartFlags]>([
+    [[], {}],
+    [['start'], {}],
+    [['--take-over'], { takeOver: true }],
+    [['start', '--take-over'], { takeOver: true }],
+  ])('%j starts the gateway', async (args, flags) => {
+    expect(await run(...args)).toMatchObject({ started: [flags], exit: '' });
+  });
+
+  it.each([[['bogus']], [['strat', '--take-over']], [['start', 'bogus']]])(
+    '%j says what commands there are, and starts nothing',
+    async (args) => {
+      const { started, exit, exitCode, errors } = await run(...args);
+      expect([started, exit, exitCode]).toEqual([[], 'commander.error', 1]);
+      const unknown = args.find((arg) => arg !== 'start');
+      expect(errors).toContain(`unknown command "${unknown}"; expected one of start, migrate, copy`);
+      for (const line of [/^ {2}start /m, /^ {2}migrate /m, /^ {2}copy /m]) expect(errors).toMatch(line);
+    },
+  );
+});
