@@ -110,7 +110,7 @@ const pool = new UpstreamPool(deadlines, {
   }),
 });
 // A worker that dies takes what it has not written yet along; this is the last moment to hand it over.
-process.prependOnceListener('exit', () => accessLog?.flush());
+process.prependOnceListener('exit', () => accessLog?.flushSync());
 startHeartbeat(heartbeat);
 process.on('uncaughtException', fail);
 let draining = false;
@@ -294,7 +294,8 @@ async function drain(): Promise<void> {
   pool.close();
   observer.stop();
   await limits.close();
-  accessLog?.flush();
+  await output.settled();
+  accessLog?.flushSync();
   output.flushSync();
   send({ type: 'drained' });
   process.exit(0);

@@ -1,7 +1,9 @@
 /**
  * One line for every exchange: the same JSON lines as the logger's, built by hand, since this runs for every
- * request. Lines are collected and handed to the output together, every 64 KiB or 100 ms. Owns the buffer
- * and a timer; the output bounds what a slow reader may hold up and counts what had to be dropped.
+ * request. What lines have in common with the one before (second, route, host, key, address) is kept as
+ * one text, so that a line is put together from few. Lines are collected and handed to the output together, and
+ * written at the latest after 100 ms. Owns the collected text and a timer; the output bounds what a slow reader may
+ * hold up and counts what had to be dropped.
  *
  * By construction a line has no query, no header value but Host and no credential: there is no field for one. What a
  * client sends is escaped to ASCII and cut to a bounded length, and what looks like a credential in a path is masked.
@@ -11,7 +13,8 @@ import { ACCESS_FIELDS, type AccessField, type AccessMode } from '../model/acces
 import { maskCredentials, textLine, type LogFormat, type LogLevel } from './log.ts';
 import type { LogOutput } from './output.ts';
 
-const FLUSH_CHARACTERS = 65_536;
+/** Little enough to be in the processor's cache when it is copied to the output. */
+const BATCH_CHARACTERS = 8_192;
 const FLUSH_MS = 100;
 /** Longer texts are cut, and end in `...`. */
 const PATH_CHARS_MAX = 1_024;
@@ -85,6 +88,30 @@ export function createAccessLog(
   return new AccessLog(output, { ...options, mode });
 }
 
+const INFO_START = '{"level":"info","time":"';
+const WARN_START = '{"level":"warn","time":"';
+const END = ',"msg":"access"}\n';
+
+/** Fields of the last line with what they were made of. */
+interface LastPlace {
+  labels: RouteLabels | undefined;
+  method: string;
+  host: string;
+  text: string;
+}
+
+interface LastOutcome {
+  protocol: string;
+  status: number;
+  text: string;
+}
+
+interface LastCaller {
+  keyId: string | undefined;
+  clientIp: string;
+  text: string;
+}
+
 export class AccessLog {
   readonly #output: LogOutput;
   readonly #format: LogFormat;
@@ -92,12 +119,15 @@ export class AccessLog {
   readonly #warningsOnly: boolean;
   readonly #has: Readonly<Record<AccessField, boolean>>;
   readonly #routeFields = new WeakMap<RouteLabels, string>();
-  #buffer = '';
+  #batch = '';
   #timer: NodeJS.Timeout | undefined;
   #second = -1;
   #secondText = '';
-  #lastHost = '';
-  #lastHostField = '';
+  #timeMs = -1;
+  #timeText = '';
+  readonly #place: LastPlace = { labels: undefined, method: '', host: '', text: '' };
+  readonly #outcome: LastOutcome = { protocol: '', status: -1, text: '' };
+  readonly #caller: LastCaller = { keyId: undefined, clientIp: '', text: '' };
 
   constructor(output: LogOutput, { format, mode, level, fields }: AccessLogOptions) {
     this.#output = output;
@@ -121,54 +151,85 @@ export class AccessLog {
   /** Writes a line, whatever `wants` says. */
   write(record: AccessRecord): void {
     const line = this.#line(record);
-    this.#buffer += this.#format === 'text' ? textLine(line) : line;
-    if (this.#buffer.length >= FLUSH_CHARACTERS) this.flush();
-    else this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
+    this.#batch += this.#format === 'text' ? textLine(line) : line;
+    if (this.#batch.length >= BATCH_CHARACTERS) this.#handOver();
+    this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS).unref();
   }
 
-  /** Hands all lines to the output; to be called before the output is flushed at exit. */
+  /** Writes all lines before it returns; for the end of the thread. */
+  flushSync(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const lines = this.#batch;
+    this.#batch = '';
+    this.#output.flushSync(lines);
+  }
+
+  /** Hands all lines to the output. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#buffer === '') return;
-    const lines = this.#buffer;
-    this.#buffer = '';
-    this.#output.write(lines);
+    this.#handOver();
+    this.#output.push();
+  }
+
+  #handOver(): void {
+    if (this.#batch === '') return;
+    // Text for people is not of ASCII alone.
+    if (this.#format === 'text') this.#output.write(this.#batch);
+    else this.#output.append(this.#batch);
+    this.#batch = '';
   }
 
   /** Fields are always in the order of ACCESS_FIELDS, so that the choice costs a look at a flag each. */
   #line(r: AccessRecord): string {
     const has = this.#has;
-    let line = isFailure(r.status, r.errorCode) ? '{"level":"warn","time":"' : '{"level":"info","time":"';
+    let line = isFailure(r.status, r.errorCode) ? WARN_START : INFO_START;
     line += this.#time(r.timeMs);
-    line += '"';
     if (has.request_id) line += `,"request_id":${quoted(r.requestId)}`;
-    if (r.labels !== undefined) line += this.#fieldsOf(r.labels);
-    if (has.method && r.method !== '') line += `,"method":${quoted(r.method)}`;
-    if (has.host && r.host !== '') line += this.#hostField(r.host);
+    line += this.#placeFields(r);
     if (has.path && r.path !== '') line += `,"path":${quotedPath(r.path)}`;
-    if (has.protocol) line += `,"protocol":"${r.protocol}"`;
-    if (has.status) line += `,"status":${r.status}`;
+    line += this.#outcomeFields(r);
     if (has.bytes_in) line += `,"bytes_in":${r.bytesIn}`;
     if (has.bytes_out) line += `,"bytes_out":${r.bytesOut}`;
     if (has.duration_ms) line += `,"duration_ms":${milliseconds(r.durationMs)}`;
     if (has.upstream_ms && r.upstreamMs !== undefined) line += `,"upstream_ms":${milliseconds(r.upstreamMs)}`;
     if (has.retries && r.retries !== 0) line += `,"retries":${r.retries}`;
-    if (has.key_id && r.keyId !== undefined) line += `,"key_id":${quoted(r.keyId)}`;
-    if (has.client_ip) line += `,"client_ip":${quoted(r.clientIp)}`;
+    line += this.#callerFields(r);
     if (r.errorCode !== undefined) line += this.#errorFields(r.errorCode, r.errorDetail);
     if (has.aborted && r.isAborted) line += ',"aborted":true';
     if (has.would_deny && r.wouldDeny !== undefined) line += `,"would_deny":${JSON.stringify(r.wouldDeny)}`;
-    return `${line},"msg":"access"}\n`;
+    return line + END;
   }
 
-  /** Few hosts are asked for, most of them many times in a row. */
-  #hostField(host: string): string {
-    if (host !== this.#lastHost) {
-      this.#lastHost = host;
-      this.#lastHostField = `,"host":${quoted(cut(host, HOST_CHARS_MAX))}`;
-    }
-    return this.#lastHostField;
+  /** Route, method and host. */
+  #placeFields({ labels, method, host }: AccessRecord): string {
+    const last = this.#place;
+    if (last.labels === labels && last.method === method && last.host === host) return last.text;
+    const has = this.#has;
+    let text = labels === undefined ? '' : this.#fieldsOf(labels);
+    if (has.method && method !== '') text += `,"method":${quoted(method)}`;
+    if (has.host && host !== '') text += `,"host":${quoted(cut(host, HOST_CHARS_MAX))}`;
+    [last.labels, last.method, last.host, last.text] = [labels, method, host, text];
+    return text;
+  }
+
+  #outcomeFields({ protocol, status }: AccessRecord): string {
+    const last = this.#outcome;
+    if (last.status === status && last.protocol === protocol) return last.text;
+    let text = this.#has.protocol ? `,"protocol":"${protocol}"` : '';
+    if (this.#has.status) text += `,"status":${status}`;
+    [last.status, last.protocol, last.text] = [status, protocol, text];
+    return text;
+  }
+
+  #callerFields({ keyId, clientIp }: AccessRecord): string {
+    const last = this.#caller;
+    if (last.keyId === keyId && last.clientIp === clientIp) return last.text;
+    let text = this.#has.key_id && keyId !== undefined ? `,"key_id":${quoted(keyId)}` : '';
+    if (this.#has.client_ip) text += `,"client_ip":${quoted(clientIp)}`;
+    [last.keyId, last.clientIp, last.text] = [keyId, clientIp, text];
+    return text;
   }
 
   #errorFields(code: string, detail: string): string {
@@ -192,14 +253,18 @@ export class AccessLog {
     return fields;
   }
 
-  /** RFC 3339 in UTC; all but the milliseconds is made once a second. */
-  #time(ms: number): string {
+  /** RFC 3339 in UTC with the quotation mark at its end; all but the milliseconds is made once a second. */
+  #time(timeMs: number): string {
+    const ms = Math.floor(timeMs);
+    if (ms === this.#timeMs) return this.#timeText;
     const second = Math.floor(ms / 1000);
     if (second !== this.#second) {
       this.#second = second;
       this.#secondText = timestamp(second * 1000).slice(0, -4);
     }
-    return `${this.#secondText}${String(Math.floor(ms - second * 1000)).padStart(3, '0')}Z`;
+    this.#timeMs = ms;
+    this.#timeText = `${this.#secondText}${threeDigits(ms - second * 1000)}Z"`;
+    return this.#timeText;
   }
 }
 
@@ -215,8 +280,14 @@ function isFailure(status: number, errorCode: string | undefined): boolean {
 function milliseconds(ms: number): string {
   const micros = ms > 0 && ms < 1e12 ? Math.round(ms * 1000) : 0;
   const whole = Math.floor(micros / 1000);
-  const rest = micros - whole * 1000;
-  return `${whole}.${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}`;
+  return `${whole}.${threeDigits(micros - whole * 1000)}`;
+}
+
+const THREE_DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'));
+
+/** @param number whole, from 0 to 999 */
+function threeDigits(number: number): string {
+  return THREE_DIGITS[number] ?? '000';
 }
 
 /** Everything that JSON needs to escape, and all that is not ASCII. */
@@ -234,14 +305,12 @@ function asciiJson(text: string): string {
   );
 }
 
+/** What is not safe as it is, or begins one of the credentials that `maskCredentials` knows of: few paths have it. */
+const NOTABLE = /[^\x20\x21\x23-\x3f\x41-\x5b\x5d\x5e\x60-\x7e]|eyJ/;
+
 function quotedPath(path: string): string {
   const short = cut(path, PATH_CHARS_MAX);
-  return quoted(mayHoldCredential(short) ? maskCredentials(short) : short);
-}
-
-/** Whether it has what each of the credentials has that `maskCredentials` knows of, and few paths have. */
-function mayHoldCredential(path: string): boolean {
-  return path.includes('_') || path.includes('@') || path.includes('eyJ');
+  return NOTABLE.test(short) ? quoted(maskCredentials(short)) : `"${short}"`;
 }
 
 function cut(text: string, charsMax: number): string {

@@ -4,26 +4,36 @@
  *
  * A pipe or socket whose reader is slow takes part of a large write, and another thread's line would land in
  * the gap; a write of at most PIPE_BUF bytes is taken whole or not at all (POSIX write(2), pipe(7)). So lines
- * go out in pieces of whole lines up to that size, and in large pieces only to regular files.
+ * go out in pieces of whole lines up to that size, and in large pieces only to regular files. A pipe is opened
+ * once more, non-blocking, for this thread alone: a small piece is then written at once, which costs a tenth of
+ * a way through the thread pool.
  *
  * A reader that stalls never stalls the gateway: beyond `queueBytesMax` lines are dropped and counted, and
  * once the reader is back one line tells how many. Owns the queue and one timer; does not format anything.
  */
-import { fstatSync, write, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { systemClock } from '../kernel/clock.ts';
+import { LineQueue, countLines } from './line-queue.ts';
 
 const PIPE_BUF = 4096;
 const FILE_PIECE_BYTES = 65_536;
-const NEWLINE = 0x0a;
 const RETRY_MS = 10;
+/** A pipe holds 64 KiB as a rule; waiting longer than its reader needs for them would slow the log down. */
+const PIPE_RETRY_MS = 1;
 /** How long `flushSync` waits for a reader that takes nothing. */
 const FLUSH_PATIENCE_MS = 1_000;
+/** Pieces written to a pipe without a turn of the event loop: as much as a pipe holds. */
+const PIPE_PIECES_MAX = 16;
 
 export interface LogOutput {
   /** Takes whole lines, each with its `\n`. Never throws and never blocks. */
   write(lines: string): void;
-  /** Writes what is queued before it returns; gives up when the reader takes nothing for a second. */
-  flushSync(): void;
+  /** The same for lines of ASCII, which wait until there are enough of them for a write, or for `push`. */
+  append(lines: string): void;
+  /** Writes what waits. */
+  push(): void;
+  /** Writes what is queued, then these lines, before it returns; gives up when the reader takes nothing for a second. */
+  flushSync(lines?: string): void;
   /** Lines that were dropped since the start. */
   readonly droppedLines: number;
 }
@@ -37,21 +47,22 @@ export interface FileOutputOptions {
 /** An output for an open file descriptor, which stays the caller's. */
 export class FileOutput implements LogOutput {
   readonly #fd: number;
+  /** The same pipe, non-blocking; undefined for everything else. */
+  #pipe: number | undefined;
   readonly #pieceBytesMax: number;
   readonly #queueBytesMax: number;
   readonly #gapLine: ((lines: number) => string) | undefined;
-  #queue: Buffer[] = [];
-  /** All that is not written yet, `#piece` included. */
-  #queuedBytes = 0;
+  readonly #queue = new LineQueue();
   /** Taken from the queue and to be written next, or being written. */
   #piece: Buffer | undefined;
-  #writing = false;
+  #isWriting = false;
   #retry: NodeJS.Timeout | undefined;
   #droppedLines = 0;
   #reportedLines = 0;
 
   constructor(fd: number, options: FileOutputOptions = {}) {
     this.#fd = fd;
+    this.#pipe = openPipe(fd);
     this.#pieceBytesMax = isRegularFile(fd) ? FILE_PIECE_BYTES : PIPE_BUF;
     this.#queueBytesMax = options.queueBytesMax ?? 8 * 1024 * 1024;
     this.#gapLine = options.gapLine;
@@ -62,29 +73,46 @@ export class FileOutput implements LogOutput {
   }
 
   get queuedBytes(): number {
-    return this.#queuedBytes;
+    return this.#queue.bytes + (this.#piece?.length ?? 0);
   }
 
   write(lines: string): void {
-    const chunk = Buffer.from(lines, 'utf8');
-    if (this.#queuedBytes + chunk.length > this.#queueBytesMax) {
-      this.#droppedLines += countLines(chunk);
-      return;
-    }
-    this.#push(chunk);
-    this.#pump();
+    if (this.#hasRoom(Buffer.byteLength(lines), lines)) this.#queue.addText(lines);
+    this.push();
   }
 
-  flushSync(): void {
+  append(lines: string): void {
+    if (this.#hasRoom(lines.length, lines)) this.#queue.addAscii(lines);
+    if (this.#queue.bytes >= this.#pieceBytesMax) this.push();
+  }
+
+  push(): void {
+    if (this.#isWriting || this.#retry !== undefined) return;
+    if (this.#pipe === undefined) this.#startWrite();
+    else this.#writePipe(this.#pipe);
+  }
+
+  /**
+   * Resolves when no write is with the thread pool, or after a second. Owed before a thread ends itself: a write that
+   * still waits for a thread of the pool then is cancelled.
+   */
+  async settled(): Promise<void> {
+    const deadlineMs = systemClock.monotonicMs() + FLUSH_PATIENCE_MS;
+    while (this.#isWriting && systemClock.monotonicMs() < deadlineMs) {
+      await new Promise((done) => setTimeout(done, 1));
+    }
+  }
+
+  flushSync(lines = ''): void {
+    if (lines !== '' && this.#hasRoom(Buffer.byteLength(lines), lines)) this.#queue.addText(lines);
     clearTimeout(this.#retry);
     this.#retry = undefined;
-    // A write under way is the thread pool's to end, which it does before the process exits.
-    let piece = this.#writing ? this.#nextPiece() : (this.#piece ?? this.#nextPiece());
+    // A write under way is the thread pool's to end; see `settled`.
+    let piece = this.#isWriting ? this.#nextPiece() : (this.#piece ?? this.#nextPiece());
     let deadlineMs = systemClock.monotonicMs() + FLUSH_PATIENCE_MS;
     while (piece !== undefined && systemClock.monotonicMs() < deadlineMs) {
       try {
-        const written = writeSync(this.#fd, piece);
-        this.#queuedBytes -= written;
+        const written = writeSync(this.#pipe ?? this.#fd, piece);
         piece = written < piece.length ? piece.subarray(written) : this.#nextPiece();
         deadlineMs = systemClock.monotonicMs() + FLUSH_PATIENCE_MS;
       } catch (error) {
@@ -92,85 +120,114 @@ export class FileOutput implements LogOutput {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
       }
     }
-    if (!this.#writing) this.#piece = piece;
-    else if (piece !== undefined) this.#queue.unshift(piece);
+    if (!this.#isWriting) this.#piece = piece;
   }
 
-  #push(chunk: Buffer): void {
-    this.#queue.push(chunk);
-    this.#queuedBytes += chunk.length;
+  /** Ends what the output has opened itself; what is written later takes the way through the thread pool. */
+  close(): void {
+    if (this.#pipe !== undefined) closeSync(this.#pipe);
+    this.#pipe = undefined;
   }
 
-  #pump(): void {
-    if (this.#writing || this.#retry !== undefined) return;
+  #nextPiece(): Buffer | undefined {
+    return this.#queue.take(this.#pieceBytesMax);
+  }
+
+  #hasRoom(bytes: number, lines: string): boolean {
+    if (this.queuedBytes + bytes <= this.#queueBytesMax) return true;
+    this.#droppedLines += countLines(Buffer.from(lines, 'latin1'));
+    return false;
+  }
+
+  #startWrite(): void {
     this.#piece ??= this.#nextPiece();
     if (this.#piece === undefined) return;
-    this.#writing = true;
-    write(this.#fd, this.#piece, (error, written) => this.#written(error, written));
+    this.#isWriting = true;
+    write(this.#fd, this.#piece, (error, written) => this.#ended(error, written));
   }
 
-  #written(error: Error | null, written: number): void {
-    this.#writing = false;
+  #ended(error: Error | null, written: number): void {
+    this.#isWriting = false;
     if (error === null) {
-      this.#queuedBytes -= written;
-      this.#piece = written < this.#piece!.length ? this.#piece!.subarray(written) : undefined;
-      this.#reportGap();
-    } else if (isBusy(error)) {
-      this.#retry = setTimeout(() => {
-        this.#retry = undefined;
-        this.#pump();
-      }, RETRY_MS);
-    } else {
+      this.#took(written);
+      this.push();
+    } else if (isBusy(error)) this.#pushLater(RETRY_MS);
+    else {
       this.#dropAll();
+      this.push();
     }
-    this.#pump();
   }
 
-  /** Takes whole lines from the head of the queue, as many as fit a piece; a longer line goes as one. */
-  #nextPiece(): Buffer | undefined {
-    const first = this.#queue.shift();
-    if (first === undefined) return undefined;
-    if (first.length > this.#pieceBytesMax) return this.#split(first);
-    const small = [first];
-    let bytes = first.length;
-    while (this.#queue.length > 0 && bytes + this.#queue[0]!.length <= this.#pieceBytesMax) {
-      const next = this.#queue.shift()!;
-      small.push(next);
-      bytes += next.length;
+  #writePipe(pipe: number): void {
+    try {
+      for (let pieces = 0; pieces < PIPE_PIECES_MAX; pieces++) {
+        this.#piece ??= this.#nextPiece();
+        if (this.#piece === undefined) return;
+        this.#took(writeSync(pipe, this.#piece));
+      }
+      this.#pushLater(0);
+    } catch (error) {
+      if (isBusy(error)) this.#pushLater(PIPE_RETRY_MS);
+      else this.#dropAll();
     }
-    return small.length === 1 ? first : Buffer.concat(small, bytes);
   }
 
-  #split(chunk: Buffer): Buffer {
-    const lastEnd = chunk.lastIndexOf(NEWLINE, this.#pieceBytesMax - 1);
-    const end = lastEnd >= 0 ? lastEnd : chunk.indexOf(NEWLINE);
-    if (end < 0 || end + 1 === chunk.length) return chunk;
-    this.#queue.unshift(chunk.subarray(end + 1));
-    return chunk.subarray(0, end + 1);
+  /** The system has taken so much of the piece. */
+  #took(written: number): void {
+    const piece = this.#piece;
+    if (piece === undefined) return;
+    if (written < piece.length) this.#piece = piece.subarray(written);
+    else {
+      this.#piece = undefined;
+      this.#queue.release();
+    }
+    this.#reportGap();
+  }
+
+  #pushLater(ms: number): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.push();
+    }, ms);
   }
 
   #reportGap(): void {
     const missing = this.#droppedLines - this.#reportedLines;
-    if (missing === 0 || this.#queuedBytes > this.#queueBytesMax / 2 || this.#gapLine === undefined) return;
+    if (missing === 0 || this.queuedBytes > this.#queueBytesMax / 2 || this.#gapLine === undefined) return;
     this.#reportedLines = this.#droppedLines;
-    this.#push(Buffer.from(this.#gapLine(missing), 'utf8'));
+    this.#queue.addText(this.#gapLine(missing));
   }
 
-  /** The reader is gone (EPIPE and the like); nobody can be told, so what was queued only counts. */
+  /** The reader is gone (EPIPE and the like): what was queued only counts. */
   #dropAll(): void {
-    const lost = this.#piece === undefined ? this.#queue : [this.#piece, ...this.#queue];
-    for (const chunk of lost) this.#droppedLines += countLines(chunk);
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    if (this.#piece !== undefined) this.#droppedLines += countLines(this.#piece);
     this.#piece = undefined;
+    this.#droppedLines += this.#queue.clear();
+    this.#queue.release();
   }
 }
 
 /** The output of a thread on standard output, flushed when the thread or the process exits. */
 export function standardOutput(options: FileOutputOptions = {}): FileOutput {
   const output = new FileOutput(1, options);
-  process.once('exit', () => output.flushSync());
+  process.once('exit', () => {
+    output.flushSync();
+    output.close();
+  });
   return output;
+}
+
+/**
+ * A pipe's own file description for this thread, non-blocking without a change for others that share the descriptor
+ * (proc(5), `/proc/self/fd`); undefined for other kinds of files and where the system does not allow it.
+ */
+function openPipe(fd: number): number | undefined {
+  try {
+    if (!fstatSync(fd).isFIFO()) return undefined;
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
 }
 
 function isRegularFile(fd: number): boolean {
@@ -185,10 +242,4 @@ function isRegularFile(fd: number): boolean {
 function isBusy(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'EAGAIN' || code === 'EBUSY' || code === 'EINTR';
-}
-
-function countLines(chunk: Buffer): number {
-  let lines = 0;
-  for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) lines++;
-  return lines;
 }

@@ -1,0 +1,100 @@
+/**
+ * Whole lines as bytes, in blocks of memory that are used again: making a buffer for every batch of lines costs more
+ * than filling one. Owns the blocks; one piece is taken at a time and given back before the next. Writes nothing.
+ */
+const BLOCK_BYTES = 65_536;
+/** Blocks kept for later when they are empty. */
+const SPARE_BLOCKS_MAX = 2;
+const NEWLINE = 0x0a;
+
+interface Block {
+  readonly bytes: Buffer;
+  /** What lies between is queued. */
+  start: number;
+  end: number;
+}
+
+export class LineQueue {
+  #blocks: Block[] = [];
+  readonly #spare: Buffer[] = [];
+  /** The block that ends with the piece taken last. */
+  #emptied: Buffer | undefined;
+  #bytes = 0;
+
+  /** Queued, without the piece that is taken. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @param lines of ASCII */
+  addAscii(lines: string): void {
+    this.#add(lines, lines.length, 'latin1');
+  }
+
+  addText(lines: string): void {
+    this.#add(lines, Buffer.byteLength(lines), 'utf8');
+  }
+
+  /**
+   * Takes whole lines from the head, as many as fit; a longer line comes alone. The bytes stay as they are until
+   * `release`; undefined when nothing is queued.
+   */
+  take(bytesMax: number): Buffer | undefined {
+    const block = this.#blocks[0];
+    if (block === undefined) return undefined;
+    const { bytes, start } = block;
+    const end = block.end - start <= bytesMax ? block.end : endOfLines(block, start + bytesMax);
+    block.start = end;
+    this.#bytes -= end - start;
+    if (end === block.end) {
+      this.#blocks.shift();
+      this.#emptied = bytes;
+    }
+    return bytes.subarray(start, end);
+  }
+
+  /** What was taken is not read any more. */
+  release(): void {
+    const block = this.#emptied;
+    this.#emptied = undefined;
+    if (block?.length === BLOCK_BYTES && this.#spare.length < SPARE_BLOCKS_MAX) this.#spare.push(block);
+  }
+
+  /** Forgets everything; returns how many lines that were. */
+  clear(): number {
+    let lines = 0;
+    for (const { bytes, start, end } of this.#blocks) lines += countLines(bytes.subarray(start, end));
+    this.#blocks = [];
+    this.#bytes = 0;
+    return lines;
+  }
+
+  #add(lines: string, length: number, encoding: 'latin1' | 'utf8'): void {
+    let block = this.#blocks.at(-1);
+    if (block === undefined || block.end + length > block.bytes.length) {
+      block = { bytes: this.#memory(length), start: 0, end: 0 };
+      this.#blocks.push(block);
+    }
+    block.end += block.bytes.write(lines, block.end, encoding);
+    this.#bytes += length;
+  }
+
+  #memory(length: number): Buffer {
+    if (length > BLOCK_BYTES) return Buffer.allocUnsafeSlow(length);
+    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  }
+}
+
+/** Behind the last line that ends before `limit`, else behind the first line. */
+function endOfLines({ bytes, start, end }: Block, limit: number): number {
+  const last = bytes.lastIndexOf(NEWLINE, limit - 1);
+  if (last >= start) return last + 1;
+  const first = bytes.indexOf(NEWLINE, start);
+  return first < 0 || first >= end ? end : first + 1;
+}
+
+export function countLines(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) lines++;
+  return lines;
+}
