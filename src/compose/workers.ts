@@ -10,6 +10,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { randomHex } from '../kernel/ids.ts';
 import { createLimitMemory } from '../limits/memory.ts';
 import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
+import { CounterPressure } from '../runtime/counter-pressure.ts';
 import { DescriptorWatch } from '../runtime/descriptor-watch.ts';
 import { HealthProbe } from '../runtime/health-probe.ts';
 import { startLimitNode } from '../runtime/limit-node.ts';
@@ -91,12 +92,14 @@ export async function listenForTraffic(supervisor: Supervisor, settings: Setting
 /** What runs beside the traffic; returns how to end it. */
 export function startHousekeeping(parts: Parts): () => Promise<void> {
   const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
+  const pressure = new CounterPressure(parts.limitMemory, clock, log);
   const descriptors = new DescriptorWatch(log);
   descriptors.start();
   const probe = new HealthProbe({ state, clock, book: parts.health, pool: probePool(parts) });
   const ticking = setInterval(() => {
     deprecations.tick();
     shadowLog.tick();
+    pressure.tick();
   }, TICK_MS);
   probe.start();
   return async () => {

@@ -44,7 +44,7 @@ const BUCKETS_SEARCHED = 256;
 /** Of what the greatest limit holds: who holds so much may be evicted from. Less counts only where nothing else is found. */
 const GREATEST_SHARES = [7 / 8, 1 / 2, 0];
 /** Evictions of this thread after which it looks again which limit holds most. */
-const GREATEST_EVERY = 4096;
+const GREATEST_EVERY = 1024;
 
 let evictions = 0;
 
@@ -127,7 +127,6 @@ function makeRoom(table: Table, own: number, keep: number, nowMs: number): boole
       if (step > 0) release(words, lock);
       if (isFreed) return true;
     }
-    findGreatest(table);
   }
   return false;
 }

@@ -29,6 +29,19 @@ describe('the leases of a thread', () => {
     expect(table.find(one, 'a', 0)).toBe(lease);
   });
 
+  it('stay while callers of another rule come in any number', () => {
+    const table = new LeaseTable(100);
+    const [quiet, flooded] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:2'))];
+    const leases = Array.from({ length: 40 }, (_, index) => table.find(quiet, `key ${index}`, 0));
+    for (let device = 0; device < 1_000; device++) table.find(flooded, `device ${device}`, 0);
+    for (const [index, lease] of leases.entries()) expect(table.find(quiet, `key ${index}`, 0)).toBe(lease);
+    // A rule that comes later has as much room as the one that flooded.
+    const late = table.prepare(ruleOf('app:3'));
+    const lateLeases = Array.from({ length: 30 }, (_, index) => table.find(late, `key ${index}`, 0));
+    for (const [index, lease] of lateLeases.entries())
+      expect(table.find(late, `key ${index}`, 0)).toBe(lease);
+  });
+
   it('are never more than there is room for, whoever asks', () => {
     const table = new LeaseTable(3);
     const same = Array.from({ length: 4 }, () => table.prepare(ruleOf('app:1')));

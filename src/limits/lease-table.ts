@@ -1,6 +1,7 @@
 /**
- * The counters that one thread knows of: leases by rule and subject. Bounded: when it is full, the one that was made
- * first goes, and with it permits that it has at hand and what it owes (the store counts them as used).
+ * The counters that one thread knows of: leases by rule and subject. Bounded: when it is full, one goes of the rule that
+ * has most of them, so that a flood of callers under one rule takes nothing from another: the one that was made first,
+ * and with it permits that it has at hand and what it owes (the store counts them as used).
  *
  * Rules come and go with the configuration; what stays is their identity (store.ts), so that a lease survives a change
  * of everything else.
@@ -40,6 +41,9 @@ export class LeaseTable {
   readonly #groups = new Map<string, Group>();
   #last: PreparedRule | undefined;
   #size = 0;
+  /** The rule with most leases, as far as is known; looked for again after so many evictions. */
+  #greatest: Group | undefined;
+  #looksIn = 0;
 
   constructor(max = LEASES_MAX) {
     this.#max = max;
@@ -72,6 +76,7 @@ export class LeaseTable {
     const lease = new Lease(keyOf(group.identity, subject), rule, monotonicMs);
     group.leases.set(subject, lease);
     this.#size += 1;
+    if (group.leases.size > (this.#greatest?.leases.size ?? 0)) this.#greatest = group;
     return lease;
   }
 
@@ -89,21 +94,30 @@ export class LeaseTable {
     return this.#groups.get(identity) ?? { identity, leases: new Map() };
   }
 
-  /** One that waits for the store must stay. */
   #evict(): void {
-    for (const group of this.#groups.values()) {
-      let tries = 0;
-      for (const [subject, lease] of group.leases) {
-        if (++tries > EVICTION_TRIES) break;
-        if (lease.inFlight || lease.waiters.length > 0) continue;
-        group.leases.delete(subject);
-        this.#size -= 1;
-        // The next one goes from another rule: a single busy rule must not lose all of its own.
-        this.#groups.delete(group.identity);
-        if (group.leases.size > 0) this.#groups.set(group.identity, group);
-        return;
+    if (--this.#looksIn < 0) {
+      for (const group of this.#groups.values()) {
+        if (group.leases.size > (this.#greatest?.leases.size ?? 0)) this.#greatest = group;
       }
+      // As often as costs little for each eviction.
+      this.#looksIn = this.#groups.size >> 3;
     }
+    if (this.#greatest !== undefined && this.#evictFrom(this.#greatest)) return;
+    for (const group of this.#groups.values()) if (this.#evictFrom(group)) return;
+  }
+
+  /** False if all that were looked at wait for the store: they must stay. */
+  #evictFrom(group: Group): boolean {
+    let tries = 0;
+    for (const [subject, lease] of group.leases) {
+      if (++tries > EVICTION_TRIES) return false;
+      if (lease.inFlight || lease.waiters.length > 0) continue;
+      group.leases.delete(subject);
+      this.#size -= 1;
+      if (group.leases.size === 0) this.#groups.delete(group.identity);
+      return true;
+    }
+    return false;
   }
 }
 

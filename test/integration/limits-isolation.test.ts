@@ -8,6 +8,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startOrigin, type Origin } from '../support/origin.ts';
 import { bearer, createKey, metric, quietWindowSecs, send } from '../support/policies.ts';
 import { createService } from '../support/traffic.ts';
+import { until } from '../support/until.ts';
 
 /** The least that the setting takes: 16,384 counters. */
 const COUNTER_BYTES = 1_048_576;
@@ -97,5 +98,9 @@ describe('a flood of devices under the limit of one app', { timeout: 120_000 }, 
     expect(bytes).toBeGreaterThan(COUNTER_BYTES / 2);
     expect(await metric(gateway, 'headgate_limit_counter_bytes_peak')).toBeGreaterThanOrEqual(bytes);
     expect(await metric(gateway, 'headgate_limit_counters')).toBeGreaterThan(10_000);
+    const warning = await until(() =>
+      gateway.logs().find(({ msg }) => String(msg).startsWith('the memory of limit counters is full')),
+    );
+    expect(warning['limit']).toMatch(/^app:.* per header:x-device$/);
   });
 });
