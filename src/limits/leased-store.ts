@@ -17,42 +17,12 @@ import { Debts } from './debts.ts';
 import { holdersOf, portionOf } from './lease-size.ts';
 import { LeaseTable, type PreparedRule } from './lease-table.ts';
 import type { Lease, Report, Waiter } from './lease.ts';
-import { type GrantReply, type LimitServer, NOTHING_ASKED, PROBE_REQUEST } from './limit-server.ts';
-import type { LiveNodes } from './live-nodes.ts';
+import type { LeasedStoreCounts, LeasedStoreDeps } from './leased-store-deps.ts';
+import { type GrantReply, type GrantRequest, NOTHING_ASKED, PROBE_REQUEST } from './limit-server.ts';
 import { SETTLE_MS, StoreCircuit } from './store-circuit.ts';
-import { type LimitDecision, type LimitMode, type LimitRule, type LimitStore, refusal } from './store.ts';
-import type { After } from './timers.ts';
+import { type LimitDecision, type LimitRule, type LimitStore, refusal } from './store.ts';
 import { UnusedPermits } from './unused-permits.ts';
 import { type NodeLimits, WithoutStore } from './without-store.ts';
-
-export interface LeasedStoreDeps {
-  readonly server: LimitServer;
-  readonly local: NodeLimits;
-  readonly clock: Clock;
-  readonly after: After;
-  readonly nodes: LiveNodes;
-  /** Threads of this node that take permits. */
-  readonly threads: number;
-  /** For rules that do not say. */
-  readonly mode: LimitMode;
-  /** How long a request waits for the store. */
-  readonly timeoutMs: number;
-  readonly onOutage: (reason: string) => void;
-  readonly onRecovery: () => void;
-}
-
-/** Counts since the start. */
-export interface LeasedStoreCounts {
-  answered: number;
-  timedOut: number;
-  failed: number;
-  /** Decisions that had to wait for a round trip. */
-  waited: number;
-  /** Decisions without the store, by what the rule says. */
-  share: number;
-  allow: number;
-  deny: number;
-}
 
 interface Call {
   readonly lease: Lease;
@@ -70,6 +40,10 @@ interface Call {
 const SECOND_LOOK_MS = 1;
 /** A counter whose server did not answer is not asked again for so long, while others are. */
 const LEASE_PAUSE_MS = 200;
+/** As long as one of several servers has answered so lately, only a part of them is lost. */
+const PARTS_MS = 1_000;
+/** Names of probes, enough that each of several servers has one. */
+const PROBE_KEYS = 64;
 /** Of the latest round trip in the average. */
 const ROUND_TRIP_WEIGHT = 1 / 8;
 
@@ -93,6 +67,7 @@ export class LeasedLimitStore implements LimitStore {
     deny: 0,
   };
   #roundTripMs = 0;
+  #probes = 0;
   #stopped = false;
 
   constructor(deps: LeasedStoreDeps) {
@@ -104,7 +79,7 @@ export class LeasedLimitStore implements LimitStore {
       after: deps.after,
       timeoutMs: deps.timeoutMs,
       probe: (done) =>
-        deps.server.grant(PROBE_REQUEST, (reply, reason) => done(reply ? '' : reason || 'no reply')),
+        deps.server.grant(this.#probe(), (reply, reason) => done(reply ? '' : reason || 'no reply')),
       reconnect: () => deps.server.reconnect(),
       onOpen: (reason) => this.#onOutage(reason),
       onClose: () => {
@@ -279,7 +254,8 @@ export class LeasedLimitStore implements LimitStore {
       this.#counts.failed += 1;
       if (call.settled) return;
       this.#fail(call);
-      return this.#circuit.failed(reason);
+      if (!this.#isPartLost(reason)) this.#circuit.failed(reason);
+      return this.#pause(lease);
     }
     this.#counts.answered += 1;
     this.#circuit.answered();
@@ -332,7 +308,27 @@ export class LeasedLimitStore implements LimitStore {
     const { lease, sentMs } = call;
     this.#counts.timedOut += 1;
     this.#fail(call);
-    this.#circuit.timedOut(sentMs);
+    if (!this.#isPartLost(`no answer within ${this.#deps.timeoutMs} ms`)) this.#circuit.timedOut(sentMs);
+    this.#pause(lease);
+  }
+
+  /** Whether only one server of several is lost, of which the counters of the others must not suffer. */
+  #isPartLost(reason: string): boolean {
+    const { server, onPartLost } = this.#deps;
+    if (server.isDivided !== true || this.#circuit.isOpen) return false;
+    const isLost = this.#circuit.answeredWithin(PARTS_MS);
+    if (isLost) onPartLost?.(reason);
+    return isLost;
+  }
+
+  /** Of several servers another one each time. */
+  #probe(): GrantRequest {
+    if (this.#deps.server.isDivided !== true) return PROBE_REQUEST;
+    this.#probes += 1;
+    return { ...PROBE_REQUEST, key: `${PROBE_REQUEST.key}-${this.#probes % PROBE_KEYS}` };
+  }
+
+  #pause(lease: Lease): void {
     if (this.#circuit.isOpen) return;
     lease.failedUntilMs = this.#clock.monotonicMs() + LEASE_PAUSE_MS;
     lease.outUntilMs = lease.failedUntilMs + SETTLE_MS;

@@ -90,6 +90,8 @@ export interface GrantReply {
 export type GrantDone = (reply: GrantReply | undefined, reason: string) => void;
 
 export interface LimitServer {
+  /** It is several servers, each with a part of the counters, and one of them may be lost alone. */
+  readonly isDivided?: boolean;
   /** `done` is called once, later: with undefined and the reason when the store could not do it. */
   grant(request: GrantRequest, done: GrantDone): void;
   /** Gives the connection up and makes a new one. */

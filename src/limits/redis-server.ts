@@ -6,6 +6,7 @@
  * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
  */
 import { within } from '../kernel/within.ts';
+import { parseRedisUrl } from '../model/redis-url.ts';
 import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
 import type { ListedNodes } from './live-nodes.ts';
 import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
@@ -17,6 +18,7 @@ export interface RedisOptions extends ConnectOptions {
 }
 
 export class RedisLimitServer implements LimitServer {
+  readonly isDivided: boolean;
   readonly #options: RedisOptions;
   #commander: Commander;
   #closed = false;
@@ -24,6 +26,7 @@ export class RedisLimitServer implements LimitServer {
   /** @throws Error when the URL has none of the forms, which the settings have checked */
   constructor(options: RedisOptions) {
     this.#options = options;
+    this.isDivided = parseRedisUrl(options.url)?.kind === 'cluster';
     this.#commander = createCommander(options);
   }
 

@@ -62,6 +62,10 @@ export class StoreCircuit {
     return !this.#isOpen && monotonicMs >= this.#settledAtMs;
   }
 
+  answeredWithin(ms: number): boolean {
+    return this.#deps.clock.monotonicMs() - this.#answeredMs <= ms;
+  }
+
   /** To be called once. */
   start(): void {
     this.#probe();

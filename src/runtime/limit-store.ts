@@ -3,7 +3,8 @@
  * store that all nodes share. The client library is loaded only then.
  */
 import { type Clock, systemClock } from '../kernel/clock.ts';
-import { LeasedLimitStore, type LeasedStoreCounts } from '../limits/leased-store.ts';
+import { LeasedLimitStore } from '../limits/leased-store.ts';
+import type { LeasedStoreCounts } from '../limits/leased-store-deps.ts';
 import { liveNodesOf } from '../limits/live-nodes.ts';
 import type { LimitMemory } from '../limits/memory.ts';
 import { SharedMemoryLimitStore } from '../limits/shared-memory.ts';
@@ -66,6 +67,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
       report.recovery();
       started();
     },
+    onPartLost: report.partLost,
   });
   store.start();
   await ready;
@@ -85,7 +87,16 @@ function outageLog(log: Logger, clock: Clock) {
   let loggedMs = -Infinity;
   let outages = 0;
   let isLogged = false;
+  let partLoggedMs = -Infinity;
   return {
+    partLost: (reason: string): void => {
+      if (clock.monotonicMs() - partLoggedMs < LOG_MS) return;
+      partLoggedMs = clock.monotonicMs();
+      log.warn(
+        { reason },
+        'a server of the store of limits is out of reach; its limits go by on_store_failure',
+      );
+    },
     outage: (reason: string): void => {
       outages += 1;
       if (clock.monotonicMs() - loggedMs < LOG_MS) return;

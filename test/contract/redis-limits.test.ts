@@ -420,6 +420,43 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
     }
   });
 
+  it.each(['stopped', 'frozen'] as const)(
+    'of a cluster one server that is %s costs the counters of the others nothing',
+    async (how) => {
+      const servers = await startCluster([0, 8_191], [8_192, 16_383]);
+      const [lost, kept] = servers;
+      try {
+        const store = await openStore(`redis+cluster://127.0.0.1:${kept?.port}`, { count: 2, rank: 0 }, 300);
+        const rule = ruleOf({ requests: 1_000_000, windowMs: 1_000 * quietWindowSecs() }, { mode: 'exact' });
+        const subjects = Array.from({ length: 40 }, (_, index) => String(index));
+        /** Of each subject, whether the store has counted it. */
+        const askAll = (): Promise<boolean[]> =>
+          Promise.all(
+            subjects.map(async (subject) => {
+              const { remaining, admitted } = await store.take(rule, subject, now());
+              expect(admitted).toBe(true);
+              // A share is half of it.
+              return remaining > 500_000;
+            }),
+          );
+        expect(await askAll()).not.toContain(false);
+        const keptKeys = await kept?.command('DBSIZE');
+        if (how === 'stopped') await lost?.stop();
+        else lost?.freeze();
+        for (let round = 0; round < 5; round++) {
+          const counted = (await askAll()).filter(Boolean).length;
+          expect(counted).toBeGreaterThan(5);
+          expect(counted).toBeLessThan(35);
+          expect(store.isConnected).toBe(true);
+        }
+        expect(keptKeys).not.toBe(':0\r\n');
+      } finally {
+        lost?.thaw();
+        for (const server of servers) await server.close();
+      }
+    },
+  );
+
   it('a primary is found by its Sentinels', async () => {
     const sentinel = await startSentinel(redis.port);
     try {
