@@ -6,6 +6,7 @@ import { connectHttp2, TLS_PAIR } from '../support/http2-client.ts';
 import { startOrigin, startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { connectRaw, sendRaw, type RawClient } from '../support/raw-client.ts';
+import { steadily } from '../support/steady.ts';
 import { untilHolds } from '../support/until.ts';
 
 const PACE = { minBodyBytesPerSec: 1_000, minBodyGraceMs: 300 };
@@ -94,17 +95,20 @@ describe('a body below the least pace', () => {
 });
 
 describe('a body passes', () => {
-  it('that keeps the pace, for as long as it takes', async () => {
-    const backend = await startOrigin((_request, response, body) => void response.end(String(body.length)));
-    closers.push(() => backend.close());
-    const proxy = await proxyTo(backend.port);
-    const client = await open(proxy, head('Content-Length: 3000'));
-    for (let piece = 0; piece < 10; piece++) {
-      client.write('x'.repeat(300));
-      await new Promise((done) => setTimeout(done, 100));
-    }
-    expect((await client.response()).body).toBe('3000');
-  });
+  it(
+    'that keeps the pace, for as long as it takes',
+    steadily(async () => {
+      const backend = await startOrigin((_request, response, body) => void response.end(String(body.length)));
+      closers.push(() => backend.close());
+      const proxy = await proxyTo(backend.port, { ...PACE, minBodyGraceMs: 600 });
+      const client = await open(proxy, head('Content-Length: 3600'));
+      for (let piece = 0; piece < 12; piece++) {
+        client.write('x'.repeat(300));
+        await new Promise((done) => setTimeout(done, 100));
+      }
+      expect((await client.response()).body).toBe('3600');
+    }),
+  );
 
   it('below it where the policy says 0, and is late where the policy asks for more', async () => {
     const backend = await startOrigin((_request, response, body) => void response.end(String(body.length)));

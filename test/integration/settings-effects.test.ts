@@ -109,6 +109,30 @@ describe('design 2: limits and time-outs of the traffic path come from the setti
   });
 });
 
+it('HALF_CLOSE and MAX_CONNECTIONS_PER_IP come from the settings', { timeout: 60_000 }, async () => {
+  const env = {
+    GATEWAY_WORKERS: '1',
+    GATEWAY_PROXY__HALF_CLOSE: 'true',
+    GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP: '1',
+  };
+  const [gateway, origin] = await Promise.all([startGateway({ env }), startOrigin()]);
+  try {
+    await createService(gateway, 'half', origin.port);
+    const first = await connectRaw(gateway.proxyPort);
+    first.write('GET /half/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect((await first.response()).status).toBe(200);
+    const second = await connectRaw(gateway.proxyPort);
+    expect(problem(await second.response()).code).toBe('overloaded');
+    first.socket.end('GET /half/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect((await first.response()).status).toBe(200);
+    first.end();
+    second.end();
+  } finally {
+    await gateway.stop();
+    await origin.close();
+  }
+});
+
 describe('overload', { timeout: 60_000 }, () => {
   it('bounds on what is under way come from the settings', async () => {
     const silent = await Promise.all(Array.from({ length: 3 }, () => startRawOrigin(() => undefined)));
