@@ -11,6 +11,7 @@ import { createPolicyCompiler } from '../policy/compile-policy.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import { Breaker } from '../proxy/breaker.ts';
 import type { CertificateWatch } from '../runtime/certificates.ts';
+import { configCopyReader } from '../runtime/config-copy-reader.ts';
 import { explainAccess } from '../runtime/explain-access.ts';
 import { shadowReports } from '../runtime/shadow-reports.ts';
 import { standInText } from '../runtime/start-database.ts';
@@ -55,6 +56,7 @@ export function createManagement(
     policyGlobals: globalsOf(settings),
     egress: parts.egress,
     jwtDefaults: settings.jwt,
+    copy: configCopyReader(state),
     status: {
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),

@@ -9,6 +9,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export interface CallWaits {
   /** Milliseconds; grows with each wait. */
   spentMs: number;
+  /** Something of the answer comes from a copy, since what it is a copy of does not answer. */
+  usesCopy?: true;
 }
 
 const current = new AsyncLocalStorage<CallWaits | undefined>();

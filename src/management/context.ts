@@ -5,9 +5,11 @@ import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from '../model/schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
-import type { ConfigReader, NodeRecord, Repository } from '../storage/repository.ts';
+import type { ConfigReader, NodeRecord } from '../storage/repository.ts';
+import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
+import type { Reading } from './reading.ts';
 import type { WritePath } from './write.ts';
 
 export interface ManagementStatus {
@@ -49,7 +51,9 @@ export interface NodesAccess {
 
 export interface ManagementContext {
   readonly egress: EgressCheck;
-  readonly repository: Repository;
+  /** Reads go on from a copy while the database is away. */
+  readonly repository: Reading;
+  readonly database: DatabaseCheck;
   readonly nodes: NodesAccess;
   readonly write: WritePath;
   /** The way of writes that take `dry_run`. */

@@ -8,6 +8,7 @@ import { envelopeSchema, ProblemSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
 import { answerExample, problemExample } from './examples.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
+import { STALE_HEADER } from './reading.ts';
 import { NODES_APPLIED_HEADER } from './write.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -180,6 +181,10 @@ function successHeaders(operation: Operation): JsonObject {
   const headers = {
     ...((operation.entityTag || status === 201) && status !== 204 && { ETag: textHeader('For If-Match.') }),
     ...(status === 201 && { Location: textHeader('Path of the new resource.') }),
+    ...(operation.method === 'GET' &&
+      operation.access !== 'public' && {
+        [STALE_HEADER]: textHeader('`true` while the database is away, and the answer is of a copy.'),
+      }),
     ...(isWrite && {
       [NODES_APPLIED_HEADER]: textHeader(
         'How many of the gateways that live obey the write, such as `2/2`. Not on a dry run.',

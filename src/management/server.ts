@@ -14,6 +14,7 @@ import Fastify, {
 } from 'fastify';
 import { noWaits, withWaits, type CallWaits } from '../kernel/call-waits.ts';
 import { requestIds } from '../kernel/ids.ts';
+import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
 import {
   checkRole,
   createAdminAuth,
@@ -31,6 +32,7 @@ import type {
   NodesAccess,
   ShadowReports,
 } from './context.ts';
+import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
 import { fail, isFailure, type Answer, type Failure } from './failure.ts';
@@ -39,11 +41,12 @@ import { openApiDocument, type JsonObject } from './openapi.ts';
 import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 import { allOperations } from './operations.ts';
 import { NO_QUERY, parseQuery } from './query.ts';
+import { readingThroughOutages, STALE_HEADER } from './reading.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './respond.ts';
 import { LoginGuard } from './login-guard.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RememberedAdmins } from './remembered-admins.ts';
-import { createWritePath, type WriteDependencies } from './write.ts';
+import { createWritePath, type WriteDependencies, type WritePath } from './write.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -69,6 +72,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly egress: EgressCheck;
   /** Of the settings, for JWT policies that leave something out. */
   readonly jwtDefaults: ManagementContext['jwtDefaults'];
+  /** What the workers serve by, for reads while the database is away; absent: they end with it. */
+  readonly copy?: ConfigReader;
   readonly status: ManagementStatus;
   readonly nodes: NodesAccess;
   readonly shadow: ShadowReports;
@@ -86,9 +91,13 @@ export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
   const { repository, clock, adminToken, logger } = dependencies;
-  const write = createWritePath(dependencies);
+  const isStandIn = dependencies.status.standIn() !== undefined;
+  const database = new DatabaseCheck(repository, clock, logger, isStandIn);
+  const write = watchedWrites(createWritePath(dependencies), database);
   const context: ManagementContext = {
-    repository,
+    repository:
+      dependencies.copy === undefined ? repository : readingThroughOutages(repository, dependencies.copy),
+    database,
     nodes: dependencies.nodes,
     write,
     change: createChangePath(write, () => clock.nowMs()),
@@ -114,6 +123,7 @@ export async function createManagementServer(
   const remembered = new RememberedAdmins(repository);
   const refused = new RefusedLogins({ write, clock, log: logger });
   server.addHook('onClose', async () => {
+    database.stop();
     refused.close();
     remembered.close();
   });
@@ -139,6 +149,7 @@ export async function createManagementServer(
     const { addSwaggerUi } = await import('./swagger-ui.ts');
     await addSwaggerUi(server, documented.document);
   }
+  database.start();
   await server.ready();
   return listening;
 }
@@ -268,9 +279,24 @@ function serve(
       const result = await withWaits(waits, () => run(operation, request, actor, addressOf(request)));
       const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
       if (revokedId !== undefined && !isFailure(result)) remembered.revoke(revokedId);
-      return isFailure(result) ? sendFailure(request, reply, result) : sendAnswer(reply, result);
+      if (isFailure(result)) return sendFailure(request, reply, result);
+      return sendAnswer(waits.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
     },
   });
+}
+
+/** A write that the database refuses is a reason to look at it. */
+function watchedWrites(write: WritePath, database: DatabaseCheck): WritePath {
+  return async (...call) => {
+    try {
+      const result = await write(...call);
+      if (!isFailure(result)) database.wrote();
+      return result;
+    } catch (error) {
+      if (error instanceof StorageUnavailable) database.suspect();
+      throw error;
+    }
+  };
 }
 
 function idIn(request: FastifyRequest): string | undefined {

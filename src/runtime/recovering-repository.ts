@@ -104,6 +104,10 @@ export class RecoveringRepository implements Repository {
     return this.#required().ping();
   }
 
+  async pingWrite(): Promise<void> {
+    return this.#required().pingWrite();
+  }
+
   async read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T> {
     return this.#required().read(work);
   }

@@ -75,7 +75,7 @@ export function mapPostgresError(error: unknown): unknown {
   const reason = UNAVAILABLE.get(error.code) ?? UNAVAILABLE.get(error.code.slice(0, 2));
   return reason === undefined
     ? error
-    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error);
+    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error, reason);
 }
 
 function sourceOf(error: unknown): unknown {

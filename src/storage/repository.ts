@@ -161,8 +161,11 @@ export class UniqueViolation extends Error {
 
 /** The database cannot be reached, is locked, full, read-only or corrupt: the API answers 503. */
 export class StorageUnavailable extends Error {
-  constructor(message: string, cause?: unknown) {
+  /** In words that name no path and no host; undefined where there are none. */
+  readonly reason: string | undefined;
+  constructor(message: string, cause?: unknown, reason?: string) {
     super(message, { cause });
+    this.reason = reason;
     this.name = 'StorageUnavailable';
   }
 }
@@ -273,6 +276,8 @@ export interface Repository {
   readonly writesAtOnce: number;
   /** Throws `StorageUnavailable` when the database does not answer. */
   ping(): Promise<void>;
+  /** The same for writing: a write that changes nothing, down to the disk. */
+  pingWrite(): Promise<void>;
   /**
    * Runs `work` on one consistent state of the database. Neither `work` here nor that of a write may wait for the
    * network or call the repository itself: it has the reader or writer that it is given.

@@ -52,7 +52,7 @@ export function mapSqliteError(error: unknown): unknown {
   const reason = unavailableReason(error);
   return reason === undefined
     ? error
-    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error);
+    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error, reason);
 }
 
 /** Reads `UNIQUE constraint failed: version.app_id, version.version`. */

@@ -7,6 +7,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   fstatSync,
   openSync,
@@ -72,8 +73,11 @@ export function syncFolder(folder: string): void {
 }
 
 function assertSame(path: string, opened: Stats): void {
-  const now = attempt(`Cannot use the database "${path}"`, 'the file that was opened at start', () =>
-    statSync(path),
+  const folder = dirname(path);
+  const now = attempt(
+    `Cannot use the database "${path}"`,
+    `the file that was opened at start, in the folder "${folder}"${existsSync(folder) ? '' : ', which is gone, too'}`,
+    () => statSync(path),
   );
   if (now.ino !== opened.ino || now.dev !== opened.dev) {
     throw new StorageUnavailable(

@@ -93,8 +93,13 @@ async function expectEverythingWorks(slug: string): Promise<void> {
 
 /** What the API says while there is no database at all. */
 async function expectAway(): Promise<void> {
-  expectProblem(await bounded(gateway.api('GET', '/apps')), 'storage_unavailable');
-  expectProblem(await bounded(gateway.api('GET', '/apps/steady')), 'storage_unavailable');
+  const list = await bounded(gateway.api('GET', '/apps'));
+  expect(expectPage(list).data.map(({ slug }) => slug)).toContain('steady');
+  const one = await bounded(gateway.api('GET', '/apps/steady'));
+  expect(expectData(one)).toMatchObject({ slug: 'steady' });
+  for (const { headers } of [list, one]) expect(headers.get('headgate-stale')).toBe('true');
+  expectProblem(await bounded(gateway.api('GET', '/audit')), 'storage_unavailable');
+  expectProblem(await bounded(gateway.api('GET', '/admin/tokens')), 'storage_unavailable');
   expectProblem(await create('lost'), 'storage_unavailable');
   expectProblem(await bounded(gateway.api('PATCH', '/apps/steady', { name: 'x' })), 'storage_unavailable');
   expectProblem(await bounded(gateway.api('DELETE', '/apps/steady?cascade=true')), 'storage_unavailable');
@@ -119,7 +124,9 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
     renameSync(path, `${path}.away`);
     await expectAway();
     renameSync(`${path}.away`, path);
-    expectProblem(await gateway.api('GET', '/apps/lost'), 'not_found');
+    const read = await gateway.api('GET', '/apps/lost');
+    expectProblem(read, 'not_found');
+    expect(read.headers.get('headgate-stale')).toBeNull();
     expect((await gateway.must('GET', '/apps/steady')).name).toBe('steady');
     await expectEverythingWorks('after-move');
   });
@@ -177,6 +184,13 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
       for (const slug of ['no-room-1', 'no-room-2']) expectProblem(await create(slug), 'storage_unavailable');
       expectData(await bounded(gateway.api('GET', '/apps/steady')));
       expect(await traffic()).toEqual(UNAFFECTED);
+      const health = await bounded(callPlain(gateway, {}, 'GET', '/health'));
+      expect([health.status, health.body.data.db]).toEqual([503, 'degraded']);
+      expect(health.body.message).toMatch(/^The database cannot be written: .*disk/);
+      const ready = await bounded(callPlain(gateway, {}, 'GET', '//readyz'));
+      expect(ready.body.data).toEqual({ ready: true, reason: health.body.message });
+      const line = gateway.logs().find(({ msg }) => msg === 'the database cannot be written');
+      expect(line).toMatchObject({ reason: expect.stringContaining('disk') });
     } finally {
       limitTo('unlimited');
     }

@@ -112,13 +112,11 @@ const AS_CONFIGURED = [200, 401, 200, 401, 404];
 
 async function expectDegraded(gateway: TestGateway): Promise<void> {
   expect(await traffic(gateway)).toEqual(AS_CONFIGURED);
-  for (const [method, path, body] of [
-    ['GET', '/apps', undefined],
-    ['POST', '/apps', { name: 'x', slug: 'x', gateway_path: '/x' }],
-  ] as const) {
-    const answer = await gateway.api(method, path, body);
-    expect([answer.status, answer.body.code]).toEqual([503, 'storage_unavailable']);
-  }
+  const list = await gateway.api('GET', '/apps');
+  expect([list.status, list.headers.get('headgate-stale')]).toEqual([200, 'true']);
+  expect(list.body.data.map(({ slug }: { slug: string }) => slug)).toContain('shop');
+  const write = await gateway.api('POST', '/apps', { name: 'x', slug: 'x', gateway_path: '/x' });
+  expect([write.status, write.body.code]).toEqual([503, 'storage_unavailable']);
   const health = await gateway.api('GET', '/health');
   expect([health.status, health.body.data.db]).toEqual([503, 'error']);
   expect(health.body.message).toMatch(

@@ -3,16 +3,13 @@
  * need no token and tell nothing but whether the gateway works.
  */
 import { Type } from 'typebox';
-import { within } from '../../kernel/within.ts';
 import { envelopeSchema, HealthSchema, ReadinessSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
+import type { DatabaseProblem } from '../database-check.ts';
 import { answer, type Answer } from '../failure.ts';
 import { API_PREFIX, type Operation } from '../operation.ts';
 import { NO_QUERY } from '../query.ts';
-
-/** A database that has not answered by then is reported as down. */
-const PING_TIMEOUT_MS = 2_000;
 
 export function serviceOperations(context: ManagementContext): Operation[] {
   return [health(context), liveness(), readiness(context), metrics(context)];
@@ -27,7 +24,7 @@ function health(context: ManagementContext): Operation {
     operationId: 'getHealth',
     summary: 'Health of the gateway and its database',
     access: 'public',
-    degraded: 'The database does not answer',
+    degraded: 'The database does not answer, or cannot be written',
     success: {
       status: 200,
       description: 'Everything works',
@@ -35,11 +32,9 @@ function health(context: ManagementContext): Operation {
       example: { status: 200, message: 'ok', data: { db: 'ok', db_driver: 'sqlite', uptime_secs: 42 } },
     },
     handle: async () => {
-      const databaseWorks = await ping(context);
-      const status = databaseWorks ? 200 : 503;
-      const problem = context.status.standIn() ?? 'The database does not answer';
-      return answer(status, databaseWorks ? 'ok' : problem, {
-        db: databaseWorks ? 'ok' : 'error',
+      const problem = await problemOf(context);
+      return answer(problem === undefined ? 200 : 503, problem?.reason ?? 'ok', {
+        db: problem?.db ?? 'ok',
         db_driver: context.status.dbDriver,
         uptime_secs: Math.floor(context.status.uptimeSecs()),
       });
@@ -81,10 +76,8 @@ function readiness(context: ManagementContext): Operation {
       const workers = context.status.ready();
       if (!workers.ready) return notReady(workers.reason ?? 'The workers do not serve yet');
       // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
-      const database = (await ping(context))
-        ? undefined
-        : (context.status.standIn() ?? 'The database does not answer');
       const { status } = context;
+      const database = (await problemOf(context))?.reason;
       const reasons = [database, status.limits(), status.certificates()].filter(
         (reason) => reason !== undefined,
       );
@@ -121,10 +114,8 @@ function metrics(context: ManagementContext): Operation {
   };
 }
 
-async function ping({ repository }: ManagementContext): Promise<boolean> {
-  const answered = repository.ping().then(
-    () => true,
-    () => false,
-  );
-  return (await within(PING_TIMEOUT_MS, answered)) ?? false;
+async function problemOf({ database, status }: ManagementContext): Promise<DatabaseProblem | undefined> {
+  const problem = await database.problem();
+  const standIn = problem?.db === 'error' ? status.standIn() : undefined;
+  return standIn === undefined ? problem : { db: 'error', reason: standIn };
 }

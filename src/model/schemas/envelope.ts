@@ -84,7 +84,9 @@ export const ProblemSchema = Type.Object(
 
 export const HealthSchema = Type.Object(
   {
-    db: Type.String({ description: '`ok` means healthy.' }),
+    db: Type.String({
+      description: '`ok` means healthy; `degraded`: it cannot be written; `error`: it does not answer.',
+    }),
     db_driver: Type.String(),
     uptime_secs: Type.Integer({ minimum: 0 }),
   },

@@ -102,6 +102,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     ping: async () => {
       await inRead(readConfigVersion);
     },
+    pingWrite: () => inWrite(rewriteConfigVersion),
     read: (work) => inRead((db) => work(createReader(db, codecs))),
     write: (work, check, known) =>
       write({ inWrite: inSharedWrite, codecs, announce: backend.announce }, work, check, known),
@@ -201,6 +202,16 @@ async function nextConfigVersion(db: Kysely<Tables>): Promise<number> {
     .executeTakeFirst();
   assert(row !== undefined, 'config_state has one row, made by the first migration');
   return row.config_version;
+}
+
+/** There and back: SQLite writes no page for a row that is set to what it is. */
+async function rewriteConfigVersion(db: Kysely<Tables>): Promise<void> {
+  for (const step of [1, -1]) {
+    await db
+      .updateTable('config_state')
+      .set((eb) => ({ config_version: eb('config_version', '+', step) }))
+      .execute();
+  }
 }
 
 /** Moves `last_used_at` forward, never back; an id that is gone is passed over. */

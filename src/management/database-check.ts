@@ -1,0 +1,121 @@
+/**
+ * Whether the database can be read and written, for health and readiness, and a line in the log whenever that
+ * changes. Being read is tried each few seconds, and whenever it is asked for; being written, which costs a wait for
+ * the disk, only when it is asked for, or after a write has failed. A database that is merely slow to write is not
+ * called sick: only its refusal counts.
+ */
+import type { Clock } from '../kernel/clock.ts';
+import { within } from '../kernel/within.ts';
+import { StorageUnavailable, type Repository } from '../storage/repository.ts';
+
+/** A database that has not answered by then is reported as down. */
+const PING_TIMEOUT_MS = 2_000;
+const WATCH_MS = 5_000;
+/** A look at writing is good for so long, and a bad one for less. */
+const WRITABLE_MS = 5_000;
+const UNWRITABLE_MS = 500;
+
+export interface DatabaseProblem {
+  /** `error`: it cannot be read. `degraded`: it cannot be written. */
+  readonly db: 'error' | 'degraded';
+  /** For strangers: names no path and no host. */
+  readonly reason: string;
+}
+
+interface Log {
+  error(fields: object, text: string): void;
+  info(text: string): void;
+}
+
+export class DatabaseCheck {
+  readonly #repository: Pick<Repository, 'ping' | 'pingWrite'>;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #log: Log;
+  #db: DatabaseProblem['db'] | 'ok' = 'ok';
+  #unwritable: DatabaseProblem | undefined;
+  #writableUntilMs = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param isDown it is known not to answer, which was logged */
+  constructor(
+    repository: Pick<Repository, 'ping' | 'pingWrite'>,
+    clock: Pick<Clock, 'monotonicMs'>,
+    log: Log,
+    isDown = false,
+  ) {
+    this.#repository = repository;
+    this.#clock = clock;
+    this.#log = log;
+    if (isDown) this.#db = 'error';
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#look(), WATCH_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** A write has failed. */
+  suspect(): void {
+    this.#writableUntilMs = -Infinity;
+    void this.problem();
+  }
+
+  /** A write has succeeded: what was found before it counts no more. */
+  wrote(): void {
+    if (this.#unwritable !== undefined) this.#writableUntilMs = -Infinity;
+  }
+
+  /** undefined when all is well. Never rejects. */
+  async problem(): Promise<DatabaseProblem | undefined> {
+    return (await this.#look()) ?? (await this.#lookAtWriting());
+  }
+
+  async #look(): Promise<DatabaseProblem | undefined> {
+    const error = await within(PING_TIMEOUT_MS, outcomeOf(this.#repository.ping()));
+    if (error === null) {
+      if (this.#db === 'error') this.#note('ok', undefined);
+      return undefined;
+    }
+    const late = new StorageUnavailable(`Cannot use the database: no answer within ${PING_TIMEOUT_MS} ms`);
+    this.#note('error', error ?? late);
+    return { db: 'error', reason: 'The database does not answer' };
+  }
+
+  async #lookAtWriting(): Promise<DatabaseProblem | undefined> {
+    if (this.#clock.monotonicMs() < this.#writableUntilMs) return this.#unwritable;
+    const error = await within(PING_TIMEOUT_MS, outcomeOf(this.#repository.pingWrite()));
+    // It waits for others, which says nothing.
+    if (error === undefined) return this.#unwritable;
+    const reason = error instanceof StorageUnavailable ? error.reason : undefined;
+    this.#unwritable =
+      error === null
+        ? undefined
+        : {
+            db: 'degraded',
+            reason: `The database cannot be written${reason === undefined ? '' : `: ${reason}`}`,
+          };
+    this.#writableUntilMs = this.#clock.monotonicMs() + (error === null ? WRITABLE_MS : UNWRITABLE_MS);
+    this.#note(error === null ? 'ok' : 'degraded', error);
+    return this.#unwritable;
+  }
+
+  #note(db: DatabaseProblem['db'] | 'ok', error: unknown): void {
+    if (db === this.#db) return;
+    this.#db = db;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (db === 'ok') this.#log.info('the database can be used again');
+    else if (db === 'error') this.#log.error({ reason }, 'the database cannot be used');
+    else this.#log.error({ reason }, 'the database cannot be written');
+  }
+}
+
+/** null when it has succeeded. */
+function outcomeOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error ?? new Error('unknown failure'),
+  );
+}
