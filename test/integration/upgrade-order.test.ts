@@ -56,7 +56,9 @@ test('a gateway works on with a schema that has grown, and only starts of its ve
     const rows = await server.query(env.GATEWAY_DATABASE_URL, 'select distinct added_next from app');
     expect(rows).toEqual([{ added_next: 'kept' }]);
 
-    const again = await runToEnd(env, [], { cwd: folder });
+    // Another node of the version before, which keeps files of its own.
+    const beside = { ...env, GATEWAY_SNAPSHOT_FILE: join(folder, 'beside.snapshot') };
+    const again = await runToEnd(beside, [], { cwd: folder });
     expect(again.code).toBe(1);
     expect(again.output).toMatch(/its schema is newer than this program \(it has 9999-next\)/);
     expect((await request(gateway, '/before/v1/x')).status).toBe(200);
