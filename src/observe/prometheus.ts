@@ -232,18 +232,14 @@ function addKeys(page: Exposition, { size, bytes }: KeyTableSize): void {
 
 function addLimitCounters(page: Exposition, use: CounterMemoryUse): void {
   page.gauge('headgate_limit_counters', 'Counters of rate limits', use.counters);
-  page.gauge(
-    'headgate_limit_counter_bytes',
-    'Shared memory that the counters of rate limits take',
-    use.bytes,
-  );
+  page.gauge('headgate_limit_memory_bytes', 'Shared memory that the counters of rate limits take', use.bytes);
   const peakHelp = 'The most that the counters of rate limits have taken since the start';
-  page.gauge('headgate_limit_counter_bytes_peak', peakHelp, use.bytesPeak);
+  page.gauge('headgate_limit_memory_bytes_peak', peakHelp, use.bytesPeak);
   const maxHelp = 'The most that the counters of rate limits may take';
-  page.gauge('headgate_limit_counter_bytes_max', maxHelp, use.bytesMax);
+  page.gauge('headgate_limit_memory_bytes_max', maxHelp, use.bytesMax);
   const evictions = [...use.evictions].map(([level, value]) => ({ labels: { level }, value }));
   const help = 'Counters in use that made room for others, by the level that set their limit';
-  page.family('counter', 'headgate_limit_counter_evictions_total', help, evictions);
+  page.family('counter', 'headgate_limit_evictions_total', help, evictions);
 }
 
 /** Gauges whose names end like those of counters, which Prometheus' own check objects to. */

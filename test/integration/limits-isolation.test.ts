@@ -82,7 +82,7 @@ describe('a flood of devices under the limit of one app', { timeout: 120_000 }, 
     await Promise.all(
       Array.from({ length: CONNECTIONS }, (_, index) => flood(index * part, (index + 1) * part)),
     );
-    const evictions = await metric(gateway, 'headgate_limit_counter_evictions_total', { level: 'app' });
+    const evictions = await metric(gateway, 'headgate_limit_evictions_total', { level: 'app' });
     expect(evictions).toBeGreaterThan(0);
     for (const { token } of fresh) {
       const statuses = [await call(token), await call(token), await call(token), await call(token)];
@@ -92,11 +92,11 @@ describe('a flood of devices under the limit of one app', { timeout: 120_000 }, 
     for (const { token } of old) {
       expect([await call(token), await call(token), await call(token)]).toEqual([200, 200, 429]);
     }
-    expect(await metric(gateway, 'headgate_limit_counter_bytes_max')).toBe(COUNTER_BYTES);
-    const bytes = await metric(gateway, 'headgate_limit_counter_bytes');
+    expect(await metric(gateway, 'headgate_limit_memory_bytes_max')).toBe(COUNTER_BYTES);
+    const bytes = await metric(gateway, 'headgate_limit_memory_bytes');
     expect(bytes).toBeLessThanOrEqual(COUNTER_BYTES);
     expect(bytes).toBeGreaterThan(COUNTER_BYTES / 2);
-    expect(await metric(gateway, 'headgate_limit_counter_bytes_peak')).toBeGreaterThanOrEqual(bytes);
+    expect(await metric(gateway, 'headgate_limit_memory_bytes_peak')).toBeGreaterThanOrEqual(bytes);
     expect(await metric(gateway, 'headgate_limit_counters')).toBeGreaterThan(10_000);
     const warning = await until(() =>
       gateway.logs().find(({ msg }) => String(msg).startsWith('the memory of limit counters is full')),
