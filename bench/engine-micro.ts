@@ -9,24 +9,35 @@
  * collected. A folder with its own `src`, `test` and a `node_modules` link is checkout enough.
  */
 import { spawnSync } from 'node:child_process';
+import { ftruncateSync, mkdtempSync, openSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as ProxySupport from '../test/support/proxy.ts';
 import type * as ConnectionModule from '../src/proxy/connection.ts';
 import type * as FixturesModule from '../src/policy/test-fixtures.ts';
+import type { Exchange } from '../src/proxy/exchange.ts';
+import type * as AccessLogModule from '../src/observe/access-log.ts';
+import type * as OutputModule from '../src/observe/output.ts';
+import type * as AccessFieldsModule from '../src/model/access-fields.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/read-buffers.ts';
 import type * as SocketWriterModule from '../src/proxy/socket-writer.ts';
 import type { Policy } from '../src/model/policy.ts';
 import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets.ts';
 
-/** `changing` is `pass` with fields that are never those of the message before, on neither side. */
-const LOADS = ['pass', 'changing', 'policy', 'bodies'] as const;
+/**
+ * `changing` is `pass` with fields that are never those of the message before, on neither side. `logged` is `policy`
+ * with a line of the access log for each request, which goes to a file.
+ */
+const LOADS = ['pass', 'changing', 'policy', 'logged', 'bodies'] as const;
 type LoadName = (typeof LOADS)[number];
 
 const CONNECTIONS = 64;
 const TURNS_PER_BATCH = 4;
 const PROCESSES = 3;
+/** The log begins anew after so many lines. */
+const LINES_KEPT = 100_000;
 const ORIGIN = 'https://app.example.com';
 const POLICY: Policy = {
   auth: { auth_type: 'api_key' },
@@ -34,6 +45,8 @@ const POLICY: Policy = {
   rate_limit: { enabled: true, requests: 1_000_000_000, window_seconds: 3600 },
   cors: { allowed_origins: [ORIGIN] },
 };
+
+const hasPolicy = (load: LoadName): boolean => load === 'policy' || load === 'logged';
 
 interface Figures {
   readonly fastest: number;
@@ -128,13 +141,18 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   const writers = await from<typeof SocketWriterModule>('src/proxy/socket-writer.ts');
   const backends = memoryBackends([responseOf(load, 0), responseOf(load, 1)]);
   const { token, key } = new TestKeys().create({ app_id: 'app-1', scopes: ['orders:read'] });
-  const endpoints = load === 'policy' ? [{ path: '/orders/{id}' }] : [];
-  const setup = { backendPort: 80, endpoints, keys: [key], ...(load === 'policy' ? { policy: POLICY } : {}) };
+  const endpoints = hasPolicy(load) ? [{ path: '/orders/{id}' }] : [];
+  const setup = { backendPort: 80, endpoints, keys: [key], ...(hasPolicy(load) ? { policy: POLICY } : {}) };
   const record = new WorkerMetrics().routeRecord({ app: 'a', version: 'v1', revision: 'r1', route: '/' });
+  const log = load === 'logged' ? await accessLogOf(from) : undefined;
   const { context } = await startProxy(oneRoute(setup), {
     observer: {
-      timesUpstream: false,
-      exchangeEnded: ({ status, durationMs }) => record.observe(status, durationMs / 1000),
+      timesUpstream: true,
+      exchangeEnded: (exchange) => {
+        const { status, durationMs, bytesIn, bytesOut } = exchange;
+        record.observe(status, durationMs / 1000, 0, bytesIn, bytesOut);
+        log?.(exchange);
+      },
     },
   });
   const requests = [0, 1].map((number) => Buffer.from(requestOf(load, token, number), 'latin1'));
@@ -151,6 +169,47 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
   };
 }
 
+/** What the observer of a worker does for the log. */
+async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exchange: Exchange) => void> {
+  const { AccessLog } = await from<typeof AccessLogModule>('src/observe/access-log.ts');
+  const { FileOutput } = await from<typeof OutputModule>('src/observe/output.ts');
+  const { ACCESS_FIELDS } = await from<typeof AccessFieldsModule>('src/model/access-fields.ts');
+  const file = openSync(join(mkdtempSync(join(tmpdir(), 'headgate-engine-')), 'access.log'), 'w');
+  const log = new AccessLog(new FileOutput(file), {
+    format: 'json',
+    mode: 'all',
+    level: 'info',
+    fields: ACCESS_FIELDS,
+  });
+  const labels = { app: 'a', version: 'v1', revision: 'r1', route: '/a/v1/orders/{id}' };
+  let lines = 0;
+  return (exchange) => {
+    const { head, protocol } = exchange.connection;
+    log.write({
+      timeMs: Date.now(),
+      requestId: exchange.requestId,
+      labels,
+      method: exchange.method,
+      host: head.host,
+      path: exchange.path,
+      status: exchange.status,
+      bytesIn: exchange.bytesIn,
+      bytesOut: exchange.bytesOut,
+      durationMs: exchange.durationMs,
+      upstreamMs: exchange.upstreamMs,
+      keyId: exchange.evaluation.caller.id,
+      clientIp: exchange.clientIp,
+      protocol,
+      errorCode: exchange.errorCode,
+      errorDetail: exchange.errorDetail,
+      isAborted: exchange.isAborted,
+      wouldDeny: undefined,
+      retries: exchange.retries,
+    });
+    if (++lines % LINES_KEPT === 0) ftruncateSync(file);
+  };
+}
+
 async function answered(backends: BackendSide, clients: readonly MemoryClient[]): Promise<void> {
   for (let turns = 0; turns < 4; turns++) {
     await new Promise((done) => setImmediate(done));
@@ -163,7 +222,7 @@ async function answered(backends: BackendSide, clients: readonly MemoryClient[])
 function requestOf(load: LoadName, token: string, number: number): string {
   if (load === 'bodies')
     return `POST /a/v1/large HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
-  const key = load === 'policy' ? `Authorization: Bearer ${token}\r\nOrigin: ${ORIGIN}\r\n` : '';
+  const key = hasPolicy(load) ? `Authorization: Bearer ${token}\r\nOrigin: ${ORIGIN}\r\n` : '';
   const fields = load === 'changing' ? `X-Number: ${number}\r\n` : key;
   return `GET /a/v1/orders/42 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n${fields}\r\n`;
 }

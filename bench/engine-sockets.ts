@@ -56,6 +56,12 @@ class MemorySocket extends EventEmitter {
   resume(): void {}
   cork(): void {}
   uncork(): void {}
+  destroy(): this {
+    return this;
+  }
+  push(): boolean {
+    return true;
+  }
 
   write(data: string | Buffer, ...rest: unknown[]): boolean {
     // oxlint-disable-next-line no-underscore-dangle -- Node's name
