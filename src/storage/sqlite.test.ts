@@ -252,7 +252,7 @@ describe('a database that goes away while it is open is unavailable', () => {
     await write(repository);
     rmSync(path);
     const message =
-      /^Cannot use the database ".*": it does not exist; expected the file that was opened at start$/;
+      /^Cannot use the database ".*": it does not exist; expected the file that was opened at start, in the folder ".*"$/;
     await expect(write(repository)).rejects.toThrow(message);
     await expect(repository.ping()).rejects.toThrow(message);
     await expect(repository.loadAll()).rejects.toBeInstanceOf(StorageUnavailable);
