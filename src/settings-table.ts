@@ -7,7 +7,7 @@ import { ACCESS_FIELDS, ACCESS_MODES, type AccessField } from './model/access-fi
 import { JWT_ALGORITHMS, type JwtAlgorithm } from './model/jwt-algorithms.ts';
 import { availableParallelism } from 'node:os';
 import { KEY_TEXT } from './kernel/key-text.ts';
-import { REQUEST_BODY_SETTINGS } from './settings-bodies.ts';
+import { SLOW_CLIENT_SETTINGS } from './settings-slow-clients.ts';
 import { LIMIT_SETTINGS } from './settings-limits.ts';
 import {
   addressOrBlock,
@@ -338,10 +338,7 @@ export const SETTINGS = {
         'Longest request body (413); `max_body_bytes` of a policy wins over it. 0 is unlimited, since bodies are streamed.',
     },
   ),
-  GATEWAY_PROXY__HEAD_TIMEOUT_MS: integer(timeoutMs, {
-    default: 10_000,
-    description: 'Time in which the whole head of a request must arrive (408).',
-  }),
+  ...SLOW_CLIENT_SETTINGS,
   GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS: integer(timeoutMs, {
     default: 75_000,
     description: 'How long an idle connection of a client is kept open.',
@@ -358,7 +355,6 @@ export const SETTINGS = {
     default: 60_000,
     description: 'Longest silence inside a message, from either side.',
   }),
-  ...REQUEST_BODY_SETTINGS,
   GATEWAY_PROXY__HALF_CLOSE: boolean({
     default: false,
     description:

@@ -41,6 +41,9 @@ export interface ProxySettings {
   /** 0: unlimited. */
   readonly maxBodyBytes: number;
   readonly headTimeoutMs: number;
+  /** 0: off. */
+  readonly minHeadBytesPerSec: number;
+  readonly minHeadGraceMs: number;
   readonly keepaliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
@@ -380,6 +383,8 @@ function proxySettings(v: SettingValues): ProxySettings {
     maxTargetBytes: v.GATEWAY_PROXY__MAX_TARGET_BYTES,
     maxBodyBytes: v.GATEWAY_PROXY__MAX_BODY_BYTES,
     headTimeoutMs: v.GATEWAY_PROXY__HEAD_TIMEOUT_MS,
+    minHeadBytesPerSec: v.GATEWAY_PROXY__MIN_HEAD_BYTES_PER_SEC,
+    minHeadGraceMs: v.GATEWAY_PROXY__MIN_HEAD_GRACE_MS,
     keepaliveTimeoutMs: v.GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS,
     connectTimeoutMs: v.GATEWAY_PROXY__CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: v.GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS,

@@ -308,6 +308,8 @@ function proxyOptions({ proxy, ipv6PrefixBits }: Settings): ProxyOptions {
     targetBytesMax: proxy.maxTargetBytes,
     bodyBytesMax: proxy.maxBodyBytes,
     headTimeoutMs: proxy.headTimeoutMs,
+    minHeadBytesPerSec: proxy.minHeadBytesPerSec,
+    minHeadGraceMs: proxy.minHeadGraceMs,
     keepaliveTimeoutMs: proxy.keepaliveTimeoutMs,
     connectTimeoutMs: proxy.connectTimeoutMs,
     firstByteTimeoutMs: proxy.firstByteTimeoutMs,

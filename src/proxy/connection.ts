@@ -15,11 +15,13 @@ import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } fr
 import { headError, type HeadError } from '../http/head-error.ts';
 import { joined } from '../http/joined-bytes.ts';
 import type { RequestHead } from '../http/request-head.ts';
-import { writeFrom, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
+import { ClientLink } from './client-link.ts';
+import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
 import { Exchange } from './exchange.ts';
 import { handle } from './handle.ts';
+import { HeadWait } from './head-wait.ts';
 import { keepBody, type KeptBody } from './kept-bodies.ts';
 import { latin1Text } from '../http/latin1.ts';
 import { ForwardedFields } from './forwarded-fields.ts';
@@ -27,14 +29,13 @@ import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS 
 import { RequestBody, type BodySink } from './request-body.ts';
 import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './request-heads.ts';
 import { tunnelledProtocol, type Tunnel } from './tunnel.ts';
-import { WaitingClient } from './waiting-clients.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
 
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
-export class Connection extends WaitingClient implements Expiring, BodySink, ClientSocketEvents {
+export class Connection extends ClientLink implements Expiring, BodySink, ClientSocketEvents {
   // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
   deadlineMs = Infinity;
   readonly context: ProxyContext;
@@ -52,7 +53,6 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
   /** The body of the response under way ends with the connection. */
   endsByClosing = false;
 
-  readonly #socket: ClientSocket;
   readonly #onClosed: (connection: Connection) => void;
   #phase: Phase = 'idle';
   /** On the scale of `Deadlines.nowMs`. */
@@ -65,9 +65,10 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
   #pending: Buffer = EMPTY;
   /** How much of `#pending` is known to hold no end of a head. */
   #scanned = 0;
+  /** For the rest of a head that has to keep a pace. */
+  #headWait: HeadWait | undefined;
   #tunnel: Tunnel | undefined;
   #driving = false;
-  #paused = false;
   /** The client has sent FIN (of TLS: close_notify): no further request will come. */
   #halfClosed = false;
   #lingerBytes = 0;
@@ -80,8 +81,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     onClosed: (connection: Connection) => void,
     isHttp2 = false,
   ) {
-    super();
-    this.#socket = socket;
+    super(socket);
     this.#onClosed = onClosed;
     this.context = context;
     this.peer = peer;
@@ -103,37 +103,6 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
 
   get expectsMore(): boolean {
     return this.#phase === 'tunnel' || (this.body.hasSink && !this.body.complete);
-  }
-
-  /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */
-  writeText(text: string): boolean {
-    return this.#socket.writeText(text);
-  }
-
-  /** `bytes[from, to)` of somebody else's, which are written from where they are lent, or else copied. */
-  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
-    return writeFrom(this.#socket, bytes, from, to, release);
-  }
-
-  /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
-  lend(bytes: Buffer): (() => void) | undefined {
-    return this.#socket.lend(bytes);
-  }
-
-  cork(): void {
-    this.#socket.cork();
-  }
-
-  uncork(): void {
-    this.#socket.uncork();
-  }
-
-  get bodyPaused(): boolean {
-    return this.#paused;
-  }
-
-  get writableNeedDrain(): boolean {
-    return this.#socket.needsDrain;
   }
 
   /** The whole body, in latin1 if it is text, when its length is known, not above `bytesMax`, and all of it has come. */
@@ -169,18 +138,6 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     if (this.#halfClosed) tunnel.onClientEnd();
   }
 
-  pauseBody(): void {
-    if (this.#paused) return;
-    this.#paused = true;
-    this.#socket.pause();
-  }
-
-  resumeBody(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#socket.resume();
-  }
-
   /** Whether the connection can serve another request once this exchange is answered now. */
   canPersist(): boolean {
     if (!this.head.persistent || this.body.failed) return false;
@@ -214,11 +171,11 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
 
   /** Ends the connection at once: the client sees a truncated response or a reset. */
   abort(): void {
-    const isWhole = this.#phase === 'lingering' && this.#socket.isFlushed;
+    const isWhole = this.#phase === 'lingering' && this.socket.isFlushed;
     // Where the end of the connection is the end of the body, an orderly end would make a part look whole. Over
     // TLS the missing close_notify tells.
-    if (this.endsByClosing && !isWhole && !this.isSecure && !this.#socket.destroyed) this.#socket.reset();
-    else this.#socket.destroy();
+    if (this.endsByClosing && !isWhole && !this.isSecure && !this.socket.destroyed) this.socket.reset();
+    else this.socket.destroy();
     this.#close();
   }
 
@@ -231,7 +188,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
 
   giveWay(): boolean {
     // What was answered may still be on its way.
-    if (!this.#socket.isFlushed) return false;
+    if (!this.socket.isFlushed) return false;
     this.#guard(() => {
       if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
       this.abort();
@@ -337,7 +294,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     if (this.#driving) return;
     this.#driving = true;
     while ((this.#phase === 'idle' || this.#phase === 'head') && this.#pending.length > 0) {
-      if (this.#socket.needsDrain) {
+      if (this.socket.needsDrain) {
         this.pauseBody();
         break;
       }
@@ -362,13 +319,17 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     }
     if (end < 0) {
       const hopeless = incompleteHeadError(buffer, from, this.#scanned, buffer.length);
+      const received = buffer.length - this.#scanned;
       this.#scanned = buffer.length;
       if (hopeless !== undefined) this.#reject(hopeless, buffer, from);
       else if (this.#halfClosed) this.#linger();
-      else if (this.#paused) this.resumeBody();
+      else this.#awaitHead(received);
       return false;
     }
-    this.#scanned = 0;
+    if (this.#scanned > 0) {
+      this.#scanned = 0;
+      this.#headWait = undefined;
+    }
     this.head = this.#keptHead ?? takeHead();
     this.#keptHead = undefined;
     const error = this.head.parseBytes(buffer, from, end - 2, options);
@@ -376,6 +337,17 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     if (error !== undefined) this.#reject(error, buffer, from);
     else this.#startExchange();
     return true;
+  }
+
+  /** The rest of a head is still to come. */
+  #awaitHead(receivedBytes: number): void {
+    const { options, deadlines } = this.context;
+    this.resumeBody();
+    if (options.minHeadBytesPerSec === 0) return;
+    if (this.#headWait === undefined)
+      this.#headWait = new HeadWait(options, this.deadlineMs, deadlines.nowMs);
+    else this.#headWait.received(receivedBytes, deadlines.nowMs);
+    this.deadlineMs = this.#headWait.deadlineMs;
   }
 
   #startExchange(): void {
@@ -418,7 +390,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     }
     this.head = NO_HEAD;
     if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
-    if (this.#paused) this.resumeBody();
+    this.resumeBody();
   }
 
   /** At rest for long enough to let go of what is kept for the next request, or of the connection. */
@@ -441,9 +413,9 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
     this.context.waiting.delete(this);
     const { options, deadlines } = this.context;
     // What the client has yet to read keeps its time; the lingering begins when it is out.
-    this.deadlineMs = deadlines.nowMs + (this.#socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
-    this.#socket.end();
-    if (this.#halfClosed) this.#socket.destroySoon();
+    this.deadlineMs = deadlines.nowMs + (this.socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
+    this.socket.end();
+    if (this.#halfClosed) this.socket.destroySoon();
     else this.resumeBody();
   }
 
@@ -462,7 +434,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
       const isServed = this.isHttp2 || this.context.options.halfClose;
       if (!isServed || (this.body.hasSink && !this.body.complete)) this.abort();
     } else if (this.#phase === 'tunnel') this.#tunnel?.onClientEnd();
-    else if (this.#phase === 'lingering') this.#socket.destroySoon();
+    else if (this.#phase === 'lingering') this.socket.destroySoon();
     else this.#linger();
   }
 
@@ -489,7 +461,7 @@ export class Connection extends WaitingClient implements Expiring, BodySink, Cli
   /** A defect of ours ends the connection it happened on, and nothing else. */
   #onDefect(error: unknown): void {
     this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
-    this.#socket.destroy();
+    this.socket.destroy();
     try {
       this.#close();
     } catch (next) {

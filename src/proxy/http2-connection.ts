@@ -19,6 +19,7 @@ import type { TLSSocket } from 'node:tls';
 import { Connection } from './connection.ts';
 import type { ProxyContext } from './context.ts';
 import type { Expiring } from './deadlines.ts';
+import { HeadWait } from './head-wait.ts';
 import { Http2ClientSocket } from './http2-client-socket.ts';
 import { Http2Guard, RESETS_BURST, RESETS_PER_SECOND } from './http2-guard.ts';
 import { http1Request } from './http2-request.ts';
@@ -51,9 +52,11 @@ export class Http2Connection extends WaitingClient implements Expiring {
   #idleDeadlineMs: number;
   /** The last stream whose head has come whole. */
   #wholeHead = 0;
-  /** A later one whose head has begun and may be incomplete, and when it has to be whole; 0 and Infinity without one. */
+  /** A later one whose head has begun and may be incomplete; 0 without one. */
   #begunHead = 0;
-  #headDeadlineMs = Infinity;
+  #headWait: HeadWait | undefined;
+  /** Of the connection, when the head that is waited for was last looked at. */
+  #headSeenBytes = 0;
   #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
 
   constructor(
@@ -210,28 +213,36 @@ export class Http2Connection extends WaitingClient implements Expiring {
     let bytesWaiting = 0;
     for (const socket of this.#streams.values()) bytesWaiting += socket.bytesWaiting;
     const isBearable = this.#guard.allowsBytes(this.#socket.bytesRead, bytesWaiting, nowMs);
-    this.#watchHead(nowMs);
-    if (!isBearable || nowMs >= this.#headDeadlineMs) this.#calm();
-    this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs, this.#headDeadlineMs);
+    const headDeadlineMs = this.#watchHead(nowMs);
+    if (!isBearable || nowMs >= headDeadlineMs) this.#calm();
+    this.deadlineMs = Math.min(this.deadlineMs, this.#idleDeadlineMs, headDeadlineMs);
   }
 
   /**
-   * Gives each head its time from when it is seen to have begun, also beside other streams. Of one that is refused
-   * whole (RFC 9113 section 8.1.1) node tells nothing; but within a head nothing else can be sent (section 6.10), so
-   * whoever answers a PING is not in the middle of one.
+   * Gives each head its time from when it is seen to have begun, also beside other streams, and looks at its pace. Of
+   * one that is refused whole (RFC 9113 section 8.1.1) node tells nothing; but within a head nothing else can be sent
+   * (section 6.10): all bytes that come are the head's, and a client that answers a PING is not in the middle of one.
+   * Returns when the head is late; Infinity without one.
    */
-  #watchHead(nowMs: number): void {
+  #watchHead(nowMs: number): number {
     const begun = this.#session.state.lastProcStreamID ?? 0;
     if (begun <= this.#wholeHead) {
       this.#begunHead = 0;
-      this.#headDeadlineMs = Infinity;
-    } else if (begun !== this.#begunHead) {
+      this.#headWait = undefined;
+      return Infinity;
+    }
+    const { bytesRead } = this.#socket;
+    if (begun === this.#begunHead) this.#headWait?.received(bytesRead - this.#headSeenBytes, nowMs);
+    else {
+      const { options } = this.#context;
       this.#begunHead = begun;
-      this.#headDeadlineMs = nowMs + this.#context.options.headTimeoutMs;
+      this.#headWait = new HeadWait(options, nowMs + options.headTimeoutMs, nowMs);
       this.#session.ping((error) => {
         if (error === null) this.#wholeHead = Math.max(this.#wholeHead, begun);
       });
     }
+    this.#headSeenBytes = bytesRead;
+    return this.#headWait?.deadlineMs ?? Infinity;
   }
 
   #onSocketClosed(): void {

@@ -13,6 +13,10 @@ export interface ProxyOptions {
   readonly bodyBytesMax: number;
   /** From the first byte of a head (or the connection's start) to its end, absolute (408). */
   readonly headTimeoutMs: number;
+  /** Least pace of a head that comes in more than one read, bytes a second; 0 is off (408). */
+  readonly minHeadBytesPerSec: number;
+  /** For how long a head may be below it. */
+  readonly minHeadGraceMs: number;
   /** Idle time of a keep-alive connection between exchanges. */
   readonly keepaliveTimeoutMs: number;
   /** TCP and TLS handshake with the upstream (502). */

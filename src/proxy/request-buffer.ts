@@ -9,7 +9,7 @@
 import { chunkHeader } from '../http/chunked-decoder.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { latin1Text } from '../http/latin1.ts';
-import type { BodyPace } from './body-pace.ts';
+import type { ReceivePace } from './receive-pace.ts';
 import { codeOf, type Exchange } from './exchange.ts';
 import { TEXT_BODY_BYTES_MAX } from './options.ts';
 import type { BodySink } from './request-body.ts';
@@ -25,7 +25,7 @@ export class RequestBuffer implements BodySink {
   readonly #exchange: Exchange;
   readonly #bytesMax: number;
   readonly #onReady: () => void;
-  readonly #pace: BodyPace | undefined;
+  readonly #pace: ReceivePace | undefined;
   readonly #endsAtMs: number;
   #state: 'filling' | 'ready' | 'released' = 'filling';
   #isWhole = false;

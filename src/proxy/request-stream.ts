@@ -1,10 +1,10 @@
 /**
  * The way of a body that is still to come, from the client to the backend, with back-pressure: the connection is read as
- * fast as the backend takes it, and has to keep a least pace where one is set (body-pace.ts). One per attempt that
+ * fast as the backend takes it, and has to keep a least pace where one is set (receive-pace.ts). One per attempt that
  * streams; there is no second one, since what was sent is gone. Owns the pace.
  */
 import type { HeadError } from '../http/head-error.ts';
-import { BodyPace } from './body-pace.ts';
+import { ReceivePace } from './receive-pace.ts';
 import { codeOf, type Exchange } from './exchange.ts';
 import type { BodySink } from './request-body.ts';
 import { writeBodyPiece } from './upstream-body.ts';
@@ -24,7 +24,7 @@ export interface RequestStreamOwner {
 export class RequestStream implements BodySink {
   readonly #exchange: Exchange;
   readonly #owner: RequestStreamOwner;
-  readonly #pace: BodyPace | undefined;
+  readonly #pace: ReceivePace | undefined;
 
   /** @param isAwaited false while the client waits for 100 (Continue) */
   constructor(exchange: Exchange, owner: RequestStreamOwner, isAwaited: boolean) {
@@ -75,8 +75,8 @@ export class RequestStream implements BodySink {
 }
 
 /** The pace that the body of an exchange has to keep; undefined where none is set. */
-export function paceOf({ context, route }: Exchange): BodyPace | undefined {
+export function paceOf({ context, route }: Exchange): ReceivePace | undefined {
   const { minBodyBytesPerSec, minBodyGraceMs } = context.options;
   const bytesPerSec = route?.policy.minBodyBytesPerSec ?? minBodyBytesPerSec;
-  return bytesPerSec === 0 ? undefined : new BodyPace(bytesPerSec, minBodyGraceMs);
+  return bytesPerSec === 0 ? undefined : new ReceivePace(bytesPerSec, minBodyGraceMs);
 }

@@ -45,6 +45,8 @@ export const DEFAULT_OPTIONS: ProxyOptions = {
   targetBytesMax: 8 * 1024,
   bodyBytesMax: 0,
   headTimeoutMs: 10_000,
+  minHeadBytesPerSec: 0,
+  minHeadGraceMs: 3_000,
   keepaliveTimeoutMs: 75_000,
   connectTimeoutMs: 5_000,
   firstByteTimeoutMs: 60_000,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BodyPace } from './body-pace.ts';
+import { ReceivePace } from './receive-pace.ts';
 
-describe('BodyPace', () => {
+describe('ReceivePace', () => {
   it('is late a grace after the last byte that kept the pace', () => {
-    const pace = new BodyPace(100, 1_000);
+    const pace = new ReceivePace(100, 1_000);
     expect(pace.lateAtMs).toBe(Infinity);
     pace.start(0);
     expect(pace.lateAtMs).toBe(1_000);
@@ -23,7 +23,7 @@ describe('BodyPace', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(gap, fc.nat({ max: 300 }))), (pieces) => {
         const [rate, graceMs] = [100, 1_000];
-        const pace = new BodyPace(rate, graceMs);
+        const pace = new ReceivePace(rate, graceMs);
         const past: { readonly atMs: number; readonly bytes: number }[] = [{ atMs: 0, bytes: 0 }];
         pace.start(0);
         let nowMs = 0;

@@ -1,10 +1,10 @@
 /**
- * The least pace of a request body that the gateway waits for: so many bytes a second, over any stretch of time longer
+ * The least pace of a head or a body that the gateway waits for: so many bytes a second, over any stretch of time longer
  * than a grace. A client that keeps it may send in bursts and pause for the grace in between; one that drips is late.
  * Each byte buys its part of a second, and no more than the grace can be saved up, so that a burst at the start does not
- * pay for hours. Owns when the body is late; the time of a pause that is not the client's does not count.
+ * pay for hours. Owns when the client is late; the time of a pause that is not the client's does not count.
  */
-export class BodyPace {
+export class ReceivePace {
   readonly #graceMs: number;
   readonly #msPerByte: number;
   #lateAtMs = Infinity;

@@ -1,7 +1,29 @@
-/** The settings of the traffic listener about request bodies that come slowly; part of settings-table.ts. */
+/** The settings of the traffic listener about requests that come slowly; part of settings-table.ts. */
 import { integer, type Setting } from './settings-values.ts';
 
-export const REQUEST_BODY_SETTINGS = {
+export const SLOW_CLIENT_SETTINGS = {
+  GATEWAY_PROXY__HEAD_TIMEOUT_MS: integer(
+    { min: 1, max: 86_400_000 },
+    {
+      default: 10_000,
+      description: 'Time in which the whole head of a request must arrive (408).',
+    },
+  ),
+  GATEWAY_PROXY__MIN_HEAD_BYTES_PER_SEC: integer(
+    { min: 0, max: 1_000_000_000 },
+    {
+      default: 0,
+      description:
+        'Least pace of a request head that does not come at once, within that time (408). 0 is off.',
+    },
+  ),
+  GATEWAY_PROXY__MIN_HEAD_GRACE_MS: integer(
+    { min: 1, max: 86_400_000 },
+    {
+      default: 3_000,
+      description: 'How long a request head may be below that pace, at its start and later.',
+    },
+  ),
   GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC: integer(
     { min: 0, max: 1_000_000_000 },
     {

@@ -1,0 +1,59 @@
+/**
+ * The way to a client as exchanges and bodies see it: what is written to it, and whether it is read. Passes on to the
+ * socket; owns no more than the pause.
+ */
+import { writeFrom, type ClientSocket } from './client-socket.ts';
+import { WaitingClient } from './waiting-clients.ts';
+
+export abstract class ClientLink extends WaitingClient {
+  protected readonly socket: ClientSocket;
+  #paused = false;
+
+  constructor(socket: ClientSocket) {
+    super();
+    this.socket = socket;
+  }
+
+  /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */
+  writeText(text: string): boolean {
+    return this.socket.writeText(text);
+  }
+
+  /** `bytes[from, to)` of somebody else's, which are written from where they are lent, or else copied. */
+  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
+    return writeFrom(this.socket, bytes, from, to, release);
+  }
+
+  /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
+  lend(bytes: Buffer): (() => void) | undefined {
+    return this.socket.lend(bytes);
+  }
+
+  cork(): void {
+    this.socket.cork();
+  }
+
+  uncork(): void {
+    this.socket.uncork();
+  }
+
+  get writableNeedDrain(): boolean {
+    return this.socket.needsDrain;
+  }
+
+  get bodyPaused(): boolean {
+    return this.#paused;
+  }
+
+  pauseBody(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.socket.pause();
+  }
+
+  resumeBody(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.socket.resume();
+  }
+}
