@@ -7,7 +7,7 @@
  * Of the counters of that limit in the bucket the one goes that has used the least, and the bucket remembers the most that
  * a counter of this limit had used when it was evicted, and when the last of them would have been free again. Until
  * then a caller of this limit who is new to the bucket begins with that much used, because it may be one that was
- * evicted. So nobody regains a used-up allowance by being evicted; the price is that beyond the memory's bound
+ * evicted. So eviction gives no caller a used-up allowance back; the price is that beyond the memory's bound
  * newcomers to the greatest limit get less than the limit. The idea is that of the space-saving counters of
  * Metwally, Agrawal and El Abbadi (2005): an estimate that is never below the truth.
  *

@@ -24,7 +24,7 @@ describe.each(ALGORITHMS)('a flood of callers under one limit: %s', (algorithm) 
     for (let device = 0; device < 40_000; device++) store.take(flooded, `device ${device}`, START_MS);
     expect(limitUse(memory)[0]).toMatchObject({ name: 'app:1 per header:x-device' });
     for (let caller = 0; caller < 600; caller++) {
-      // Whoever comes now, in the middle of the flood, has the whole limit, and no more than that.
+      // A caller that comes now, in the middle of the flood, has the whole limit and no more.
       const before = caller < 200 ? 1 : 0;
       for (let request = before; request < 3; request++) expect(take(caller)).toBe(true);
       expect(take(caller)).toBe(false);

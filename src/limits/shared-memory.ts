@@ -185,7 +185,7 @@ export class SharedMemoryLimitStore implements LimitStore {
   }
 }
 
-/** Whoever holds the lock must have died. Refusing is the safe answer until the supervisor has mended the bucket. */
+/** The thread that holds the lock must have died. Refusing is the safe answer until the supervisor has mended the bucket. */
 function refusedByLock({ requests }: LimitRule): LimitDecision {
   return refusal(requests, 1000, 1000);
 }

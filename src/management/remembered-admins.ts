@@ -1,7 +1,7 @@
 /**
  * Admin tokens that were used here lately, for the time in which the database is away: hashes, roles and expiry as
  * they were last read. While the database answers, each call reads its token there, and those that are remembered are
- * read again every few seconds, so that one that was revoked, also by another gateway, is forgotten before an outage.
+ * read again every few seconds, so that a token revoked by any gateway is forgotten before an outage.
  * One that was revoked here is never taken again.
  *
  * Owns a bounded number of them; what is used longest ago is forgotten first.

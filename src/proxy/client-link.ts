@@ -19,7 +19,7 @@ export abstract class ClientLink extends WaitingClient {
     return this.socket.writeText(text);
   }
 
-  /** `bytes[from, to)` of somebody else's, which are written from where they are lent, or else copied. */
+  /** `bytes[from, to)` of another socket, written from where they are lent, or else copied. */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     return writeFrom(this.socket, bytes, from, to, release);
   }

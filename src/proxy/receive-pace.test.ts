@@ -18,7 +18,7 @@ describe('ReceivePace', () => {
     expect(pace.lateAtMs).toBe(6_000);
   });
 
-  it('lets nobody have fewer bytes than the rate in any stretch beyond the grace', () => {
+  it('ends a sender with fewer bytes than the rate in any stretch beyond the grace', () => {
     const gap = fc.integer({ min: 0, max: 900 });
     fc.assert(
       fc.property(fc.array(fc.tuple(gap, fc.nat({ max: 300 }))), (pieces) => {

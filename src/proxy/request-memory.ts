@@ -18,7 +18,7 @@ export class RequestMemory {
     return this.#bytes >= this.#bytesMax;
   }
 
-  /** Owed to `give`; never refused, since the bytes are there: whoever finds it full asks for no more. */
+  /** Owed to `give`; never refused, since the bytes are there: a body that finds it full asks for no more. */
   take(bytes: number): void {
     this.#bytes += bytes;
   }
