@@ -143,3 +143,20 @@ it('copies from a revision of another version, a thousand endpoints in one write
   const patched = await gateway.api('PATCH', revisionPath('large'), { copy_endpoints_from: 'r2' });
   expect(patched.status).toBe(422);
 });
+
+it('takes a label for a label, also one that every object has', async () => {
+  await createService(gateway, 'odd', origin.port);
+  for (const revision of ['constructor', 'toString'])
+    await createRevision(gateway, 'odd', canary.port, { revision, is_current: false });
+  const unknown = await gateway.api('PUT', trafficPath('odd'), { 'a~b': 1, valueOf: 1 });
+  expect(unknown.body.errors).toMatchObject([{ pointer: '/a~0b' }, { pointer: '/valueOf' }]);
+  expect((await gateway.api('PUT', trafficPath('odd'), { r1: 2 })).body.data).toEqual({ r1: 2 });
+  const both = { constructor: 1, r1: 3 };
+  expect((await gateway.api('PUT', trafficPath('odd'), both)).body.data).toEqual(both);
+  expect(await sharesOf('odd', 4)).toEqual([3, 1]);
+  const unnamable = await gateway.api('POST', `${versionPath('odd')}/revisions`, {
+    revision: '__proto__',
+    backend_host: '127.0.0.1',
+  });
+  expect(unnamable.body.errors).toEqual([{ pointer: '/revision', detail: 'must not be "__proto__"' }]);
+});

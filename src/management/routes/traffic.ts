@@ -82,13 +82,14 @@ function putTraffic(context: ManagementContext): Operation {
         const before = splitOf(all);
         const stale = checkIfMatch(call.ifMatch, entityTag(before));
         if (stale !== undefined) return stale;
-        const weights = call.body as Traffic;
+        // A label may be the name of what every object has.
+        const weights: ReadonlyMap<string, number> = new Map(Object.entries(call.body as Traffic));
         const errors = trafficErrors(weights, all, scope);
         if (errors.length > 0) return invalid(errors);
         const after: Revision[] = [];
         let changes = 0;
         for (const previous of all) {
-          const next = withWeight(previous, weights[previous.revision]);
+          const next = withWeight(previous, weights.get(previous.revision));
           after.push(next);
           if (next === previous) continue;
           changes += 1;
@@ -125,17 +126,17 @@ function withWeight(revision: Revision, weight: number | undefined): Revision {
 }
 
 function trafficErrors(
-  weights: Traffic,
+  weights: ReadonlyMap<string, number>,
   all: readonly Revision[],
   { app, version }: { readonly app: App; readonly version: Version },
 ): FieldError[] {
-  const labels = Object.keys(weights);
+  const labels = [...weights.keys()];
   if (labels.length === 0) return [{ pointer: '', detail: 'must name at least one revision' }];
   const known = new Set(all.map(({ revision }) => revision));
   const name = `${app.slug}/${version.version}`;
   return labels
     .filter((label) => !known.has(label))
-    .map((label) => ({ pointer: `/${label}`, detail: `is not a revision of ${name}` }));
+    .map((label) => ({ pointer: `/${label.replaceAll('~', '~0')}`, detail: `is not a revision of ${name}` }));
 }
 
 function splitOf(revisions: readonly Revision[]): Traffic {
