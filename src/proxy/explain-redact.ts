@@ -64,6 +64,8 @@ const PARAMETERS_MAX = 40;
 /** Anything else may be a value that was written without a name. */
 const PARAMETER_NAME = /^[A-Za-z0-9_.~%[\]-]{1,40}$/;
 
+const PADDING = /^(?:=|%3d)+$/i;
+
 /**
  * A query with the names of its parameters and none of their values.
  * @param query '' or from its `?` on
@@ -73,9 +75,9 @@ export function recordedQuery(query: string): string {
   const parts = query.slice(1).split(/[&;]/, PARAMETERS_MAX + 1);
   const shown = parts.slice(0, PARAMETERS_MAX).map((part) => {
     const equals = part.indexOf('=');
-    const name = part.slice(0, Math.max(equals, 0));
-    // A bare text, or one that ends in "=", may be a token as a whole.
-    const isNamed = equals < part.length - 1 && PARAMETER_NAME.test(name);
+    const name = equals < 0 ? '' : part.slice(0, equals);
+    // A bare text, or one with nothing but "=" behind it, may be a token as a whole: base64 is padded with them.
+    const isNamed = !PADDING.test(part.slice(equals)) && PARAMETER_NAME.test(name);
     return isNamed ? `${name}=${REDACTED}` : REDACTED;
   });
   return `?${shown.join('&')}${parts.length > PARAMETERS_MAX ? '&...' : ''}`;
