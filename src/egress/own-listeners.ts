@@ -2,12 +2,11 @@
  * The ports on which this gateway itself listens, and the addresses by which it reaches itself. The ports lie in
  * memory that all threads share, since with port 0 they are known only when the first worker listens.
  */
-import { networkInterfaces } from 'node:os';
 import type { Clock } from '../kernel/clock.ts';
-import { normaliseAddress } from '../http/address.ts';
+import { readOwnAddresses } from './own-addresses.ts';
 
-/** How long a look at the network interfaces is used. */
-const INTERFACES_MS = 5_000;
+/** How long a look at the addresses of the machine is used. */
+const ADDRESSES_MS = 5_000;
 const LISTENERS = { management: 0, traffic: 1 } as const;
 
 export type ListenerName = keyof typeof LISTENERS;
@@ -19,7 +18,7 @@ export function createOwnPorts(): SharedArrayBuffer {
 export class OwnListeners {
   readonly #ports: Int32Array;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  #addresses: ReadonlySet<string> = new Set();
+  #isOwnAddress: (address: string) => boolean = () => false;
   #readAtMs = -Infinity;
 
   /** @param memory of `createOwnPorts` */
@@ -52,23 +51,15 @@ export class OwnListeners {
     return Atomics.load(this.#ports, LISTENERS.traffic) === port ? 'traffic' : undefined;
   }
 
-  /** Loopback, the unspecified address (which connects to loopback), and the addresses of the interfaces. */
+  /** Loopback, the unspecified address (which connects to loopback), and the addresses of the machine. */
   #isHere(address: string): boolean {
     if (address.startsWith('127.') || address === '::1') return true;
     if (address === '0.0.0.0' || address === '::') return true;
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#readAtMs >= INTERFACES_MS) {
-      this.#addresses = interfaceAddresses();
+    if (nowMs - this.#readAtMs >= ADDRESSES_MS) {
+      this.#isOwnAddress = readOwnAddresses();
       this.#readAtMs = nowMs;
     }
-    return this.#addresses.has(address);
+    return this.#isOwnAddress(address);
   }
-}
-
-function interfaceAddresses(): ReadonlySet<string> {
-  const found = new Set<string>();
-  for (const addresses of Object.values(networkInterfaces())) {
-    for (const { address } of addresses ?? []) found.add(normaliseAddress(address) ?? address);
-  }
-  return found;
 }

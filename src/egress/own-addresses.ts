@@ -1,0 +1,59 @@
+/**
+ * The addresses by which a machine reaches itself, as the kernel routes them. The list of network interfaces alone would
+ * lack those of an interface without a carrier, such as a bridge of containers while none runs, which answer all the
+ * same, and networks that are routed to the machine as a whole. Linux has them in /proc; elsewhere the interfaces
+ * have to do.
+ */
+import { readFileSync } from 'node:fs';
+import { BlockList, isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { normaliseAddress } from '../http/address.ts';
+
+const IPV4_ROUTES = '/proc/net/fib_trie';
+const IPV6_ADDRESSES = '/proc/net/if_inet6';
+const PREFIX_LINE = /^\s*\|-- (\S+)$/;
+const LOCAL_LINE = /^\s*\/(\d{1,2}) host LOCAL$/;
+const HEX_GROUPS = /[0-9a-f]{4}/g;
+
+/** Read anew with each call; what it gives takes addresses in canonical form. */
+export function readOwnAddresses(): (address: string) => boolean {
+  const single = new Set<string>();
+  for (const addresses of Object.values(networkInterfaces())) {
+    for (const { address } of addresses ?? []) single.add(normaliseAddress(address) ?? address);
+  }
+  for (const address of ipv6Addresses(textOf(IPV6_ADDRESSES))) single.add(address);
+  const blocks = new BlockList();
+  for (const [network, bits] of localRoutes(textOf(IPV4_ROUTES))) blocks.addSubnet(network, bits, 'ipv4');
+  return (address) => single.has(address) || (isIP(address) === 4 && blocks.check(address, 'ipv4'));
+}
+
+/** @param text of /proc/net/fib_trie: what is routed to the machine itself, single addresses with 32 bits */
+export function localRoutes(text: string): (readonly [network: string, bits: number])[] {
+  const found: (readonly [string, number])[] = [];
+  let network: string | undefined;
+  for (const line of text.split('\n')) {
+    network = PREFIX_LINE.exec(line)?.[1] ?? network;
+    const bits = LOCAL_LINE.exec(line)?.[1];
+    if (bits !== undefined && network !== undefined) found.push([network, Number(bits)]);
+  }
+  return found;
+}
+
+/** @param text of /proc/net/if_inet6: an address of 32 hexadecimal digits begins each line */
+export function ipv6Addresses(text: string): string[] {
+  const found: string[] = [];
+  for (const line of text.split('\n')) {
+    const groups = line.slice(0, 32).match(HEX_GROUPS) ?? [];
+    const address = normaliseAddress(groups.join(':'));
+    if (address !== undefined) found.push(address);
+  }
+  return found;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+}
