@@ -255,4 +255,9 @@ export interface PolicySource {
 export interface EffectivePolicy {
   readonly policy: Policy;
   readonly sources: Readonly<Partial<Record<PolicyPart, PolicySource>>>;
+  /**
+   * Fields, as `foldedName` gives them, that an `auth` vouches for which a more specific level has replaced: the backend
+   * trusts them all the same. Absent when there are none.
+   */
+  readonly vouchedAbove?: ReadonlySet<string>;
 }

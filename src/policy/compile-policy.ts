@@ -103,11 +103,18 @@ function compilePolicy(
     bufferRequestBytes: policy.buffer_request_bytes ?? 0,
     minBodyBytesPerSec: policy.min_body_bytes_per_sec ?? undefined,
     shadowBodyBytes: bodyInShadow ? policyBytes : 0,
-    managedHeaders: auth.managedHeaders,
+    managedHeaders: allOf(auth.managedHeaders, effective.vouchedAbove),
     forwardsApiKeys: policy.auth?.forward_credentials === true,
     timeouts: compileTimeouts(policy.timeouts),
     retries: compileRetries(policy.retries),
   });
+}
+
+function allOf(
+  some: ReadonlySet<string> | undefined,
+  more: ReadonlySet<string> | undefined,
+): ReadonlySet<string> | undefined {
+  return some === undefined || more === undefined ? (some ?? more) : new Set([...some, ...more]);
 }
 
 function isShadow(policy: Policy, part: ShadowPart): boolean {

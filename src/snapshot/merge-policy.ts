@@ -6,8 +6,9 @@
  *
  * Does not know the global defaults of the settings: what fills a missing `rate_limit` is policy/'s business.
  */
+import { foldedName } from '../kernel/folded-name.ts';
 import { POLICY_PARTS } from '../model/policy.ts';
-import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
+import type { AuthPolicy, EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 
 /** What no level has said anything about; one object, so that ten thousand plain routes cost one policy. */
@@ -30,6 +31,7 @@ export function mergePolicy(
 ): EffectivePolicy {
   const policy: Record<string, unknown> = {};
   const sources: Partial<Record<PolicyPart, PolicySource>> = {};
+  const vouchedAbove = new Set<string>();
   let found = false;
   // From the least to the most specific level: what comes later replaces what came before.
   const place = (given: Policy | null | undefined, source: PolicySource): void => {
@@ -37,6 +39,7 @@ export function mergePolicy(
     for (const part of POLICY_PARTS) {
       const value = given[part];
       if (value === undefined || value === null) continue;
+      if (part === 'auth') addVouched(vouchedAbove, policy[part] as AuthPolicy | undefined);
       policy[part] = value;
       sources[part] = source;
       found = true;
@@ -46,5 +49,11 @@ export function mergePolicy(
   if (revision !== undefined) place(revision.default_policy, { level: 'revision', id: revision.id });
   if (endpoint !== undefined) place(endpoint.policy_override, { level: 'endpoint', id: endpoint.id });
   if (!found) return NOTHING;
-  return Object.freeze({ policy: Object.freeze(policy as Policy), sources: Object.freeze(sources) });
+  const merged = { policy: Object.freeze(policy as Policy), sources: Object.freeze(sources) };
+  return Object.freeze(vouchedAbove.size === 0 ? merged : { ...merged, vouchedAbove });
+}
+
+function addVouched(names: Set<string>, auth: AuthPolicy | undefined): void {
+  if (auth?.auth_type !== 'jwt') return;
+  for (const name of Object.values(auth.jwt?.claims_to_headers ?? {})) names.add(foldedName(name));
 }

@@ -11,6 +11,7 @@ import { startOrigin, type Origin, type Seen } from '../support/origin.ts';
 import { createPolicies } from '../support/policies.ts';
 import { startProxy, oneRoute, type TestProxy } from '../support/proxy.ts';
 import { sendRaw } from '../support/raw-client.ts';
+import { createEndpoint, createService, revisionPath } from '../support/traffic.ts';
 import type { Policy } from '../../src/model/policy.ts';
 
 const POLICY: Policy = {
@@ -147,5 +148,34 @@ describe('claims_to_headers', () => {
     const doubled = await put({ sub: 'X-User', email: 'X~User' });
     expect(doubled.status).toBe(422);
     expect((await put({ sub: 'X-User' })).status).toBe(200);
+  });
+
+  it('is unforgeable also where a revision or an endpoint below replaces the authentication', async () => {
+    const jwt = { secret: SECRET, claims_to_headers: { email: 'X-User-Email' } };
+    const none = { auth: { auth_type: 'none' } };
+    const other = {
+      auth: { auth_type: 'jwt', required: false, jwt: { ...jwt, claims_to_headers: { a: 'X-A' } } },
+    };
+    await createService(gateway, 'levels', origin.port, {
+      app: { default_policy: { auth: { auth_type: 'jwt', jwt } } },
+    });
+    await createEndpoint(gateway, 'levels', 'POST', '/open', { policy_override: none });
+    await createEndpoint(gateway, 'levels', 'POST', '/other', { policy_override: other });
+    const lines = `X-User-Email: ${FORGED}\r\nx~user~email: ${FORGED}\r\nX-Own: kept\r\n`;
+    const post = async (path: string): Promise<Seen> => {
+      const before = origin.seen.length;
+      const head = `POST /levels/v1${path} HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n${lines}Transfer-Encoding: chunked\r\n\r\n`;
+      const { status } = await sendRaw(gateway.proxyPort, `${head}1\r\na\r\n0\r\n${lines}\r\n`);
+      expect(status).toBe(200);
+      return origin.seen[before] as Seen;
+    };
+    for (const path of ['/open', '/other']) {
+      const seen = await post(path);
+      expect(forgedIn(seen, 'X-User-Email'), path).toEqual([]);
+      expect(seen.headers['x-own']).toBe('kept');
+      expect(seen.trailers).toEqual({ 'x-own': 'kept' });
+    }
+    await gateway.must('PATCH', revisionPath('levels'), { default_policy: none });
+    expect(forgedIn(await post('/elsewhere'), 'X-User-Email')).toEqual([]);
   });
 });
