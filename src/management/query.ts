@@ -64,7 +64,10 @@ export function parseQuery(raw: Readonly<Record<string, unknown>>, schema: JsonS
     }
     const value = convert(known, text);
     const error = validate(known, value)[0];
-    if (error !== undefined) return fail('invalid_query', `The query parameter "${name}" ${error.detail}`);
+    if (error !== undefined) {
+      const detail = known.type === 'boolean' ? 'must be true or false' : error.detail;
+      return fail('invalid_query', `The query parameter "${name}" ${detail}`);
+    }
     query[name] = value;
   }
   return query;

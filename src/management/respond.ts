@@ -41,7 +41,9 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, failur
 export function failureOf(error: unknown): Failure {
   if (error instanceof RequestFailure) return error.failure;
   if (error instanceof StorageUnavailable) {
-    return fail('storage_unavailable', 'The database does not answer; the proxy serves on as configured');
+    // Why is told in the words of the error that name no path and no host.
+    const what = error.reason === undefined ? 'does not answer' : `cannot be used: ${error.reason}`;
+    return fail('storage_unavailable', `The database ${what}; the proxy serves on as configured`);
   }
   switch (errorCode(error)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

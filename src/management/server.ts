@@ -164,6 +164,9 @@ interface AdminAccess {
   readonly actors: Actors;
 }
 
+/** Why a call could not have the database, for its line in the log. */
+const outages = new WeakMap<FastifyRequest, string>();
+
 function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstance {
   const nextRequestId = requestIds();
   const server = Fastify({
@@ -206,8 +209,11 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
       actor: actors.get(request)?.id,
+      reason: outages.get(request),
     };
-    if (PROBED.has(line.route) && reply.statusCode === 200) request.log.debug(line, 'management request');
+    if (line.reason !== undefined) request.log.warn(line, 'management request');
+    else if (PROBED.has(line.route) && reply.statusCode === 200)
+      request.log.debug(line, 'management request');
     else request.log.info(line, 'management request');
   });
   return server;
@@ -235,6 +241,7 @@ function addErrorPages(server: FastifyInstance, operations: readonly Operation[]
   server.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error);
     if (failure.failure === 'internal_error') request.log.error({ err: error }, 'management request failed');
+    if (error instanceof StorageUnavailable) outages.set(request, error.message);
     return sendFailure(request, reply, failure);
   });
   server.setNotFoundHandler((request, reply) => {

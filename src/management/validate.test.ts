@@ -61,6 +61,23 @@ describe('validate', () => {
       '/cats',
       'is not a known field',
     ],
+    [
+      'with one of its words only',
+      Type.Object({ default_policy: Type.Optional(Type.String()) }, closed),
+      { policy: '' },
+      '/policy',
+      'is not a known field; did you mean "default_policy"?',
+    ],
+    [
+      'with a word of several',
+      Type.Object(
+        { backend_host: Type.Optional(Type.String()), preserve_host: Type.Optional(Type.String()) },
+        closed,
+      ),
+      { host: '' },
+      '/host',
+      'is not a known field',
+    ],
     ['inherited', Type.Object({}, closed), { toString: 1 }, '/toString', 'is not a known field'],
     [
       'key',

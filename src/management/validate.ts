@@ -80,13 +80,20 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
   }
 }
 
-/** With the name that was probably meant: one of which at most a third is different. */
+/** With the name that was probably meant: one of which at most a third is different, or the only one with this word. */
 function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): string {
   const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
   const names = Object.keys(known);
   const found = names.length === 0 ? undefined : nearest(name, names);
-  const isMeant = found !== undefined && found.distance <= found.name.length / 3;
-  return isMeant ? `is not a known field; did you mean "${found.name}"?` : 'is not a known field';
+  const isNear = found !== undefined && found.distance <= found.name.length / 3;
+  const meant = isNear ? found.name : onlyOneWith(name, names);
+  return meant === undefined ? 'is not a known field' : `is not a known field; did you mean "${meant}"?`;
+}
+
+/** `default_policy` for `policy`. */
+function onlyOneWith(word: string, names: readonly string[]): string | undefined {
+  const having = names.filter((name) => name.split('_').includes(word));
+  return having.length === 1 ? having[0] : undefined;
 }
 
 interface Found {

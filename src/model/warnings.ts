@@ -57,7 +57,7 @@ export const WARNINGS = {
   },
   all_weights_zero: {
     title: 'All current revisions of the version have a `traffic_weight` of 0: every request is 503',
-    advice: 'Give one of them a weight',
+    advice: 'Set the `traffic_weight` of a current revision to more than 0',
   },
   no_current_revision: {
     title: 'The version has lost its last current revision: every request is 503',

@@ -424,7 +424,10 @@ export class UpstreamConnection implements Expiring {
     if (this.#connected) return this.#fail('reset', `the connection failed (${code || error.message})`);
     if (error instanceof EgressDenied) return this.#fail('denied', error.message);
     const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
-    this.#fail(isTcp ? 'connect' : 'tls', `cannot connect (${code || error.message})`);
+    // What newcomers meet first: `https` is the default of backend_scheme.
+    const isPlain = code === 'ERR_SSL_WRONG_VERSION_NUMBER';
+    const why = isPlain ? ': it does not speak TLS, which backend_scheme https asks for' : '';
+    this.#fail(isTcp ? 'connect' : 'tls', `cannot connect${why} (${code || error.message})`);
   }
 
   #fail(cause: UpstreamCause, detail: string): void {

@@ -123,6 +123,12 @@ describe('recorded exchanges', () => {
     expect(stageOf(failed, 'forward').verdict).toBe('denied');
   });
 
+  it('tells of a backend that is spoken to with TLS and does not speak it', async () => {
+    await createService(gateway, 'plain', origin.port, { revision: { backend_scheme: 'https' } });
+    const { fix } = await sendAndExplain('/plain/v1/x');
+    expect(fix?.detail).toContain('it does not speak TLS, which backend_scheme https asks for');
+  });
+
   it('what is not kept is 404 and says why; the latest thousand of a worker are kept', async () => {
     const allowed = await request(gateway, '/open/v1/x', { headers: { 'X-Tenant': 'two' } });
     expect(allowed.status).toBe(200);

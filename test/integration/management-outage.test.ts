@@ -151,7 +151,14 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
       // Meanwhile nobody waits for the use of the key to be written.
       await trafficUntil(refused);
       const writes = await refused;
-      for (const answer of writes) expectProblem(answer, 'storage_unavailable');
+      for (const answer of writes) {
+        expectProblem(answer, 'storage_unavailable');
+        expect(answer.body.detail).toContain('another process holds a lock on it');
+      }
+      const lines = gateway
+        .logs()
+        .filter(({ msg, status }) => msg === 'management request' && status === 503);
+      expect(lines.at(-1)).toMatchObject({ level: 'warn', reason: expect.stringContaining('holds a lock') });
       expectData(await bounded(gateway.api('GET', '/apps/steady')));
       expectData(await bounded(apiAs(gateway, viewer, 'GET', '/apps/steady')));
       expectProblem(await gateway.api('GET', '/apps/locked-1'), 'not_found');
