@@ -23,7 +23,7 @@ export function settingsPage(): string {
 All settings are environment variables. An empty value counts as unset; spaces around a value are dropped.
 Booleans are \`true\`, \`false\`, \`1\` or \`0\`. A value that cannot be used stops the start with a message that
 names the variable, the value and what was expected; all such messages come at once. A variable whose name starts
-with \`GATEWAY_\` and is not in this table is warned of and ignored.
+with \`GATEWAY_\` and is not in this table is ignored, with a warning.
 
 ${table(['Name', 'Type', 'Default', 'Meaning'], rows)}
 `;
@@ -46,7 +46,7 @@ also reads as the envelope of a success:
 | \`type\` | \`urn:headgate:error:<code>\` |
 | \`title\` | as in the table below |
 | \`status\` | the HTTP status |
-| \`detail\`, \`message\` | what was wrong with this request, in a plain sentence; of the traffic port without addresses, labels and other endpoints, which operators find by \`request_id\` in the access log and with \`GET /explain/{request_id}\` |
+| \`detail\`, \`message\` | what was wrong with this request, in a plain sentence. On the traffic port it names no addresses, labels or other endpoints: operators find those by \`request_id\` in the access log and with \`GET /explain/{request_id}\` |
 | \`instance\` | the path of the request |
 | \`code\` | the stable name of the error, for programs |
 | \`data\` | always \`null\` |
@@ -75,8 +75,8 @@ run (\`?dry_run=true\`, also of a deletion) and \`effective-policy\`. Where ther
 | \`code\` | the stable name of the warning, for programs |
 | \`detail\` | what is the case here, and what was probably meant |
 
-A write is warned of what it writes: the record as it then stands, and the traffic that it changes. What a record
-inherits is warned of where it is written, and by \`effective-policy\`. Deleting answers 204 without a body, so that
+Warnings are about what a write writes: the record as it then stands, and the traffic that it changes. What a record
+inherits is warned about where it is written, and by \`effective-policy\`. Deleting answers 204 without a body, so that
 only its dry run can warn. Scopes are looked for in the newest 1,000 keys of an app; where none of these has them and
 there are more, nothing is said.
 

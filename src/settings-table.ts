@@ -96,7 +96,7 @@ export const SETTINGS = {
   }),
   GATEWAY_DATABASE__IDLE_TIMEOUT_MS: integer(timeoutMs, {
     default: 60_000,
-    description: 'PostgreSQL: a connection that nobody has used for so long is closed.',
+    description: 'PostgreSQL: a connection that was not used for so long is closed.',
   }),
   GATEWAY_CLUSTER__NODE_NAME: text('text', {
     default: undefined,
@@ -368,14 +368,14 @@ export const SETTINGS = {
   GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
     default: 20_000,
     description:
-      'Connections of clients at once to each worker. A newcomer beyond it takes the place of the connection that has waited longest for a request; where all have one under way it gets 503 `overloaded` and the end at once, with TLS the end alone.',
+      'Connections of clients at once to each worker. A newcomer beyond it takes the place of the connection that has waited longest for a request; where all have one under way it gets 503 `overloaded` and is closed at once; with TLS it is closed without an answer.',
   }),
   GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP: integer(
     { min: 0, max: 1_000_000 },
     {
       default: 0,
       description:
-        'Of these, connections of one client address to each worker, an IPv6 client by its network (`GATEWAY_IPV6_PREFIX_BITS`); beyond it 503 `overloaded` and the end, with TLS the end alone. `GATEWAY_TRUSTED_PROXY_IPS` are exempt. 0 is unlimited.',
+        'Of these, connections of one client address to each worker, an IPv6 client by its network (`GATEWAY_IPV6_PREFIX_BITS`); beyond it a connection gets 503 `overloaded` and is closed; with TLS it is closed without an answer. `GATEWAY_TRUSTED_PROXY_IPS` are exempt. 0 is unlimited.',
     },
   ),
   GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS: integer(
