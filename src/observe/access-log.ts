@@ -33,12 +33,15 @@ export interface RouteLabels {
   readonly route: string;
 }
 
+/** Where an exchange belongs: of one that no route served, the version that its path leads to. */
+export type PlaceLabels = Pick<RouteLabels, 'app' | 'version'> & Partial<RouteLabels>;
+
 export interface AccessRecord {
   /** Wall clock when the exchange ended, Unix milliseconds. */
   readonly timeMs: number;
   readonly requestId: string;
-  /** undefined when no route was found. */
-  readonly labels: RouteLabels | undefined;
+  /** undefined when no version was found. */
+  readonly labels: PlaceLabels | undefined;
   /** '' when the request could not be read so far. */
   readonly method: string;
   /** Host and port that the request names; '' without one. */
@@ -94,7 +97,7 @@ const END = ',"msg":"access"}\n';
 
 /** Fields of the last line with what they were made of. */
 interface LastPlace {
-  labels: RouteLabels | undefined;
+  labels: PlaceLabels | undefined;
   method: string;
   host: string;
   text: string;
@@ -118,7 +121,7 @@ export class AccessLog {
   readonly #errorsOnly: boolean;
   readonly #warningsOnly: boolean;
   readonly #has: Readonly<Record<AccessField, boolean>>;
-  readonly #routeFields = new WeakMap<RouteLabels, string>();
+  readonly #routeFields = new WeakMap<PlaceLabels, string>();
   #batch = '';
   #timer: NodeJS.Timeout | undefined;
   #second = -1;
@@ -241,12 +244,13 @@ export class AccessLog {
     return fields;
   }
 
-  #fieldsOf(labels: RouteLabels): string {
+  #fieldsOf(labels: PlaceLabels): string {
     let fields = this.#routeFields.get(labels);
     if (fields === undefined) {
       fields = '';
       for (const name of ['app', 'version', 'revision', 'route'] as const) {
-        if (this.#has[name]) fields += `,"${name}":${quoted(labels[name])}`;
+        const label = labels[name];
+        if (this.#has[name] && label !== undefined) fields += `,"${name}":${quoted(label)}`;
       }
       this.#routeFields.set(labels, fields);
     }

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../kernel/clock.ts';
 import type { UsageOutcome } from '../model/key-usage.ts';
-import type { AccessLog, RouteLabels } from '../observe/access-log.ts';
+import type { AccessLog, PlaceLabels, RouteLabels } from '../observe/access-log.ts';
 import type { Logger } from '../observe/log.ts';
 import {
   methodIndex,
@@ -70,6 +70,7 @@ export class WorkerObserver implements ProxyObserver {
     string,
     { readonly name: string; count: number; requestId: string; quiet: number }
   >();
+  readonly #places = new WeakMap<Version, PlaceLabels>();
   readonly #shadow: ShadowNotes;
   readonly #overload: RepeatedWarnings<OverloadReason>;
   readonly #handshakes: RepeatedWarnings<FailedHandshake>;
@@ -126,7 +127,7 @@ export class WorkerObserver implements ProxyObserver {
     accessLog.write({
       timeMs: clock.nowMs(),
       requestId: exchange.requestId,
-      labels: report?.labels,
+      labels: report?.labels ?? this.#placeOf(exchange.version),
       // What could not be read as a request may have come as far as its first line.
       method: exchange.method || head.method,
       host: head.host,
@@ -251,6 +252,17 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   /** Made on the first request of a route and kept on it. */
+  /** Of an exchange without a route. */
+  #placeOf(version: Version | undefined): PlaceLabels | undefined {
+    if (version === undefined) return undefined;
+    let place = this.#places.get(version);
+    if (place === undefined) {
+      place = Object.freeze({ app: version.app.slug, version: version.label });
+      this.#places.set(version, place);
+    }
+    return place;
+  }
+
   #reportOf(route: Route): RouteReport {
     const known = route.metrics as RouteReport | undefined;
     if (known !== undefined) return known;

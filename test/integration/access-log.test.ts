@@ -59,6 +59,10 @@ describe('host and path', () => {
       const missed = await request(gateway, `${target}?secret=1`, { headers });
       const line = await lineOf(gateway, missed.headers['x-request-id']);
       expect(line).toMatchObject({ path: target, host: 'shop.test:8080', status: 404 });
+      // An endpoint that is not registered is missing in an app, and the line says in which.
+      const place = target.startsWith('/strict') ? ['strict', 'v1'] : [undefined, undefined];
+      expect([line['app'], line['version']]).toEqual(place);
+      expect(line).not.toHaveProperty('route');
     }
     expect(gateway.output()).not.toContain('secret');
   });
