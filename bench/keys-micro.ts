@@ -80,6 +80,7 @@ function caseOf(name: string, compiled: CompiledPolicy, notes: KeyNotes, count: 
     announcedBytes: -1,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(from, to),
+    combined: () => undefined,
   };
   let [at, requests, characters] = [0, 0, 0];
   const batch = (): void => {

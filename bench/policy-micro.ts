@@ -54,6 +54,7 @@ for (const [name, policy, token] of cases) {
     announcedBytes: -1,
     nowMs: systemClock.nowMs(),
     header: () => head.slice(31, head.length - 4),
+    combined: () => undefined,
   };
   await evaluate(compiled, facts, newEvaluation());
   let denied = 0;

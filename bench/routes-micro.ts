@@ -90,6 +90,7 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
     announcedBytes: -1,
     nowMs: systemClock.nowMs(),
     header: () => undefined,
+    combined: () => undefined,
   };
   const other = new Float64Array(OTHER_WORDS * LINE_WORDS);
   let [at, word, sum] = [0, 0, 0];

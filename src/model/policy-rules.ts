@@ -4,6 +4,8 @@
  * another level (required_scopes below an `auth_type` of `none`, say) fail closed when they are evaluated.
  */
 import { Value } from 'typebox/value';
+import { foldedName } from '../kernel/folded-name.ts';
+import { mayCarryCredential } from './credential-header.ts';
 import type { FieldError } from './errors.ts';
 import { jwtSettingsErrors } from './jwt-rules.ts';
 import { parseOrigin } from './origin.ts';
@@ -80,7 +82,7 @@ export function validateRateLimit(
 }
 
 function authErrors(auth: AuthPolicy, pointer: string): FieldError[] {
-  const errors: FieldError[] = [];
+  const errors = placeErrors(auth, `${pointer}/in`);
   if (auth.auth_type !== 'jwt') {
     if (auth.jwt !== undefined) {
       errors.push({ pointer: `${pointer}/jwt`, detail: 'is only allowed with auth_type "jwt"' });
@@ -92,6 +94,19 @@ function authErrors(auth: AuthPolicy, pointer: string): FieldError[] {
   }
   if (auth.jwt !== undefined) errors.push(...jwtSettingsErrors(auth.jwt, `${pointer}/jwt`));
   return errors;
+}
+
+function placeErrors({ auth_type: type, in: name, jwt }: AuthPolicy, pointer: string): FieldError[] {
+  if (name === undefined) return [];
+  if (type === 'none') return [{ pointer, detail: 'is only allowed with auth_type "api_key" or "jwt"' }];
+  if (!mayCarryCredential(name)) {
+    return [{ pointer, detail: `cannot be the header "${name}": it has a meaning of its own` }];
+  }
+  const claim = Object.entries(jwt?.claims_to_headers ?? {}).find(
+    ([, header]) => foldedName(header) === foldedName(name),
+  );
+  if (claim === undefined) return [];
+  return [{ pointer, detail: `cannot be the header "${name}": the claim "${claim[0]}" is written to it` }];
 }
 
 function methodErrors(methods: readonly string[], pointer: string): FieldError[] {

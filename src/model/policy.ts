@@ -55,6 +55,15 @@ export const AuthSchema = Type.Object(
     required_claims: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 50, uniqueItems: true }),
     ),
+    in: Type.Optional(
+      Type.String({
+        pattern: TOKEN_PATTERN,
+        maxLength: 256,
+        default: 'Authorization',
+        description:
+          'Request header that carries the credential. `Authorization` has it behind `Bearer`, any other the bare token.',
+      }),
+    ),
     forward_credentials: Type.Optional(Type.Boolean()),
     jwt: Type.Optional(JwtSettingsSchema),
   },

@@ -1,5 +1,5 @@
 /**
- * API keys (contract part 5): `Authorization: Bearer hgk_…`, looked up by SHA-256 in the worker's directory, with a
+ * API keys (contract part 5): `Authorization: Bearer hgk_…` or another field (`auth.in`), looked up by SHA-256 in the worker's directory, with a
  * memory in between (remembered-keys.ts). A key opens its own app only. Whether the key is active and not expired is
  * asked anew for every request.
  */
@@ -18,12 +18,12 @@ export type KeyRefusal =
 
 export interface ApiKeys {
   /**
-   * @param authorization the whole field value, whose scheme is `Bearer`
+   * @param credential the whole field value: of the scheme `Bearer`, or the token alone
    * @param evaluation learns id and name of a key that is known and refused
    * @returns the caller, or why the credential does not hold
    */
   identify(
-    authorization: string,
+    credential: string,
     app: AppName,
     nowMs: number,
     evaluation: Pick<Evaluation, 'refusedKeyId' | 'refusedKeyName'>,
@@ -34,8 +34,8 @@ export interface ApiKeys {
 
 export function createApiKeys({ keys, keyRows }: PolicyDependencies): ApiKeys {
   const remembered = new RememberedKeys(keys, keyRows);
-  const identify: ApiKeys['identify'] = (authorization, app, nowMs, evaluation) => {
-    const resolved = remembered.resolve(authorization);
+  const identify: ApiKeys['identify'] = (credential, app, nowMs, evaluation) => {
+    const resolved = remembered.resolve(credential);
     if (typeof resolved === 'string') return resolved;
     const refusal = refusalOf(resolved, app, nowMs);
     if (refusal === undefined) return resolved.caller;
@@ -51,7 +51,10 @@ export function createApiKeys({ keys, keyRows }: PolicyDependencies): ApiKeys {
   });
 }
 
-/** True for anything that is meant as an API key of this gateway, valid or not: it must not reach an upstream. */
+/**
+ * True for anything that has the form of the gateway's own API keys, valid or not: it must not reach an upstream. Values
+ * that were brought along have any form, and are told by looking them up only.
+ */
 export function isApiKey(token: string): boolean {
   return token.startsWith(API_KEY_PREFIX);
 }

@@ -37,7 +37,7 @@ describe('API-key authentication', () => {
     expect(evaluation.caller.upstreamHeaderLines).toBe(
       `X-Headgate-Key-Id: ${key.id}\r\nX-Headgate-Key-Name: B%C3%BCro%0D%0AX-Evil: 1\r\nX-Headgate-Scopes: read write\r\n`,
     );
-    expect(evaluation.dropAuthorization).toBe(true);
+    expect(evaluation.dropCredential).toBe(true);
     expect(gateway.outcomes).toEqual(['api_key']);
   });
 
@@ -46,7 +46,7 @@ describe('API-key authentication', () => {
     const { token } = gateway.keys.create();
     const policy = gateway.compile({ auth: { auth_type: 'api_key', forward_credentials: true } });
     const { evaluation } = await run(policy, testFacts(bearer(token)));
-    expect(evaluation.dropAuthorization).toBe(false);
+    expect(evaluation.dropCredential).toBe(false);
   });
 
   it.each([['bearer'], ['BEARER'], ['Bearer'], ['bEaReR']])('takes the scheme as %s', async (scheme) => {
@@ -77,7 +77,7 @@ describe('API-key authentication', () => {
     const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(headers));
     expect(denial).toBeUndefined();
     expect(evaluation.caller.kind).toBe('anonymous');
-    expect(evaluation.dropAuthorization).toBe(false);
+    expect(evaluation.dropCredential).toBe(false);
     expect(gateway.outcomes).toEqual(['anonymous']);
   });
 
@@ -281,7 +281,7 @@ describe('API-key authentication', () => {
     const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(bearer(token)));
     expect(denial).toBeUndefined();
     expect(evaluation.caller.upstreamHeaderLines).toBe('');
-    expect(evaluation.dropAuthorization).toBe(true);
+    expect(evaluation.dropCredential).toBe(true);
     expect(gateway.outcomes).toEqual(['ignored']);
   });
 
@@ -289,7 +289,7 @@ describe('API-key authentication', () => {
     const gateway = testGateway();
     const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(bearer('something.else')));
     expect(denial).toBeUndefined();
-    expect(evaluation.dropAuthorization).toBe(false);
+    expect(evaluation.dropCredential).toBe(false);
     expect(gateway.outcomes).toEqual(['anonymous']);
   });
 
@@ -464,8 +464,8 @@ describe('shadow mode', () => {
     const foreign = await run(compiled, testFacts(bearer('something-else')));
     expect(foreign.denial).toBeUndefined();
     expect(foreign.evaluation.wouldDeny?.[0]?.denial.code).toBe('credentials_invalid');
-    expect(foreign.evaluation.dropAuthorization).toBe(false);
+    expect(foreign.evaluation.dropCredential).toBe(false);
     const { token } = gateway.keys.create({ app_id: testApp('other').id });
-    expect((await run(compiled, testFacts(bearer(token)))).evaluation.dropAuthorization).toBe(true);
+    expect((await run(compiled, testFacts(bearer(token)))).evaluation.dropCredential).toBe(true);
   });
 });

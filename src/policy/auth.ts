@@ -11,12 +11,16 @@
  * - A JWT that cannot be judged, since no key set could be fetched yet: 503, also where authentication is not required.
  *   To take such a caller for an anonymous one would answer as if the credential had not been sent.
  * - In shadow mode the request passes as it came: only API keys are taken out.
+ * - Where `auth.in` names another field than Authorization, it holds the bare token (a `Bearer` before it is passed
+ *   over), and whatever it holds is a credential of the gateway: of an API-key route it never reaches the upstream
+ *   unless `forward_credentials` is true. More than one such field is a bad credential.
  */
 import type { AuthPolicy, Policy } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';
 import { isApiKey, type ApiKeys } from './api-key.ts';
 import type { AuthGuard } from './auth-guard.ts';
 import { challenges, tokenStart, type Challenges } from './bearer.ts';
+import { credentialPlace, type CredentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import { compileJwt, missingClaim } from './jwt.ts';
 import { NO_KEYS, type Identity, type JwtVerifiers, type KeysUnavailable } from './jwt-verifier.ts';
@@ -26,25 +30,31 @@ export interface CompiledAuth {
   readonly stages: readonly NamedStage[];
   readonly usesApiKeys: boolean;
   readonly managedHeaders: ReadonlySet<string> | undefined;
+  readonly place: CredentialPlace | undefined;
 }
 
-/** Finds out who calls; a text says why the credential does not hold. */
-type Identify = (
-  authorization: string,
-  nowMs: number,
-  evaluation: Evaluation,
-) => Identity | Promise<Identity>;
+/**
+ * Finds out who calls; a text says why the credential does not hold.
+ * @param credential a field value: of the scheme `Bearer`, or the token alone
+ */
+type Identify = (credential: string, nowMs: number, evaluation: Evaluation) => Identity | Promise<Identity>;
 
 interface AuthContext {
   readonly auth: AuthPolicy;
   readonly shadow: boolean;
+  readonly place: CredentialPlace | undefined;
   readonly identify: Identify;
   readonly challenge: Challenges;
   readonly guard: AuthGuard | undefined;
   readonly onAuth: PolicyDependencies['onAuth'];
 }
 
-const NO_AUTH: CompiledAuth = Object.freeze({ stages: [], usesApiKeys: false, managedHeaders: undefined });
+const NO_AUTH: CompiledAuth = Object.freeze({
+  stages: [],
+  usesApiKeys: false,
+  managedHeaders: undefined,
+  place: undefined,
+});
 const IMPLIED_AUTH: AuthPolicy = Object.freeze({ auth_type: 'api_key' });
 
 export function compileAuth(
@@ -67,12 +77,14 @@ export function compileAuth(
   const identify: Identify =
     jwt?.identify ??
     ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));
-  const challenge = challenges(app.slug);
-  const stage = authStage({ auth, shadow, identify, challenge, guard, onAuth: dependencies.onAuth });
+  const place = credentialPlace(policy);
+  const challenge = challenges(app.slug, place && { name: place.name, isJwt: jwt !== undefined });
+  const context = { auth, shadow, place, identify, challenge, guard, onAuth: dependencies.onAuth };
+  const stage = place === undefined ? authStage(context) : placedStage(context, place);
   const stages: NamedStage[] = [];
   if (guard !== undefined) stages.push({ part: 'auth_guard', run: guard.stage, shadow: false });
   stages.push({ part: 'auth', run: stage, shadow });
-  return { stages, usesApiKeys: jwt === undefined, managedHeaders: jwt?.managedHeaders };
+  return { stages, usesApiKeys: jwt === undefined, managedHeaders: jwt?.managedHeaders, place };
 }
 
 function authStage(context: AuthContext): Stage {
@@ -93,6 +105,37 @@ function authStage(context: AuthContext): Stage {
   };
 }
 
+/** The same where the credential is in another field than Authorization, all of which is the credential. */
+function placedStage(context: AuthContext, { name, lowerName }: CredentialPlace): Stage {
+  const { auth, identify, challenge, onAuth } = context;
+  const required = auth.required ?? true;
+  return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
+    const credential = facts.combined(lowerName);
+    if (credential === undefined || credential === '') {
+      onAuth(required ? 'missing' : 'anonymous');
+      return required ? challenge.missing : undefined;
+    }
+    // No token has a comma: it stands between the values of several fields, or of what is a list already.
+    if (credential.includes(',')) {
+      return refuse(context, facts, evaluation, credential, `The request has more than one ${name}`);
+    }
+    const identity = identify(credential, facts.nowMs, evaluation);
+    if (identity instanceof Promise) {
+      return identity.then((settled) => conclude(context, facts, evaluation, credential, settled));
+    }
+    return conclude(context, facts, evaluation, credential, identity);
+  };
+}
+
+/**
+ * Whether a credential that does not hold was meant as an API key: by its form, since it is one of those that were
+ * brought along and have any form, or since nothing else belongs where it was found.
+ */
+function isMeantAsKey({ auth, place }: AuthContext, evaluation: Evaluation, credential: string): boolean {
+  if (place !== undefined && auth.auth_type === 'api_key') return true;
+  return evaluation.refusedKeyId !== '' || isApiKey(credential.slice(tokenStart(credential)));
+}
+
 function conclude(
   context: AuthContext,
   facts: RequestFacts,
@@ -104,7 +147,7 @@ function conclude(
   if (typeof identity === 'string') return refuse(context, facts, evaluation, authorization, identity);
   if (identity.kind === 'keys_unavailable') return cannotJudge(context, evaluation, authorization, identity);
   evaluation.caller = identity;
-  evaluation.dropAuthorization = !(auth.forward_credentials ?? identity.kind === 'jwt');
+  evaluation.dropCredential = !(auth.forward_credentials ?? identity.kind === 'jwt');
   const claim = missingClaim(auth, identity);
   if (claim === undefined) {
     onAuth(identity.kind);
@@ -116,12 +159,13 @@ function conclude(
 
 /** Neither good nor bad: it is the gateway that cannot tell. No attempt that the guard would count. */
 function cannotJudge(
-  { auth, shadow, onAuth }: AuthContext,
+  context: AuthContext,
   evaluation: Evaluation,
   authorization: string,
   { retryAfterSecs }: KeysUnavailable,
 ): StageResult {
-  const isKey = isApiKey(authorization.slice(tokenStart(authorization)));
+  const { auth, shadow, onAuth } = context;
+  const isKey = isMeantAsKey(context, evaluation, authorization);
   const denial: Denial = {
     code: 'jwt_keys_unavailable',
     detail: 'No key set could be fetched yet to verify tokens with',
@@ -129,7 +173,7 @@ function cannotJudge(
   };
   evaluation.authFailure = denial;
   evaluation.lacksKeys = true;
-  evaluation.dropAuthorization = auth.forward_credentials !== true && (isKey || !shadow);
+  evaluation.dropCredential = auth.forward_credentials !== true && (isKey || !shadow);
   onAuth('unavailable');
   return denial;
 }
@@ -144,7 +188,7 @@ function refuse(
 ): StageResult | Promise<StageResult> {
   const { auth, shadow, challenge, guard, onAuth } = context;
   const required = auth.required ?? true;
-  const isKey = isApiKey(authorization.slice(tokenStart(authorization)));
+  const isKey = isMeantAsKey(context, evaluation, authorization);
   if (!required && !isKey && auth.auth_type === 'api_key') {
     // Some other bearer token, which may mean something to the upstream.
     onAuth('anonymous');
@@ -153,7 +197,7 @@ function refuse(
   const denial: Denial = challenge.invalid(reason);
   evaluation.lacksKeys = reason === NO_KEYS;
   evaluation.authFailure = denial;
-  evaluation.dropAuthorization = auth.forward_credentials !== true && (isKey || !shadow);
+  evaluation.dropCredential = auth.forward_credentials !== true && (isKey || !shadow);
   onAuth(required ? 'rejected' : 'ignored');
   const verdict = required ? denial : undefined;
   return guard === undefined ? verdict : guard.failed(facts, verdict);

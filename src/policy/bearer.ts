@@ -2,6 +2,10 @@
  * Bearer credentials: reading `Authorization` (RFC 9110 section 11.6.2, RFC 6750 section 2.1) and writing the
  * challenges that go with 401 and 403 (RFC 6750 section 3). Credentials of other schemes are none of the
  * gateway's: they count as absent and are forwarded.
+ *
+ * Where a policy has credentials in another field, `Bearer` would tell clients to send what is not read. The challenge
+ * then has the scheme `ApiKey` or `JWT`, neither of which is registered, and names the field in `header`; its other
+ * parameters are those of RFC 6750.
  */
 import { isScopeToken } from './caller.ts';
 import type { Denial } from './stage.ts';
@@ -39,13 +43,27 @@ export interface Challenges {
   missingClaim(detail: string): Denial;
 }
 
-/** @param realm the app's slug: keys and tokens are valid for one app */
-export function challenges(realm: string): Challenges {
-  const scheme = `WWW-Authenticate: Bearer realm=${quoted(realm)}`;
+/** Of a credential that is not in Authorization. */
+export interface ChallengedField {
+  readonly name: string;
+  readonly isJwt: boolean;
+}
+
+/**
+ * @param realm the app's slug: keys and tokens are valid for one app
+ * @param field undefined for Authorization
+ */
+export function challenges(realm: string, field?: ChallengedField): Challenges {
+  const scheme = `WWW-Authenticate: ${schemeOf(field)} realm=${quoted(realm)}${
+    field === undefined ? '' : `, header=${quoted(field.name)}`
+  }`;
   return Object.freeze({
     missing: Object.freeze({
       code: 'credentials_missing',
-      detail: 'The request needs an Authorization header with a bearer token',
+      detail:
+        field === undefined
+          ? 'The request needs an Authorization header with a bearer token'
+          : `The request needs the header ${field.name} with ${field.isJwt ? 'a JWT' : 'an API key'}`,
       headerLines: `${scheme}\r\n`,
     }),
     invalid: (detail: string): Denial => ({
@@ -64,6 +82,11 @@ export function challenges(realm: string): Challenges {
       headerLines: `${scheme}, error="insufficient_scope", error_description=${quoted(detail)}\r\n`,
     }),
   });
+}
+
+function schemeOf(field: ChallengedField | undefined): string {
+  if (field === undefined) return 'Bearer';
+  return field.isJwt ? 'JWT' : 'ApiKey';
 }
 
 /** RFC 6750 section 3: the scopes with spaces between them; left out when there is one that this cannot express. */

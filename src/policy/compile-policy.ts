@@ -95,6 +95,7 @@ function compilePolicy(
   const concurrency = compileConcurrency(effective, app, dependencies);
   if (concurrency !== undefined) stages.push(concurrency);
   stages.push(...compileRateLimits(effective, app, auth.usesApiKeys, dependencies));
+  const managedHeaders = allOf(auth.managedHeaders, effective.vouchedAbove);
   return Object.freeze({
     effective,
     stages: Object.freeze(stages),
@@ -103,7 +104,9 @@ function compilePolicy(
     bufferRequestBytes: policy.buffer_request_bytes ?? 0,
     minBodyBytesPerSec: policy.min_body_bytes_per_sec ?? undefined,
     shadowBodyBytes: bodyInShadow ? policyBytes : 0,
-    managedHeaders: allOf(auth.managedHeaders, effective.vouchedAbove),
+    managedHeaders,
+    credentialPlace: auth.place,
+    withheldTrailers: allOf(managedHeaders, auth.place && new Set([auth.place.foldedName])),
     forwardsApiKeys: policy.auth?.forward_credentials === true,
     timeouts: compileTimeouts(policy.timeouts),
     retries: compileRetries(policy.retries),

@@ -33,6 +33,8 @@ function policyOf(
     minBodyBytesPerSec: undefined,
     shadowBodyBytes: 0,
     managedHeaders: undefined,
+    credentialPlace: undefined,
+    withheldTrailers: undefined,
     forwardsApiKeys: false,
     timeouts: undefined,
     retries: DEFAULT_RETRIES,

@@ -10,7 +10,7 @@ import type { CompiledPolicy, Denial, Evaluation, NamedStage, RequestFacts, Stag
 export function newEvaluation(): Evaluation {
   return {
     caller: ANONYMOUS,
-    dropAuthorization: false,
+    dropCredential: false,
     limit: undefined,
     limitWindowSecs: 0,
     limitFieldsStart: '',

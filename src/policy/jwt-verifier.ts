@@ -39,7 +39,7 @@ export interface KeysUnavailable {
 export type Identity = Caller | string | KeysUnavailable;
 
 export interface JwtVerifier {
-  /** @param authorization a field value of the scheme `Bearer` */
+  /** @param authorization a field value: of the scheme `Bearer`, or the token alone */
   identify(authorization: string, nowMs: number): Identity | Promise<Identity>;
 }
 

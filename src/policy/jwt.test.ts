@@ -33,12 +33,12 @@ describe('a valid JWT', () => {
     expect(evaluation.caller.upstreamHeaderLines).toBe(
       'X-Headgate-Subject: auth0|%C3%BC 1\r\nX-Headgate-Scopes: read write\r\n',
     );
-    expect(evaluation.dropAuthorization).toBe(false);
+    expect(evaluation.dropCredential).toBe(false);
   });
 
   it('is not forwarded when the policy says so', async () => {
     const policy = jwtPolicy({ secret: SECRET }, { forward_credentials: false });
-    expect((await judge(policy, await sign({}))).evaluation.dropAuthorization).toBe(true);
+    expect((await judge(policy, await sign({}))).evaluation.dropCredential).toBe(true);
   });
 
   const asymmetric: [string, { publicKey: KeyObject; privateKey: KeyObject }][] = [
@@ -260,14 +260,14 @@ describe('optional JWTs', () => {
     const { denial, evaluation } = await judge(optional, 'bad');
     expect(denial).toBeUndefined();
     expect(evaluation.caller.kind).toBe('anonymous');
-    expect(evaluation.dropAuthorization).toBe(true);
+    expect(evaluation.dropCredential).toBe(true);
     expect(evaluation.authFailure?.code).toBe('credentials_invalid');
   });
 
   it('in shadow mode it goes on as it came', async () => {
     const { denial, evaluation } = await judge({ ...withSecret(), shadow: ['auth'] }, 'bad');
     expect(denial).toBeUndefined();
-    expect(evaluation.dropAuthorization).toBe(false);
+    expect(evaluation.dropCredential).toBe(false);
     expect(evaluation.wouldDeny?.[0]?.denial.code).toBe('credentials_invalid');
   });
 });

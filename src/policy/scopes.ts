@@ -6,6 +6,7 @@
 import type { Policy } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';
 import { challenges } from './bearer.ts';
+import { credentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 import type { Denial, Evaluation, RequestFacts, Stage, StageResult } from './stage.ts';
 
@@ -18,7 +19,9 @@ export function compileScopes(
   const required = policy.required_scopes ?? [];
   const [first] = required;
   if (first === undefined) return undefined;
-  const challenge = challenges(app.slug);
+  const place = credentialPlace(policy);
+  const isJwt = policy.auth?.auth_type === 'jwt';
+  const challenge = challenges(app.slug, place && { name: place.name, isJwt });
   const anonymous =
     policy.auth?.auth_type === 'none'
       ? {

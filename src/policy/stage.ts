@@ -7,6 +7,7 @@ import type { ErrorCode } from '../model/errors.ts';
 import type { EffectivePolicy, RateLimitPolicy, RetryCondition, ShadowPart } from '../model/policy.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision } from '../limits/store.ts';
+import type { CredentialPlace } from './credential-place.ts';
 
 /** What a stage may know of the request. */
 export interface RequestFacts {
@@ -21,6 +22,8 @@ export interface RequestFacts {
   readonly nowMs: number;
   /** First field value of a lower-case name. */
   header(lowerName: string): string | undefined;
+  /** All field values of a lower-case name, with ", " between them. */
+  combined(lowerName: string): string | undefined;
 }
 
 /** Who calls. `anonymous` is the state before and without authentication. */
@@ -57,8 +60,8 @@ export interface WouldDeny {
 /** What evaluation finds out; one per exchange, filled by the stages. */
 export interface Evaluation {
   caller: Caller;
-  /** True when Authorization must not reach the upstream. */
-  dropAuthorization: boolean;
+  /** True when the field with the credential (`CompiledPolicy.credentialPlace`) must not reach the upstream. */
+  dropCredential: boolean;
   /** The decision of the most restrictive limiter that was asked, for the RateLimit fields. */
   limit: LimitDecision | undefined;
   /** Window of `limit` in seconds, for RateLimit-Policy. */
@@ -132,6 +135,10 @@ export interface CompiledPolicy {
    * them: the client's fields of these names, read the same way, must not reach the upstream, in the head or in trailers.
    */
   readonly managedHeaders: ReadonlySet<string> | undefined;
+  /** undefined: Authorization. */
+  readonly credentialPlace: CredentialPlace | undefined;
+  /** Folded names of fields that no trailer may have: `managedHeaders`, and the place of the credential. */
+  readonly withheldTrailers: ReadonlySet<string> | undefined;
   /** False: an API key of this gateway does not reach the backend, whether this route asks for one or not. */
   readonly forwardsApiKeys: boolean;
   /** undefined: the settings apply. */

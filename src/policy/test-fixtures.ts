@@ -44,7 +44,7 @@ export function effective(
 
 export function testFacts(
   headers: Readonly<Record<string, string>> = {},
-  overrides: Partial<Omit<RequestFacts, 'header'>> = {},
+  overrides: Partial<Omit<RequestFacts, 'header' | 'combined'>> = {},
 ): RequestFacts {
   return {
     method: 'GET',
@@ -54,6 +54,7 @@ export function testFacts(
     nowMs: NOW_MS,
     ...overrides,
     header: (name) => headers[name],
+    combined: (name) => headers[name],
   };
 }
 

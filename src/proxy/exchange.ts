@@ -111,6 +111,10 @@ export class Exchange implements RequestFacts {
     return head.get(lowerName);
   }
 
+  combined(lowerName: string): string | undefined {
+    return this.connection.head.combined(lowerName);
+  }
+
   get announcedBytes(): number {
     return this.connection.head.contentLength;
   }

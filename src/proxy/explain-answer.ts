@@ -3,6 +3,7 @@
  * upstream head, its answer and the looks at counters, is given beside them. Holds no credentials.
  */
 import { timestamp } from '../kernel/clock.ts';
+import { foldedName } from '../kernel/folded-name.ts';
 import type { LimitDecision } from '../limits/store.ts';
 import type { RateLimitPolicy } from '../model/policy.ts';
 import type {
@@ -58,7 +59,7 @@ export function explanationOf(
         ? null
         : { kind: caller.kind, id: caller.id, name: caller.name, scopes: [...caller.scopes] },
     stages,
-    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.looks),
+    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.looks, facts),
     upstream:
       facts.upstreamUrl === undefined || !facts.forwarded
         ? null
@@ -79,13 +80,14 @@ function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outc
   return preflight || version === null ? 'answered' : 'forwarded';
 }
 
-function limitsOf({ limits, concurrency }: PolicyLooks): ExplainedLimit[] {
+function limitsOf({ limits, concurrency }: PolicyLooks, { policy }: ExchangeFacts): ExplainedLimit[] {
+  const place = policy?.credentialPlace?.foldedName;
   return [
     ...concurrency.map(({ cap, subject, inUse }): ExplainedLimit => {
       const admitted = inUse < cap.max;
       return {
         kind: 'concurrency',
-        counter: counterName(cap.id, subject),
+        counter: counterName(cap.id, subject, place),
         algorithm: null,
         limit: cap.max,
         remaining: Math.max(0, cap.max - inUse - 1),
@@ -94,7 +96,7 @@ function limitsOf({ limits, concurrency }: PolicyLooks): ExplainedLimit[] {
         admitted,
       };
     }),
-    ...limits.map(limitOf),
+    ...limits.map((look) => limitOf(look, place)),
   ];
 }
 
@@ -120,10 +122,10 @@ function announcedLimit(
   ];
 }
 
-function limitOf({ rule, subject, decision }: LimitLook): ExplainedLimit {
+function limitOf({ rule, subject, decision }: LimitLook, place: string | undefined): ExplainedLimit {
   return {
     kind: kindOf(rule.id),
-    counter: counterName(rule.id, subject),
+    counter: counterName(rule.id, subject, place),
     algorithm: rule.algorithm,
     ...decided(decision),
   };
@@ -141,9 +143,14 @@ function kindOf(ruleId: string): ExplainedLimit['kind'] {
   return ruleId.startsWith('key:') ? 'key' : 'policy';
 }
 
-/** A subject may be the value of a header field that holds a credential. */
-function counterName(id: string, subject: string): string {
+/**
+ * A subject may be the value of a header field that holds a credential.
+ * @param place folded name of the field that the route has its credential in
+ */
+function counterName(id: string, subject: string, place: string | undefined): string {
   if (subject === '') return id;
   const header = / per header:(.*)$/.exec(id)?.[1];
-  return header !== undefined && isSecretName(header) ? id : `${id} = ${subject}`;
+  return header !== undefined && (isSecretName(header) || foldedName(header) === place)
+    ? id
+    : `${id} = ${subject}`;
 }

@@ -83,7 +83,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     path: exchange.path,
     query: exchange.query,
     clientIp: exchange.clientIp,
-    headers: isReadable ? fieldsOf(head) : [],
+    headers: isReadable ? fieldsOf(head, route?.policy.credentialPlace?.foldedName) : [],
     corsRefusal: isReadable ? corsRefusalOf(exchange) : undefined,
     corsPolicy: route === undefined ? version?.unmatched : route.policy,
     refusedTokenHash: errorCode === 'credentials_invalid' ? presentedHash(exchange) : undefined,
@@ -111,9 +111,10 @@ function corsRefusalOf(exchange: Exchange): CorsRefusal | undefined {
 }
 
 function presentedHash(exchange: Exchange): string | undefined {
-  const authorization = exchange.header('authorization');
-  if (authorization === undefined) return undefined;
-  return tokenHash(authorization.slice(tokenStart(authorization)));
+  const place = exchange.route?.policy.credentialPlace;
+  const credential = exchange.header(place?.lowerName ?? 'authorization');
+  if (credential === undefined) return undefined;
+  return tokenHash(credential.slice(tokenStart(credential)));
 }
 
 type Place = Pick<

@@ -147,7 +147,10 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
           auth: { auth_type: 'api_key' },
         });
       }
-      return fix('send_credentials', `Send Authorization: Bearer with ${what}${withScopes(facts)}`);
+      return fix(
+        'send_credentials',
+        `Send ${policy?.credentialPlace?.name ?? 'Authorization: Bearer'} with ${what}${withScopes(facts)}`,
+      );
     case 'insufficient_scope':
       return addScopes(facts, isJwt);
     case 'missing_claim':

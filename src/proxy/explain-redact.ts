@@ -4,6 +4,7 @@
  * hold none are shown: what an API calls its credentials cannot be guessed.
  */
 import type { FieldSection } from '../http/field-section.ts';
+import { foldedName } from '../kernel/folded-name.ts';
 import { REDACTED, type HeaderField } from '../model/schemas/explain.ts';
 
 const SECRET_NAME =
@@ -87,24 +88,26 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !PLAIN_NAME.test(name);
 }
 
-export function shownField(name: string, value: string): HeaderField {
-  return { name, value: isSecretName(name) ? REDACTED : value };
+/** @param place folded name of the field that the route has its credential in, whatever it is called */
+export function shownField(name: string, value: string, place?: string): HeaderField {
+  const isSecret = isSecretName(name) || (place !== undefined && foldedName(name) === place);
+  return { name, value: isSecret ? REDACTED : value };
 }
 
 /** The fields of a head that was read without an error. */
-export function fieldsOf(head: FieldSection): HeaderField[] {
+export function fieldsOf(head: FieldSection, place?: string): HeaderField[] {
   const fields: HeaderField[] = [];
   for (let index = 0; index < head.count; index++)
-    fields.push(shownField(head.name(index), head.value(index)));
+    fields.push(shownField(head.name(index), head.value(index), place));
   return fields;
 }
 
 /** The fields of header lines that the gateway has written, each `Name: value` and CRLF. */
-export function fieldsOfLines(lines: string): HeaderField[] {
+export function fieldsOfLines(lines: string, place?: string): HeaderField[] {
   const fields: HeaderField[] = [];
   for (const line of lines.split('\r\n')) {
     const colon = line.indexOf(':');
-    if (colon > 0) fields.push(shownField(line.slice(0, colon), line.slice(colon + 1).trim()));
+    if (colon > 0) fields.push(shownField(line.slice(0, colon), line.slice(colon + 1).trim(), place));
   }
   return fields;
 }

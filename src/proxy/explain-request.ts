@@ -7,12 +7,15 @@ import type { ExplainInput } from '../model/schemas/explain.ts';
 
 const HOST_DEFAULT = 'localhost';
 
-export function describedHead(input: ExplainInput): string {
+/** @param place name of the field that `token` goes to as it is; undefined: Authorization, with `Bearer` */
+export function describedHead(input: ExplainInput, place?: string): string {
   const { authority, target } = splitUrl(input.url);
   const fields = fieldsOf(input);
   const has = (name: string): boolean => fields.some(([field]) => field.toLowerCase() === name);
   if (!has('host')) fields.unshift(['Host', authority ?? HOST_DEFAULT]);
-  if (input.token !== undefined) fields.push(['Authorization', `Bearer ${input.token}`]);
+  if (input.token !== undefined) {
+    fields.push(place === undefined ? ['Authorization', `Bearer ${input.token}`] : [place, input.token]);
+  }
   if (input.body_bytes !== undefined && !has('content-length') && !has('transfer-encoding'))
     fields.push(['Content-Length', String(input.body_bytes)]);
   const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');

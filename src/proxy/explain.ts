@@ -16,7 +16,7 @@ import type { CompiledVersion, Snapshot } from '../snapshot/types.ts';
 import { Connection } from './connection.ts';
 import type { ProxyContext, ProxyObserver, Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
-import { explanationOf } from './explain-answer.ts';
+import { explanationOf, type Described } from './explain-answer.ts';
 import { factsOf, type ExchangeFacts } from './explain-facts.ts';
 import type { FindKey } from './explain-fix.ts';
 import { fieldsOfLines, shownField } from './explain-redact.ts';
@@ -44,12 +44,12 @@ export type Explain = (input: ExplainInput) => Promise<Explanation>;
 
 export function createExplain(parts: ExplainParts): Explain {
   return async (input) => {
-    const looks: PolicyLooks = { limits: [], concurrency: [] };
-    const socket = new ExplainSocket();
-    const run = await runDescribed(input, parts, looks, socket);
-    const response = run.response ?? responseOf(socket.written);
-    const described = { upstreamHeaders: run.upstreamHeaders, response, looks };
-    return explanationOf(asDescribed(run.facts, input), described, parts.settings, parts.findKey);
+    let run = await runDescribed(input, parts, undefined);
+    // Which field a route has its credential in shows when it is found.
+    const place = run.facts.policy?.credentialPlace?.name;
+    if (input.token !== undefined && place !== undefined) run = await runDescribed(input, parts, place);
+    const { facts, ...described } = run;
+    return explanationOf(asDescribed(facts, input), described, parts.settings, parts.findKey);
   };
 }
 
@@ -64,20 +64,37 @@ function asDescribed(facts: ExchangeFacts, input: ExplainInput): ExchangeFacts {
   };
 }
 
-interface Run {
+interface Outcome {
   readonly facts: ExchangeFacts;
   readonly upstreamHeaders: readonly HeaderField[];
   /** undefined: the gateway has written one. */
   readonly response: Explanation['response'] | undefined;
 }
 
-/** Feeds the request to a connection and waits for what becomes of it. */
-function runDescribed(
+interface Run extends Described {
+  readonly facts: ExchangeFacts;
+}
+
+/** @param place as `describedHead` takes it */
+async function runDescribed(
   input: ExplainInput,
+  parts: ExplainParts,
+  place: string | undefined,
+): Promise<Run> {
+  const looks: PolicyLooks = { limits: [], concurrency: [] };
+  const socket = new ExplainSocket();
+  const outcome = await feed(input, describedHead(input, place), parts, looks, socket);
+  return { ...outcome, response: outcome.response ?? responseOf(socket.written), looks };
+}
+
+/** Feeds the request to a connection and waits for what becomes of it. */
+function feed(
+  input: ExplainInput,
+  head: string,
   parts: ExplainParts,
   looks: PolicyLooks,
   socket: ExplainSocket,
-): Promise<Run> {
+): Promise<Outcome> {
   return new Promise((resolve) => {
     let settled = false;
     const observer: ProxyObserver = {
@@ -120,11 +137,11 @@ function runDescribed(
     const peer = normaliseAddress(address) ?? address;
     // It attaches itself to the socket, and is gone with it.
     void new Connection(socket, peer, parts.isSecure, context, () => undefined);
-    socket.receive(Buffer.from(describedHead(input), 'utf8'));
+    socket.receive(Buffer.from(head, 'utf8'));
   });
 }
 
-function forwardedRun(exchange: Exchange, route: Route): Run {
+function forwardedRun(exchange: Exchange, route: Route): Outcome {
   const { connection, path, restFrom } = exchange;
   const { head } = connection;
   const isWhole = head.framing === BodyFraming.none || head.contentLength === 0;
@@ -134,7 +151,8 @@ function forwardedRun(exchange: Exchange, route: Route): Run {
   // What a backend that speaks HTTP/1.1 and names no proxy of its own brings about; a 101 has none.
   const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
   const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange)), body: null };
-  const upstreamHeaders = fieldsOfLines(lines.slice(lines.indexOf('\r\n') + 2));
+  const place = route.policy.credentialPlace?.foldedName;
+  const upstreamHeaders = fieldsOfLines(lines.slice(lines.indexOf('\r\n') + 2), place);
   return { facts: factsOf(exchange, true), upstreamHeaders, response };
 }
 

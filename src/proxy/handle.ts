@@ -135,7 +135,9 @@ function find(exchange: Exchange, method: string, turns: Turns): boolean {
   const result = context.match;
   const { hasEncodedSlash: encoded, hasPlainPath } = exchange;
   const comparable = hasPlainPath ? exchange.path : comparablePath(exchange.path);
-  matchRequest(context.snapshot(), comparable, encoded, method, context.shareOf, result, turns, hasPlainPath);
+  const { head } = exchange.connection;
+  const snapshot = context.snapshot();
+  matchRequest(snapshot, comparable, encoded, method, context.shareOf, result, turns, hasPlainPath, head);
   exchange.matchedMethod = method;
   exchange.version = result.version;
   exchange.route = result.route;

@@ -59,6 +59,12 @@ export function createMatchResult<P>(): MatchResult<P> {
   };
 }
 
+/** What is asked of the fields of a request. */
+export interface Fields {
+  /** First field value of a lower-case name. */
+  get(lowerName: string): string | undefined;
+}
+
 /** Where breakers are of no interest: tests. */
 export const fullShare = (): number => 1;
 
@@ -78,6 +84,8 @@ export const fullShare = (): number => 1;
  * @param out overwritten
  * @param turns kind of the request, by which revisions are taken in turn
  * @param isPlain the path is known to be plain (http/lenient-path.ts)
+ * @param fields of the request: where a route has its credential in a field of its own, that one decides between bare
+ *   and credentialed turns
  */
 export function matchRequest<P>(
   snapshot: Snapshot<P>,
@@ -88,6 +96,7 @@ export function matchRequest<P>(
   out: MatchResult<P>,
   turns: Turns = TURNS.bare,
   isPlain = false,
+  fields?: Fields,
 ): void {
   const version = snapshot.findVersion(path);
   out.version = version;
@@ -108,7 +117,7 @@ export function matchRequest<P>(
     return refusePath(out, 'encoded_slash', detail);
   }
   if (version.revisions.length === 1) matchSingle(version, path, method, shareOf, out);
-  else matchWeighted(version, path, method, shareOf, out, turns);
+  else matchWeighted(version, path, method, shareOf, out, turns, fields);
   if (out.route === undefined || out.code === 'endpoint_disabled') return;
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
   if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.restFrom))
@@ -146,6 +155,7 @@ function matchWeighted<P>(
   shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
   turns: Turns,
+  fields: Fields | undefined,
 ): void {
   const { revisions } = version;
   let weighted = 0;
@@ -180,7 +190,15 @@ function matchWeighted<P>(
   if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
   out.route = first;
   if (available === 0) return failUnavailable(out, version);
-  out.route = routeForUse(routes[choose(version, isPartly, turns)] as CompiledRoute<P>);
+  const kind = first === undefined ? turns : kindOfTurn(first, turns, fields);
+  out.route = routeForUse(routes[choose(version, isPartly, kind)] as CompiledRoute<P>);
+}
+
+/** The field of the first candidate counts: policies of candidates seldom differ in it. */
+function kindOfTurn({ effective }: CompiledRoute<unknown>, turns: Turns, fields: Fields | undefined): Turns {
+  const name = effective.policy.auth?.in;
+  if (name === undefined || fields === undefined || turns === TURNS.preflight) return turns;
+  return fields.get(name.toLowerCase()) === undefined ? TURNS.bare : TURNS.credentialed;
 }
 
 /** The place among those in `eligible`, with their `shares` when not all of these are whole. */

@@ -16,6 +16,7 @@ import { isValidTraceparent } from '../http/trace-context.ts';
 import { trailersWithout } from '../http/trailers.ts';
 import { ownText } from '../http/latin1.ts';
 import { carriesApiKey } from '../policy/api-key.ts';
+import type { CredentialPlace } from '../policy/credential-place.ts';
 import type { Evaluation } from '../policy/stage.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { Connection } from './connection.ts';
@@ -26,8 +27,8 @@ import { newTraceparent } from './traceparents.ts';
 
 /** The end of a chunked body; trailers, as lines, that a backend could take for fields of the gateway's are left out. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
-  const managedHeaders = route?.policy.managedHeaders;
-  const kept = managedHeaders === undefined ? trailers : trailersWithout(trailers, managedHeaders);
+  const withheld = route?.policy.withheldTrailers;
+  const kept = withheld === undefined ? trailers : trailersWithout(trailers, withheld);
   return `0\r\n${kept}\r\n`;
 }
 
@@ -41,6 +42,7 @@ interface Pieces {
   readonly requestHost: string;
   readonly callerLines: string;
   readonly managedHeaders: ReadonlySet<string> | undefined;
+  readonly credentialPlace: CredentialPlace | undefined;
   readonly conditions: number;
   /** From behind the target to the request id. */
   readonly start: string;
@@ -91,12 +93,13 @@ function isFor(pieces: Pieces, exchange: Exchange, route: Route, expectContinue:
     pieces.host === hostFor(connection.head, route) &&
     pieces.requestHost === connection.head.host &&
     pieces.callerLines === evaluation.caller.upstreamHeaderLines &&
-    pieces.managedHeaders === route.policy.managedHeaders
+    pieces.managedHeaders === route.policy.managedHeaders &&
+    pieces.credentialPlace === route.policy.credentialPlace
   );
 }
 
 function conditionsOf(evaluation: Evaluation, { policy }: Route, expectContinue: boolean): number {
-  return (expectContinue ? 1 : 0) | (policy.forwardsApiKeys ? 2 : 0) | (evaluation.dropAuthorization ? 4 : 0);
+  return (expectContinue ? 1 : 0) | (policy.forwardsApiKeys ? 2 : 0) | (evaluation.dropCredential ? 4 : 0);
 }
 
 function hostFor(head: RequestHead, { revision }: Route): string {
@@ -111,7 +114,7 @@ function makePieces(
 ): Pieces {
   const { connection, evaluation } = exchange;
   const { head } = connection;
-  const { managedHeaders } = route.policy;
+  const { managedHeaders, credentialPlace } = route.policy;
   const { upstreamHeaderLines } = evaluation.caller;
   const host = hostFor(head, route);
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
@@ -121,10 +124,11 @@ function makePieces(
     requestHost: head.host,
     callerLines: upstreamHeaderLines,
     managedHeaders,
+    credentialPlace,
     conditions: conditionsOf(evaluation, route, expectContinue),
     start:
       ` HTTP/1.1\r\nHost: ${host}\r\n` +
-      ordinaryLines(head, managedHeaders) +
+      ordinaryLines(exchange, route) +
       forwardsLine(head) +
       managedLines(exchange, route, upgrade === undefined) +
       (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwarded.lines(head.host)) +
@@ -149,17 +153,32 @@ function ownPieces(pieces: Pieces): Pieces {
   return { ...pieces, start: ownText(start), middle: ownText(middle), end: ownText(end) };
 }
 
-/** What passes as it is; on routes that put claims into headers, without what the client sent under those names. */
-function ordinaryLines(head: RequestHead, managed: ReadonlySet<string> | undefined): string {
+/**
+ * What passes as it is; on routes that put claims into headers, without what the client sent under those names, and on
+ * routes with a place of their own for credentials, without what is to be kept back there.
+ */
+function ordinaryLines(exchange: Exchange, { policy }: Route): string {
+  const { head } = exchange.connection;
+  const { managedHeaders: managed, credentialPlace: place } = policy;
   const isCounted = forwardsLeft(head) !== undefined;
-  if (managed === undefined && !isCounted) return head.ordinaryLines();
+  if (managed === undefined && place === undefined && !isCounted) return head.ordinaryLines();
+  const dropped = exchange.evaluation.dropCredential;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
     if (head.kind(index) !== HeaderKind.ordinary || head.isNominated(index)) continue;
-    if (isCounted && isMaxForwards(head.name(index))) continue;
-    if (managed?.has(foldedName(head.name(index))) !== true) lines += head.line(index);
+    const name = head.name(index);
+    if (isCounted && isMaxForwards(name)) continue;
+    if (managed?.has(foldedName(name)) === true) continue;
+    if (place !== undefined && isKeptBack(name, place, dropped)) continue;
+    lines += head.line(index);
   }
   return lines;
+}
+
+/** The credential where it is dropped, and always what is not read here but may be taken for it. */
+function isKeptBack(name: string, place: CredentialPlace, dropped: boolean): boolean {
+  if (foldedName(name) !== place.foldedName) return false;
+  return dropped || name.toLowerCase() !== place.lowerName;
 }
 
 /** Max-Forwards, one less than it came; '' where it does not count. */
@@ -171,9 +190,10 @@ function forwardsLine(head: RequestHead): string {
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
 function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean): string {
   const { head } = exchange.connection;
-  const { forwardsApiKeys, managedHeaders } = route.policy;
+  const { forwardsApiKeys, managedHeaders, credentialPlace } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
-  const keepAuthorization = !exchange.evaluation.dropAuthorization;
+  // An ordinary field where the credential is in another one.
+  const keepAuthorization = credentialPlace !== undefined || !exchange.evaluation.dropCredential;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
     switch (head.kind(index)) {

@@ -69,4 +69,13 @@ describe('turns of the weighted choice', () => {
     const headers = bearer((await createKey(gateway, 'keyed')).token);
     expect(await shares('keyed', {}, 401, { headers })).toEqual(EVEN);
   });
+
+  it('nor where the key is in a header of its own, whatever Authorization says', async () => {
+    await createPair('placed', { auth: { auth_type: 'api_key', in: 'X-API-Key' } });
+    const { token } = await createKey(gateway, 'placed');
+    const other = { Authorization: 'Basic eDp5' };
+    expect(await shares('placed', {}, 401, { headers: { 'X-API-Key': token } })).toEqual(EVEN);
+    const headers = { ...other, 'X-API-Key': token };
+    expect(await shares('placed', { headers: other }, 401, { headers })).toEqual(EVEN);
+  });
 });

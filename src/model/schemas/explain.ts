@@ -59,7 +59,8 @@ export const ExplainInputSchema = Type.Object(
         maxLength: 16_384,
         pattern: ONE_LINE_PATTERN,
         writeOnly: true,
-        description: 'Short for `Authorization: Bearer <token>`. Neither stored, nor logged, nor given back.',
+        description:
+          'Short for `Authorization: Bearer <token>`, or for the field that the `auth.in` of the route names. Neither stored, nor logged, nor given back.',
       }),
     ),
     body_bytes: Type.Optional(
