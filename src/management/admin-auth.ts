@@ -129,10 +129,13 @@ async function lookUp(
   }
 }
 
-/** 403 unless the actor's role is at least `needed`. */
-export function checkRole(actor: Actor, needed: AdminRole): Failure | undefined {
+/**
+ * 403 unless the actor's role is at least `needed`.
+ * @param what needs it
+ */
+export function checkRole(actor: Actor, needed: AdminRole, what = 'This'): Failure | undefined {
   if (RANK[actor.role] >= RANK[needed]) return undefined;
-  const detail = `This needs the role "${needed}"; the admin token has the role "${actor.role}"`;
+  const detail = `${what} needs the role "${needed}"; the admin token has the role "${actor.role}"`;
   return {
     ...fail('forbidden', detail),
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope"` },

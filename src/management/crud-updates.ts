@@ -139,7 +139,7 @@ function bodyOf<S extends object, I, R extends StoredRecord>(
     required: true,
     mergePatch: isPatch,
     keepsMaskedSecrets: true,
-    readOnly: readOnlyNames(resource),
+    readOnly: readOnlyNames(resource, resource.inputSchema),
     example: isPatch ? example.patch : example.input,
   };
 }

@@ -3,6 +3,7 @@ import { timestamp } from '../kernel/clock.ts';
 import { uuidv7 } from '../kernel/ids.ts';
 import { envelopeSchema } from '../model/schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../model/schemas/json-schema.ts';
+import { checkRole } from './admin-auth.ts';
 import { parentNames } from './audit-names.ts';
 import type { ManagementContext } from './context.ts';
 import { checkIfMatch, entityTag } from './entity-tag.ts';
@@ -32,7 +33,7 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
       schema: resource.creationSchema ?? resource.inputSchema,
       required: true,
       mergePatch: false,
-      readOnly: readOnlyNames(resource),
+      readOnly: readOnlyNames(resource, resource.creationSchema ?? resource.inputSchema),
       example: resource.example.input,
     },
     entityTag: false,
@@ -43,8 +44,10 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
       schema: jsonSchema(envelopeSchema(`${schema.title ?? operationName}Envelope`, schema)),
     },
     failures: ['conflict'],
-    handle: (call) =>
-      context.change(call, async (writer): Promise<Written | Failure> => {
+    handle: async (call) => {
+      const forbidden = fieldsForbidden(resource, call);
+      if (forbidden !== undefined) return forbidden;
+      return context.change(call, async (writer): Promise<Written | Failure> => {
         const scope = await resource.scope(writer, call.params);
         if (isFailure(scope)) return scope;
         const nowMs = context.clock.nowMs();
@@ -74,8 +77,18 @@ export function createOperation<S extends object, I, R extends StoredRecord>(
             change: withoutBase(served),
           },
         };
-      }),
+      });
+    },
   };
+}
+
+/** 403 for a field that the caller's role may not give. */
+function fieldsForbidden(
+  { adminFields = [] }: { readonly adminFields?: readonly string[] },
+  { actor, body }: Call,
+): Failure | undefined {
+  const given = adminFields.find((name) => Object.hasOwn(body as object, name));
+  return given === undefined ? undefined : checkRole(actor, 'admin', `The field "${given}"`);
 }
 
 export function deleteOperation<S extends object, I, R extends StoredRecord>(

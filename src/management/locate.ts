@@ -46,14 +46,13 @@ export function recordEnvelope({ schema }: { readonly schema: JsonSchema }): Jso
 }
 
 /** What answers show beyond what a body may have. */
-export function readOnlyNames(resource: {
-  readonly inputSchema: JsonSchema;
-  readonly schema: JsonSchema;
-  readonly createdSchema?: JsonSchema;
-}): ReadonlySet<string> {
-  const { inputSchema, schema, createdSchema } = resource;
+export function readOnlyNames(
+  resource: { readonly schema: JsonSchema; readonly createdSchema?: JsonSchema },
+  body: JsonSchema,
+): ReadonlySet<string> {
+  const { schema, createdSchema } = resource;
   const shown = Object.keys((createdSchema ?? schema).properties ?? {});
-  return new Set(shown.filter((name) => inputSchema.properties?.[name] === undefined));
+  return new Set(shown.filter((name) => body.properties?.[name] === undefined));
 }
 
 /** A record without what every one has: for audit entries. */

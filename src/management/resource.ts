@@ -47,6 +47,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly schema: JsonSchema;
   /** Body of the creation, where it takes more than `inputSchema`. */
   readonly creationSchema?: JsonSchema;
+  /** Fields of a creation that only the role `admin` may give. */
+  readonly adminFields?: readonly string[];
   /** Answer to the creation, where it shows more than `schema`. */
   readonly createdSchema?: JsonSchema;
   readonly example: { readonly input: unknown; readonly patch?: unknown };

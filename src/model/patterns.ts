@@ -5,6 +5,8 @@
 
 /** RFC 9110 section 5.6.2 `token`. */
 export const TOKEN_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+/** RFC 6750 section 2.1 `b64token`: what can follow `Bearer`. */
+export const B64_TOKEN_PATTERN = '^[A-Za-z0-9._~+/-]+=*$';
 /** A token, or the single `*` that means "every one". */
 export const TOKEN_OR_STAR_PATTERN = "^(?:\\*|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$";
 /**
@@ -38,6 +40,7 @@ const TOKEN_WORDS = "must be of letters, digits and !#$%&'*+-.^_`|~ only";
 export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [TOKEN_PATTERN]: TOKEN_WORDS,
   [TOKEN_OR_STAR_PATTERN]: TOKEN_WORDS,
+  [B64_TOKEN_PATTERN]: 'must be of letters, digits and -._~+/ with "=" only at the end',
   [SCOPE_PATTERN]: 'must have a character, and no control characters',
   [PER_PATTERN]: 'must be "scope", "api_key", "ip", "header:<name>" or "claim:<name>"',
   [HTTP_URL_PATTERN]: 'must start with "http://" or "https://"',

@@ -6,6 +6,7 @@
  * a larger number.
  */
 import { ownText } from '../http/latin1.ts';
+import { mayBeBrought } from '../model/brought-token.ts';
 import { API_KEY_PREFIX, TOKEN_LENGTH, hasValidChecksum, tokenHash } from '../model/token.ts';
 import { WordBuffer, readHash } from '../snapshot/key-text.ts';
 import { emptyPlainKey } from '../snapshot/plain-key.ts';
@@ -78,7 +79,7 @@ export class RememberedKeys {
 
   /**
    * The key that a field value names, whatever it is worth.
-   * @param authorization the whole value, whose scheme is `Bearer`
+   * @param authorization the whole value: of the scheme `Bearer`, or the token alone
    */
   resolve(authorization: string): ResolvedKey | Unresolved {
     const { generation } = this.#directory;
@@ -92,14 +93,38 @@ export class RememberedKeys {
 
   #resolveToken(authorization: string): ResolvedKey | Unresolved {
     const token = authorization.slice(tokenStart(authorization));
-    if (token.length !== TOKEN_LENGTH || !token.startsWith(API_KEY_PREFIX)) return MALFORMED;
+    if (!token.startsWith(API_KEY_PREFIX)) return this.#resolveBrought(authorization, token);
+    if (token.length !== TOKEN_LENGTH) return MALFORMED;
     const place = this.#tokens.find(token);
     if (place < 0) {
       if (!hasValidChecksum(token)) return MALFORMED;
       readHash(tokenHash(token), this.#hash);
-      if (!this.#directory.hasKey(this.#hash)) return UNKNOWN;
-      return this.#read(authorization, this.#tokens.add(token, this.#hash));
+      return this.#add(authorization, token);
     }
+    return this.#found(authorization, place);
+  }
+
+  /**
+   * A value that was brought along (model/brought-token.ts), of any form and length: remembered by its SHA-256, of which
+   * as much as a token has characters tells it from all others, and from the gateway's own, which begin otherwise.
+   */
+  #resolveBrought(authorization: string, token: string): ResolvedKey | Unresolved {
+    if (!mayBeBrought(token)) return MALFORMED;
+    const hash = tokenHash(token);
+    const text = hash.slice(0, TOKEN_LENGTH);
+    const place = this.#tokens.find(text);
+    if (place >= 0) return this.#found(authorization, place);
+    readHash(hash, this.#hash);
+    return this.#add(authorization, text);
+  }
+
+  /** A key with the hash in `#hash` that is not remembered. */
+  #add(authorization: string, text: string): ResolvedKey | Unresolved {
+    if (!this.#directory.hasKey(this.#hash)) return UNKNOWN;
+    return this.#read(authorization, this.#tokens.add(text, this.#hash));
+  }
+
+  #found(authorization: string, place: number): ResolvedKey | Unresolved {
     const kept = this.#tokens.valueAt(place);
     if (kept === undefined) return this.#read(authorization, place);
     this.#recent.set(kept);

@@ -4,6 +4,7 @@
  * the body, so that no log of paths has it; it is hashed at once, and neither logged nor answered. It is a read:
  * nothing is audited, and `last_used_at` stays.
  */
+import { broughtTokenError } from '../../model/brought-token.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import {
   INTROSPECTED_TOKEN_CHARS_MAX,
@@ -14,7 +15,7 @@ import {
 } from '../../model/schemas/introspection.ts';
 import { envelopeSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { API_KEY_PREFIX, hasValidChecksum, tokenHash } from '../../model/token.ts';
+import { API_KEY_PREFIX, tokenHash } from '../../model/token.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
 import { answer } from '../failure.ts';
@@ -63,7 +64,7 @@ const inactive = (reason: InactiveReason): Introspection => ({ active: false, re
 
 async function introspect(reader: ConfigReader, token: string, nowMs: number): Promise<Introspection> {
   if (token.length > INTROSPECTED_TOKEN_CHARS_MAX) return inactive('malformed');
-  if (!token.startsWith(API_KEY_PREFIX) || !hasValidChecksum(token)) return inactive('malformed');
+  if (broughtTokenError(token) !== undefined) return inactive('malformed');
   const hash = tokenHash(token);
   const key = await reader.findKeyByHash(hash);
   const app = key === undefined ? undefined : await reader.findApp(key.app_id);

@@ -1,17 +1,20 @@
 /**
  * API keys, which the contract calls tokens (part 2 "API key" and part 5). The value is shown by creation and by
- * rotation only; what is stored is its SHA-256. A write touches the key alone, so that no route is compiled anew.
+ * rotation only; what is stored is its SHA-256. A creation may bring the value along; rotation always draws one. A write touches the key alone, so that no route is compiled anew.
  */
 import { timestamp } from '../../kernel/clock.ts';
 import { secretBytes } from '../../kernel/ids.ts';
+import { broughtDisplayPrefix, broughtTokenError } from '../../model/brought-token.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import { validateRateLimit } from '../../model/policy-rules.ts';
 import {
+  ApiKeyCreationSchema,
   ApiKeyInputSchema,
   ApiKeySchema,
   CreatedApiKeySchema,
   RotateInputSchema,
+  type ApiKeyCreation,
   type ApiKeyInput,
   type RotateInput,
 } from '../../model/schemas/api-key.ts';
@@ -28,7 +31,7 @@ import { parentNames } from '../audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
 import { itemPath, locate, rulesOf } from '../locate.ts';
 import { checkIfMatch, entityTag } from '../entity-tag.ts';
-import { answer, invalid, isFailure, type Failure } from '../failure.ts';
+import { answer, conflict, invalid, isFailure, type Failure } from '../failure.ts';
 import type { Operation } from '../operation.ts';
 import { NO_QUERY } from '../query.ts';
 import type { Built, RecordBase, Resource } from '../resource.ts';
@@ -51,6 +54,8 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(ApiKeyInputSchema),
+  creationSchema: jsonSchema(ApiKeyCreationSchema),
+  adminFields: ['token'],
   schema: jsonSchema(ApiKeySchema),
   createdSchema: jsonSchema(CreatedApiKeySchema),
   example: { input: { name: 'mobile app', scopes: ['invoices:read'] }, patch: { is_active: false } },
@@ -92,6 +97,10 @@ async function buildKey(
 ): Promise<Built<StoredApiKey> | Failure> {
   const expiry = readExpiry(input.expires_at, previous?.expires_at, rules.clock);
   const errors = [...('errors' in expiry ? expiry.errors : []), ...planErrors(input.rate_limit, rules)];
+  // Only a creation can have one.
+  const { token: brought } = input as ApiKeyCreation;
+  const weakness = brought === undefined ? undefined : broughtTokenError(brought);
+  if (weakness !== undefined) errors.push({ pointer: '/token', detail: weakness });
   if (errors.length > 0 || 'errors' in expiry) return invalid(errors);
   const written = {
     name: input.name,
@@ -101,7 +110,10 @@ async function buildKey(
     rate_limit: input.rate_limit ?? null,
   };
   if (previous !== undefined) return { record: { ...previous, ...written } };
-  const { token, ...value } = newValue();
+  const { token, ...value } = brought === undefined ? newValue() : broughtValue(brought);
+  // The value before a rotation counts too: a value names one key. Whose it is the answer does not say.
+  if (brought !== undefined && (await rules.reader.findKeyByHash(value.token_hash)) !== undefined)
+    return conflict('/token', 'is already taken');
   const record: StoredApiKey = {
     ...base,
     app_id: app.id,
@@ -124,7 +136,17 @@ function planErrors(plan: ApiKeyInput['rate_limit'], rules: RuleContext): FieldE
   return [...errors, { pointer: `${pointer}/per`, detail: `"${plan.per}" needs a JWT, which has no key` }];
 }
 
-function newValue(): { readonly token: string; readonly token_prefix: string; readonly token_hash: string } {
+interface KeyValue {
+  readonly token: string;
+  readonly token_prefix: string;
+  readonly token_hash: string;
+}
+
+function broughtValue(token: string): KeyValue {
+  return { token, token_prefix: broughtDisplayPrefix(token), token_hash: tokenHash(token) };
+}
+
+function newValue(): KeyValue {
   const token = createToken(API_KEY_PREFIX, secretBytes(SECRET_BYTES));
   return { token, token_prefix: tokenDisplayPrefix(token), token_hash: tokenHash(token) };
 }

@@ -1,5 +1,7 @@
 /** API key (contract part 2 "API key", part 5): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
+import { BROUGHT_CHARS_MAX, BROUGHT_CHARS_MIN } from '../brought-token.ts';
+import { B64_TOKEN_PATTERN } from '../patterns.ts';
 import { nullable, ScopesSchema } from '../policy.ts';
 import { closed, dateTime, displayName, id, NamedRateLimitSchema, recordFields } from './common.ts';
 
@@ -26,12 +28,32 @@ export const ApiKeyInputSchema = Type.Object(
 );
 export type ApiKeyInput = Static<typeof ApiKeyInputSchema>;
 
+const broughtToken = Type.String({
+  minLength: BROUGHT_CHARS_MIN,
+  maxLength: BROUGHT_CHARS_MAX,
+  pattern: B64_TOKEN_PATTERN,
+  writeOnly: true,
+  description:
+    'The value of the key, brought along from elsewhere: at least 128 random bits. Needs the role `admin`. Left out: the gateway draws one.',
+});
+
+/** What a creation takes; a key that exists gets new values by rotation only. */
+export const ApiKeyCreationSchema = Type.Object(
+  { ...ApiKeyInputSchema.properties, token: Type.Optional(broughtToken) },
+  { ...closed, title: 'TokenCreation' },
+);
+export type ApiKeyCreation = Static<typeof ApiKeyCreationSchema>;
+
 const servedFields = {
   ...recordFields,
   app_id: id('Id of the app that the key opens.'),
   name,
   scopes: ScopesSchema,
-  token_prefix: Type.String({ readOnly: true, description: 'Start of the token, to recognise it by.' }),
+  token_prefix: Type.String({
+    readOnly: true,
+    description:
+      'Start of the token, to recognise it by; of a value that was brought along, the start of its SHA-256.',
+  }),
   is_active: isActive,
   expires_at: expiresAt,
   last_used_at: nullable(dateTime('Last request that the key let in; follows within a few seconds.')),

@@ -14,8 +14,8 @@ export const IntrospectInputSchema = Type.Object(
 export type IntrospectInput = Static<typeof IntrospectInputSchema>;
 
 /**
- * `malformed`: no API key, or one whose checksum does not fit, so that it was mistyped or cut off; `unknown`: well
- * formed, and no key of this gateway (any more); `replaced`: rotated out, the overlap is over.
+ * `malformed`: nothing that a key could have as its value, or one of the gateway's own form whose checksum does not fit,
+ * so that it was mistyped or cut off; `unknown`: well formed, and no key of this gateway (any more); `replaced`: rotated out, the overlap is over.
  */
 export const INACTIVE_REASONS = ['malformed', 'unknown', 'disabled', 'expired', 'replaced'] as const;
 export type InactiveReason = (typeof INACTIVE_REASONS)[number];

@@ -1,0 +1,123 @@
+/**
+ * API keys whose value was brought along when the key was created, so that clients of another gateway need no new one.
+ * A value can stand wherever a credential can (RFC 6750 section 2.1 `b64token`) and must not be guessed: what the
+ * gateway draws has 256 random bits, what is brought has at least 128 as far as its text shows. The estimate is an upper
+ * bound: it knows alphabets, repetitions and sequences, but no words.
+ *
+ * A value may have the form of the gateway's own keys, whole and with its checksum: keys can move between gateways.
+ */
+import { B64_TOKEN_PATTERN } from './patterns.ts';
+import {
+  ADMIN_TOKEN_PREFIX,
+  API_KEY_PREFIX,
+  hasValidChecksum,
+  tokenDisplayPrefix,
+  tokenHash,
+} from './token.ts';
+
+/** 128 bits in base64url. */
+export const BROUGHT_CHARS_MIN = 22;
+/** So that `Bearer ` and the value are remembered as one text (policy/remembered-keys.ts). */
+export const BROUGHT_CHARS_MAX = 200;
+const BITS_MIN = 128;
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A JSON object in base64url, and two more parts. */
+const JWT = /^eyJ[^.]*\.[^.]*\.[^.]*$/;
+const B64_TOKEN = new RegExp(B64_TOKEN_PATTERN);
+/** Characters of so long a part that was there before could have been foretold. */
+const REPEATED_CHARS = 4;
+const DISPLAY_DIGITS = 8;
+
+/** Whether a text that does not begin as the gateway's own keys do is worth a look-up. */
+export function mayBeBrought(token: string): boolean {
+  return hasBroughtLength(token) && !token.startsWith(ADMIN_TOKEN_PREFIX);
+}
+
+function hasBroughtLength({ length }: string): boolean {
+  return length >= BROUGHT_CHARS_MIN && length <= BROUGHT_CHARS_MAX;
+}
+
+/** Why the text cannot be the value of a key, as it follows the name of a field; undefined when it can. */
+export function broughtTokenError(token: string): string | undefined {
+  if (token.startsWith(ADMIN_TOKEN_PREFIX))
+    return `must not start with "${ADMIN_TOKEN_PREFIX}", as admin tokens do`;
+  if (token.startsWith(API_KEY_PREFIX)) {
+    if (hasValidChecksum(token)) return undefined;
+    return `must not start with "${API_KEY_PREFIX}", unless it is a key that a Headgate has made: its checksum does not fit`;
+  }
+  if (!mayBeBrought(token)) {
+    return `must have ${BROUGHT_CHARS_MIN} to ${BROUGHT_CHARS_MAX} characters`;
+  }
+  if (!B64_TOKEN.test(token)) return 'must be of letters, digits and -._~+/ with "=" only at the end';
+  if (JWT.test(token)) return 'must not have the form of a JWT';
+  if (UUID.test(token)) return `must have at least ${BITS_MIN} random bits; a UUID has 122 at most`;
+  return weakness(token.replace(/=+$/, ''));
+}
+
+/** What a record shows of a value: the start of the gateway's own, else of the hash, so that no part of it is told. */
+export function broughtDisplayPrefix(token: string): string {
+  if (token.startsWith(API_KEY_PREFIX)) return tokenDisplayPrefix(token);
+  return `sha256:${tokenHash(token).slice(0, DISPLAY_DIGITS)}`;
+}
+
+function weakness(text: string): string | undefined {
+  const classes = classesOf(text);
+  if (classes.kinds < 2) {
+    return 'must mix kinds of characters (upper case, lower case, digits): it has one kind only';
+  }
+  const bits = classes.counted * Math.log2(classes.alphabet);
+  if (bits < BITS_MIN) {
+    return `must have at least ${BITS_MIN} random bits: ${classes.counted} such characters have ${Math.floor(bits)} at most`;
+  }
+  if (new Set(text).size < 8 || foretold(text) > text.length / 4) {
+    return `must have at least ${BITS_MIN} random bits: it repeats itself or counts up or down`;
+  }
+  return undefined;
+}
+
+/** How many characters count, and out of how many each was drawn at most. Signs among hexadecimal digits separate. */
+function classesOf(text: string): {
+  readonly kinds: number;
+  readonly counted: number;
+  readonly alphabet: number;
+} {
+  const signs = text.replace(/[A-Za-z0-9]/g, '');
+  const digits = /[0-9]/.test(text);
+  const upper = /[A-Z]/.test(text);
+  const lower = /[a-z]/.test(text);
+  const kinds = [digits, upper, lower].filter(Boolean).length;
+  const alphanumeric = text.length - signs.length;
+  const isHex = !(upper && lower) && !/[G-Zg-z]/.test(text);
+  if (isHex) return { kinds, counted: alphanumeric, alphabet: 16 };
+  // Of a text in both cases digits were part of the alphabet, whether it has any or not.
+  const alphabet = upper && lower ? 62 : (digits ? 10 : 0) + (upper || lower ? 26 : 0);
+  return { kinds, counted: text.length, alphabet: alphabet + new Set(signs).size };
+}
+
+/** How many characters follow from those before them: in runs such as `aaa`, `abc` and `321`, and in repetitions. */
+function foretold(text: string): number {
+  const seen = new Set<string>();
+  let count = 0;
+  let repeatedTo = 0;
+  for (let index = 0; index < text.length; index++) {
+    const from = index - REPEATED_CHARS + 1;
+    const part = from < 0 ? undefined : text.slice(from, index + 1);
+    if (part !== undefined && seen.has(part)) {
+      count += index + 1 - Math.max(repeatedTo, from);
+      repeatedTo = index + 1;
+    } else if (index >= repeatedTo && isStep(text, index)) {
+      count++;
+      repeatedTo = index + 1;
+    }
+    if (part !== undefined) seen.add(part);
+  }
+  return count;
+}
+
+/** Whether the step to this character is the one before it again, by at most 1 in the order of characters. */
+function isStep(text: string, index: number): boolean {
+  if (index < 2) return false;
+  const step = text.charCodeAt(index) - text.charCodeAt(index - 1);
+  return Math.abs(step) <= 1 && step === text.charCodeAt(index - 1) - text.charCodeAt(index - 2);
+}
