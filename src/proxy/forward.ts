@@ -75,6 +75,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
   /** Only of a body that is streamed. */
   #stream: RequestStream | undefined;
   #requestSent = false;
+  /** The response is an error for which the backend need not read the whole request. */
+  #isRefusal = false;
   /** The backend has said 100 (Continue), or anything else ahead of its response. */
   #hasInterim = false;
   #sentAtMs = 0;
@@ -231,6 +233,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     this.extendIdle();
     this.#report.answered(head.status, exchange.context.deadlines.nowMs);
     this.#endsByReset = head.status >= 400 && head.framing === BodyFraming.untilClose;
+    const isSent = this.#requestSent && this.#upstream?.isFlushed === true;
+    this.#isRefusal = head.status >= 400 && (!isSent || (head.status === 413 && exchange.bytesIn > 0));
     this.#framing = clientFraming(exchange, head);
     this.#persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
     this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
@@ -391,8 +395,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     this.#upstream = undefined;
     this.#report.completed();
     if (upstream !== undefined) {
-      // A backend that answered before it had the whole request may read the rest as another one.
-      if (this.#requestSent) this.#exchange.context.pool.put(upstream);
+      // A backend that answered before it had the whole request may read the rest as another one, or nothing more.
+      if (this.#requestSent && !this.#isRefusal) this.#exchange.context.pool.put(upstream);
       else upstream.destroy();
     }
     this.#exchange.end(this.#persist);

@@ -152,6 +152,11 @@ export class UpstreamConnection implements Expiring {
     return this.#writer?.departures === this.#departuresBefore;
   }
 
+  /** All that was written has been handed to the kernel. */
+  get isFlushed(): boolean {
+    return this.#writer?.isFlushed ?? this.#socket.writableLength === 0;
+  }
+
   /** True once the response is complete and nothing forbids another request on this connection. */
   get reusable(): boolean {
     return this.#reusable && this.#state === 'ended' && !this.#isDeaf && !this.#socket.destroyed;
@@ -390,6 +395,8 @@ export class UpstreamConnection implements Expiring {
 
   #end(trailers: string): void {
     this.#state = 'ended';
+    // What the backend has not read of the request by now it may never read.
+    if (!this.isFlushed) this.#reusable = false;
     this.#client?.onResponseEnd(trailers);
   }
 

@@ -2,8 +2,10 @@
  * Backends that answer before they have the whole request: the client gets the answer, whatever becomes of the
  * connection that the rest of the body was written to (RFC 9112 section 9.5, RFC 9110 section 15.5.14).
  */
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Policy } from '../../src/model/policy.ts';
 import { CA, connectHttp2, request, TLS_PAIR } from '../support/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { connectRaw, type RawResponse } from '../support/raw-client.ts';
@@ -162,6 +164,79 @@ describe('a backend that answers early and reads on', () => {
       expectAnswered(await upload(proxy.port, { bytes, chunked: true }), status);
     }
     expect(proxy.failures).toEqual([]);
+  });
+});
+
+describe('a backend that answers early, reads nothing more and does not close', () => {
+  const MIB = 1024 * KIB;
+
+  /** On its first connection it answers the head of a request and reads no more; on others it answers what comes. */
+  async function proxyToDeaf(answer: string, policy: Policy = {}): Promise<TestProxy> {
+    let connections = 0;
+    const server = await startSocketServer((socket) => {
+      const isDeaf = connections++ === 0;
+      socket.on('error', () => undefined);
+      socket.on('data', () => {
+        if (isDeaf) socket.pause();
+        socket.write(isDeaf ? answer : sized(200));
+      });
+    });
+    const proxy = await startProxy(oneRoute({ backendPort: server.port, policy }));
+    closers.push(
+      () => server.close(),
+      () => proxy.close(),
+    );
+    return proxy;
+  }
+
+  async function get(port: number): Promise<RawResponse> {
+    const client = await connectRaw(port);
+    client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    const response = await client.response();
+    client.end();
+    return response;
+  }
+
+  it.each<[string, string, number, Policy]>([
+    ['413 to a body that the system has taken whole', sized(413), 2 * KIB, {}],
+    ['403 to a body that it has not', sized(403), 12 * MIB, { buffer_request_bytes: 16 * MIB }],
+    ['200 to a body that it has not', sized(200), 12 * MIB, { buffer_request_bytes: 16 * MIB }],
+  ])('%s: the next request gets another connection', async (_name, answer, bytes, policy) => {
+    const proxy = await proxyToDeaf(answer, policy);
+    expectAnswered(await upload(proxy.port, { bytes }), Number(answer.slice(9, 12)));
+    expect(proxy.pool.idleCount).toBe(0);
+    expectAnswered(await get(proxy.port), 200);
+    expect(proxy.failures).toEqual([]);
+  });
+
+  it.each([
+    [403, 0],
+    [200, 1],
+  ])('%i that began before the request was sent: %i connections stay', async (status, idle) => {
+    const backend = Promise.withResolvers<Socket>();
+    const read = Promise.withResolvers<void>();
+    const server = await startSocketServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk: Buffer) => {
+        if (chunk.includes('POST ')) socket.write(sized(status).slice(0, -8));
+        if (chunk.includes('the rest')) read.resolve();
+      });
+      backend.resolve(socket);
+    });
+    const proxy = await startProxy(oneRoute({ backendPort: server.port }));
+    closers.push(
+      () => server.close(),
+      () => proxy.close(),
+    );
+    const client = await connectRaw(proxy.port);
+    client.write('POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\n\r\nhalf ');
+    await once(client.socket, 'data');
+    client.write('the rest');
+    await read.promise;
+    (await backend.promise).write(TEXT.slice(-8));
+    expectAnswered(await client.response(), status);
+    expect(proxy.pool.idleCount).toBe(idle);
+    client.end();
   });
 });
 
