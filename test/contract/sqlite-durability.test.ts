@@ -93,8 +93,8 @@ describe('no room for the file', () => {
     'refuses the write as unavailable, keeps all before it, and reads go on',
     { timeout: 60_000 },
     async () => {
-      // 512-byte blocks: neither the file nor its log may grow beyond 1 MiB.
-      const lines = await runWriter('full', undefined, "trap '' XFSZ; ulimit -f 2048");
+      // 512-byte blocks: neither the file nor its log may grow beyond 2 MiB.
+      const lines = await runWriter('full', undefined, "trap '' XFSZ; ulimit -f 4096");
       const last = lines.at(-1);
       const acknowledged = lines.slice(0, -1).map((line) => line.acknowledged ?? '');
       expect(acknowledged.length).toBeGreaterThan(10);

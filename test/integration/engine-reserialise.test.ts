@@ -60,6 +60,8 @@ async function startPassage(backendPort: number, secure: boolean): Promise<Passa
     }),
     {
       ...(secure ? { tls: TLS_PAIR } : {}),
+      // Each client ends its side behind its last request, so that the gateway reads to the end of it.
+      options: { halfClose: true },
       observer: {
         exchangeEnded: ({ forwarding, method, path, query, bytesIn }) => {
           const body = passage.bodies.shift();
