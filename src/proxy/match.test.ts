@@ -383,6 +383,7 @@ describe('pathParameters', () => {
     ['/a', '/app/v1/a', {}],
     ['/{x}/b/{y}', '/app/v1/1/b/%C3%A9', { x: '1', y: '%C3%A9' }],
     ['/{x}/*', '/app/v1/1/2/3', { x: '1' }],
+    ['/{__proto__}/{constructor}', '/app/v1/1/2', { ['__proto__']: '1', constructor: '2' }],
     ['/unmatched', '/app/v1/through', {}],
   ])('of %s in %s', (path, requestPath, values) => {
     const out = match(snapshotOf({ revisions: [revision({}, endpointRecord({ path }))] }), requestPath);

@@ -278,13 +278,12 @@ export function pathParameters<P>(
   path: string,
   restFrom: number,
 ): Readonly<Record<string, string>> {
-  const parameters: Record<string, string> = {};
-  if (route.endpointId === undefined) return parameters;
+  if (route.endpointId === undefined) return {};
   const pattern = route.template.slice(route.version.gatewayPath.length + 1).split('/');
-  pattern.forEach((segment, index) => {
-    if (segment.startsWith('{')) parameters[segment.slice(1, -1)] = segmentAt(path, restFrom, index);
-  });
-  return parameters;
+  const parameters = pattern.flatMap((segment, index) =>
+    segment.startsWith('{') ? [[segment.slice(1, -1), segmentAt(path, restFrom, index)] as const] : [],
+  );
+  return Object.fromEntries(parameters);
 }
 
 /**
