@@ -58,6 +58,10 @@ describe('secrets', () => {
     ['basic aHVudGVyMjpodW50ZXIy', 'basic ***'],
     [`key hgk_${'hunter2'.repeat(7)} refused`, 'key *** refused'],
     ['jwt eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2 bad', 'jwt *** bad'],
+    ['eyJhbGciOiJIUzI1NiJ9.hunter2.', '***'],
+    ['x-eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2/eyJhbGciOiJIUzI1NiJ9.hunter2.a', 'x-***/***'],
+    ['eyJaaaaaaaa eyJa.eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2', 'eyJaaaaaaaa eyJa.***'],
+    ['eyJaaaaaaaa.eyJhbGciOiJIUzI1NiJ9.hunter2', '***'],
     ['connect postgres://root:hunter2@db:5432/x', 'connect postgres://***@db:5432/x'],
   ])('are masked inside of texts: %s', (text, masked) => {
     const { log, lines } = capture();
@@ -73,6 +77,8 @@ describe('secrets', () => {
     'basic path',
     'http://host:80/x',
     'mail me@example.com',
+    '/files/keyJournal.of.2026',
+    'eyJhbGciOiJIUzI1NiJ9 and eyJshort.a.b and eyJaaaaaaaa.b',
   ])('are not seen in harmless texts: %s', (text) => {
     expect(maskCredentials(text)).toBe(text);
   });

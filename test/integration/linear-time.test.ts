@@ -23,6 +23,7 @@ import { parseOrigin } from '../../src/model/origin.ts';
 import * as patterns from '../../src/model/patterns.ts';
 import { NamedPolicySchema } from '../../src/model/schemas/common.ts';
 import { jsonSchema } from '../../src/model/schemas/json-schema.ts';
+import { maskCredentials } from '../../src/observe/log.ts';
 import { tokenStart } from '../../src/policy/bearer.ts';
 import { fieldText, scopesLine } from '../../src/policy/caller.ts';
 import { compileCors } from '../../src/policy/cors.ts';
@@ -33,7 +34,7 @@ import { testFacts } from '../../src/policy/test-fixtures.ts';
 import { Connection } from '../../src/proxy/connection.ts';
 import type { ProxyContext } from '../../src/proxy/context.ts';
 import { describedHead } from '../../src/proxy/explain-request.ts';
-import { isSecretName } from '../../src/proxy/explain-redact.ts';
+import { isSecretName, recordedQuery } from '../../src/proxy/explain-redact.ts';
 import { ExplainSocket } from '../../src/proxy/explain-socket.ts';
 import { http1Request, http1Trailers } from '../../src/proxy/http2-request.ts';
 import { isProtocolAskedFor, tunnelledProtocol } from '../../src/proxy/tunnel.ts';
@@ -181,6 +182,10 @@ const FIELDS: readonly TextRow[] = [
   ['requested CORS fields', preflight, '', 'a,', ''],
   ['requested CORS fields, blanks', preflight, 'a', ' ', 'b'],
   ['Origin', (text) => [parseOrigin(text, false), cors?.responseLines(text)], 'https://', '1.', 'x:'],
+  ...(['eyJaaaaaaaa-', ':', 'a:', '://a:', 'Bearer ', 'hga_aaaaaaaaa.', 'eyJaaaaaaaa.'] as const).map(
+    (piece): TextRow => [`a log line with ${piece}`, maskCredentials, '://', piece, ''],
+  ),
+  ['a recorded query', recordedQuery, '?', '=%3D', 'x'],
   ['a name that may be secret', isSecretName, '', 'auth', 'x'],
   ['a text for a field', fieldText, 'a', ' ', '\u0000'],
   ['scopes for a field', (text) => scopesLine(text.split(' ')), '', 'a ', ''],
