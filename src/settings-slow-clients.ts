@@ -44,7 +44,7 @@ export const SLOW_CLIENT_SETTINGS = {
     {
       default: 64 * 1024 * 1024,
       description:
-        'Memory of each worker for request bodies that `buffer_request_bytes` of a policy holds until they are whole; beyond it bodies are streamed.',
+        'Memory of each worker for request bodies that `buffer_request_bytes` of a policy holds until they are whole, of one app at most three quarters of what the others leave; beyond it bodies are streamed.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

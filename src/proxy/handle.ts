@@ -210,11 +210,11 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
 }
 
 /** False when there is nothing to wait for. */
-function waitForBody(exchange: Exchange, { policy }: Route, matches: number): boolean {
+function waitForBody(exchange: Exchange, { policy, version }: Route, matches: number): boolean {
   const { connection, context } = exchange;
   const isDone = exchange.buffer !== undefined || connection.body.complete;
-  if (isDone || context.divert !== undefined || context.requestMemory.isFull) return false;
-  exchange.buffer = new RequestBuffer(exchange, policy.bufferRequestBytes, () => {
+  if (isDone || context.divert !== undefined || context.requestMemory.isFullFor(version.app.id)) return false;
+  exchange.buffer = new RequestBuffer(exchange, version.app.id, policy.bufferRequestBytes, () => {
     try {
       connection.deadlineMs = context.deadlines.nowMs + context.options.firstByteTimeoutMs;
       proceed(exchange, undefined, matches);

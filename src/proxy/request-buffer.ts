@@ -4,7 +4,7 @@
  * held; of a longer one the first part, and the rest is streamed. Owns the bytes, which count in the worker's
  * RequestMemory, until they are handed to a connection or the exchange lets go of them.
  *
- *   filling → ready (whole, full, or no memory left) → released
+ *   filling → ready (whole, full, or no room for the app left) → released
  */
 import { chunkHeader } from '../http/chunked-decoder.ts';
 import type { HeadError } from '../http/head-error.ts';
@@ -23,6 +23,8 @@ const RELEASE_NOTHING = (): void => undefined;
 
 export class RequestBuffer implements BodySink {
   readonly #exchange: Exchange;
+  /** Whose share of the memory the bytes count in. */
+  readonly #app: string;
   readonly #bytesMax: number;
   readonly #onReady: () => void;
   readonly #pace: ReceivePace | undefined;
@@ -33,9 +35,13 @@ export class RequestBuffer implements BodySink {
   #length = 0;
   #trailers = '';
 
-  /** @param onReady called once, in a later microtask, unless the exchange has ended */
-  constructor(exchange: Exchange, bytesMax: number, onReady: () => void) {
+  /**
+   * @param app its id
+   * @param onReady called once, in a later microtask, unless the exchange has ended
+   */
+  constructor(exchange: Exchange, app: string, bytesMax: number, onReady: () => void) {
     this.#exchange = exchange;
+    this.#app = app;
     this.#bytesMax = bytesMax;
     this.#onReady = onReady;
     this.#pace = paceOf(exchange);
@@ -69,7 +75,7 @@ export class RequestBuffer implements BodySink {
     this.#length += to - from;
     if (this.#state !== 'filling') return;
     this.#extend();
-    if (this.#length < this.#bytesMax && !requestMemory.isFull) return;
+    if (this.#length < this.#bytesMax && !requestMemory.isFullFor(this.#app)) return;
     this.#exchange.connection.pauseBody();
     this.#becomeReady();
   }
@@ -112,7 +118,7 @@ export class RequestBuffer implements BodySink {
   /** May be called again. */
   release(): void {
     this.#state = 'released';
-    this.#exchange.context.requestMemory.give(this.#memory.length);
+    this.#exchange.context.requestMemory.give(this.#app, this.#memory.length);
     this.#memory = EMPTY;
     this.#length = 0;
   }
@@ -134,7 +140,7 @@ export class RequestBuffer implements BodySink {
     const memory = Buffer.allocUnsafeSlow(Math.max(wanted, needed));
     this.#memory.copy(memory, 0, 0, this.#length);
     this.#memory = memory;
-    this.#exchange.context.requestMemory.take(memory.length - had);
+    this.#exchange.context.requestMemory.take(this.#app, memory.length - had);
   }
 
   /** Not from within the connection's reading: what follows may end the exchange. */

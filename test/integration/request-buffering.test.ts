@@ -266,7 +266,7 @@ describe('a client that does not send its body', () => {
 
 it('beyond the memory of the worker bodies are streamed as without the part', async () => {
   const backend = await startDigesting();
-  const proxy = await proxyTo(backend.port, { requestMemoryBytesMax: 50_000 });
+  const proxy = await proxyTo(backend.port, { requestMemoryBytesMax: 70_000 });
   const held = await open(proxy, head('Content-Length: 60000'));
   held.write('x'.repeat(40_000));
   await untilHolds(() => proxy.context.requestMemory.bytes >= 40_000, 'some is held');
@@ -283,4 +283,29 @@ it('beyond the memory of the worker bodies are streamed as without the part', as
   ] as const)
     expect(JSON.parse((await client.response()).body)).toMatchObject({ length });
   expect((await sendRaw(proxy.port, 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n')).status).toBe(200);
+});
+
+it('an app whose clients hold back their bodies leaves memory for those of other apps', async () => {
+  const backend = await startDigesting();
+  const policy: Policy = { buffer_request_bytes: SIZE };
+  const [first] = oneRoute({ backendPort: backend.port, policy }).apps;
+  const app = { id: 'app-2', slug: 'b', gateway_path: '/b' };
+  const version = { id: 'ver-2', gateway_path: '/b/v1' };
+  const other = oneRoute({ backendPort: backend.port, policy, app, version, revision: { id: 'rev-2' } });
+  const apps = [...(first === undefined ? [] : [first]), ...other.apps];
+  const proxy = await startProxy({ ...other, apps }, { requestMemoryBytesMax: 302_000 });
+  closers.push(() => proxy.close());
+  for (let count = 1; count <= 6; count++) {
+    await open(proxy, `${head(`Content-Length: ${SIZE}`)}${'x'.repeat(SIZE - 1)}`);
+    await untilHolds(() => proxy.context.load.exchanges === count, 'a body is held back');
+  }
+  await untilHolds(() => backend.come() > 0, 'the memory of the app is full');
+  await aMoment();
+  const come = backend.come();
+  const slow = await open(proxy, `${head('Content-Length: 10').replace('/a/', '/b/')}half`);
+  await untilHolds(() => proxy.context.load.exchanges === 7, 'a slow client of another app');
+  await aMoment();
+  expect(backend.come()).toBe(come);
+  slow.write('123456');
+  expect(JSON.parse((await slow.response()).body)).toMatchObject({ length: 10 });
 });
