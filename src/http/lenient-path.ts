@@ -5,12 +5,13 @@
  *
  * It decodes percent-encodings again and again, also encoded slashes; folds compatibility characters (full-width
  * slashes, dots and letters) and case, also of letters beyond ASCII that fold into ASCII; drops characters that file
- * systems ignore; ends the path at "?", "#" and NUL; cuts path parameters, white space and trailing dots off segments,
- * and drops empty ones; resolves dot segments; takes backslashes for slashes. What only some framework adds, such as
+ * systems and parsers of URLs ignore; ends the path at "?", "#" and NUL; cuts path parameters, white space, control
+ * characters and trailing dots off segments, and drops empty ones; resolves dot segments; takes backslashes, and what
+ * Windows makes a slash of, for slashes. What only some framework adds, such as
  * extensions ("/report.json" for "/report"), it does not know.
  */
 
-/** Each round takes off one layer of encoding; more layers than this are not decoded by any known server. */
+/** Each round takes off one layer of encoding, so that every layer is seen; the round after these takes off the rest. */
 const DECODE_ROUNDS_MAX = 4;
 const NOT_PLAIN = /[A-Z;%]|\.(?:\/|$)|[^]\/$/;
 
@@ -25,8 +26,8 @@ export function isPlainPath(path: string): boolean {
 /** @param path canonical, also only a part of it that begins with a slash. Returns text, not a path to be sent. */
 export function lenientPath(path: string): string {
   let text = path;
-  for (let round = 0; round < DECODE_ROUNDS_MAX; round++) {
-    const next = decodedOnce(text);
+  for (let round = 0; round <= DECODE_ROUNDS_MAX; round++) {
+    const next = round < DECODE_ROUNDS_MAX ? decodedOnce(text) : decodedWhole(text);
     if (next === text) break;
     text = next;
   }
@@ -49,8 +50,8 @@ export function lenientPath(path: string): string {
  */
 export function climbsOut(path: string): boolean {
   let text = path;
-  for (let round = 0; round < DECODE_ROUNDS_MAX; round++) {
-    const next = decodedOnce(text);
+  for (let round = 0; round <= DECODE_ROUNDS_MAX; round++) {
+    const next = round < DECODE_ROUNDS_MAX ? decodedOnce(text) : decodedWhole(text);
     if (next === text) return false;
     text = next;
     if (!MAYBE_DOTS.test(text)) continue;
@@ -71,19 +72,26 @@ const END = /[?#\0]/;
 const MAYBE_DOTS = /[.]|[^\x00-\x7f]/;
 /** So many marks in a row are in no text of any language (Unicode Standard Annex 15, "Stream-Safe Text Format"). */
 const MANY_MARKS = /[\p{M}\uff9e\uff9f]{30}/gu;
-/** Characters without a glyph, which HFS+ passes over in names; among them the joiner that `folded` puts in. */
-const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
+/**
+ * Characters without a glyph, which HFS+ passes over in names, among them the joiner that `folded` puts in; and those
+ * that parsers of URLs drop wherever they stand (WHATWG URL, "basic URL parser").
+ */
+const IGNORED = /[\p{Default_Ignorable_Code_Point}\t\n\r]/gu;
 const JOINER = '\u034f';
-const SPACE = /\s/;
+/** Backslash, and the slashes that Windows maps to one of ASCII where a program asks for its path in a code page. */
+const SLASHES = /[\\\u2044\u2215\u2216]/g;
+/** White space, and control characters, which some languages count among it. */
+// oxlint-disable-next-line no-control-regex -- control characters are meant
+const SPACE = /[\s\0-\x1f\x7f-\x9f]/;
 const DOT = 0x2e;
 
 /** Segments without path parameters and without white space around them; the empty ones too. */
 function segmentsOf(decoded: string): string[] {
-  const text = folded(decoded).replaceAll('\\', '/');
+  const text = folded(decoded).replace(SLASHES, '/');
   const end = text.search(END);
   return (end < 0 ? text : text.slice(0, end)).split('/').map((segment) => {
     const parameter = segment.indexOf(';');
-    return (parameter < 0 ? segment : segment.slice(0, parameter)).trim();
+    return segment.slice(nameStart(segment), spaceStart(segment, parameter < 0 ? segment.length : parameter));
   });
 }
 
@@ -95,6 +103,20 @@ function folded(text: string): string {
 /** Upper case first: "ı" and "ſ" are lower-case letters already, of which some comparisons make "I" and "S". */
 function foldCase(name: string): string {
   return name.toUpperCase().toLowerCase().replaceAll('i\u0307', 'i');
+}
+
+/** Where leading white space ends. */
+function nameStart(segment: string): number {
+  let start = 0;
+  while (start < segment.length && SPACE.test(segment.charAt(start))) start++;
+  return start;
+}
+
+/** Where the white space in front of `end` begins. */
+function spaceStart(segment: string, end: number): number {
+  let start = end;
+  while (start > 0 && SPACE.test(segment.charAt(start - 1))) start--;
+  return start;
 }
 
 /** Where trailing dots and white space begin. */
@@ -112,4 +134,9 @@ function decodedOnce(text: string): string {
     String.fromCharCode(parseInt(hex, 16)),
   );
   return octets === bytes ? text : Buffer.from(octets, 'latin1').toString('utf8');
+}
+
+/** All layers that are left of an encoding of percent signs. */
+function decodedWhole(text: string): string {
+  return decodedOnce(text.replace(/%(?:25)+/g, '%'));
 }
