@@ -9,7 +9,7 @@
  *   any → lingering → closed                   the answer is out; what still comes is read and dropped
  *
  * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
- * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held.
+ * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held (sent-ahead.ts).
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../http/head-end.ts';
 import { headError, type HeadError } from '../http/head-error.ts';
@@ -26,6 +26,7 @@ import { keepBody, type KeptBody } from './kept-bodies.ts';
 import { latin1Text } from '../http/latin1.ts';
 import { ForwardedFields } from './forwarded-fields.ts';
 import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from './options.ts';
+import { SentAhead, type AheadClient } from './sent-ahead.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './request-heads.ts';
 import { tunnelledProtocol, type Tunnel } from './tunnel.ts';
@@ -35,7 +36,7 @@ type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
-export class Connection extends ClientLink implements Expiring, BodySink, ClientSocketEvents {
+export class Connection extends ClientLink implements Expiring, BodySink, ClientSocketEvents, AheadClient {
   // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
   deadlineMs = Infinity;
   readonly context: ProxyContext;
@@ -72,6 +73,8 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   /** The client has sent FIN (of TLS: close_notify): no further request will come. */
   #halfClosed = false;
   #lingerBytes = 0;
+  #ahead: SentAhead | undefined;
+  #dropsAhead = false;
 
   constructor(
     socket: ClientSocket,
@@ -138,9 +141,23 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     if (this.#halfClosed) tunnel.onClientEnd();
   }
 
+  get unseen(): Exchange | undefined {
+    const isHeld = this.#phase === 'exchange' && this.body.complete && !this.context.options.halfClose;
+    return this.bodyPaused && isHeld && this.#pending.length > PIPELINED_BYTES_MAX
+      ? this.#exchange
+      : undefined;
+  }
+
+  dropAhead(): void {
+    // No other protocol was agreed upon; what is said in it cannot be sent again, nor left out.
+    if (tunnelledProtocol(this.head.upgrade) !== undefined) return this.abort();
+    this.#dropsAhead = true;
+    this.resumeBody();
+  }
+
   /** Whether the connection can serve another request once this exchange is answered now. */
   canPersist(): boolean {
-    if (!this.head.persistent || this.body.failed) return false;
+    if (!this.head.persistent || this.body.failed || this.#dropsAhead) return false;
     // A client that asked for another protocol may have begun to speak it: what it sent is not taken for a request.
     if (tunnelledProtocol(this.head.upgrade) !== undefined) return false;
     // Who sent several requests at once is answered all of them; the last answer says close.
@@ -157,7 +174,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   endExchange(persist: boolean): void {
     this.#exchange = undefined;
     if (this.#phase === 'closed') return;
-    if (!persist) return this.#linger();
+    if (!persist || this.#dropsAhead) return this.#linger();
     if (!this.body.complete) {
       this.#phase = 'discarding';
       this.deadlineMs = this.context.deadlines.nowMs + this.context.options.idleTimeoutMs;
@@ -285,8 +302,11 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   }
 
   #hold(chunk: Buffer): void {
+    if (this.#dropsAhead) return;
     this.#pending = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
-    if (this.#phase === 'exchange' && this.#pending.length > PIPELINED_BYTES_MAX) this.pauseBody();
+    if (this.#phase !== 'exchange' || this.#pending.length <= PIPELINED_BYTES_MAX) return;
+    this.pauseBody();
+    if (this.unseen !== undefined) (this.#ahead ??= new SentAhead(this, this.context.deadlines)).watch();
   }
 
   /** Starts exchanges for as long as complete heads are there; not re-entered by exchanges that end at once. */

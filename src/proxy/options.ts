@@ -60,6 +60,8 @@ export const UPSTREAM_AGE_MAX_MS = 15_000;
 export const DRAIN_BODY_BYTES_MAX = 64 * 1024;
 /** While an exchange is under way, reading pauses when more than this of what follows its body has come. */
 export const PIPELINED_BYTES_MAX = 16 * 1024;
+/** How long it pauses for one exchange; then it goes on and what comes is dropped, so that the client's end is seen. */
+export const SENT_AHEAD_MS = 2_000;
 /**
  * After an error answer the rest of what the client sends is read for this long, so that no reset destroys the answer.
  * So long has a backend, too, that ends a tunnel, to read what is on its way to it.

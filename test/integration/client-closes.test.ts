@@ -228,6 +228,42 @@ describe('a client that closes', () => {
     expect(setup.statuses).toHaveLength(1);
   });
 
+  it.each([
+    ['a request', GET],
+    ['a request with a body', 'POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxy'],
+    ['an upgrade', 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
+  ])('is noticed behind %s and any number of bytes', async (_name, text) => {
+    const backend = await startBackend();
+    const setup = await proxyTo(backend.port);
+    const client = await send(setup.proxy, text);
+    await untilHolds(() => backend.open() === 1, 'the request waits');
+    client.socket.end('x'.repeat(200_000));
+    await untilHolds(() => setup.proxy.context.load.exchanges === 0, 'no exchange is left', 10_000);
+    await expectNothingLeft(setup, backend);
+    expect(setup.statuses).toEqual([499]);
+  });
+
+  it('not, but sends far ahead, gets its answers, or the first one and the end when that takes long', async () => {
+    const answers: (() => void)[] = [];
+    const backend = await startBackend((socket, received) => {
+      const answer = (): void => void socket.write(OK);
+      if (received.includes('/slow')) answers.push(answer);
+      else answer();
+    });
+    const { proxy } = await proxyTo(backend.port);
+    const long = `GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(8_000)}\r\n\r\n`;
+    const quick = await send(proxy, long.repeat(20));
+    for (let count = 0; count < 20; count++) expect((await quick.response()).body).toBe('ok');
+    const slow = await send(proxy, `${GET.replace('/x', '/slow')}${long.repeat(20)}`);
+    await untilHolds(() => answers.length === 1, 'the first request waits');
+    // From now on what comes is dropped.
+    await new Promise((done) => setTimeout(done, 3_000));
+    answers[0]?.();
+    const response = await slow.response();
+    expect([response.body, response.headers['connection']]).toEqual(['ok', 'close']);
+    await untilHolds(() => proxy.listener.connectionCount === 1, 'only the other connection is left', 10_000);
+  });
+
   it('in the packet of its request, as `printf | nc` does, gives up what is not answered by the gateway itself', async () => {
     const backend = await startBackend((socket) => void setTimeout(() => socket.write(OK), 100));
     const setup = await proxyTo(backend.port);
