@@ -39,7 +39,8 @@ export function managementListening(server: FastifyInstance, closeGraceMs: numbe
   const closePort = (): Promise<void> => new Promise((resolve) => void http.close(() => resolve()));
   return {
     async listen(host, port) {
-      await server.listen({ host, port });
+      const listenTextResolver = (where: string): string => `the management API listens at ${where}`;
+      await server.listen({ host, port, listenTextResolver });
       const bound = http.address();
       address = { host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
       return { port: address.port };

@@ -3,17 +3,19 @@
  * started for the first time in an empty folder. Only port numbers are replaced, and only those that are taken.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/origin-process.ts';
 import { plainEnvironment, requireProgram } from '../support/programs.ts';
-import { README, shellBlocks } from '../support/readme.ts';
+import { shellBlocks } from '../support/readme.ts';
 import { openShell } from '../support/shell.ts';
 
 const START = resolve(import.meta.dirname, '../../scripts/start.sh');
+/** What the example requests. */
+const SERVED = resolve(import.meta.dirname, '../../docs/settings.md');
 const START_TIMEOUT_MS = 60_000;
 const BACKEND_PORT = 9000;
 const MANAGEMENT_PORT = 9090;
@@ -31,7 +33,8 @@ beforeAll(async () => {
   requireProgram('python3');
   requireProgram('bash');
   folder = mkdtempSync(join(tmpdir(), 'headgate-readme-'));
-  copyFileSync(README, join(folder, 'README.md'));
+  mkdirSync(join(folder, 'docs'));
+  copyFileSync(SERVED, join(folder, 'docs/settings.md'));
   for (const port of [BACKEND_PORT, MANAGEMENT_PORT, PROXY_PORT]) ports.set(port, await portFor(port));
   gateway = spawn('sh', [START], {
     cwd: folder,
@@ -103,6 +106,7 @@ describe('README.md', { timeout: 60_000 }, () => {
       await shell.type(preparation);
       const backend = `http://127.0.0.1:${ports.get(BACKEND_PORT)}/`;
       await expect.poll(() => statusOf(backend), { timeout: 10_000 }).toBe(200);
+      expect(await statusOf(`${backend}data/admin-token`), 'the backend must not serve the token').toBe(404);
 
       for (const call of calls.slice(0, 3)) {
         const answer = await shell.type(call);
@@ -113,7 +117,7 @@ describe('README.md', { timeout: 60_000 }, () => {
       expect(key).toMatch(/^hgk_[\w-]{49}$/);
       const [head = '', body] = (await shell.type(calls[4] ?? '')).split(/\r\n\r\n(.*)/s);
       expect(head).toMatch(/^HTTP\/1\.1 200 /);
-      expect(body).toBe(readFileSync(README, 'latin1'));
+      expect(body).toBe(readFileSync(SERVED, 'latin1'));
       await expectKeyAndLimit(key);
     } finally {
       await shell.close();
@@ -123,7 +127,7 @@ describe('README.md', { timeout: 60_000 }, () => {
 
 /** "Without the key the same request gets 401, the 101st within a minute gets 429 with Retry-After." */
 async function expectKeyAndLimit(key: string): Promise<void> {
-  const url = `http://127.0.0.1:${ports.get(PROXY_PORT)}/demo/v1/README.md`;
+  const url = `http://127.0.0.1:${ports.get(PROXY_PORT)}/demo/v1/settings.md`;
   expect(await statusOf(url)).toBe(401);
   // A new minute may begin meanwhile, but not two.
   for (let count = 0; count < 2 * LIMIT; count++) {
