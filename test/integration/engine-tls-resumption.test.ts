@@ -2,6 +2,7 @@
  * TLS sessions are resumed with whichever worker a connection comes to, also with one that has replaced another, and
  * under each certificate; the keys of their tickets change, after which clients connect as before.
  */
+import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,6 +11,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { crashWorkers } from '../support/crash-worker.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { INSPECTABLE } from '../support/inspector.ts';
+import { TLS_PAIR } from '../support/http2-client.ts';
+import { oneRoute, startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
@@ -138,6 +141,24 @@ describe('sessions of TLS, with three workers', { timeout: 90_000 }, () => {
         return (await resumed(gateway.proxyPort, client, fresh.session, 6)) === 6;
       };
       expect(await until(isResumed, PATIENCE_MS, 20, 'the new ticket is good with all workers')).toBe(true);
+    }
+  });
+});
+
+describe('one listener', () => {
+  it('keeps the ticket keys that it was given last when its certificates are read again', async () => {
+    const proxy = await startProxy(oneRoute({ backendPort: 1 }), { tls: TLS_PAIR });
+    closers.push(() => proxy.close());
+    for (const version of VERSIONS) {
+      for (const servername of ['localhost', undefined]) {
+        const client = { version, servername };
+        const old = await connect(proxy.port, client);
+        proxy.listener.replaceTicketKeys(randomBytes(48));
+        const fresh = await connect(proxy.port, client);
+        proxy.listener.replaceCertificates([TLS_PAIR]);
+        expect((await connect(proxy.port, client, fresh.session)).isReused).toBe(true);
+        expect((await connect(proxy.port, client, old.session)).isReused).toBe(false);
+      }
     }
   });
 });

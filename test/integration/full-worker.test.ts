@@ -119,16 +119,24 @@ describe('a newcomer on a full worker', () => {
     await expectServed(await connect(setup));
   });
 
-  it('takes none whose answer has not been read yet', async () => {
+  it.each([
+    ['is still being passed on', 'answer at length', 40, 300_000],
+    // Between two requests as far as the gateway is concerned.
+    ['has been read whole from the backend', 'answer in one piece', 600, 20_000],
+  ])('takes none that does not read its answer, which %s', async (_what, command, count, bytes) => {
     const setup = await start({ connectionsMax: 1 });
     const slow = await connect(setup);
     slow.socket.pause();
-    const large = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Do: answer at length\r\n\r\n';
-    slow.write(large.repeat(40));
+    slow.write(`GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Do: ${command}\r\n\r\n`.repeat(count));
     await untilHolds(() => setup.origin.come > 5, 'answers come');
+    // Until the client is waited for.
+    for (let come = 0; come < setup.origin.come; await new Promise((done) => setTimeout(done, 150)))
+      come = setup.origin.come;
+    expect(setup.origin.come).toBeLessThan(count);
     expect((await (await connect(setup)).response()).status).toBe(503);
     slow.socket.resume();
-    for (let answer = 0; answer < 40; answer++) expect((await slow.response()).body).toHaveLength(300_000);
+    await untilHolds(() => slow.received().length > count * bytes, 'all of it is delivered');
+    expect(slow.received().split('HTTP/1.1 200 OK')).toHaveLength(count + 1);
   });
 });
 

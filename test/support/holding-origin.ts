@@ -35,6 +35,8 @@ export async function startHoldingOrigin(): Promise<HoldingOrigin> {
         return void setTimeout(() => request.socket.destroy(), 10);
       case 'answer':
         return void response.end('ok');
+      case 'answer in one piece':
+        return void response.end('x'.repeat(20_000));
       case 'answer at length':
         return void response.end('x'.repeat(300_000));
       default:
