@@ -218,6 +218,6 @@ it(
     await running.kill();
     const again = await start();
     expect((await request(again, '/steady/v1/x')).body).toBe(BODY);
-    expect((await again.api('GET', '/apps')).status).toBe(503);
+    expect((await again.api('PATCH', '/apps/none', {})).status).toBe(503);
   },
 );

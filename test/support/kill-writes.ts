@@ -60,8 +60,8 @@ export async function killDuringWrites(scenario: KillScenario): Promise<KillOutc
         const standIn = startGateway({ folder, env });
         await untilServed(port);
         gateway = await standIn;
-        const { status } = await gateway.api('GET', '/apps');
-        if (status !== 503) wrong.push(`without its database GET /apps is ${status}`);
+        const { status } = await gateway.api('PATCH', '/apps/steady', { description: 'lost' });
+        if (status !== 503) wrong.push(`without its database PATCH /apps/steady is ${status}`);
         await gateway.kill();
         putBack();
       }
