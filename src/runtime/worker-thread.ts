@@ -24,7 +24,7 @@ export interface WorkerThreadOptions {
  * Of a worker's heap, for objects that are new; without it V8 takes above 100 MiB under many connections. What one
  * collection of them has to move, for which all of the worker's clients wait, is at most a third of it.
  */
-const YOUNG_GENERATION_MIB_MAX = 24;
+const YOUNG_GENERATION_MIB_MAX = 48;
 const TERMINATION_PATIENCE_MS = 2_000;
 
 export class WorkerThread {
