@@ -15,8 +15,7 @@ export type ReferenceRequest = {
 };
 
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}) ([\x21\x22\x24-\x7e]+) HTTP\/1\.([01])$/;
-const fieldLine =
-  /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)[ \t]*$/;
+const fieldLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** What is in the head, or undefined when it must be refused. `text` as for `RequestHead.parse`. */
@@ -34,15 +33,16 @@ export function referenceRequest(
   for (const one of rest) {
     const field = fieldLine.exec(one);
     if (field === null) return undefined;
-    if (/^(content-length|transfer-encoding):.*[^ ] *\t[ \t]*$/i.test(one)) return undefined;
-    fields.push([field[1] ?? '', field[2] ?? '']);
+    const [, name = '', raw = ''] = field;
+    if (/^(content-length|transfer-encoding)$/i.test(name) && endsWithTab(raw)) return undefined;
+    fields.push([name, trimBlanks(raw)]);
   }
   const valuesOf = (name: string) =>
     fields.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value);
   const framing = framingOf(valuesOf, minor);
   const destination = destinationOf(method, rawTarget, valuesOf('host'), minor);
   const options = valuesOf('connection')
-    .flatMap((value) => value.split(/[ \t]*,[ \t]*/))
+    .flatMap((value) => value.split(',').map(trimBlanks))
     .filter((option) => option !== '');
   if (framing === undefined || destination === undefined || !options.every((option) => token.test(option)))
     return undefined;
@@ -52,6 +52,20 @@ export function referenceRequest(
   const has = (option: string) => options.some((one) => one.toLowerCase() === option);
   const persistent = !has('close') && (minor === '1' || has('keep-alive'));
   return { method, ...destination, httpMinor: Number(minor), fields, framing, persistent };
+}
+
+/** Without spaces and tabs around it. Loops, since an expression for the end of a text grows with its square. */
+function trimBlanks(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && ' \t'.includes(text[start]!)) start++;
+  while (end > start && ' \t'.includes(text[end - 1]!)) end--;
+  return text.slice(start, end);
+}
+
+/** A tab among the blanks behind the value, or among the blanks of an empty one but for the first. */
+function endsWithTab(raw: string): boolean {
+  const tab = raw.lastIndexOf('\t');
+  return tab >= 0 && trimBlanks(raw.slice(tab)) === '' && /[^ ]/.test(raw.slice(0, tab));
 }
 
 function framingOf(
