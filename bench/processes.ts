@@ -2,7 +2,7 @@
  * Starts programs on given cores, waits until they accept connections, and ends them: at the latest when the bench
  * itself ends, however it ends. Owns the set of what runs and the folder that everything is written to.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, openSync, closeSync, rmSync } from 'node:fs';
 import * as net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,8 @@ export interface StartOptions {
   readonly cores: string;
   /** Standard output and error go to a file in it. */
   readonly folder: string;
+  /** Standard output goes to a pipe instead, which a program on these cores reads: what containers have. */
+  readonly pipeReaderCores?: string;
   /** Ready when this port takes connections. */
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
@@ -55,12 +57,15 @@ export async function startProgram(options: StartOptions): Promise<RunningProgra
   const { command, cores, port, env, startTimeoutMs = START_TIMEOUT_MS } = options;
   const logPath = join(options.folder, 'output.log');
   const log = openSync(logPath, 'a');
+  const pipe =
+    options.pipeReaderCores === undefined ? undefined : openPipe(options.folder, options.pipeReaderCores);
   const child = spawn(programPath('taskset'), ['-c', cores, ...command], {
     cwd: options.folder,
     env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', log, log],
+    stdio: ['ignore', pipe ?? log, log],
   });
   closeSync(log);
+  if (pipe !== undefined) closeSync(pipe);
   running.add(child);
   const exited = new Promise<void>((done) => child.once('exit', () => done()));
   void exited.then(() => running.delete(child));
@@ -74,6 +79,16 @@ export async function startProgram(options: StartOptions): Promise<RunningProgra
     throw new Error(`${options.name} did not start:\n${readFileSync(logPath, 'utf8').slice(-2000)}`);
   }
   return { pid: child.pid ?? 0, port, stop: () => stop(child, exited) };
+}
+
+/** The writing end of a new pipe; its reader ends with the last writer. */
+function openPipe(folder: string, readerCores: string): number {
+  const path = join(folder, 'output.pipe');
+  execFileSync(programPath('mkfifo'), [path]);
+  const reader = spawn(programPath('taskset'), ['-c', readerCores, 'cat', path], { stdio: 'ignore' });
+  running.add(reader);
+  reader.once('exit', () => running.delete(reader));
+  return openSync(path, 'w');
 }
 
 async function stop(child: ChildProcess, exited: Promise<void>): Promise<void> {

@@ -53,6 +53,7 @@ export async function startHeadgate(
     folder,
     port,
     startTimeoutMs: START_TIMEOUT_MS,
+    ...(setup.logToPipe === true && { pipeReaderCores: setup.cores.load }),
     env: {
       NODE_ENV: 'production',
       GATEWAY_DATABASE_URL: `sqlite://${database}`,

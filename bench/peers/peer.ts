@@ -8,6 +8,8 @@ export interface PeerSetup {
   readonly workers: number;
   /** Whether one line per request is written to a file. */
   readonly accessLog: boolean;
+  /** Headgate's goes to a pipe instead, with a reader. */
+  readonly logToPipe?: boolean;
 }
 
 export interface Peer {

@@ -5,6 +5,7 @@
 import type { Policy } from '../../src/model/policy.ts';
 import type { Contestant } from '../contest.ts';
 import type { Load } from '../load.ts';
+import type { PeerSetup } from '../peers/peer.ts';
 import { haproxyPolicy, haproxyRelay } from '../peers/haproxy.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { nginxLua, nginxLuaLean } from '../peers/nginx-lua.ts';
@@ -67,6 +68,7 @@ export const fullPolicy: Workload = {
       figures,
       checks: [
         ratio(figures, 'headgate', nginxLua.name, 'cpuUs', { atMost: 1 }),
+        ratio(figures, 'headgate', nginxLua.name, 'p99Us', { atMost: 2 }),
         ratio(figures, 'headgate', haproxyRelay.name, 'cpuUs', { atMost: 1.25 }),
         ratio(figures, 'headgate', nginxLuaLean.name, 'cpuUs'),
         ratio(figures, 'headgate', haproxyPolicy.name, 'cpuUs'),
@@ -77,18 +79,27 @@ export const fullPolicy: Workload = {
   },
 };
 
+const PIPED = 'headgate, log to a pipe';
+
 export const fullPolicyLogged: Workload = {
   id: 'a-logged',
   title: 'the same with one access log line per request on every side',
   run: async ({ setup, ...rest }: WorkloadContext) => {
     const context = { ...rest, setup: { ...setup, accessLog: true } };
-    const figures = await compete(context, [policyContestant('headgate'), ...others]);
+    const { peer, load } = policyContestant(PIPED);
+    const piped = {
+      load,
+      peer: { name: PIPED, start: (own: PeerSetup) => peer.start({ ...own, logToPipe: true }) },
+    };
+    const figures = await compete(context, [policyContestant('headgate'), piped, ...others]);
     return {
       figures,
       checks: [
-        ratio(figures, 'headgate', nginxLua.name, 'cpuUs'),
+        ratio(figures, 'headgate', nginxLua.name, 'cpuUs', { atMost: 0.95 }),
+        ratio(figures, PIPED, 'headgate', 'cpuUs'),
         ratio(figures, 'headgate', haproxyPolicy.name, 'cpuUs'),
       ],
+      notes: ['To a file, but for the contestant whose log a program reads from a pipe.'],
     };
   },
 };

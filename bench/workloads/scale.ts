@@ -92,7 +92,7 @@ export const routes: Workload = {
     const workerBytes = (await snapshotBytes({ endpoints: many })) / many;
     const checks: Check[] = [
       ratio(figures, same, few, 'cpuUs', { atMost: 1.05 }),
-      ratio(figures, spread, few, 'cpuUs', { atMost: 1.05 }),
+      ratio(figures, spread, few, 'cpuUs', { atMost: 1.1 }),
       { what: 'compiled configuration per endpoint and worker', value: workerBytes, atMost: 1024, unit: 'B' },
       {
         what: 'memory of the process per endpoint (one worker, main thread)',
