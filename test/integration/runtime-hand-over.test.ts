@@ -141,14 +141,16 @@ describe('headgate start --take-over', () => {
   });
 
   it('simply starts when nobody runs, and never signals a stranger', TIMEOUT, async () => {
-    // A file left behind by a crash names a process that somebody else has become: this one.
+    // A file left behind by a crash has the id of a process that is another program now: this one.
     const file = join(folder, 'headgate.pid');
     writeFileSync(file, `${process.pid} 1\n`);
     let signalled = false;
     process.once('SIGUSR2', () => (signalled = true));
     const gateway = await start(TAKE_OVER);
     expect(logged(gateway, 'there is no running gateway to take over from')).toBe(true);
-    expect(readFileSync(file, 'latin1')).toMatch(new RegExp(`^${gateway.process.pid} \\d+\\n$`));
+    // The file is claimed once the gateway serves, a moment after it says so.
+    const own = new RegExp(`^${gateway.process.pid} \\d+\\n$`);
+    await expect.poll(() => readFileSync(file, 'latin1')).toMatch(own);
     expect(signalled).toBe(false);
     process.removeAllListeners('SIGUSR2');
   });
