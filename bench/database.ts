@@ -6,14 +6,14 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import { systemClock } from '../src/kernel/clock.ts';
-import { uuidv7 } from '../src/kernel/ids.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { uuidv7 } from '../src/lib/ids.ts';
 import type { Policy } from '../src/model/policy.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../src/model/resources.ts';
 import { tokenDisplayPrefix, tokenHash } from '../src/model/token.ts';
-import { memorySecretBox } from '../src/storage/secret-key.ts';
+import { memorySecretBox } from '../src/storage/secrets/secret-key.ts';
 import { createCodecs } from '../src/storage/sql/rows.ts';
-import { openSqlite } from '../src/storage/sqlite.ts';
+import { openSqlite } from '../src/storage/sqlite/sqlite.ts';
 import { newFolder } from './processes.ts';
 import {
   ENDPOINTS_PER_VERSION,

@@ -14,15 +14,15 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as ProxySupport from '../test/support/proxy.ts';
-import type * as ConnectionModule from '../src/proxy/connection.ts';
+import type * as ConnectionModule from '../src/proxy/downstream/connection.ts';
 import type * as FixturesModule from '../src/policy/test-fixtures.ts';
 import type { Exchange } from '../src/proxy/exchange.ts';
 import type * as AccessLogModule from '../src/observe/access-log.ts';
 import type * as OutputModule from '../src/observe/output.ts';
 import type * as AccessFieldsModule from '../src/model/access-fields.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
-import type * as ReadBuffersModule from '../src/proxy/read-buffers.ts';
-import type * as SocketWriterModule from '../src/proxy/socket-writer.ts';
+import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
+import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
 import type { Policy } from '../src/model/policy.ts';
 import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets.ts';
 
@@ -134,11 +134,11 @@ function middle(values: number[]): number {
 async function startEngine(checkout: string, load: LoadName): Promise<() => Promise<void>> {
   const from = async <M>(path: string): Promise<M> => (await import(join(checkout, path))) as M;
   const { startProxy, oneRoute } = await from<typeof ProxySupport>('test/support/proxy.ts');
-  const { Connection } = await from<typeof ConnectionModule>('src/proxy/connection.ts');
+  const { Connection } = await from<typeof ConnectionModule>('src/proxy/downstream/connection.ts');
   const { TestKeys } = await from<typeof FixturesModule>('src/policy/test-fixtures.ts');
   const { WorkerMetrics } = await from<typeof MetricsModule>('src/observe/metrics.ts');
-  const readers = await from<typeof ReadBuffersModule>('src/proxy/read-buffers.ts');
-  const writers = await from<typeof SocketWriterModule>('src/proxy/socket-writer.ts');
+  const readers = await from<typeof ReadBuffersModule>('src/proxy/io/read-buffers.ts');
+  const writers = await from<typeof SocketWriterModule>('src/proxy/io/socket-writer.ts');
   const backends = memoryBackends([responseOf(load, 0), responseOf(load, 1)]);
   const { token, key } = new TestKeys().create({ app_id: 'app-1', scopes: ['orders:read'] });
   const endpoints = hasPolicy(load) ? [{ path: '/orders/{id}' }] : [];

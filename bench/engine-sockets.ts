@@ -7,11 +7,11 @@
 import { EventEmitter } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
-import type { ClientSocket, ClientSocketEvents } from '../src/proxy/client-socket.ts';
-import type * as ReadBuffers from '../src/proxy/read-buffers.ts';
-import type { SocketReader } from '../src/proxy/read-buffers.ts';
-import type * as SocketWriterModule from '../src/proxy/socket-writer.ts';
-import type { SocketWriter } from '../src/proxy/socket-writer.ts';
+import type { ClientSocket, ClientSocketEvents } from '../src/proxy/downstream/client-socket.ts';
+import type * as ReadBuffers from '../src/proxy/io/read-buffers.ts';
+import type { SocketReader } from '../src/proxy/io/read-buffers.ts';
+import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
+import type { SocketWriter } from '../src/proxy/io/socket-writer.ts';
 
 type Latin1Target = { latin1Write(text: string, at: number, length: number): number };
 

@@ -10,13 +10,13 @@
  */
 import { once } from 'node:events';
 import { Worker, isMainThread } from 'node:worker_threads';
-import { systemClock } from '../src/kernel/clock.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import type { StoredApiKey } from '../src/model/resources.ts';
 import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
 import type { CompiledPolicy, RequestFacts } from '../src/policy/stage.ts';
 import { effective, testApp } from '../src/policy/test-fixtures.ts';
-import { KeyNotes } from '../src/runtime/key-notes.ts';
-import { KeyTable } from '../src/snapshot/key-table.ts';
+import { KeyNotes } from '../src/keys/usage-counter.ts';
+import { KeyTable } from '../src/keys/key-table.ts';
 import { fillerKeys } from './database.ts';
 import { compilerFor } from './policies.ts';
 import { benchToken, LIMIT_REQUESTS, LIMIT_WINDOW_SECS, SCOPE } from './service.ts';

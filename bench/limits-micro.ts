@@ -9,9 +9,13 @@
  * them alike; beside each is its ratio to the fixed window, by the median of the rounds.
  */
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../src/kernel/clock.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { type ConcurrencyCap, SharedConcurrencyStore } from '../src/limits/concurrency.ts';
-import { createLimitMemory, type LimitMemory, SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
+import {
+  createLimitMemory,
+  type LimitMemory,
+  SharedMemoryLimitStore,
+} from '../src/limits/local/local-store.ts';
 import type { LimitAlgorithm, LimitRule } from '../src/limits/store.ts';
 
 const ALGORITHMS: readonly LimitAlgorithm[] = ['fixed_window', 'sliding_window', 'token_bucket'];

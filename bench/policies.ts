@@ -1,14 +1,14 @@
 /** Policies compiled as a worker compiles them, for programs that time parts of the gateway without a network. */
 import { Egress } from '../src/egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../src/egress/own-listeners.ts';
-import { systemClock } from '../src/kernel/clock.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
-import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/shared-memory.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/local/local-store.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
 import type { KeyRows } from '../src/policy/dependencies.ts';
 import type { CompiledPolicy } from '../src/policy/stage.ts';
-import type { KeyTable } from '../src/snapshot/key-table.ts';
-import type { PolicyCompiler } from '../src/snapshot/types.ts';
+import type { KeyTable } from '../src/keys/key-table.ts';
+import type { PolicyCompiler } from '../src/config/types.ts';
 
 /** Without global limits and without anybody who counts; limits have a memory of their own. */
 export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<CompiledPolicy> {

@@ -4,11 +4,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { systemClock } from '../src/kernel/clock.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import type { Policy } from '../src/model/policy.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
 import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
-import { limitHeaderLines } from '../src/policy/rate-limit.ts';
+import { limitHeaderLines } from '../src/policy/parts/rate-limit/rate-limit.ts';
 import { effective, testApp, testGateway } from '../src/policy/test-fixtures.ts';
 import type { RequestFacts } from '../src/policy/stage.ts';
 

@@ -11,20 +11,20 @@
  * milliseconds, which is less than what the system's counts of CPU time can tell apart, so that it is the clock that is
  * read. The best and the twentieth part are printed, and what the latter is above ten endpoints.
  */
-import { systemClock } from '../src/kernel/clock.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { WorkerMetrics } from '../src/observe/metrics.ts';
 import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
-import { limitHeaderLines } from '../src/policy/rate-limit.ts';
+import { limitHeaderLines } from '../src/policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledPolicy, RequestFacts } from '../src/policy/stage.ts';
-import { createBreakerMemory, type Breaker } from '../src/proxy/breaker.ts';
-import { BreakerHandles } from '../src/proxy/breaker-handles.ts';
+import { createBreakerMemory, type Breaker } from '../src/proxy/resilience/breaker.ts';
+import { BreakerHandles } from '../src/proxy/resilience/breaker-registry.ts';
 import { shares, type Revision } from '../src/proxy/context.ts';
 import type { Exchange } from '../src/proxy/exchange.ts';
 import { createMatchResult, matchRequest, upstreamPath } from '../src/proxy/match.ts';
-import { RetryBudgets } from '../src/proxy/retry-budget.ts';
-import { WorkerObserver } from '../src/runtime/worker-observer.ts';
-import { SnapshotHolder } from '../src/snapshot/holder.ts';
-import { KeyTable } from '../src/snapshot/key-table.ts';
+import { RetryBudgets } from '../src/proxy/resilience/retry-budget.ts';
+import { WorkerObserver } from '../src/control/workers/worker-observer.ts';
+import { SnapshotHolder } from '../src/config/holder.ts';
+import { KeyTable } from '../src/keys/key-table.ts';
 import { compilerFor } from './policies.ts';
 import { ORIGIN } from './service.ts';
 import { changeOf } from './snapshot-memory.ts';

@@ -6,8 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import type { ConfigChange } from '../src/model/config.ts';
 import type { StoredApiKey } from '../src/model/resources.ts';
-import { SnapshotHolder } from '../src/snapshot/holder.ts';
-import { KeyTable } from '../src/snapshot/key-table.ts';
+import { SnapshotHolder } from '../src/config/holder.ts';
+import { KeyTable } from '../src/keys/key-table.ts';
 import { fillerKeys, fillerRecords, type Filler } from './database.ts';
 import { compilerFor } from './policies.ts';
 

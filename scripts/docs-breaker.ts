@@ -1,14 +1,14 @@
-/** The table of docs/breaker.md, made from the one that breakers go by (src/proxy/breaker-table.ts). Pure. */
+/** The table of docs/breaker.md, made from the one that breakers go by (src/proxy/resilience/breaker-table.ts). Pure. */
 import {
   BREAKER_EVENTS,
   BREAKER_STATES,
   BREAKER_TABLE,
   type BreakerRow,
   type BreakerState,
-} from '../src/proxy/breaker-table.ts';
+} from '../src/proxy/resilience/breaker-table.ts';
 
 const BEGIN =
-  '<!-- The table is made by scripts/docs.ts from src/proxy/breaker-table.ts; do not edit it. -->';
+  '<!-- The table is made by scripts/docs.ts from src/proxy/resilience/breaker-table.ts; do not edit it. -->';
 const END = '<!-- End of the table. -->';
 
 /** The page with its table as the code has it. */

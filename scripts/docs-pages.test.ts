@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../src/model/errors.ts';
-import { SETTINGS } from '../src/settings-table.ts';
+import { SETTINGS } from '../src/settings/settings-table.ts';
 import { WARNINGS } from '../src/model/warnings.ts';
 import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';
 

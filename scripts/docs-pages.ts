@@ -4,8 +4,8 @@
  */
 import { ERRORS, type ErrorCode, type ErrorRow } from '../src/model/errors.ts';
 import { WARNINGS, type WarningRow } from '../src/model/warnings.ts';
-import { SETTINGS } from '../src/settings-table.ts';
-import type { Setting } from '../src/settings-values.ts';
+import { SETTINGS } from '../src/settings/settings-table.ts';
+import type { Setting } from '../src/settings/settings-values.ts';
 
 const MADE = '<!-- Made by scripts/docs.ts; do not edit. -->';
 

@@ -4,7 +4,7 @@
  */
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SETTINGS } from '../src/settings-table.ts';
+import { SETTINGS } from '../src/settings/settings-table.ts';
 import { breakerPage } from './docs-breaker.ts';
 import { checkMentions, type Project } from './docs-mentions.ts';
 import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';

@@ -7,19 +7,19 @@ const messagesOf = (path: string, body: string): string[] =>
 
 describe('imports', () => {
   it.each([
-    ['src/http/a.ts', "import { a } from '../kernel/clock.ts';"],
+    ['src/http/a.ts', "import { a } from '../lib/clock.ts';"],
     ['src/http/a.ts', "import { a } from './b.ts';"],
     ['src/policy/a.ts', "import { a } from '../limits/store.ts';"],
     ['src/proxy/deep/a.ts', "import { a } from '../../policy/stage.ts';"],
-    ['src/runtime/a.ts', "import type { A } from '../proxy/b.ts';"],
-    ['src/runtime/a.ts', "import type { Settings } from '../settings.ts';"],
-    ['src/compose.ts', "import { a } from './storage/sqlite.ts';"],
+    ['src/control/a.ts', "import type { A } from '../proxy/b.ts';"],
+    ['src/control/a.ts', "import type { Settings } from '../settings/settings.ts';"],
+    ['src/compose/gateway.ts', "import { a } from './storage/sqlite.ts';"],
     ['src/main.ts', "const { a } = await import('./compose.ts');"],
-    ['src/settings.ts', "import { a } from './settings-table.ts';"],
-    ['src/settings.ts', "import { a } from './model/errors.ts';"],
+    ['src/settings/settings.ts', "import { a } from './settings-table.ts';"],
+    ['src/settings/settings.ts', "import { a } from './model/errors.ts';"],
     ['src/observe/log.ts', "import { pino } from 'pino';"],
     [
-      'src/storage/sqlite.ts',
+      'src/storage/sqlite/sqlite.ts',
       "import { DatabaseSync } from 'node:sqlite';\nimport { Kysely } from 'kysely';",
     ],
     ['src/management/a.ts', "import swagger from '@fastify/swagger';\nimport x from 'typebox/format';"],
@@ -31,24 +31,24 @@ describe('imports', () => {
   it.each([
     ['src/http/a.ts', "import { a } from '../model/errors.ts';", 'http may not import model'],
     ['src/model/a.ts', "import type { A } from '../http/b.ts';", 'model may not import http'],
-    ['src/kernel/a.ts', "export { a } from '../model/b.ts';", 'kernel may not import model'],
-    ['src/kernel/a.ts', "export * from '../model/b.ts';", 'kernel may not import model'],
+    ['src/lib/a.ts', "export { a } from '../model/b.ts';", 'lib may not import model'],
+    ['src/lib/a.ts', "export * from '../model/b.ts';", 'lib may not import model'],
     ['src/limits/a.ts', "import { a } from '../storage/b.ts';", 'limits may not import storage'],
     ['src/proxy/a.ts', "import { a } from '../management/b.ts';", 'proxy may not import management'],
     [
       'src/proxy/a.ts',
-      "const a = await import('../storage/../runtime/b.ts');",
-      'proxy may not import runtime',
+      "const a = await import('../storage/../control/b.ts');",
+      'proxy may not import control',
     ],
     ['src/proxy/a.ts', "let a: import('../cli/b.ts').A;", 'proxy may not import cli'],
-    ['src/proxy/a.ts', "import { a } from '../settings.ts';", 'proxy may not import the settings'],
-    ['src/settings.ts', "import { a } from './http/b.ts';", 'the settings may not import http'],
+    ['src/proxy/a.ts', "import { a } from '../settings/settings.ts';", 'proxy may not import the settings'],
+    ['src/settings/settings.ts', "import { a } from './http/b.ts';", 'the settings may not import http'],
     ['src/cli/a.ts', "import { a } from '../compose.ts';", 'cli may not import compose'],
-    ['src/compose.ts', "import { a } from './main.ts';", 'compose may not import main'],
+    ['src/compose/gateway.ts', "import { a } from './main.ts';", 'compose may not import main'],
     ['src/proxy/a.ts', "import { a } from '../../test/support/b.ts';", 'nothing from outside of src/'],
     ['src/proxy/a.ts', "import { a } from '../policy/test-fixtures.ts';", 'only tests import'],
     ['src/proxy/a.ts', "import { a } from './b.fixture.ts';", 'only tests import'],
-    ['src/extras/a.ts', "import { a } from '../kernel/b.ts';", 'extras has no level'],
+    ['src/extras/a.ts', "import { a } from '../lib/b.ts';", 'extras has no level'],
     ['src/proxy/a.ts', "import { a } from '../extras/b.ts';", 'extras has no level'],
     ['src/proxy/a.ts', "import { pino } from 'pino';", 'pino may be imported in src/observe/log.ts only'],
     ['src/observe/a.ts', "import { pino } from 'pino';", 'pino may be imported in src/observe/log.ts only'],
@@ -68,7 +68,7 @@ describe('imports', () => {
   });
 
   it('are free in tests', () => {
-    expect(messagesOf('src/kernel/a.test.ts', "import { a } from '../main.ts';")).toEqual([]);
+    expect(messagesOf('src/lib/a.test.ts', "import { a } from '../main.ts';")).toEqual([]);
     expect(messagesOf('src/policy/test-fixtures.ts', "import { a } from '../main.ts';")).toEqual([]);
     expect(messagesOf('src/policy/a.fixture.ts', "import { a } from '../main.ts';")).toEqual([]);
     expect(messagesOf('test/support/a.ts', "import { a } from '../../src/main.ts';")).toEqual([]);
@@ -84,9 +84,9 @@ describe('clocks, randomness and the environment', () => {
     'const a = Date();',
     "const a = Date['now']();",
     'const f = Date.now;',
-  ])('refuses to read a clock outside of the kernel: %s', (body) => {
+  ])('refuses to read a clock outside of lib: %s', (body) => {
     expect(messagesOf('src/proxy/a.ts', body)).toEqual([expect.stringContaining('take a Clock')]);
-    expect(messagesOf('src/kernel/a.ts', body)).toEqual([]);
+    expect(messagesOf('src/lib/a.ts', body)).toEqual([]);
     expect(messagesOf('src/proxy/a.test.ts', body)).toEqual([]);
   });
 
@@ -95,9 +95,9 @@ describe('clocks, randomness and the environment', () => {
     "import { randomUUID } from 'node:crypto';",
     "import { randomBytes as bytes } from 'node:crypto';",
     'const a = crypto.randomUUID();',
-  ])('refuses to draw randomness outside of the kernel: %s', (body) => {
+  ])('refuses to draw randomness outside of lib: %s', (body) => {
     expect(messagesOf('src/proxy/a.ts', body)).toEqual([expect.stringContaining('randomness')]);
-    expect(messagesOf('src/kernel/a.ts', body)).toEqual([]);
+    expect(messagesOf('src/lib/a.ts', body)).toEqual([]);
   });
 
   it('refuses to read the environment anywhere but in main.ts', () => {

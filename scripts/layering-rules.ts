@@ -8,20 +8,24 @@ import { parseAst } from 'rolldown/parseAst';
 
 /** What lies on one line may import what lies on earlier lines, and itself; never a neighbour on its own line. */
 const LEVELS: readonly (readonly string[])[] = [
-  ['kernel'],
+  ['lib'],
   ['model', 'http'],
-  ['snapshot', 'limits', 'storage', 'observe', 'egress'],
+  ['limits', 'storage', 'observe', 'egress'],
+  ['keys'],
+  ['config'],
   ['policy'],
-  ['proxy', 'management'],
-  ['runtime'],
+  ['proxy'],
+  ['explain'],
+  ['management'],
+  ['control'],
   ['cli'],
   ['compose', 'worker'],
   ['main'],
 ];
 
 /** The settings stand beside the levels: they build on the model, and only the outer ones may know them. */
-const SETTINGS_MAY_IMPORT = ['settings', 'kernel', 'model'];
-const MAY_IMPORT_SETTINGS = ['settings', 'runtime', 'cli', 'compose', 'worker', 'main'];
+const SETTINGS_MAY_IMPORT = ['settings', 'lib', 'model'];
+const MAY_IMPORT_SETTINGS = ['settings', 'control', 'cli', 'compose', 'worker', 'main'];
 
 /** Where a package or a guarded module of Node.js may be imported; a package without a row may be nowhere. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {
@@ -37,9 +41,12 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/observe/log.ts'],
   'prom-client': ['src/observe/prometheus.ts'],
   typebox: ['src/model/', 'src/management/'],
-  undici: ['src/policy/jwks-fetch.ts', 'src/runtime/'],
+  undici: ['src/policy/parts/auth/jwt/jwks-fetch.ts', 'src/control/'],
   'node:http': ['src/management/'],
-  'node:http2': ['src/proxy/http2-client-socket.ts', 'src/proxy/http2-connection.ts'],
+  'node:http2': [
+    'src/proxy/downstream/http2/http2-client-socket.ts',
+    'src/proxy/downstream/http2/http2-connection.ts',
+  ],
   'node:https': [],
   'node:sqlite': ['src/storage/'],
 };
@@ -190,18 +197,18 @@ function checkUse(path: string, node: Node, report: Report): void {
   if (isMember(node, 'process', 'env') && path !== 'src/main.ts') {
     report(node.start, 'process.env may be read in src/main.ts only');
   }
-  if (path.startsWith('src/kernel/')) return;
+  if (path.startsWith('src/lib/')) return;
   const clock =
     isMember(node, 'Date', 'now') ||
     isMember(node, 'performance', 'now') ||
     isMember(node, 'process', 'hrtime');
-  if (clock || isCurrentDate(node)) report(node.start, 'clocks may be read in src/kernel only: take a Clock');
+  if (clock || isCurrentDate(node)) report(node.start, 'clocks may be read in src/lib only: take a Clock');
   const imported = node['imported'] as Node | undefined;
   const random =
     isMember(node, 'Math', 'random') ||
     (node.type === 'ImportSpecifier' && RANDOM_OF_CRYPTO.has(String(imported?.['name']))) ||
     [...RANDOM_OF_CRYPTO].some((name) => isMember(node, 'crypto', name));
-  if (random) report(node.start, 'randomness may be drawn in src/kernel only: see kernel/ids.ts');
+  if (random) report(node.start, 'randomness may be drawn in src/lib only: see lib/ids.ts');
 }
 
 function isMember(node: Node, object: string, property: string): boolean {

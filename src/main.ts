@@ -4,15 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import type { Settings } from './settings.ts';
+import type { Settings } from './settings/settings.ts';
 
 enableCompileCache();
 
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.
 const { createProgram } = await import('./cli/program.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
-const { systemClock } = await import('./kernel/clock.ts');
-const { readSettings } = await import('./settings.ts');
+const { systemClock } = await import('./lib/clock.ts');
+const { readSettings } = await import('./settings/settings.ts');
 
 const version = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -34,7 +34,7 @@ function settingsOrExit(): Settings {
 const program = createProgram(version, {
   start: async ({ takeOver = false }) => {
     const settings = settingsOrExit();
-    const { createLogging, startGateway } = await import('./compose.ts');
+    const { createLogging, startGateway } = await import('./compose/gateway.ts');
     const logging = createLogging(settings);
     process.on('unhandledRejection', (error) =>
       logging.log.error({ err: error }, 'a defect: unhandled rejection'),
@@ -51,13 +51,13 @@ const program = createProgram(version, {
   },
   migrate: async () => {
     const settings = settingsOrExit();
-    const { migrateDatabase } = await import('./compose.ts');
+    const { migrateDatabase } = await import('./compose/gateway.ts');
     const applied = await migrateDatabase(settings);
     complain(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
   },
   copy: async (flags) => {
     const settings = settingsOrExit();
-    const { copyDatabases } = await import('./runtime/copy-database.ts');
+    const { copyDatabases } = await import('./control/database/copy-database.ts');
     const lines = await copyDatabases({ ...flags, settings, clock: systemClock, tell: complain });
     process.stdout.write(`${lines.join('\n')}\n`);
   },

@@ -1,6 +1,6 @@
 /**
  * The program of a proxy worker thread: wires the traffic path together, applies configuration changes as they
- * come and answers the supervisor. compose.ts does the same for the main thread.
+ * come and answers the supervisor. gateway.ts does the same for the main thread.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
@@ -8,8 +8,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Egress } from './egress/egress.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/forwarded.ts';
-import { httpDate, systemClock } from './kernel/clock.ts';
-import { requestIds } from './kernel/ids.ts';
+import { httpDate, systemClock } from './lib/clock.ts';
+import { requestIds } from './lib/ids.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';
 import { createAccessLog } from './observe/access-log.ts';
 import { createLogger, gapLine } from './observe/log.ts';
@@ -18,19 +18,19 @@ import { standardOutput } from './observe/output.ts';
 import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
-import type { Breaker } from './proxy/breaker.ts';
-import { BreakerHandles } from './proxy/breaker-handles.ts';
+import type { Breaker } from './proxy/resilience/breaker.ts';
+import { BreakerHandles } from './proxy/resilience/breaker-registry.ts';
 import { shares, type ProxyContext, type Revision } from './proxy/context.ts';
-import { Deadlines } from './proxy/deadlines.ts';
-import { createExplain } from './proxy/explain.ts';
-import { DebugTokens } from './proxy/explain-debug.ts';
-import type { FindKey } from './proxy/explain-fix.ts';
-import { ExchangeRecorder } from './proxy/explain-recorder.ts';
-import { Load } from './proxy/load.ts';
-import { UpstreamSlots } from './proxy/upstream-slots.ts';
-import { RequestMemory } from './proxy/request-memory.ts';
-import { WaitingClients } from './proxy/waiting-clients.ts';
-import { Listener } from './proxy/listener.ts';
+import { Deadlines } from './proxy/resilience/deadlines.ts';
+import { createExplain } from './explain/explain.ts';
+import { DebugTokens } from './explain/debug-header.ts';
+import type { FindKey } from './explain/fix.ts';
+import { ExchangeRecorder } from './explain/recorder.ts';
+import { Load } from './proxy/exchange-limiter.ts';
+import { UpstreamSlots } from './proxy/upstream/permits.ts';
+import { RequestMemory } from './proxy/io/request-memory.ts';
+import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
+import { Listener } from './proxy/downstream/listener.ts';
 import { createMatchResult } from './proxy/match.ts';
 import {
   UPSTREAM_AGE_MAX_MS,
@@ -38,23 +38,23 @@ import {
   UPSTREAM_IDLE_TIMEOUT_MS,
   type ProxyOptions,
 } from './proxy/options.ts';
-import { UpstreamPool } from './proxy/pool.ts';
-import { RetryBudgets } from './proxy/retry-budget.ts';
-import { createLookup } from './proxy/resolver.ts';
-import { answerExplain } from './runtime/explain-worker.ts';
-import { startHeartbeat } from './runtime/heartbeat.ts';
-import { createWorkerLimits } from './runtime/limit-store.ts';
+import { UpstreamPool } from './proxy/upstream/pool.ts';
+import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
+import { createLookup } from './proxy/upstream/resolver.ts';
+import { answerExplain } from './control/workers/explain-worker.ts';
+import { startHeartbeat } from './control/workers/heartbeat.ts';
+import { createWorkerLimits } from './control/workers/limit-store.ts';
 import type {
   ApplyMessage,
   CertificatesMessage,
   FromWorker,
   ToWorker,
   WorkerStart,
-} from './runtime/protocol.ts';
-import { labelsInUse, WorkerObserver } from './runtime/worker-observer.ts';
-import { SnapshotHolder } from './snapshot/holder.ts';
-import { KeyReader } from './snapshot/key-table.ts';
-import type { Settings } from './settings.ts';
+} from './control/workers/protocol.ts';
+import { labelsInUse, WorkerObserver } from './control/workers/worker-observer.ts';
+import { SnapshotHolder } from './config/holder.ts';
+import { KeyReader } from './keys/key-table.ts';
+import type { Settings } from './settings/settings.ts';
 
 /** A worker that failed ends by itself when the main thread has not ended it by then. */
 const FAILED_EXIT_MS = 2_000;

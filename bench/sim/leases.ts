@@ -1,14 +1,14 @@
 /**
  * How leases behave at a size that no test machine has: `node bench/sim/leases.ts [--nodes 100] [--rate 1000000]
- * [--seconds 5]`. The nodes run the gateway's own code (src/limits/leased-store.ts with its sizes of portions) in
+ * [--seconds 5]`. The nodes run the gateway's own code (src/limits/shared/leased-store.ts with its sizes of portions) in
  * virtual time against a simulated store and network; every request is simulated. One counter has all the traffic,
  * which is the worst case: with many counters their calls spread.
  *
  * Prints for each scenario what was admitted of the limit, how many round trips there were, and how long requests waited.
  */
 import { parseArgs } from 'node:util';
-import { LeasedLimitStore } from '../../src/limits/leased-store.ts';
-import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import { LeasedLimitStore } from '../../src/limits/shared/leased-store.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitDecision, LimitMode, LimitRule } from '../../src/limits/store.ts';
 import { type Network, SimulatedStore } from './simulated-server.ts';
 import { VirtualTime } from './virtual-time.ts';

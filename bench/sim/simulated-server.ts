@@ -1,8 +1,13 @@
 /**
- * The shared store in virtual time: what the script of a fixed window does (src/limits/redis-scripts.ts), behind a
+ * The shared store in virtual time: what the script of a fixed window does (src/limits/shared/redis-scripts.ts), behind a
  * network that takes its time. Every call takes a moment of the one thread that a server has.
  */
-import type { GrantDone, GrantReply, GrantRequest, LimitServer } from '../../src/limits/limit-server.ts';
+import type {
+  GrantDone,
+  GrantReply,
+  GrantRequest,
+  LimitServer,
+} from '../../src/limits/shared/limit-server.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface Network {

@@ -3,10 +3,10 @@
  * committed.
  */
 import type { ConfigChange } from '../model/config.ts';
-import { Cluster } from '../runtime/cluster.ts';
-import { ConfigFollower } from '../runtime/config-follower.ts';
-import type { ConfigState } from '../runtime/config-state.ts';
-import type { Supervisor } from '../runtime/supervisor.ts';
+import { Cluster } from '../control/cluster/cluster.ts';
+import { ConfigFollower } from '../control/cluster/config-sync.ts';
+import type { ConfigState } from '../control/cluster/config-state.ts';
+import type { Supervisor } from '../control/workers/supervisor.ts';
 import { StorageUnavailable } from '../storage/repository.ts';
 import type { Changes, Parts } from './parts.ts';
 

@@ -2,16 +2,16 @@
  * The database of the settings: where it is, bringing its schema up to date, its stand-in on disk, and the first
  * admin token in it.
  */
-import { systemClock, type Clock } from '../kernel/clock.ts';
-import type { DatabaseFolder } from '../management/admin-token-file.ts';
-import { ensureFirstAdminToken } from '../management/first-admin-token.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import type { DatabaseFolder } from '../management/access/admin-token-file.ts';
+import { ensureFirstAdminToken } from '../management/access/first-admin-token.ts';
 import type { Logger } from '../observe/log.ts';
-import type { ConfigState } from '../runtime/config-state.ts';
-import { locateDatabase, secretBoxOf, type DatabaseLocation } from '../runtime/database-location.ts';
-import { migrateDatabase as migrate } from '../runtime/open-database.ts';
-import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
-import { SnapshotFileWriter } from '../runtime/snapshot-file-writer.ts';
-import type { Settings } from '../settings.ts';
+import type { ConfigState } from '../control/cluster/config-state.ts';
+import { locateDatabase, secretBoxOf, type DatabaseLocation } from '../control/database/database-location.ts';
+import { migrateDatabase as migrate } from '../control/database/open-database.ts';
+import type { RecoveringRepository } from '../control/fallback/recovering-repository.ts';
+import { SnapshotFileWriter } from '../control/fallback/snapshot-file-writer.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 import type { Changes, Parts } from './parts.ts';
 import { StartError } from './start-error.ts';

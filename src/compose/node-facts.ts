@@ -1,8 +1,8 @@
 /** What `/metrics` tells of the node beside the counts of its workers, taken from the configuration and the database. */
-import { within } from '../kernel/within.ts';
+import { within } from '../lib/with-timeout.ts';
 import { revisionKey, type BreakerFact } from '../observe/prometheus.ts';
-import { Breaker } from '../proxy/breaker.ts';
-import type { ConfigState } from '../runtime/config-state.ts';
+import { Breaker } from '../proxy/resilience/breaker.ts';
+import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { Repository } from '../storage/repository.ts';
 
 /** A database that has not answered by then is not waited for: the other metrics are needed all the more. */

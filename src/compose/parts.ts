@@ -3,24 +3,24 @@
  */
 import type { Egress } from '../egress/egress.ts';
 import type { OwnListeners } from '../egress/own-listeners.ts';
-import type { Clock } from '../kernel/clock.ts';
-import type { LimitMemory } from '../limits/memory.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { LimitMemory } from '../limits/local/memory.ts';
 import type { Logger } from '../observe/log.ts';
 import type { MetricsMerger } from '../observe/prometheus.ts';
-import type { WouldDenyReport } from '../observe/would-deny-report.ts';
-import type { Cluster } from '../runtime/cluster.ts';
-import type { ConfigFollower } from '../runtime/config-follower.ts';
-import type { ConfigState } from '../runtime/config-state.ts';
-import type { DeprecationLog } from '../runtime/deprecation-log.ts';
-import type { ExplainControl } from '../runtime/explain-control.ts';
-import type { HealthBook } from '../runtime/health-book.ts';
-import type { KeyUsageWriter } from '../runtime/key-usage.ts';
-import type { LimitNode } from '../runtime/limit-node.ts';
-import type { RecoveringRepository } from '../runtime/recovering-repository.ts';
-import type { ShadowLog } from '../runtime/shadow-log.ts';
-import type { SavedConfig } from '../runtime/snapshot-file.ts';
-import type { SnapshotFileWriter } from '../runtime/snapshot-file-writer.ts';
-import type { Settings } from '../settings.ts';
+import type { WouldDenyReport } from '../observe/shadow-report.ts';
+import type { Cluster } from '../control/cluster/cluster.ts';
+import type { ConfigFollower } from '../control/cluster/config-sync.ts';
+import type { ConfigState } from '../control/cluster/config-state.ts';
+import type { DeprecationLog } from '../control/workers/deprecation-log.ts';
+import type { ExplainControl } from '../control/workers/explain-control.ts';
+import type { HealthBook } from '../control/health/health-registry.ts';
+import type { KeyUsageWriter } from '../keys/usage-writer.ts';
+import type { LimitNode } from '../control/cluster/limit-node.ts';
+import type { RecoveringRepository } from '../control/fallback/recovering-repository.ts';
+import type { ShadowLog } from '../control/workers/shadow-log.ts';
+import type { SavedConfig } from '../control/fallback/snapshot-file.ts';
+import type { SnapshotFileWriter } from '../control/fallback/snapshot-file-writer.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { Repository } from '../storage/repository.ts';
 
 export interface Parts {

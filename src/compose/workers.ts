@@ -3,21 +3,25 @@
  * beside the traffic.
  */
 import { lookup } from 'node:dns/promises';
-import { Deadlines } from '../proxy/deadlines.ts';
-import { UpstreamPool } from '../proxy/pool.ts';
-import { createLookup } from '../proxy/resolver.ts';
-import type { Clock } from '../kernel/clock.ts';
-import { randomHex } from '../kernel/ids.ts';
-import { createLimitMemory } from '../limits/memory.ts';
-import { CertificateWatch, loadCertificates, type LoadedCertificates } from '../runtime/certificates.ts';
-import { CounterPressure } from '../runtime/counter-pressure.ts';
-import { DescriptorWatch } from '../runtime/descriptor-watch.ts';
-import { HealthProbe } from '../runtime/health-probe.ts';
-import { startLimitNode } from '../runtime/limit-node.ts';
-import type { WorkerStart } from '../runtime/protocol.ts';
-import { Supervisor } from '../runtime/supervisor.ts';
-import { startTicketRotation } from '../runtime/ticket-keys.ts';
-import type { Settings } from '../settings.ts';
+import { Deadlines } from '../proxy/resilience/deadlines.ts';
+import { UpstreamPool } from '../proxy/upstream/pool.ts';
+import { createLookup } from '../proxy/upstream/resolver.ts';
+import type { Clock } from '../lib/clock.ts';
+import { randomHex } from '../lib/ids.ts';
+import { createLimitMemory } from '../limits/local/memory.ts';
+import {
+  CertificateWatch,
+  loadCertificates,
+  type LoadedCertificates,
+} from '../control/certificates/certificates.ts';
+import { CounterPressure } from '../control/workers/counter-pressure.ts';
+import { DescriptorWatch } from '../control/workers/descriptor-watch.ts';
+import { HealthProbe } from '../control/health/health-probe.ts';
+import { startLimitNode } from '../control/cluster/limit-node.ts';
+import type { WorkerStart } from '../control/workers/protocol.ts';
+import { Supervisor } from '../control/workers/supervisor.ts';
+import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
 

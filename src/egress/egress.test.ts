@@ -2,7 +2,7 @@
 import type { LookupFunction } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../kernel/clock.ts';
+import { systemClock } from '../lib/clock.ts';
 import { addressForms } from './blocks.ts';
 import { Egress, EgressDenied, type EgressLists } from './egress.ts';
 import { createOwnPorts, OwnListeners } from './own-listeners.ts';

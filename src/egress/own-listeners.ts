@@ -2,7 +2,7 @@
  * The ports on which this gateway itself listens, and the addresses by which it reaches itself. The ports lie in
  * memory that all threads share, since with port 0 they are known only when the first worker listens.
  */
-import type { Clock } from '../kernel/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { readOwnAddresses } from './own-addresses.ts';
 
 /** How long a look at the addresses of the machine is used. */

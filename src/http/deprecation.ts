@@ -2,7 +2,7 @@
  * What a response from a version that is on its way out tells its client: Deprecation (RFC 9745), Sunset (RFC 8594)
  * and the link to what takes its place (RFC 8288, relation type of RFC 5829).
  */
-import { httpDate } from '../kernel/clock.ts';
+import { httpDate } from '../lib/clock.ts';
 
 /** The Deprecation line with its CRLF; Unix time in seconds, at which the version was or will be deprecated. */
 export function deprecationField(deprecatedAtSecs: number): string {

@@ -6,7 +6,7 @@
  * An *alias* is a name that a CGI-like backend would fold into one of the managed names (RFC 3875 section 4.1.18
  * maps "-" to "_", and some servers map every odd character): `X_Forwarded_For` becomes HTTP_X_FORWARDED_FOR.
  */
-import { foldedName } from '../kernel/folded-name.ts';
+import { foldedName } from '../lib/folded-name.ts';
 import { ODD_BIT, TOKEN } from './characters.ts';
 import { latin1Text } from './latin1.ts';
 

@@ -3,7 +3,7 @@
  * the request, authenticates, or says how content is to be read. A recipient that merged such a field into the
  * head would act on what no stage of the gateway has seen.
  */
-import { foldedName } from '../kernel/folded-name.ts';
+import { foldedName } from '../lib/folded-name.ts';
 import { TrailerSection } from './field-section.ts';
 import type { HeadError } from './head-error.ts';
 import { HeaderKind } from './header-kind.ts';

@@ -6,8 +6,8 @@
  * counter and one column for each thread: how many requests that thread holds. Only the thread itself writes to its
  * column, and the main thread once the thread has ended.
  */
-import { assert } from '../kernel/assert.ts';
-import { release, takeOver } from './set-lock.ts';
+import { assert } from '../lib/assert.ts';
+import { release, takeOver } from './lock.ts';
 
 /** Slots of a set. */
 export const WAYS = 32;

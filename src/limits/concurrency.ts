@@ -8,7 +8,7 @@
  * free when nobody holds any of its places; there is no time, and nothing to evict. When all slots of a set are
  * held, a caller who has none is refused: memory never grows, and nobody is admitted uncounted.
  */
-import { assert } from '../kernel/assert.ts';
+import { assert } from '../lib/assert.ts';
 import {
   claimColumn,
   COLUMNS_AT,
@@ -21,7 +21,7 @@ import {
   WAYS,
 } from './concurrency-memory.ts';
 import { hashText, type HashKey } from './hash.ts';
-import { acquire as lock, release as unlock } from './set-lock.ts';
+import { acquire as lock, release as unlock } from './lock.ts';
 
 /** The identity of a counter is `id` and the subject: a change of `max` keeps the count and applies at once. */
 export interface ConcurrencyCap {

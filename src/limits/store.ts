@@ -1,7 +1,7 @@
 /**
  * The one interface of rate limiting: a rule, a subject, a time; in return a decision.
  *
- * Implementations keep the counts: in the shared memory of this process (shared-memory.ts), or on a server that several
+ * Implementations keep the counts: in the shared memory of this process (local-store.ts), or on a server that several
  * nodes share (leased-store.ts). Callers decide which rule applies and what the subject is. Nothing here knows HTTP; the
  * fields of a decision map onto `Retry-After` (RFC 9110 section 10.2.3) and the IETF `RateLimit` fields.
  */

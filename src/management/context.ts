@@ -1,16 +1,16 @@
 /** What the operations are given to work with; made once by server.ts. */
-import type { Clock } from '../kernel/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from '../model/schemas/revision-health.ts';
-import type { ShadowReport, ShadowReportFilter } from '../observe/would-deny-report.ts';
+import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { ConfigReader, NodeRecord } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
-import type { ChangePath } from './dry-run.ts';
+import type { ChangePath } from './write/dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
-import type { Reading } from './reading.ts';
-import type { WritePath } from './write.ts';
+import type { Reading } from './crud/reading.ts';
+import type { WritePath } from './write/write.ts';
 
 export interface ManagementStatus {
   readonly dbDriver: string;

@@ -4,8 +4,8 @@
  * the disk, only when it is asked for, or after a write has failed. A database that is merely slow to write is not
  * called sick: only its refusal counts.
  */
-import type { Clock } from '../kernel/clock.ts';
-import { within } from '../kernel/within.ts';
+import type { Clock } from '../lib/clock.ts';
+import { within } from '../lib/with-timeout.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 
 /** A database that has not answered by then is reported as down. */

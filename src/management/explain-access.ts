@@ -1,4 +1,4 @@
-/** What the management API needs to explain requests; implemented in src/runtime/explain-access.ts. */
+/** What the management API needs to explain requests; implemented in src/control/workers/explain-access.ts. */
 import type { DebugToken, ExplainInput, Explanation, SamplingState } from '../model/schemas/explain.ts';
 
 export interface ExplainAccess {

@@ -5,8 +5,8 @@
  */
 import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
-import { fail } from './failure.ts';
-import { sendFailure } from './respond.ts';
+import { fail } from './api/failure.ts';
+import { sendFailure } from './api/send.ts';
 
 export interface ManagementListening {
   /** Rejects when the address cannot be bound. @param port 0 for any free one */

@@ -1,7 +1,7 @@
 /** The list of all operations, in the order in which the API is documented. */
 import type { ManagementContext } from './context.ts';
-import { crud } from './crud.ts';
-import type { Operation } from './operation.ts';
+import { crud } from './crud/crud.ts';
+import type { Operation } from './api/operation.ts';
 import { adminTokens } from './routes/admin-tokens.ts';
 import { apps } from './routes/apps.ts';
 import { auditOperation } from './routes/audit.ts';

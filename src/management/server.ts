@@ -12,8 +12,8 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { noWaits, withWaits, type CallWaits } from '../kernel/call-waits.ts';
-import { requestIds } from '../kernel/ids.ts';
+import { noWaits, withWaits, type CallWaits } from '../lib/deadline-budget.ts';
+import { requestIds } from '../lib/ids.ts';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
 import {
   checkRole,
@@ -21,10 +21,10 @@ import {
   type Actor,
   type AdminAuthDependencies,
   type Authenticate,
-} from './admin-auth.ts';
+} from './access/admin-auth.ts';
 import { clientAddress } from '../http/forwarded.ts';
-import { methodTable } from './allowed-methods.ts';
-import { BODY_BYTES_MAX, checkBody, readBody } from './body.ts';
+import { methodTable } from './api/allowed-methods.ts';
+import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
 import type {
   EgressCheck,
   ManagementContext,
@@ -33,20 +33,20 @@ import type {
   ShadowReports,
 } from './context.ts';
 import { DatabaseCheck } from './database-check.ts';
-import { createChangePath } from './dry-run.ts';
+import { createChangePath } from './write/dry-run.ts';
 import type { ExplainAccess } from './explain-access.ts';
-import { fail, isFailure, type Answer, type Failure } from './failure.ts';
+import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
 import { managementListening, type ManagementListening } from './listening.ts';
-import { openApiDocument, type JsonObject } from './openapi.ts';
-import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
+import { openApiDocument, type JsonObject } from './api/openapi.ts';
+import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './api/operation.ts';
 import { allOperations } from './operations.ts';
-import { NO_QUERY, parseQuery } from './query.ts';
-import { readingThroughOutages, STALE_HEADER } from './reading.ts';
-import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './respond.ts';
-import { LoginGuard } from './login-guard.ts';
-import { RefusedLogins } from './refused-logins.ts';
-import { RememberedAdmins } from './remembered-admins.ts';
-import { createWritePath, type WriteDependencies, type WritePath } from './write.ts';
+import { NO_QUERY, parseQuery } from './api/query.ts';
+import { readingThroughOutages, STALE_HEADER } from './crud/reading.ts';
+import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './api/send.ts';
+import { LoginGuard } from './access/login-guard.ts';
+import { RefusedLogins } from './access/refused-logins.ts';
+import { RememberedAdmins } from './access/remembered-admins.ts';
+import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -146,7 +146,7 @@ export async function createManagementServer(
   for (const operation of all) serve(server, operation, adminAccess);
   if (dependencies.swaggerEnabled) {
     // Loaded where it is wanted: it makes a start noticeably longer.
-    const { addSwaggerUi } = await import('./swagger-ui.ts');
+    const { addSwaggerUi } = await import('./api/swagger-ui.ts');
     await addSwaggerUi(server, documented.document);
   }
   database.start();

@@ -17,7 +17,7 @@ import {
 
 /** 128 bits in base64url. */
 export const BROUGHT_CHARS_MIN = 22;
-/** So that `Bearer ` and the value are remembered as one text (policy/remembered-keys.ts). */
+/** So that `Bearer ` and the value are remembered as one text (policy/parts/auth/key-cache.ts). */
 export const BROUGHT_CHARS_MAX = 200;
 const BITS_MIN = 128;
 

@@ -3,7 +3,7 @@
  * to either, and those with a meaning of their own, which the gateway, a cache or the backend needs, and which explain
  * shows. `Authorization` is the default place.
  */
-import { foldedName } from '../kernel/folded-name.ts';
+import { foldedName } from '../lib/folded-name.ts';
 import { isReservedHeader } from './jwt-rules.ts';
 
 const AUTHORIZATION = 'authorization';

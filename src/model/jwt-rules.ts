@@ -3,7 +3,7 @@
  * 3.1 and 3.2), public keys that can be imported, and header names that a claim may be written to.
  */
 import { createPublicKey } from 'node:crypto';
-import { foldedName } from '../kernel/folded-name.ts';
+import { foldedName } from '../lib/folded-name.ts';
 import type { FieldError } from './errors.ts';
 import type { JwtSettings } from './policy.ts';
 import { rsaWeakness } from './rsa-weakness.ts';

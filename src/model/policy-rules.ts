@@ -4,7 +4,7 @@
  * another level (required_scopes below an `auth_type` of `none`, say) fail closed when they are evaluated.
  */
 import { Value } from 'typebox/value';
-import { foldedName } from '../kernel/folded-name.ts';
+import { foldedName } from '../lib/folded-name.ts';
 import { mayCarryCredential } from './credential-header.ts';
 import type { FieldError } from './errors.ts';
 import { jwtSettingsErrors } from './jwt-rules.ts';

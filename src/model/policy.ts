@@ -1,6 +1,6 @@
 /**
  * The policy object: schema and type. Contract part 2 "Policy object", 5 and 8, with the extensions that
- * docs/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in snapshot/merge-policy.ts.
+ * docs/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in config/merge-policy.ts.
  */
 import { Type, type Static, type TLiteral, type TSchema, type TUnion } from 'typebox';
 import { JWT_ALGORITHMS } from './jwt-algorithms.ts';
@@ -135,7 +135,7 @@ export const TimeoutsSchema = Type.Object(
   closed,
 );
 
-/** What may be tried again; src/proxy/retry.ts says when it really is. */
+/** What may be tried again; src/proxy/resilience/retry.ts says when it really is. */
 export const RETRY_CONDITIONS = ['connect', 'reset', 'timeout', '502', '503', '504'] as const;
 export type RetryCondition = (typeof RETRY_CONDITIONS)[number];
 

@@ -6,7 +6,7 @@
  * Draws no randomness: the caller brings the secret bytes.
  */
 import { hash } from 'node:crypto';
-import { assert } from '../kernel/assert.ts';
+import { assert } from '../lib/assert.ts';
 
 export const API_KEY_PREFIX = 'hgk_';
 export const ADMIN_TOKEN_PREFIX = 'hga_';

@@ -8,7 +8,7 @@
  * By construction a line has no query, no header value but Host and no credential: there is no field for one. What a
  * client sends is escaped to ASCII and cut to a bounded length, and what looks like a credential in a path is masked.
  */
-import { timestamp } from '../kernel/clock.ts';
+import { timestamp } from '../lib/clock.ts';
 import { ACCESS_FIELDS, type AccessField, type AccessMode } from '../model/access-fields.ts';
 import { maskCredentials, textLine, type LogFormat, type LogLevel } from './log.ts';
 import type { LogOutput } from './output.ts';

@@ -5,7 +5,7 @@
  * Does not write access log lines (access-log.ts).
  */
 import { pino } from 'pino';
-import { timestamp, type Clock } from '../kernel/clock.ts';
+import { timestamp, type Clock } from '../lib/clock.ts';
 import type { LogOutput } from './output.ts';
 
 export type Logger = pino.Logger;

@@ -12,7 +12,7 @@
  * once the reader is back one line tells how many. Owns the queue and one timer; does not format anything.
  */
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
-import { systemClock } from '../kernel/clock.ts';
+import { systemClock } from '../lib/clock.ts';
 import { LineQueue, countLines } from './line-queue.ts';
 
 const PIPE_BUF = 4096;

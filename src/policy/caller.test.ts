@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { challenges, tokenStart } from './bearer.ts';
-import { BoundedCache } from './bounded-cache.ts';
+import { challenges, tokenStart } from './parts/auth/bearer.ts';
+import { BoundedCache } from './parts/auth/bounded-cache.ts';
 import { FIELD_VALUE_CHARS_MAX, fieldLine, fieldText, scopesLine } from './caller.ts';
 
 describe('fieldText', () => {

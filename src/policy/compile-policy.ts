@@ -5,21 +5,21 @@
  */
 import type { EffectivePolicy, Policy, ShadowPart } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';
-import type { PolicyCompiler } from '../snapshot/types.ts';
-import { createApiKeys, type ApiKeys } from './api-key.ts';
-import { createAuthGuard, type AuthGuard } from './auth-guard.ts';
-import { compileAuth } from './auth.ts';
-import { compileBodySize } from './body-size.ts';
-import { compileConcurrency } from './concurrency.ts';
-import { compileCors } from './cors.ts';
-import { corsShadowStage } from './cors-shadow.ts';
+import type { PolicyCompiler } from '../config/types.ts';
+import { createApiKeys, type ApiKeys } from './parts/auth/api-key.ts';
+import { createAuthGuard, type AuthGuard } from './parts/auth/auth-guard.ts';
+import { compileAuth } from './parts/auth/auth.ts';
+import { compileBodySize } from './parts/body-size/body-size.ts';
+import { compileConcurrency } from './parts/concurrency/concurrency-stage.ts';
+import { compileCors } from './parts/cors/cors.ts';
+import { corsShadowStage } from './parts/cors/cors-shadow.ts';
 import type { PolicyDependencies } from './dependencies.ts';
-import { lookingDependencies, type PolicyLooks } from './explain-dependencies.ts';
-import { createJwtVerifiers, type JwtVerifiers } from './jwt-verifier.ts';
-import { compileMethods } from './methods.ts';
-import { compileRateLimits } from './rate-limit.ts';
+import { lookingDependencies, type PolicyLooks } from './read-only-context.ts';
+import { createJwtVerifiers, type JwtVerifiers } from './parts/auth/jwt/jwt-verifier.ts';
+import { compileMethods } from './parts/methods/methods.ts';
+import { compileRateLimits } from './parts/rate-limit/rate-limit.ts';
 import { compileRetries, compileTimeouts } from './resilience.ts';
-import { compileScopes } from './scopes.ts';
+import { compileScopes } from './parts/scopes/scopes.ts';
 import type { CompiledPolicy, NamedStage } from './stage.ts';
 
 /** What all policies of one worker share: caches of credentials, key sets, the guard's rule. */

@@ -1,15 +1,15 @@
 /**
- * What the policy stages need from outside; compose.ts brings it, once per worker. Plain functions and data, so
+ * What the policy stages need from outside; gateway.ts brings it, once per worker. Plain functions and data, so
  * that the same compiler serves the proxy, the check before a commit and explain.
  */
 import type { Egress } from '../egress/egress.ts';
-import type { Clock } from '../kernel/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitStore } from '../limits/store.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
-import type { WordBuffer } from '../snapshot/key-text.ts';
-import type { PlainKey } from '../snapshot/plain-key.ts';
-import type { PresentedKey } from '../snapshot/presented-key.ts';
+import type { WordBuffer } from '../keys/key-words.ts';
+import type { PlainKey } from '../keys/plain-key.ts';
+import type { PresentedKey } from '../keys/presented-key.ts';
 
 /** The keys that the worker knows of. */
 export interface KeyDirectory {
@@ -28,7 +28,7 @@ export interface KeyDirectory {
   readonly generation: number;
 }
 
-/** Rows in which uses of keys are counted (runtime/key-notes.ts). */
+/** Rows in which uses of keys are counted (keys/usage-counter.ts). */
 export interface KeyRows {
   /**
    * The row of a key whose id lies in `words` from `at` on, as `readId` writes it.

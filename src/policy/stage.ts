@@ -7,7 +7,7 @@ import type { ErrorCode } from '../model/errors.ts';
 import type { EffectivePolicy, RateLimitPolicy, RetryCondition, ShadowPart } from '../model/policy.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision } from '../limits/store.ts';
-import type { CredentialPlace } from './credential-place.ts';
+import type { CredentialPlace } from './parts/auth/credential-place.ts';
 
 /** What a stage may know of the request. */
 export interface RequestFacts {

@@ -3,23 +3,23 @@
  */
 import type { Egress } from '../egress/egress.ts';
 import type { ViaHops } from '../http/forwarded.ts';
-import type { Clock } from '../kernel/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { RetryCondition } from '../model/policy.ts';
 import type { CompiledPolicy, Denial } from '../policy/stage.ts';
-import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
-import type { Breaker, BreakerMove } from './breaker.ts';
-import type { Deadlines } from './deadlines.ts';
+import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
+import type { Breaker, BreakerMove } from './resilience/breaker.ts';
+import type { Deadlines } from './resilience/deadlines.ts';
 import type { Exchange } from './exchange.ts';
 import type { MatchResult } from './match.ts';
 import type { ProxyOptions } from './options.ts';
-import type { UpstreamPool } from './pool.ts';
-import type { RequestMemory } from './request-memory.ts';
-import type { RetryBudgets } from './retry-budget.ts';
-import type { Load, OverloadReason } from './load.ts';
-import type { UpstreamSlots } from './upstream-slots.ts';
-import type { WaitingClients } from './waiting-clients.ts';
-import type { HandshakeFailure } from './tls-failure.ts';
-import type { UpstreamCause } from './upstream-connection.ts';
+import type { UpstreamPool } from './upstream/pool.ts';
+import type { RequestMemory } from './io/request-memory.ts';
+import type { RetryBudgets } from './resilience/retry-budget.ts';
+import type { Load, OverloadReason } from './exchange-limiter.ts';
+import type { UpstreamSlots } from './upstream/permits.ts';
+import type { WaitingClients } from './downstream/waiting-clients.ts';
+import type { HandshakeFailure } from './downstream/tls/tls-failure.ts';
+import type { UpstreamCause } from './upstream/upstream-connection.ts';
 
 export type Route = CompiledRoute<CompiledPolicy>;
 export type Revision = CompiledRevision<CompiledPolicy>;

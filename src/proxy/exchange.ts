@@ -7,16 +7,16 @@ import { clientAddress } from '../http/forwarded.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import { releaseHeld } from '../policy/concurrency.ts';
+import { releaseHeld } from '../policy/parts/concurrency/concurrency-stage.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { Evaluation, RequestFacts } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
 import { clientDetail } from './client-detail.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './downstream/connection.ts';
 import type { ProxyContext, Route, Version } from './context.ts';
-import type { Forwarding } from './forward.ts';
+import type { Forwarding } from './upstream/forward.ts';
 import type { PathRefusal } from './match.ts';
-import type { RequestBuffer } from './request-buffer.ts';
+import type { RequestBuffer } from './io/request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 
 /** Status in logs and metrics of an exchange whose client went away before it was answered. */

@@ -15,19 +15,19 @@ import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http
 import { viaHolds } from '../http/forwarded.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { RequestHead } from '../http/request-head.ts';
-import { releaseHeld } from '../policy/concurrency.ts';
+import { releaseHeld } from '../policy/parts/concurrency/concurrency-stage.ts';
 import { evaluate, newEvaluation } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
-import { TURNS, type Turns } from '../snapshot/weights.ts';
-import { ADMITTED, type Admission, type Breaker } from './breaker.ts';
-import { BreakerReport } from './breaker-report.ts';
+import { TURNS, type Turns } from '../config/weights.ts';
+import { ADMITTED, type Admission, type Breaker } from './resilience/breaker.ts';
+import { BreakerReport } from './resilience/breaker-report.ts';
 import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
-import { Forwarding } from './forward.ts';
+import { Forwarding } from './upstream/forward.ts';
 import { answerAtLastHop } from './last-hop.ts';
-import { OVERLOAD_RETRY_AFTER_SECS } from './load.ts';
+import { OVERLOAD_RETRY_AFTER_SECS } from './exchange-limiter.ts';
 import { matchRequest, restInPath } from './match.ts';
-import { RequestBuffer } from './request-buffer.ts';
+import { RequestBuffer } from './io/request-buffer.ts';
 import { corsOf } from './respond.ts';
 
 export function handle(exchange: Exchange): void {

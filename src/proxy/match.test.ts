@@ -12,9 +12,9 @@ import {
 import { canonicalPath, hasEncodedSlash } from '../http/canonical-path.ts';
 import type { RevisionTree } from '../model/config.ts';
 import type { App, Endpoint, Revision, Version } from '../model/resources.ts';
-import { SnapshotHolder } from '../snapshot/holder.ts';
-import { backendPathError, parseEndpointPath } from '../snapshot/path-patterns.ts';
-import type { CompiledRevision, CompiledRoute, Snapshot } from '../snapshot/types.ts';
+import { SnapshotHolder } from '../config/holder.ts';
+import { backendPathError, parseEndpointPath } from '../config/path-patterns.ts';
+import type { CompiledRevision, CompiledRoute, Snapshot } from '../config/types.ts';
 import { fullShare, createMatchResult, matchRequest, pathParameters, upstreamPath } from './match.ts';
 import type { MatchResult } from './match.ts';
 

@@ -3,17 +3,17 @@
  * the upstream sees (contract part 4 "Traffic path"; design section 2 "Routing"). Runs once per request and
  * allocates nothing on the way to a route.
  *
- * Owns no state: weighted choice is kept by the version (snapshot/weights.ts), breakers are asked through `shareOf`.
+ * Owns no state: weighted choice is kept by the version (config/weights.ts), breakers are asked through `shareOf`.
  * Does not look at policy.
  */
 import { canonicalPath } from '../http/canonical-path.ts';
 import { climbsOut } from '../http/lenient-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import { routeForUse } from '../snapshot/in-use.ts';
-import { findRoute, segmentStart } from '../snapshot/path-trie.ts';
-import { lookAlike } from './look-alike.ts';
-import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../snapshot/types.ts';
-import { REVISIONS_MAX, TURNS, type Turns } from '../snapshot/weights.ts';
+import { routeForUse } from '../config/in-use.ts';
+import { findRoute, segmentStart } from '../config/path-trie.ts';
+import { lookAlike } from './ambiguous-path.ts';
+import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
+import { REVISIONS_MAX, TURNS, type Turns } from '../config/weights.ts';
 
 export type MatchErrorCode = ErrorCode &
   (

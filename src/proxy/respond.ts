@@ -3,13 +3,13 @@
  * also those that come from a backend: request id, CORS, RateLimit, Deprecation, Sunset, and Link to a successor. Text is latin1 and ASCII in fact.
  */
 import { problemDocument, type ErrorCode } from '../model/errors.ts';
+import { HeaderKind } from '../http/header-kind.ts';
 import { deprecationField, successorField, sunsetField } from '../http/deprecation.ts';
 import { statusText } from '../http/status-text.ts';
-import { limitHeaderLines } from '../policy/rate-limit.ts';
+import { limitHeaderLines } from '../policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';
 import type { Version } from './context.ts';
 import type { Exchange } from './exchange.ts';
-import { mayAskForDecision } from './explain-debug.ts';
 
 /** The problem document as ASCII text, so that its length in characters is its length in bytes. */
 export function problemBody(
@@ -89,4 +89,9 @@ export function gatewayResponse(
 export function connectionField(exchange: Exchange, persist: boolean): string {
   if (!persist) return 'Connection: close\r\n';
   return exchange.connection.head.httpMinor === 0 ? 'Connection: keep-alive\r\n' : '';
+}
+
+/** Whether a request may hold the field at all: one look at the kinds of its head. */
+function mayAskForDecision(exchange: Exchange): boolean {
+  return exchange.connection.head.first(HeaderKind.headgate) >= 0;
 }

@@ -4,7 +4,7 @@
  * database, and never backwards: a newer schema is reported, not touched.
  */
 import { sql, type Kysely } from 'kysely';
-import { timestamp, type Clock } from '../kernel/clock.ts';
+import { timestamp, type Clock } from '../lib/clock.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { keyUsage } from './migrations/0002-key-usage.ts';
 import { nodes } from './migrations/0003-nodes.ts';

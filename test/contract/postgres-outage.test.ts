@@ -5,8 +5,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';

@@ -1,7 +1,7 @@
 /** The repository's contract over a real PostgreSQL server, in a database that orders texts as a language does. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { repositoryContract } from './repository.ts';
 

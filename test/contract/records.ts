@@ -1,5 +1,5 @@
 /** Records for the contract suite: complete, valid, with ids that grow in the order of making. */
-import { uuidv7 } from '../../src/kernel/ids.ts';
+import { uuidv7 } from '../../src/lib/ids.ts';
 import type { TouchedConfig } from '../../src/model/config.ts';
 import type {
   App,

@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/kernel/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { ConfigChange } from '../../src/model/config.ts';
 import type { AuditEntry } from '../../src/model/resources.ts';
-import { openSqlite } from '../../src/storage/sqlite.ts';
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { FIRST } from './records.ts';
 
 const WRITER = fileURLToPath(new URL('../support/storage-writer.ts', import.meta.url));

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { openSqlite } from '../../src/storage/sqlite.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { repositoryContract } from './repository.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-contract-'));

@@ -5,7 +5,7 @@
 import { BodyFraming } from '../../src/http/framing.ts';
 import { HeaderKind } from '../../src/http/header-kind.ts';
 import { RequestHead } from '../../src/http/request-head.ts';
-import { http1Request, http1Trailers } from '../../src/proxy/http2-request.ts';
+import { http1Request, http1Trailers } from '../../src/proxy/downstream/http2/http2-request.ts';
 import { limits } from '../conformance/message-reader.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import type { Random } from './random.ts';

@@ -4,8 +4,8 @@
  * show.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { Breaker, type BreakerMove, type BreakerRules } from '../../src/proxy/breaker.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Breaker, type BreakerMove, type BreakerRules } from '../../src/proxy/resilience/breaker.ts';
 
 export interface BreakerWorkerData {
   readonly memory: SharedArrayBuffer;

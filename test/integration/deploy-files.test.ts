@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SETTINGS } from '../../src/settings-table.ts';
+import { SETTINGS } from '../../src/settings/settings-table.ts';
 import { DEPLOY, readComposeFile, type ComposeService } from '../support/compose-file.ts';
 import { installedProgram } from '../support/install-program.ts';
 
@@ -18,7 +18,7 @@ const gateways = ['gateway-1', 'gateway-2'].map((name) => compose.services[name]
 
 describe('compose.yaml', () => {
   it('gives gateways and the migration settings that exist, with values that they take', async () => {
-    const { readSettings } = await import('../../src/settings.ts');
+    const { readSettings } = await import('../../src/settings/settings.ts');
     for (const service of [...gateways, compose.services['migrate'] as ComposeService]) {
       const environment = service.environment ?? {};
       expect(Object.keys(environment).length).toBeGreaterThan(5);

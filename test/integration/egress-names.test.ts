@@ -5,8 +5,8 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../src/model/resources.ts';
-import { probe, PROBE_DEFAULTS } from '../../src/runtime/probe.ts';
-import { compileBackend } from '../../src/snapshot/backend.ts';
+import { probe, PROBE_DEFAULTS } from '../../src/control/health/probe.ts';
+import { compileBackend } from '../../src/config/backend.ts';
 import { connectHttp2, request as requestHttp2, TLS_PAIR } from '../support/http2-client.ts';
 import { startOrigin } from '../support/origin.ts';
 import { oneRoute, revisionOf, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';

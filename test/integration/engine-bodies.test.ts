@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { READ_BUFFERS_MAX, readBuffersInUse } from '../../src/proxy/read-buffers.ts';
+import { READ_BUFFERS_MAX, readBuffersInUse } from '../../src/proxy/io/read-buffers.ts';
 import { Random } from '../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
 import { untilHolds } from '../support/until.ts';

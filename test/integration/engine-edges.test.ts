@@ -5,9 +5,9 @@
 import diagnostics from 'node:diagnostics_channel';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ClientSocket } from '../../src/proxy/client-socket.ts';
-import { Connection } from '../../src/proxy/connection.ts';
-import { tcpClientSocket } from '../../src/proxy/tcp-client-socket.ts';
+import type { ClientSocket } from '../../src/proxy/downstream/client-socket.ts';
+import { Connection } from '../../src/proxy/downstream/connection.ts';
+import { tcpClientSocket } from '../../src/proxy/downstream/tcp-client-socket.ts';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../support/proxy.ts';
 import { connectRaw, sendRaw } from '../support/raw-client.ts';

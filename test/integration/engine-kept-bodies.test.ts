@@ -1,6 +1,6 @@
 /**
  * Requests with bodies of a few KiB, which the gateway keeps until they are answered and in memory that it uses again
- * (src/proxy/kept-bodies.ts): each arrives to the byte, also at the second attempt, while others come and go; and in
+ * (src/proxy/io/body-buffer-pool.ts): each arrives to the byte, also at the second attempt, while others come and go; and in
  * the end all of that memory is back. Sizes and order are random, from a seed that a failure names.
  */
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { KEPT_BODIES_MAX, keptBodiesInUse } from '../../src/proxy/kept-bodies.ts';
+import { KEPT_BODIES_MAX, keptBodiesInUse } from '../../src/proxy/io/body-buffer-pool.ts';
 import { Random } from '../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
 import { untilHolds } from '../support/until.ts';

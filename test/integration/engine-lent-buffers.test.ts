@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import * as net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { readBuffersInUse } from '../../src/proxy/read-buffers.ts';
+import { readBuffersInUse } from '../../src/proxy/io/read-buffers.ts';
 import { Random } from '../fuzz/random.ts';
 import { oneRoute, startProxy } from '../support/proxy.ts';
 import { untilHolds } from '../support/until.ts';

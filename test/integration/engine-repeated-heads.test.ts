@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/model/policy.ts';
 import { TestKeys } from '../../src/policy/test-fixtures.ts';
 import type { ProxyOptions } from '../../src/proxy/options.ts';
-import { HEAD_KEPT_MS } from '../../src/proxy/request-heads.ts';
+import { HEAD_KEPT_MS } from '../../src/proxy/downstream/head-pool.ts';
 import { Random } from '../fuzz/random.ts';
 import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxy } from '../support/proxy.ts';

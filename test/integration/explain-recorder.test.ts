@@ -1,9 +1,9 @@
 /** The recorder's bounds, with a clock that the test moves and the engine on a socket without a network. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { Connection } from '../../src/proxy/connection.ts';
+import { Connection } from '../../src/proxy/downstream/connection.ts';
 import type { ProxyContext } from '../../src/proxy/context.ts';
-import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../src/proxy/explain-recorder.ts';
-import { ExplainSocket } from '../../src/proxy/explain-socket.ts';
+import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../src/explain/recorder.ts';
+import { ExplainSocket } from '../../src/explain/described-socket.ts';
 import type { Explanation } from '../../src/model/schemas/explain.ts';
 import { heapBytes } from '../support/garbage.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';

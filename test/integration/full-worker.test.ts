@@ -5,7 +5,7 @@
 import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { OverloadReason } from '../../src/proxy/load.ts';
+import type { OverloadReason } from '../../src/proxy/exchange-limiter.ts';
 import type { ProxyOptions } from '../../src/proxy/options.ts';
 import { startHoldingOrigin, type HoldingOrigin } from '../support/holding-origin.ts';
 import { CA, connectHttp2, request, TLS_PAIR } from '../support/http2-client.ts';

@@ -1,7 +1,7 @@
 /**
  * What attackers try with JWTs (RFC 8725 section 2 and what has been found since), through the real gateway: each
  * credential of the table gets 401 with a challenge, twice (the second time what was learnt is remembered), and the
- * backend is not asked. src/policy/jwt-attacks.test.ts has the same for the verifier alone.
+ * backend is not asked. src/policy/parts/auth/jwt/jwt-attacks.test.ts has the same for the verifier alone.
  */
 import { createHmac, createSign, generateKeyPairSync, sign as rawSign } from 'node:crypto';
 import { exportJWK } from 'jose';

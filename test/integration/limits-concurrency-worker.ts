@@ -4,9 +4,9 @@
  * the test's own, by which too many at once would show.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../../src/kernel/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { type ConcurrencyCap, REFUSED, SharedConcurrencyStore } from '../../src/limits/concurrency.ts';
-import type { LimitMemory } from '../../src/limits/memory.ts';
+import type { LimitMemory } from '../../src/limits/local/memory.ts';
 
 export interface ConcurrencyWorkerData {
   readonly memory: LimitMemory;

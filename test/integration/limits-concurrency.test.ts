@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { type ConcurrencyCap, REFUSED, SharedConcurrencyStore } from '../../src/limits/concurrency.ts';
-import { createLimitMemory, type LimitMemory, releaseThread } from '../../src/limits/shared-memory.ts';
+import { createLimitMemory, type LimitMemory, releaseThread } from '../../src/limits/local/local-store.ts';
 import type { ConcurrencyWorkerData, ConcurrencyWorkerReport } from './limits-concurrency-worker.ts';
 
 const SUBJECTS = 5;

@@ -1,6 +1,6 @@
 /** A worker thread of limits-million.test.ts: takes once for each of many callers, and tells how many were admitted. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitRule } from '../../src/limits/store.ts';
 
 export interface MillionWorkerData {

@@ -1,8 +1,8 @@
 /** A million callers of one limit are counted exactly, by two threads at once, in the memory that is there by default. */
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { counterUse } from '../../src/limits/counter-use.ts';
-import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import { counterUse } from '../../src/limits/local/counter-use.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitRule } from '../../src/limits/store.ts';
 import type { MillionWorkerData } from './limits-million-worker.ts';
 

@@ -3,8 +3,8 @@
  * many requests were admitted. Its wall clock is a word of shared memory that the test sets.
  */
 import { parentPort } from 'node:worker_threads';
-import type { Clock } from '../../src/kernel/clock.ts';
-import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitRule } from '../../src/limits/store.ts';
 
 /** Begins a schedule. */

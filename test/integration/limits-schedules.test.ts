@@ -5,9 +5,13 @@
  */
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/kernel/clock.ts';
-import { CLOCK_STEP_MS, createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
-import { ENTRIES_MAX } from '../../src/limits/sliding-window.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import {
+  CLOCK_STEP_MS,
+  createLimitMemory,
+  SharedMemoryLimitStore,
+} from '../../src/limits/local/local-store.ts';
+import { ENTRIES_MAX } from '../../src/limits/local/sliding-window.ts';
 import type { LimitAlgorithm, LimitRule } from '../../src/limits/store.ts';
 import { exactLimit } from '../support/limits-exact.ts';
 import type { Schedule, ScheduledCalls } from './limits-schedules-worker.ts';

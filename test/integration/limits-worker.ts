@@ -3,9 +3,9 @@
  * milliseconds as the message says; or it grabs the lock of a set at once, and keeps it until it is terminated.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
-import { acquire } from '../../src/limits/set-lock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type LimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
+import { acquire } from '../../src/limits/lock.ts';
 import type { BothDecisions, LimitDecision, LimitRule } from '../../src/limits/store.ts';
 
 export interface LimitsWorkerData {

@@ -2,8 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { bucketAt, lockOf } from '../../src/limits/counter-table.ts';
-import { createLimitMemory, releaseLocksOf, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import { bucketAt, lockOf } from '../../src/limits/local/counter-table.ts';
+import {
+  createLimitMemory,
+  releaseLocksOf,
+  SharedMemoryLimitStore,
+} from '../../src/limits/local/local-store.ts';
 import type { LimitAlgorithm, LimitRule } from '../../src/limits/store.ts';
 import type { LimitsWorkerData, LimitsWorkerReport } from './limits-worker.ts';
 

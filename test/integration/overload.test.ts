@@ -1,7 +1,7 @@
 /** docs/operations.md "Overload": a bounded number of exchanges, connections and waiting requests, and 503 beyond it. */
 import * as net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { OverloadReason } from '../../src/proxy/load.ts';
+import type { OverloadReason } from '../../src/proxy/exchange-limiter.ts';
 import type { ProxyOptions } from '../../src/proxy/options.ts';
 import { startHoldingOrigin, type HoldingOrigin } from '../support/holding-origin.ts';
 import { connectHttp2, request, TLS_PAIR } from '../support/http2-client.ts';

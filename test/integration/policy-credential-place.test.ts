@@ -3,7 +3,7 @@
  * the header is the gateway's own, and Authorization is a field like any other.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldedName } from '../../src/kernel/folded-name.ts';
+import { foldedName } from '../../src/lib/folded-name.ts';
 import type { Explanation } from '../../src/model/schemas/explain.ts';
 import { explain, stageOf } from '../support/explain.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

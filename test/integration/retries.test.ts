@@ -1,6 +1,6 @@
 /**
  * What is tried again and what is not (docs/policies.md "retries"), at the origin: how often each request reached it,
- * where a retry goes, and what it costs. The rules one by one are in src/proxy/retry.test.ts.
+ * where a retry goes, and what it costs. The rules one by one are in src/proxy/resilience/retry.test.ts.
  */
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,8 +8,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ConfigChange } from '../../src/model/config.ts';
 import type { Policy } from '../../src/model/policy.ts';
 import type { Endpoint, Revision } from '../../src/model/resources.ts';
-import { RETRIES_FREE, RETRY_SHARE } from '../../src/proxy/retry-budget.ts';
-import { BREAKER_DEFAULTS } from '../../src/snapshot/compile.ts';
+import { RETRIES_FREE, RETRY_SHARE } from '../../src/proxy/resilience/retry-budget.ts';
+import { BREAKER_DEFAULTS } from '../../src/config/compile.ts';
 import { freePort } from '../support/origin-process.ts';
 import { startRawOrigin, type RawOrigin } from '../support/origin.ts';
 import {

@@ -3,7 +3,7 @@
  * may read as it, neither in the head nor in trailers, over HTTP/1.1 and HTTP/2.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldedName } from '../../src/kernel/folded-name.ts';
+import { foldedName } from '../../src/lib/folded-name.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { connectHttp2, request as request2, TLS_PAIR, type Http2Client } from '../support/http2-client.ts';
 import { SECRET, signed } from '../support/jwts.ts';

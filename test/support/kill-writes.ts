@@ -9,7 +9,7 @@ import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSnapshotFile } from '../../src/runtime/snapshot-file.ts';
+import { readSnapshotFile } from '../../src/control/fallback/snapshot-file.ts';
 import { freePort } from './origin-process.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startLeanBackend } from './lean-client.ts';

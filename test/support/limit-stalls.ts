@@ -4,9 +4,9 @@
  * Requests come at even distances; nothing is random, so each run is the same.
  */
 import { VirtualTime } from '../../bench/sim/virtual-time.ts';
-import { LeasedLimitStore } from '../../src/limits/leased-store.ts';
-import type { GrantDone, GrantRequest, LimitServer } from '../../src/limits/limit-server.ts';
-import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/shared-memory.ts';
+import { LeasedLimitStore } from '../../src/limits/shared/leased-store.ts';
+import type { GrantDone, GrantRequest, LimitServer } from '../../src/limits/shared/limit-server.ts';
+import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { LimitDecision, LimitRule } from '../../src/limits/store.ts';
 import type { ScriptRunner } from './redis-script.ts';
 

@@ -3,9 +3,9 @@
  * but for the one call that reads the server's clock.
  */
 import { createClient } from '@redis/client';
-import { type GrantReply, type GrantRequest, NOTHING_ASKED } from '../../src/limits/limit-server.ts';
-import { grantArguments } from '../../src/limits/redis-server.ts';
-import { SCRIPT_OF } from '../../src/limits/redis-scripts.ts';
+import { type GrantReply, type GrantRequest, NOTHING_ASKED } from '../../src/limits/shared/limit-server.ts';
+import { grantArguments } from '../../src/limits/shared/redis-server.ts';
+import { SCRIPT_OF } from '../../src/limits/shared/redis-scripts.ts';
 import type { LimitRule } from '../../src/limits/store.ts';
 
 export interface ScriptRunner {

@@ -1,7 +1,7 @@
 /** Two ends of one TCP connection over loopback, for tests of what sits right on a socket. */
 import * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
-import type { SocketReader } from '../../src/proxy/read-buffers.ts';
+import type { SocketReader } from '../../src/proxy/io/read-buffers.ts';
 
 export interface SocketPair {
   /** The end under test. */

@@ -4,7 +4,7 @@
  */
 import { RequestHead } from '../../src/http/request-head.ts';
 import { BodyFraming } from '../../src/http/framing.ts';
-import { http1Request } from '../../src/proxy/http2-request.ts';
+import { http1Request } from '../../src/proxy/downstream/http2/http2-request.ts';
 import { RequestReader } from '../conformance/message-reader.ts';
 import { readCases } from '../conformance/read-cases.ts';
 import { someHttp2Fields } from '../fuzz/http2.ts';

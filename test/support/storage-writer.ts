@@ -4,8 +4,8 @@
  * with the error when a write is refused.
  */
 import { writeSync } from 'node:fs';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { openSqlite } from '../../src/storage/sqlite.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { makeApp, makeAudit, makeVersion, touched } from '../contract/records.ts';
 
 const [path = '', prefix = ''] = process.argv.slice(2);

@@ -2,7 +2,7 @@
  * Admin tokens: made and deleted, never changed. The last one with the role `admin` stays, unless there is
  * GATEWAY_ADMIN_TOKEN: without it nobody could manage the gateway any more.
  */
-import { secretBytes } from '../../kernel/ids.ts';
+import { secretBytes } from '../../lib/ids.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import {
   AdminTokenInputSchema,
@@ -20,10 +20,10 @@ import {
   tokenHash,
 } from '../../model/token.ts';
 import type { RuleContext } from '../context.ts';
-import { fail, invalid, type Failure } from '../failure.ts';
-import type { Built, RecordBase, Resource } from '../resource.ts';
-import { readExpiry } from '../rules/times.ts';
-import { NOTHING_TOUCHED } from '../write.ts';
+import { fail, invalid, type Failure } from '../api/failure.ts';
+import type { Built, RecordBase, Resource } from '../crud/resource.ts';
+import { readExpiry } from '../write/rules/times.ts';
+import { NOTHING_TOUCHED } from '../write/write.ts';
 
 /** As read from the repository: lists leave the hash out. */
 type Listed = AdminToken & Partial<Pick<StoredAdminToken, 'token_hash'>>;

@@ -3,22 +3,22 @@ import type { App } from '../../model/resources.ts';
 import { AppInputSchema, AppSchema, type AppInput } from '../../model/schemas/app.ts';
 import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { parseGatewayPath } from '../../snapshot/path-patterns.ts';
+import { parseGatewayPath } from '../../config/path-patterns.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
 import type { RuleContext } from '../context.ts';
-import { conflict, invalid, notFound, type Failure } from '../failure.ts';
-import type { Built, RecordBase, Resource } from '../resource.ts';
+import { conflict, invalid, notFound, type Failure } from '../api/failure.ts';
+import type { Built, RecordBase, Resource } from '../crud/resource.ts';
 import {
   appPathConflict,
   defaultGatewayPath,
   gatewayPathFailure,
   versionPathConflict,
-} from '../rules/gateway-path.ts';
-import { labelErrors } from '../rules/labels.ts';
-import { policyErrors, storedPolicy } from '../rules/policy.ts';
-import { maskSecrets } from '../secrets.ts';
-import { appWarnings } from '../warnings/app.ts';
-import { nextUpdatedAt } from '../write.ts';
+} from '../write/rules/gateway-path.ts';
+import { labelErrors } from '../write/rules/labels.ts';
+import { policyErrors, storedPolicy } from '../write/rules/policy.ts';
+import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { appWarnings } from '../write/warnings/app.ts';
+import { nextUpdatedAt } from '../write/write.ts';
 
 export const apps: Resource<object, AppInput, App> = {
   type: 'app',

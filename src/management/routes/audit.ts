@@ -8,10 +8,10 @@ import { AuditEntrySchema, listSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import type { AuditFilter } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { fail, isFailure, listAnswer, type Failure } from '../failure.ts';
-import { API_PREFIX, type Operation } from '../operation.ts';
-import { PAGE_FIELDS, pageInfo, pageRequest, type Query } from '../query.ts';
-import { normalizeTime } from '../rules/times.ts';
+import { fail, isFailure, listAnswer, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { PAGE_FIELDS, pageInfo, pageRequest, type Query } from '../api/query.ts';
+import { normalizeTime } from '../write/rules/times.ts';
 
 const equals = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 512, description }));

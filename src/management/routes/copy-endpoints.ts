@@ -1,10 +1,10 @@
 /** `copy_endpoints_from`: a new revision begins with the endpoints of another one, in the transaction that creates it. */
-import { timestamp, type Clock } from '../../kernel/clock.ts';
-import { uuidv7 } from '../../kernel/ids.ts';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { uuidv7 } from '../../lib/ids.ts';
 import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
-import { invalid, type Failure } from '../failure.ts';
+import { invalid, type Failure } from '../api/failure.ts';
 
 interface Scope {
   readonly app: App;

@@ -2,15 +2,15 @@
 import type { App, Endpoint, Revision } from '../../model/resources.ts';
 import { EffectivePolicySchema, envelopeSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { mergePolicy } from '../../snapshot/merge-policy.ts';
+import { mergePolicy } from '../../config/merge-policy.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { itemPath, locate, rulesOf } from '../locate.ts';
-import { answer, isFailure, withWarnings, type Failure } from '../failure.ts';
-import type { Call, Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
-import { maskSecrets } from '../secrets.ts';
-import { viewWarnings } from '../warnings/policy.ts';
+import { itemPath, locate, rulesOf } from '../crud/locate.ts';
+import { answer, isFailure, withWarnings, type Failure } from '../api/failure.ts';
+import type { Call, Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { viewWarnings } from '../write/warnings/policy.ts';
 import { endpoints } from './endpoints.ts';
 import { findRevisionScope, revisions } from './revisions.ts';
 

@@ -2,14 +2,14 @@
 import type { App, Endpoint, Revision, Version } from '../../model/resources.ts';
 import { EndpointInputSchema, EndpointSchema, type EndpointInput } from '../../model/schemas/endpoint.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { backendPathError, endpointShape, parseEndpointPath } from '../../snapshot/path-patterns.ts';
+import { backendPathError, endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { RuleContext } from '../context.ts';
-import { conflict, invalid, type Failure } from '../failure.ts';
-import type { Built, RecordBase, Resource } from '../resource.ts';
-import { policyErrors, storedPolicy } from '../rules/policy.ts';
-import { maskSecrets } from '../secrets.ts';
-import { endpointRemovalWarnings, endpointWarnings } from '../warnings/endpoint.ts';
+import { conflict, invalid, type Failure } from '../api/failure.ts';
+import type { Built, RecordBase, Resource } from '../crud/resource.ts';
+import { policyErrors, storedPolicy } from '../write/rules/policy.ts';
+import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { endpointRemovalWarnings, endpointWarnings } from '../write/warnings/endpoint.ts';
 import { findRevisionScope } from './revisions.ts';
 
 interface Scope {

@@ -26,10 +26,10 @@ import {
   notFound,
   type Answer,
   type Failure,
-} from '../failure.ts';
-import { API_PREFIX, type Call, type Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
-import { NOTHING_TOUCHED } from '../write.ts';
+} from '../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import { NOTHING_TOUCHED } from '../write/write.ts';
 
 const SAMPLING_PATH = `${API_PREFIX}/explain/sampling`;
 const TOKENS_PATH = `${API_PREFIX}/explain/debug-tokens`;

@@ -18,10 +18,10 @@ import type { FieldError } from '../../model/errors.ts';
 import type { Revision } from '../../model/resources.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { answer, fail, invalid, type Answer, type Failure } from '../failure.ts';
-import { API_PREFIX, type Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
-import { maskSecrets } from '../secrets.ts';
+import { answer, fail, invalid, type Answer, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import { maskSecrets } from '../write/policy-secrets-view.ts';
 
 const envelope = jsonSchema(envelopeSchema('ExplanationEnvelope', ExplanationSchema));
 

@@ -18,9 +18,9 @@ import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { API_KEY_PREFIX, tokenHash } from '../../model/token.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
-import { answer } from '../failure.ts';
-import { API_PREFIX, type Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
+import { answer } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
 import { presentKey, tokens } from './tokens.ts';
 
 export function introspectOperation(context: ManagementContext): Operation {
@@ -72,7 +72,7 @@ async function introspect(reader: ConfigReader, token: string, nowMs: number): P
   return describe(key, app, key.token_hash === hash, nowMs);
 }
 
-/** As src/policy/api-key.ts decides it. */
+/** As src/policy/parts/auth/api-key.ts decides it. */
 function describe(key: StoredApiKey, app: App, isCurrent: boolean, nowMs: number): Introspection {
   const overlapEndsAt = isCurrent ? null : key.previous_expires_at;
   const validUntil = earlier(key.expires_at, overlapEndsAt);

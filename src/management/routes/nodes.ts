@@ -3,9 +3,9 @@ import { envelopeSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { NodesSchema } from '../../model/schemas/nodes.ts';
 import type { ManagementContext } from '../context.ts';
-import { answer } from '../failure.ts';
-import { API_PREFIX, type Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
+import { answer } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
 
 export function nodesOperation({ nodes, repository }: ManagementContext): Operation {
   return {

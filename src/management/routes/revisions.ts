@@ -14,24 +14,24 @@ import {
   type RevisionCreation,
   type RevisionInput,
 } from '../../model/schemas/revision.ts';
-import { parseBasePath } from '../../snapshot/path-patterns.ts';
+import { parseBasePath } from '../../config/path-patterns.ts';
 import { envelopeSchema } from '../../model/schemas/envelope.ts';
 import { RevisionHealthSchema } from '../../model/schemas/revision-health.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
-import { parentNames } from '../audit-names.ts';
+import { parentNames } from '../write/audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
-import { itemPath, locate, recordEnvelope, rulesOf } from '../locate.ts';
-import { checkIfMatch, entityTag } from '../entity-tag.ts';
-import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../failure.ts';
-import type { Operation } from '../operation.ts';
-import { DRY_RUN_QUERY, NO_QUERY } from '../query.ts';
-import type { Built, RecordBase, Resource } from '../resource.ts';
-import { certificatesError, parseHost, serverNameError } from '../rules/backend.ts';
-import { labelErrors } from '../rules/labels.ts';
-import { policyErrors, storedPolicy } from '../rules/policy.ts';
-import { maskSecrets } from '../secrets.ts';
-import { revisionRemovalWarnings, revisionWarnings } from '../warnings/revision.ts';
-import { nextUpdatedAt } from '../write.ts';
+import { itemPath, locate, recordEnvelope, rulesOf } from '../crud/locate.ts';
+import { checkIfMatch, entityTag } from '../api/entity-tag.ts';
+import { answer, conflict, invalid, isFailure, notFound, type Failure } from '../api/failure.ts';
+import type { Operation } from '../api/operation.ts';
+import { DRY_RUN_QUERY, NO_QUERY } from '../api/query.ts';
+import type { Built, RecordBase, Resource } from '../crud/resource.ts';
+import { certificatesError, parseHost, serverNameError } from '../write/rules/backend.ts';
+import { labelErrors } from '../write/rules/labels.ts';
+import { policyErrors, storedPolicy } from '../write/rules/policy.ts';
+import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { revisionRemovalWarnings, revisionWarnings } from '../write/warnings/revision.ts';
+import { nextUpdatedAt } from '../write/write.ts';
 import { counted } from './apps.ts';
 import { copyEndpoints } from './copy-endpoints.ts';
 import { findVersionScope } from './versions.ts';

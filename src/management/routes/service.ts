@@ -7,9 +7,9 @@ import { envelopeSchema, HealthSchema, ReadinessSchema } from '../../model/schem
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
 import type { DatabaseProblem } from '../database-check.ts';
-import { answer, type Answer } from '../failure.ts';
-import { API_PREFIX, type Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
+import { answer, type Answer } from '../api/failure.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
 
 export function serviceOperations(context: ManagementContext): Operation[] {
   return [health(context), liveness(), readiness(context), metrics(context)];

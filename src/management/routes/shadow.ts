@@ -3,7 +3,7 @@
  * `DELETE …/shadow-report` begins the counts anew. The counts are the workers'; nothing of them is configuration.
  */
 import { Type } from 'typebox';
-import { timestamp } from '../../kernel/clock.ts';
+import { timestamp } from '../../lib/clock.ts';
 import { SHADOW_PARTS } from '../../model/policy.ts';
 import { closed } from '../../model/schemas/common.ts';
 import { envelopeSchema } from '../../model/schemas/envelope.ts';
@@ -15,15 +15,15 @@ import {
   SHADOW_REPORT_ROWS_MAX,
   ShadowReportSchema,
 } from '../../model/schemas/shadow.ts';
-import type { CallerCount, WouldDenyRow } from '../../observe/would-deny.ts';
-import type { ShadowReport, ShadowReportFilter } from '../../observe/would-deny-report.ts';
+import type { CallerCount, WouldDenyRow } from '../../observe/shadow-denials.ts';
+import type { ShadowReport, ShadowReportFilter } from '../../observe/shadow-report.ts';
 import type { ManagementContext } from '../context.ts';
-import { answer, emptyAnswer, fail, isFailure, type Failure } from '../failure.ts';
-import { itemPath } from '../locate.ts';
-import type { Operation } from '../operation.ts';
-import { NO_QUERY, type Query } from '../query.ts';
-import { normalizeTime } from '../rules/times.ts';
-import { NOTHING_TOUCHED } from '../write.ts';
+import { answer, emptyAnswer, fail, isFailure, type Failure } from '../api/failure.ts';
+import { itemPath } from '../crud/locate.ts';
+import type { Operation } from '../api/operation.ts';
+import { NO_QUERY, type Query } from '../api/query.ts';
+import { normalizeTime } from '../write/rules/times.ts';
+import { NOTHING_TOUCHED } from '../write/write.ts';
 import { apps, findAppScope } from './apps.ts';
 
 const NO_ENDPOINT = 'none';

@@ -1,13 +1,13 @@
-/** `GET …/tokens/{token_id}/usage`: what requests made of a key, per UTC day. Counted by src/runtime/key-notes.ts. */
+/** `GET …/tokens/{token_id}/usage`: what requests made of a key, per UTC day. Counted by src/keys/usage-counter.ts. */
 import { DAY_MS, sumUsage, utcDate } from '../../model/key-usage.ts';
 import { envelopeSchema } from '../../model/schemas/envelope.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { KeyUsageQuerySchema, KeyUsageSchema } from '../../model/schemas/key-usage.ts';
 import type { ManagementContext } from '../context.ts';
-import { answer, fail, isFailure, type Failure } from '../failure.ts';
-import { itemPath, locate } from '../locate.ts';
-import type { Operation } from '../operation.ts';
-import type { Query } from '../query.ts';
+import { answer, fail, isFailure, type Failure } from '../api/failure.ts';
+import { itemPath, locate } from '../crud/locate.ts';
+import type { Operation } from '../api/operation.ts';
+import type { Query } from '../api/query.ts';
 import { tokens } from './tokens.ts';
 
 const DAYS_DEFAULT = 30;

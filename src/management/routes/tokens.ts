@@ -2,8 +2,8 @@
  * API keys, which the contract calls tokens (part 2 "API key" and part 5). The value is shown by creation and by
  * rotation only; what is stored is its SHA-256. A creation may bring the value along; rotation always draws one. A write touches the key alone, so that no route is compiled anew.
  */
-import { timestamp } from '../../kernel/clock.ts';
-import { secretBytes } from '../../kernel/ids.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { secretBytes } from '../../lib/ids.ts';
 import { broughtDisplayPrefix, broughtTokenError } from '../../model/brought-token.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
@@ -27,17 +27,17 @@ import {
   tokenDisplayPrefix,
   tokenHash,
 } from '../../model/token.ts';
-import { parentNames } from '../audit-names.ts';
+import { parentNames } from '../write/audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
-import { itemPath, locate, rulesOf } from '../locate.ts';
-import { checkIfMatch, entityTag } from '../entity-tag.ts';
-import { answer, conflict, invalid, isFailure, type Failure } from '../failure.ts';
-import type { Operation } from '../operation.ts';
-import { NO_QUERY } from '../query.ts';
-import type { Built, RecordBase, Resource } from '../resource.ts';
-import { readExpiry } from '../rules/times.ts';
-import { rotationWarnings, tokenWarnings } from '../warnings/token.ts';
-import { nextUpdatedAt } from '../write.ts';
+import { itemPath, locate, rulesOf } from '../crud/locate.ts';
+import { checkIfMatch, entityTag } from '../api/entity-tag.ts';
+import { answer, conflict, invalid, isFailure, type Failure } from '../api/failure.ts';
+import type { Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import type { Built, RecordBase, Resource } from '../crud/resource.ts';
+import { readExpiry } from '../write/rules/times.ts';
+import { rotationWarnings, tokenWarnings } from '../write/warnings/token.ts';
+import { nextUpdatedAt } from '../write/write.ts';
 import { findAppScope } from './apps.ts';
 
 interface Scope {

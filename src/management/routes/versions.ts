@@ -1,17 +1,17 @@
 /** Versions (contract part 2 and 3). Any status may follow any other; every change is in the audit log. */
-import { timestamp } from '../../kernel/clock.ts';
+import { timestamp } from '../../lib/clock.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, Version } from '../../model/resources.ts';
 import { jsonSchema } from '../../model/schemas/json-schema.ts';
 import { VersionInputSchema, VersionSchema, type VersionInput } from '../../model/schemas/version.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { RuleContext } from '../context.ts';
-import { conflict, invalid, isFailure, notFound, type Failure } from '../failure.ts';
-import type { Built, RecordBase, Resource } from '../resource.ts';
-import { defaultGatewayPath, gatewayPathFailure, versionPathConflict } from '../rules/gateway-path.ts';
-import { labelErrors } from '../rules/labels.ts';
-import { normalizeTime } from '../rules/times.ts';
-import { versionWarnings } from '../warnings/version.ts';
+import { conflict, invalid, isFailure, notFound, type Failure } from '../api/failure.ts';
+import type { Built, RecordBase, Resource } from '../crud/resource.ts';
+import { defaultGatewayPath, gatewayPathFailure, versionPathConflict } from '../write/rules/gateway-path.ts';
+import { labelErrors } from '../write/rules/labels.ts';
+import { normalizeTime } from '../write/rules/times.ts';
+import { versionWarnings } from '../write/warnings/version.ts';
 import { counted, findAppScope } from './apps.ts';
 
 interface Scope {

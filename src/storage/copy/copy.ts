@@ -6,8 +6,8 @@
  */
 import { sql, type Kysely } from 'kysely';
 import { StorageRefused, StorageUnavailable } from '../repository.ts';
-import type { SecretBox } from '../secret-box.ts';
-import { SECRET_KEY_SETTING } from '../secret-key.ts';
+import type { SecretBox } from '../secrets/secret-box.ts';
+import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { Tables } from '../sql/schema.ts';
 import {

@@ -1,13 +1,13 @@
 /** A Postgres database as one side of a copy: transactions that may take long, and one connection for them. */
 import { Kysely, sql } from 'kysely';
-import type { Clock } from '../../kernel/clock.ts';
-import { beginRead, beginWrite, type TransactionTimeouts } from '../postgres-begin.ts';
-import { postgresDialect } from '../postgres-dialect.ts';
-import { hasTable, preparePostgres } from '../postgres-schema.ts';
-import { postgresAddress } from '../postgres-tls.ts';
-import { migratePostgres, POSTGRES_DEFAULTS, withoutPassword } from '../postgres.ts';
-import { createSecretBox } from '../secret-box.ts';
-import { SECRET_KEY_SETTING } from '../secret-key.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { beginRead, beginWrite, type TransactionTimeouts } from '../postgres/postgres-begin.ts';
+import { postgresDialect } from '../postgres/postgres-dialect.ts';
+import { hasTable, preparePostgres } from '../postgres/postgres-schema.ts';
+import { postgresAddress } from '../postgres/postgres-tls.ts';
+import { migratePostgres, POSTGRES_DEFAULTS, withoutPassword } from '../postgres/postgres.ts';
+import { createSecretBox } from '../secrets/secret-box.ts';
+import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
 import type { Tables } from '../sql/schema.ts';
 import { at, type CopyEnd, type CopyTarget } from './copy.ts';
 

@@ -5,14 +5,14 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Kysely, sql } from 'kysely';
-import type { Clock } from '../../kernel/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { migrate, migrationState } from '../migrate.ts';
-import { nodeSqliteDialect } from '../node-sqlite-dialect.ts';
+import { nodeSqliteDialect } from '../sqlite/node-sqlite-dialect.ts';
 import { StorageRefused } from '../repository.ts';
-import { existingSecretBox } from '../secret-key.ts';
-import { asStartError, checkContent, connectionsOf } from '../sqlite-connection.ts';
-import { prepareDatabaseFile } from '../sqlite-file.ts';
-import { assertCurrent, assertKnown, hasTable } from '../sqlite-schema.ts';
+import { existingSecretBox } from '../secrets/secret-key.ts';
+import { asStartError, checkContent, connectionsOf } from '../sqlite/sqlite-connection.ts';
+import { prepareDatabaseFile } from '../sqlite/sqlite-file.ts';
+import { assertCurrent, assertKnown, hasTable } from '../sqlite/sqlite-schema.ts';
 import type { Tables } from '../sql/schema.ts';
 import type { CopyEnd, CopyTarget } from './copy.ts';
 

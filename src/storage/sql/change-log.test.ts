@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { memoryDatabase } from '../../../test/support/memory-database.ts';
-import { systemClock } from '../../kernel/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../migrate.ts';
 import { CHANGES_KEPT, logChange, touchedSince } from './change-log.ts';
 import type { Tables } from './schema.ts';

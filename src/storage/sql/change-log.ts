@@ -4,7 +4,7 @@
  * comes from another history, reads everything.
  */
 import type { Kysely } from 'kysely';
-import { randomHex } from '../../kernel/ids.ts';
+import { randomHex } from '../../lib/ids.ts';
 import type { ConfigPosition, TouchedConfig } from '../../model/config.ts';
 import type { Tables } from './schema.ts';
 

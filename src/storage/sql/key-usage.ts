@@ -3,7 +3,7 @@
  * of hundreds holds the write connection for milliseconds; keys that are gone are passed over.
  */
 import { sql, type Kysely } from 'kysely';
-import { timestamp } from '../../kernel/clock.ts';
+import { timestamp } from '../../lib/clock.ts';
 import type { KeyUsage, UsageDay } from '../../model/key-usage.ts';
 import type { Repository } from '../repository.ts';
 import type { Tables } from './schema.ts';

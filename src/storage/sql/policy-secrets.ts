@@ -6,7 +6,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Policy } from '../../model/policy.ts';
 import { StorageUnavailable } from '../repository.ts';
-import { isSealed, type SecretBox } from '../secret-box.ts';
+import { isSealed, type SecretBox } from '../secrets/secret-box.ts';
 import type { Tables } from './schema.ts';
 
 /** Every column that holds policies. */

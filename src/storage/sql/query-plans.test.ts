@@ -15,10 +15,10 @@ import {
   type Fixture,
 } from '../../../test/contract/records.ts';
 import { memoryDatabase } from '../../../test/support/memory-database.ts';
-import { systemClock } from '../../kernel/clock.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../migrate.ts';
 import type { Repository } from '../repository.ts';
-import { memorySecretBox } from '../secret-key.ts';
+import { memorySecretBox } from '../secrets/secret-key.ts';
 import { createSqlRepository } from './repository.ts';
 
 /** Statements that are meant to see every row, each for one page of a list's `total`. */

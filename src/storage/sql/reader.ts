@@ -3,7 +3,7 @@
  * it is given, a transaction as a rule, and holds no state.
  */
 import { sql, type Kysely } from 'kysely';
-import { assert } from '../../kernel/assert.ts';
+import { assert } from '../../lib/assert.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { AuditFilter, ConfigReader, Page, PageRequest } from '../repository.ts';
 import { readKeyUsage } from './key-usage.ts';

@@ -4,7 +4,7 @@
  * serialised by the backend's `write` connection; reads see only what is committed.
  */
 import type { Kysely } from 'kysely';
-import { assert } from '../../kernel/assert.ts';
+import { assert } from '../../lib/assert.ts';
 import type { ConfigChange, ConfigPosition, TouchedConfig } from '../../model/config.ts';
 import {
   StorageUnavailable,
@@ -14,7 +14,7 @@ import {
   type WriteCheck,
   type WriteResult,
 } from '../repository.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox } from '../secrets/secret-box.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { addKeyUsage, removeKeyUsage } from './key-usage.ts';
 import { loadChange, loadEverything } from './load.ts';

@@ -14,7 +14,7 @@ import type {
   Version,
 } from '../../model/resources.ts';
 import type { Policy } from '../../model/policy.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox } from '../secrets/secret-box.ts';
 import { openPolicy, sealPolicy } from './policy-secrets.ts';
 import type { RowOf } from './schema.ts';
 

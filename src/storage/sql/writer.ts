@@ -3,7 +3,7 @@
  * at the end, when the config version that they belong to is known.
  */
 import type { Kysely } from 'kysely';
-import { assert } from '../../kernel/assert.ts';
+import { assert } from '../../lib/assert.ts';
 import type { AuditEntry } from '../../model/resources.ts';
 import type { ConfigWriter } from '../repository.ts';
 import { countRows, createReader } from './reader.ts';

@@ -1,0 +1,220 @@
+/**
+ * Wires the main thread together: database, configuration, workers, management API. Everything that could be
+ * one implementation or another is chosen here and in compose/, and nowhere else (worker.ts does the same for a
+ * worker thread). Starts in the order in which things depend on each other, and undoes what it has started when a
+ * step fails.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { createChanges } from './changes.ts';
+import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
+import { createManagement, listenForManagement } from './management.ts';
+import type { Parts } from './parts.ts';
+import { assertAlone, assertClaimed, claim, release, takeOver } from './takeover-files.ts';
+import {
+  createSupervisor,
+  listenForTraffic,
+  readCertificates,
+  startHousekeeping,
+  startLimits,
+  startMetricsKeeping,
+  startTicketKeys,
+  watchCertificates,
+} from './workers.ts';
+import { Egress } from '../egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import { createLogger, gapLine, type Logger } from '../observe/log.ts';
+import { standardOutput, type LogOutput } from '../observe/output.ts';
+import { MetricsMerger } from '../observe/prometheus.ts';
+import { WouldDenyReport } from '../observe/shadow-report.ts';
+import { DeprecationLog } from '../control/workers/deprecation-log.ts';
+import { HealthBook } from '../control/health/health-registry.ts';
+import { ExplainControl } from '../control/workers/explain-control.ts';
+import { HandOver } from '../control/takeover/takeover.ts';
+import { instanceFile } from '../control/takeover/pid-file.ts';
+import { KeyUsageWriter } from '../keys/usage-writer.ts';
+import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
+import { ShadowLog } from '../control/workers/shadow-log.ts';
+import { startDatabase } from '../control/fallback/start-database.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { Repository } from '../storage/repository.ts';
+
+export { migrateDatabase } from './database.ts';
+
+export interface Gateway {
+  readonly managementPort: number;
+  readonly proxyPort: number;
+  /** Another process asks for the management port, or gives it back (control/takeover/takeover.ts). */
+  handOver(): Promise<void>;
+  /** Reads the certificates again; undefined without TLS. */
+  readonly reload: (() => Promise<void>) | undefined;
+  /** Drains and ends everything; resolves when nothing is left running. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly settings: Settings;
+  readonly version: string;
+  /** Shows the first admin token to the person at the terminal; it must not reach a log. */
+  readonly announce: (text: string) => void;
+  /** Take the place of the process that serves this database folder now, if there is one. */
+  readonly takeOver: boolean;
+}
+
+/** A worker may need this much longer than the drain itself to end. */
+const STOP_MARGIN_MS = 2_000;
+type Recorders = Pick<
+  Parts,
+  'metrics' | 'keyUsage' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'wouldDeny'
+>;
+
+/** Beside this file, in the sources as in a build (scripts/build.ts). */
+const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? '../worker.ts' : './worker.js', import.meta.url);
+
+export interface Logging {
+  readonly log: Logger;
+  readonly output: LogOutput;
+}
+
+export function createLogging(settings: Settings): Logging {
+  const output = standardOutput({ gapLine: gapLine(settings.log.format, systemClock) });
+  return { output, log: createLogger({ ...settings.log, output, clock: systemClock }) };
+}
+
+/**
+ * @throws StartError, or the storage's own start error, with a message for the operator
+ */
+export async function startGateway(options: StartOptions, logging: Logging): Promise<Gateway> {
+  const { settings } = options;
+  const { log, output } = logging;
+  const database = databaseOf(settings);
+  makeOwnFolder(database);
+  const ownFile = database.file ?? database.snapshotFile;
+  const instance = ownFile === undefined ? undefined : instanceFile(ownFile);
+  const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
+  if (predecessor === undefined) {
+    await assertAlone(instance, database.file, settings);
+    // Before anything is written there; a SQLite database has a lock of its own.
+    if (database.kind === 'postgres') claim(instance, 'ended', log);
+  }
+  try {
+    const gateway = await startParts(options, log);
+    if (predecessor === undefined && database.kind === 'postgres') assertClaimed(instance);
+    else claim(instance, 'any', log);
+    predecessor?.complete();
+    const stop = async (): Promise<void> => {
+      await gateway.stop();
+      release(instance, log);
+      log.info('headgate has stopped');
+      output.flushSync();
+    };
+    return { ...gateway, stop };
+  } catch (error) {
+    if (predecessor === undefined) release(instance, log);
+    predecessor?.cancel();
+    throw error;
+  }
+}
+
+async function startParts(options: StartOptions, log: Logger): Promise<Gateway> {
+  const { settings, version, announce } = options;
+  const clock = systemClock;
+  const certificates = await readCertificates(settings);
+  const database = databaseOf(settings);
+  const open = (mustExist: boolean): Promise<Repository> =>
+    openDatabase(database, settings, clock, mustExist);
+  const announceToken = async (usable: Repository): Promise<void> => {
+    if (settings.adminToken !== undefined) return;
+    await announceFirstToken(usable, clock, database, announce);
+  };
+  const opened = await startDatabase(database, open, announceToken, log);
+  const { repository, recovering, state } = opened;
+  const undo: (() => Promise<unknown>)[] = [() => repository.close()];
+  try {
+    const limits = await startLimits(settings, clock);
+    undo.unshift(async () => limits.limitNode?.stop());
+    const snapshotFile = snapshotFileWriter(database, state, clock, log);
+    const connecting = ownConnections(settings, clock);
+    const own = { settings, version, clock, log, snapshotFile, ...opened, ...limits, ...connecting };
+    const parts: Parts = { ...own, ...recorders(own) };
+    undo.unshift(startHousekeeping(parts));
+    undo.unshift(async () => parts.snapshotFile?.stop());
+    const supervisor = createSupervisor(parts, certificates?.pairs, WORKER_URL);
+    const watch = watchCertificates(parts, certificates, supervisor);
+    undo.unshift(startMetricsKeeping(parts, supervisor));
+    undo.unshift(startTicketKeys(parts, supervisor));
+    let stopping = false;
+    const changes = createChanges(parts, supervisor);
+    undo.unshift(() => changes.cluster.stop());
+    const management = await createManagement(parts, supervisor, changes, watch, () => stopping);
+    undo.unshift(() => management.close());
+    // The management port first: of two that were started at once, only one must take traffic.
+    const managementPort = await listenForManagement(management, settings);
+    connecting.ownListeners.set('management', managementPort);
+    // Before there is traffic: from here on the other nodes wait for this one.
+    if (recovering === undefined) await changes.cluster.join(repository.cluster);
+    undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
+    const proxyPort = await listenForTraffic(supervisor, settings);
+    watch?.start();
+    undo.unshift(async () => watch?.stop());
+    logReady(parts, managementPort, proxyPort);
+    if (recovering === undefined) parts.snapshotFile?.changed();
+    else recoverDatabase(parts, recovering, changes, announceToken);
+    const handOver = new HandOver(management, log);
+    const stop = async (): Promise<void> => {
+      stopping = true;
+      handOver.stop();
+      // Whoever balances load asks for readiness now and then, and sends traffic until it has heard of it.
+      await delay(settings.proxy.drainGraceMs);
+      for (const step of undo) await step();
+    };
+    const reload = watch && (() => watch.reload());
+    return { managementPort, proxyPort, handOver: () => handOver.request(), reload, stop };
+  } catch (error) {
+    for (const step of undo) await step().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What the gateway's own connections go by. The ports are known for sure when the listeners have them. */
+function ownConnections(
+  { egress, server, proxy }: Settings,
+  clock: Clock,
+): Pick<Parts, 'ownPorts' | 'ownListeners' | 'egress'> {
+  const ownPorts = createOwnPorts();
+  const ownListeners = new OwnListeners(ownPorts, clock);
+  ownListeners.set('management', server.port);
+  ownListeners.set('traffic', proxy.port);
+  return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners) };
+}
+
+/** What only takes notes of what happens. */
+function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyof Recorders>): Recorders {
+  return {
+    metrics: new MetricsMerger(),
+    keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
+    explain: new ExplainControl(clock),
+    deprecations: new DeprecationLog(log, clock),
+    health: new HealthBook(state, clock, log),
+    shadowLog: new ShadowLog(log, clock),
+    wouldDeny: new WouldDenyReport(clock.nowMs()),
+  };
+}
+
+function logReady(
+  { settings, version, log, repository, state }: Parts,
+  managementPort: number,
+  proxyPort: number,
+): void {
+  log.info(
+    {
+      version,
+      proxy: `${settings.proxy.host}:${proxyPort}`,
+      management: `${settings.server.host}:${managementPort}`,
+      workers: settings.workers,
+      database: repository.driver,
+      config_version: state.configVersion,
+    },
+    'headgate is ready',
+  );
+}

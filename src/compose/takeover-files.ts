@@ -1,0 +1,94 @@
+/**
+ * Which process serves a database folder: the note of it, taking the place of the one that does now, and what two
+ * gateways must not have in common when neither takes the place of the other.
+ */
+import { dirname, join } from 'node:path';
+import { systemClock } from '../lib/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import { beginTakeOver } from '../control/takeover/takeover.ts';
+import { takenError } from '../control/takeover/free-address.ts';
+import { hasOpen, type InstanceFile } from '../control/takeover/pid-file.ts';
+import type { Settings } from '../settings/settings.ts';
+import { startError, StartError } from './start-error.ts';
+
+/**
+ * Names this process in the file. Where that cannot be written the gateway runs as well.
+ * @param replace `ended`: only in place of a process that has ended
+ * @throws StartError when another gateway keeps its files there
+ */
+export function claim(instance: InstanceFile | undefined, replace: 'any' | 'ended', log: Logger): void {
+  try {
+    if (instance?.claim(replace) === false) throw sharedFolder(instance, instance.holder());
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    log.warn({ err: error }, 'the file with the process id could not be written; nothing can take over');
+  }
+}
+
+/** A file that stays behind, as on a disk that has turned read-only, names a process that has ended: nobody. */
+export function release(instance: InstanceFile | undefined, log: Logger): void {
+  try {
+    instance?.release();
+  } catch (error) {
+    log.warn({ err: error }, 'the file with the process id could not be removed');
+  }
+}
+
+/** On a server of databases: several gateways share that, but not the files that each keeps for itself. */
+function sharedFolder({ path }: InstanceFile, pid: number | undefined): StartError {
+  return new StartError(
+    `Cannot keep files in "${dirname(path)}": the gateway with the process id ${pid ?? 'unknown'} keeps the same ones there ` +
+      `(${path}); expected GATEWAY_SNAPSHOT_FILE to name a file of its own for each gateway, such as ` +
+      `"${join(dirname(path), 'second.snapshot')}", or another working directory (start --take-over takes its place)`,
+  );
+}
+
+/** Of two that were started at one moment in place of one that has ended, the later one has the file. */
+export function assertClaimed(instance: InstanceFile | undefined): void {
+  const pid = instance?.holder();
+  if (instance !== undefined && pid !== undefined) throw sharedFolder(instance, pid);
+}
+
+/** Undefined when there is nobody to take over from. */
+export async function takeOver(
+  instance: InstanceFile | undefined,
+  { server }: Settings,
+  log: Logger,
+): Promise<Awaited<ReturnType<typeof beginTakeOver>> | undefined> {
+  if (server.port === 0) throw new StartError('Cannot take over: GATEWAY_SERVER__PORT must name a port');
+  const pid = instance?.otherPid();
+  if (pid === undefined) {
+    log.info('there is no running gateway to take over from');
+    return undefined;
+  }
+  try {
+    return await beginTakeOver(pid, server, systemClock);
+  } catch (error) {
+    throw startError('Cannot take over', error);
+  }
+}
+
+/**
+ * Refuses what another process has: its ports, and a SQLite database, of which it would not see what is written here.
+ * Before anything is opened or made, so that a start by mistake leaves no trace.
+ * @param file of the SQLite database
+ */
+export async function assertAlone(
+  instance: InstanceFile | undefined,
+  file: string | undefined,
+  { server, proxy }: Settings,
+): Promise<void> {
+  const pid = instance?.otherPid();
+  if (pid !== undefined && file !== undefined && hasOpen(pid, file)) {
+    throw new StartError(
+      `Cannot use the database "${file}": the gateway with the process id ${pid} serves it; expected one gateway ` +
+        'for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)',
+    );
+  }
+  for (const [what, address] of [['management', server] as const, ['traffic', proxy] as const]) {
+    const error = address.port === 0 ? undefined : await takenError(address);
+    if (error !== undefined) {
+      throw startError(`Cannot listen for ${what} on ${address.host}:${address.port}`, error);
+    }
+  }
+}

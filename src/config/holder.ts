@@ -1,0 +1,239 @@
+/**
+ * The configuration of one thread in the form that requests are answered from. `apply` compiles what a change
+ * touches, checks it against the rest, and only then swaps, all in one turn of the event loop: no request sees
+ * half of a change, and a change that does not compile leaves everything as it was. Its cost depends on what it
+ * touches, not on what is configured.
+ *
+ * Owns the app records and the compiled versions with their index. The keys of a change are put into the table that
+ * it was given, if that is one to write to; a worker has a reader of the node's table, which the main thread has
+ * changed before it sends the rest. A version is made anew when a request first asks for it (in-use.ts), before that
+ * request sees it. From then on routes are immutable, and versions but for the tries of their endpoints: an exchange
+ * that has taken some goes on with them after they were replaced. Records of versions, revisions and endpoints are
+ * not kept.
+ */
+import type { ConfigChange, VersionTree } from '../model/config.ts';
+import type { StoredApiKey } from '../model/resources.ts';
+import { CompileError } from './compile-error.ts';
+import { compileEndpointChanges } from './compile-endpoints.ts';
+import { compileVersion, createAppContext } from './compile.ts';
+import type { AppContext } from './compile.ts';
+import { KeyTable } from '../keys/key-table.ts';
+import type { KeyReader } from '../keys/key-table.ts';
+import { versionForUse } from './in-use.ts';
+import type { CompiledRevision, CompiledVersion, PolicyCompiler, Snapshot } from './types.ts';
+import { VersionIndex } from './version-index.ts';
+
+interface HeldApp<P> {
+  readonly context: AppContext<P>;
+  readonly versionIds: Set<string>;
+}
+
+/** Everything that a change puts in place, compiled and checked. */
+interface Plan<P> {
+  readonly apps: readonly AppContext<P>[];
+  readonly versions: ReadonlyMap<string, CompiledVersion<P>>;
+  /** Versions that are there and will not be, unless `versions` has them again. */
+  readonly dropped: ReadonlySet<string>;
+  /** For revisions of versions that stay. */
+  readonly endpoints: readonly EndpointTries<P>[];
+}
+
+type EndpointTries<P> = ReadonlyMap<CompiledRevision<P>, CompiledRevision<P>['endpoints']>;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+export class SnapshotHolder<P> {
+  /** The keys, also as the directory that the api-key stage asks; exists before the first `apply`. */
+  readonly keys: KeyReader;
+  readonly #compilePolicy: PolicyCompiler<P>;
+  readonly #apps = new Map<string, HeldApp<P>>();
+  readonly #versions = new Map<string, CompiledVersion<P>>();
+  readonly #index = new VersionIndex<CompiledVersion<P>>();
+  #current: Snapshot<P>;
+
+  /** @param keys given when the policy compiler needs the table before there is a holder */
+  constructor(compilePolicy: PolicyCompiler<P>, keys: KeyReader = new KeyTable()) {
+    this.#compilePolicy = compilePolicy;
+    this.keys = keys;
+    this.#current = this.#snapshot(0);
+  }
+
+  get current(): Snapshot<P> {
+    return this.#current;
+  }
+
+  /** All versions, in no particular order; for what looks at the configuration as a whole. */
+  versions(): IterableIterator<CompiledVersion<P>> {
+    return this.#versions.values();
+  }
+
+  /**
+   * Takes over a change. Throws CompileError when it does not compile or contradicts what is there, and Error
+   * when it is not the next one (the caller then asks for everything, with `reset`); nothing has changed then.
+   */
+  apply(change: ConfigChange): void {
+    const { configVersion } = this.#current;
+    const after = change.after?.configVersion ?? change.configVersion - 1;
+    if (!change.reset && after !== configVersion) {
+      throw new Error(
+        `Cannot apply config version ${change.configVersion} to ${configVersion}: must lead on from it`,
+      );
+    }
+    const plan = this.#prepare(change);
+    if (change.reset) {
+      // In place, so that a snapshot of before finds what there is now, as after any change.
+      for (const id of this.#versions.keys()) this.#remove(id);
+      this.#apps.clear();
+    }
+    this.#commit(change, plan);
+    if (this.keys instanceof KeyTable) changeKeys(this.keys, change);
+    this.#current = this.#snapshot(change.configVersion);
+  }
+
+  #snapshot(configVersion: number): Snapshot<P> {
+    return new LiveSnapshot(configVersion, this.#index, this.keys, (version) => this.#takeIntoUse(version));
+  }
+
+  /** A request asks for the version for the first time. */
+  #takeIntoUse(version: CompiledVersion<P>): CompiledVersion<P> {
+    const copy = versionForUse(version);
+    this.#versions.set(copy.id, copy);
+    this.#index.renew(copy);
+    return copy;
+  }
+
+  /** Compiles and checks; changes nothing. */
+  #prepare(change: ConfigChange): Plan<P> {
+    const apps = new Map<string, AppContext<P>>();
+    const versions = new Map<string, CompiledVersion<P>>();
+    const removedApps = new Set(change.removedAppIds);
+    const contextOf = (appId: string): AppContext<P> | undefined =>
+      apps.get(appId) ??
+      (change.reset || removedApps.has(appId) ? undefined : this.#apps.get(appId)?.context);
+    const compile = (tree: VersionTree): void => {
+      const { id, app_id: appId, version } = tree.version;
+      const context = contextOf(appId);
+      if (context === undefined) {
+        throw new CompileError(
+          `Cannot compile version ${version}: its app ${appId} is not known`,
+          id,
+          'app_id',
+        );
+      }
+      versions.set(id, compileVersion(context, tree, this.#compilePolicy, this.#versions.get(id)));
+    };
+    for (const { app } of change.apps) apps.set(app.id, createAppContext(app));
+    for (const app of change.apps) app.versions.forEach(compile);
+    change.versions.forEach(compile);
+    const dropped = this.#droppedBy(change);
+    this.#refuseTakenPaths(versions, dropped, change.reset);
+    return { apps: [...apps.values()], versions, dropped, endpoints: this.#prepareEndpoints(change) };
+  }
+
+  #prepareEndpoints({ endpoints = [] }: ConfigChange): EndpointTries<P>[] {
+    return [...Map.groupBy(endpoints, ({ versionId }) => versionId)].map(([versionId, changes]) => {
+      const version = this.#versions.get(versionId);
+      const context = this.#apps.get(version?.app.id ?? '')?.context;
+      if (version === undefined || context === undefined) {
+        const problem = `its version ${versionId} is not known`;
+        const [id, field] = [changes[0]?.endpointId ?? '', 'path'];
+        throw new CompileError(`Cannot compile an endpoint: ${problem}`, id, field);
+      }
+      return compileEndpointChanges(context, version, changes, this.#compilePolicy);
+    });
+  }
+
+  #droppedBy(change: ConfigChange): Set<string> {
+    const dropped = new Set(change.removedVersionIds);
+    for (const id of change.removedAppIds)
+      this.#apps.get(id)?.versionIds.forEach((each) => dropped.add(each));
+    for (const { app } of change.apps) {
+      this.#apps.get(app.id)?.versionIds.forEach((each) => dropped.add(each));
+    }
+    return dropped;
+  }
+
+  #refuseTakenPaths(
+    versions: ReadonlyMap<string, CompiledVersion<P>>,
+    dropped: ReadonlySet<string>,
+    reset: boolean,
+  ): void {
+    const taken = new Map<string, CompiledVersion<P>>();
+    for (const version of versions.values()) {
+      const { gatewayPath } = version;
+      let other = taken.get(gatewayPath);
+      if (other === undefined && !reset) {
+        const held = this.#index.at(gatewayPath);
+        if (held !== undefined && !dropped.has(held.id) && !versions.has(held.id)) other = held;
+      }
+      if (other !== undefined) {
+        const problem = `version ${other.label} of ${other.app.slug} has the same`;
+        const path = gatewayPath === '' ? '/' : gatewayPath;
+        throw new CompileError(`Cannot take gateway_path "${path}": ${problem}`, version.id, 'gateway_path');
+      }
+      taken.set(gatewayPath, version);
+    }
+  }
+
+  /** Puts a plan in place; nothing in here can fail. */
+  #commit(change: ConfigChange, plan: Plan<P>): void {
+    for (const id of plan.dropped) this.#remove(id);
+    for (const id of change.removedAppIds) this.#apps.delete(id);
+    for (const context of plan.apps) this.#apps.set(context.record.id, { context, versionIds: new Set() });
+    // All old paths go before any new one comes: two versions may have changed places.
+    for (const id of plan.versions.keys()) this.#remove(id);
+    for (const version of plan.versions.values()) {
+      this.#versions.set(version.id, version);
+      this.#index.set(version);
+      version.app.versionPaths.set(version.label, version.gatewayPath);
+      this.#apps.get(version.app.id)?.versionIds.add(version.id);
+    }
+    for (const tries of plan.endpoints) {
+      for (const [revision, trie] of tries) (revision as Mutable<CompiledRevision<P>>).endpoints = trie;
+    }
+  }
+
+  #remove(versionId: string): void {
+    const version = this.#versions.get(versionId);
+    if (version === undefined) return;
+    this.#versions.delete(versionId);
+    this.#index.delete(version.gatewayPath);
+    version.app.versionPaths.delete(version.label);
+    this.#apps.get(version.app.id)?.versionIds.delete(versionId);
+  }
+}
+
+/** A table of this thread alone: nobody can be reading what it gives up. */
+function changeKeys(table: KeyTable, { reset, keys, removedKeyIds }: ConfigChange): void {
+  if (reset) table.replaceAll(keys);
+  else table.change(keys, removedKeyIds);
+  table.release(table.takeRetired());
+}
+
+/** Reads the holder's live structures; one per config version, since its number is part of what it is. */
+class LiveSnapshot<P> implements Snapshot<P> {
+  readonly configVersion: number;
+  readonly #index: VersionIndex<CompiledVersion<P>>;
+  readonly #keys: KeyReader;
+  readonly #takeIntoUse: (version: CompiledVersion<P>) => CompiledVersion<P>;
+
+  constructor(
+    configVersion: number,
+    index: VersionIndex<CompiledVersion<P>>,
+    keys: KeyReader,
+    takeIntoUse: (version: CompiledVersion<P>) => CompiledVersion<P>,
+  ) {
+    this.configVersion = configVersion;
+    this.#index = index;
+    this.#keys = keys;
+    this.#takeIntoUse = takeIntoUse;
+  }
+
+  findVersion(canonicalPath: string): CompiledVersion<P> | undefined {
+    const version = this.#index.find(canonicalPath);
+    return version === undefined || version.isInUse ? version : this.#takeIntoUse(version);
+  }
+
+  findKeyByHash(hash: string): StoredApiKey | undefined {
+    return this.#keys.findKeyByHash(hash);
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Smooth weighted round-robin (the algorithm of nginx's upstream module): among the same set of candidates each
+ * gets exactly its share in every full cycle, and within a cycle is never further from it than there are
+ * candidates. Each set has its own state, so that a breaker that opens and closes does not disturb the
+ * proportions among the others.
+ *
+ * Requests take turns by kind. Clients alternate between a preflight and its request, and between a request that
+ * gets 401 and its retry with credentials: if both took turns of one and the same order, one of two equal revisions
+ * would get nothing but what is answered on the way, and the other one all the rest.
+ *
+ * Owns the state of one version's choice; each worker has its own. Does not know revisions, only their places.
+ */
+import { assert } from '../lib/assert.ts';
+
+/** Most current revisions of a version; also the width of the candidate set. */
+export const REVISIONS_MAX = 256;
+/** Most candidate sets whose state is kept; beyond it the oldest starts afresh. */
+const SETS_MAX = 64;
+
+/** Kinds of requests that take turns apart from each other; each is shared out exactly. */
+export const TURNS = Object.freeze({ bare: 0, credentialed: 1, preflight: 2 });
+export type Turns = (typeof TURNS)[keyof typeof TURNS];
+
+export class WeightedChoice {
+  readonly weights: readonly number[];
+  /** By kind and candidate set: how far each place is ahead (positive) or behind (negative) of its share. */
+  readonly #states: readonly Map<number | string, Float64Array>[] = [new Map(), new Map(), new Map()];
+
+  /** By kind: the parts of turns that a place with less than its share has had. */
+  readonly #credits: (Float64Array | undefined)[] = [undefined, undefined, undefined];
+
+  /** @param weights by place: whole numbers from 0; one of 0 is never picked */
+  constructor(weights: readonly number[]) {
+    assert(weights.length <= REVISIONS_MAX, `at most ${REVISIONS_MAX} weights, not ${weights.length}`);
+    this.weights = weights;
+  }
+
+  /**
+   * The place to take next among those with a non-zero byte in `eligible`; -1 when none of them has a weight.
+   * @param eligible by place, at least as long as `weights`
+   */
+  pick(eligible: Uint8Array, turns: Turns = TURNS.bare): number {
+    const { weights } = this;
+    const state = this.#stateOf(eligible, turns);
+    let total = 0;
+    let best = -1;
+    for (let place = 0; place < weights.length; place++) {
+      const weight = weights[place] as number;
+      if (eligible[place] === 0 || weight === 0) continue;
+      total += weight;
+      const credit = (state[place] as number) + weight;
+      state[place] = credit;
+      if (best < 0 || credit > (state[best] as number)) best = place;
+    }
+    if (best >= 0) state[best] = (state[best] as number) - total;
+    return best;
+  }
+
+  /**
+   * As `pick`, where some places are to get a part of their share only: each of their turns counts that part, and the
+   * ones that do not make up a whole go to the places with a full share, by weight. Without such a place there is
+   * nobody to spare them, and they get their turns.
+   * @param eligible changed
+   * @param shares by place: above 0, and at most 1
+   */
+  pickPartly(eligible: Uint8Array, shares: Float64Array, turns: Turns = TURNS.bare): number {
+    const first = this.pick(eligible, turns);
+    if (first < 0 || (shares[first] as number) >= 1) return first;
+    const credits = (this.#credits[turns] ??= new Float64Array(this.weights.length));
+    const credit = (credits[first] as number) + (shares[first] as number);
+    credits[first] = credit >= 1 ? credit - 1 : credit;
+    if (credit >= 1) return first;
+    for (let place = 0; place < this.weights.length; place++) {
+      if ((shares[place] as number) < 1) eligible[place] = 0;
+    }
+    const second = this.pick(eligible, turns);
+    return second < 0 ? first : second;
+  }
+
+  /** The same choice at the same point, whose turns do not move this one's. */
+  copy(): WeightedChoice {
+    const copy = new WeightedChoice(this.weights);
+    this.#states.forEach((states, turns) => {
+      for (const [key, state] of states) copy.#states[turns]?.set(key, state.slice());
+    });
+    this.#credits.forEach((credits, turns) => (copy.#credits[turns] = credits?.slice()));
+    return copy;
+  }
+
+  #stateOf(eligible: Uint8Array, turns: Turns): Float64Array {
+    const states = this.#states[turns] as Map<number | string, Float64Array>;
+    const key = this.#keyOf(eligible);
+    const found = states.get(key);
+    if (found !== undefined) return found;
+    if (states.size >= SETS_MAX) {
+      for (const oldest of states.keys()) {
+        states.delete(oldest);
+        break;
+      }
+    }
+    const state = new Float64Array(this.weights.length);
+    states.set(key, state);
+    return state;
+  }
+
+  /** A small integer for up to 31 places (V8 keeps those unboxed), else a text. */
+  #keyOf(eligible: Uint8Array): number | string {
+    const count = this.weights.length;
+    if (count > 31) return Buffer.from(eligible.buffer, eligible.byteOffset, count).toString('latin1');
+    let mask = 0;
+    for (let place = 0; place < count; place++) {
+      if (eligible[place] !== 0) mask |= 1 << place;
+    }
+    return mask;
+  }
+}

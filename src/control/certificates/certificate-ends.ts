@@ -1,0 +1,97 @@
+/**
+ * Which certificates need an operator's eye: they have expired, end within two weeks, or are not valid yet. They are
+ * served all the same, since a client may accept what another refuses, and no certificate at all helps none of them.
+ * Pure functions, and what repeats a warning once a day.
+ */
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
+
+const DAY_MS = 86_400_000;
+/** Renewals run weeks before the end: one that has not come by now has failed. */
+export const WARN_BEFORE_MS = 14 * DAY_MS;
+
+export interface CertificateProblem {
+  /** Place in the setting, from 1. */
+  readonly certificate: number;
+  readonly facts: CertificateFacts;
+  readonly state: 'expired' | 'expires_soon' | 'not_valid_yet';
+}
+
+export function certificateProblems(
+  certificates: readonly CertificateFacts[],
+  nowMs: number,
+): CertificateProblem[] {
+  const problems: CertificateProblem[] = [];
+  for (const [index, facts] of certificates.entries()) {
+    const state = stateOf(facts, nowMs);
+    if (state !== 'valid') problems.push({ certificate: index + 1, facts, state });
+  }
+  return problems;
+}
+
+/** For people; undefined when all is well. */
+export function problemText(problems: readonly CertificateProblem[]): string | undefined {
+  if (problems.length === 0) return undefined;
+  return problems.map(sentenceOf).join('. ');
+}
+
+function stateOf(
+  { validFromMs, expiresAtMs }: CertificateFacts,
+  nowMs: number,
+): CertificateProblem['state'] | 'valid' {
+  if (nowMs >= expiresAtMs) return 'expired';
+  if (nowMs < validFromMs) return 'not_valid_yet';
+  return nowMs >= expiresAtMs - WARN_BEFORE_MS ? 'expires_soon' : 'valid';
+}
+
+function sentenceOf({ certificate, facts, state }: CertificateProblem): string {
+  const { names, validFromMs, expiresAtMs } = facts;
+  const what = `Certificate ${certificate} of the traffic listener${names[0] === undefined ? '' : ` (${names[0]})`}`;
+  switch (state) {
+    case 'expired':
+      return `${what} has expired at ${timestamp(expiresAtMs)}`;
+    case 'expires_soon':
+      return `${what} expires at ${timestamp(expiresAtMs)}`;
+    case 'not_valid_yet':
+      return `${what} is not valid before ${timestamp(validFromMs)}`;
+  }
+}
+
+const MESSAGES = {
+  expired: 'a certificate of the traffic listener has expired; it is served on',
+  expires_soon: 'a certificate of the traffic listener expires soon',
+  not_valid_yet: 'a certificate of the traffic listener is not valid yet; it is served all the same',
+} as const;
+
+/** Warns of each certificate once, and again after a day, or when something has changed. */
+export class CertificateReminder {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #last = '';
+  #warnedMs = -Infinity;
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** To be called about once a second. */
+  look(certificates: readonly CertificateFacts[]): void {
+    const problems = certificateProblems(certificates, this.#clock.nowMs());
+    const text = problemText(problems) ?? '';
+    const nowMs = this.#clock.monotonicMs();
+    if (text === this.#last && nowMs - this.#warnedMs < DAY_MS) return;
+    this.#last = text;
+    this.#warnedMs = nowMs;
+    for (const { certificate, facts, state } of problems) {
+      const fields = {
+        certificate,
+        names: facts.names,
+        valid_from: timestamp(facts.validFromMs),
+        expires_at: timestamp(facts.expiresAtMs),
+      };
+      this.#log.warn(fields, MESSAGES[state]);
+    }
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * The certificates of the traffic listener, read from their files on the main thread: at the start, and again when a
+ * file changes (looked at once a second, by time, inode and size) or when asked to. A certificate and its key are two
+ * files, replaced one after the other: as long as they do not fit each other, the old pair stays in use, which is
+ * logged once, and they are tried again. Owns the pairs in use. No text of a key ever reaches a message.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../observe/log.ts';
+import { CertificateReminder, certificateProblems, problemText } from './certificate-ends.ts';
+import {
+  certificateFacts,
+  type CertificateFacts,
+  type CertificatePair,
+} from '../../proxy/downstream/tls/tls-certificate.ts';
+
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface LoadedCertificates {
+  readonly pairs: readonly CertificatePair[];
+  readonly facts: readonly CertificateFacts[];
+}
+
+/** How often the files are looked at. */
+const POLL_MS = 1_000;
+
+/** All pairs, or a sentence that says which file cannot be used and why. */
+export async function loadCertificates(
+  files: readonly CertificateFiles[],
+): Promise<LoadedCertificates | { readonly error: string }> {
+  const pairs: CertificatePair[] = [];
+  const facts: CertificateFacts[] = [];
+  for (const { certFile, keyFile } of files) {
+    const cert = await readPem('GATEWAY_PROXY__TLS__CERT_FILE', certFile);
+    if ('error' in cert) return cert;
+    const key = await readPem('GATEWAY_PROXY__TLS__KEY_FILE', keyFile);
+    if ('error' in key) return key;
+    const pair = { cert: cert.text, key: key.text };
+    const found = certificateFacts(pair);
+    if ('error' in found) {
+      const what = `"${certFile}" and "${keyFile}"`;
+      return {
+        error: `Cannot use the certificate and key of GATEWAY_PROXY__TLS together: ${what}: ${found.error}`,
+      };
+    }
+    pairs.push(pair);
+    facts.push(found);
+  }
+  return { pairs, facts };
+}
+
+async function readPem(
+  name: string,
+  path: string,
+): Promise<{ readonly text: string } | { readonly error: string }> {
+  try {
+    return { text: await readFile(path, 'utf8') };
+  } catch (error) {
+    return { error: `Cannot read ${name} "${path}": ${messageOf(error)}` };
+  }
+}
+
+export interface CertificateWatchDeps {
+  readonly files: readonly CertificateFiles[];
+  /** What `loadCertificates` gave for the same files. */
+  readonly loaded: LoadedCertificates;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Brings new pairs to the listener; resolves when new handshakes use them. */
+  readonly publish: (pairs: readonly CertificatePair[]) => Promise<void>;
+  /** For tests; milliseconds. */
+  readonly pollMs?: number;
+}
+
+export class CertificateWatch {
+  readonly #deps: CertificateWatchDeps;
+  readonly #reminder: CertificateReminder;
+  #loaded: LoadedCertificates;
+  /** State of the files that `#loaded` came from; '' while that is not known. */
+  #stamp = '';
+  #lastError = '';
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> | undefined;
+
+  constructor(deps: CertificateWatchDeps) {
+    this.#deps = deps;
+    this.#loaded = deps.loaded;
+    this.#reminder = new CertificateReminder(deps.clock, deps.log);
+  }
+
+  get facts(): readonly CertificateFacts[] {
+    return this.#loaded.facts;
+  }
+
+  /** What is wrong with the time for which they are valid, in words; undefined when nothing is. */
+  get problem(): string | undefined {
+    return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()));
+  }
+
+  start(): void {
+    this.#log('certificates of the traffic listener are in use');
+    this.#reminder.look(this.facts);
+    this.#timer = setInterval(() => {
+      this.#reminder.look(this.facts);
+      void this.check();
+    }, this.#deps.pollMs ?? POLL_MS);
+  }
+
+  /** Also waits for a look at the files that is under way. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#checking;
+  }
+
+  /** Reads the files again, changed or not. */
+  async reload(): Promise<void> {
+    await this.#checking;
+    this.#stamp = '';
+    await this.check();
+  }
+
+  /** Reads the files if they have changed; never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => (this.#checking = undefined));
+    return this.#checking;
+  }
+
+  async #check(): Promise<void> {
+    // Taken before the reading: a change meanwhile shows at the next look.
+    const stamp = await this.#stampOf();
+    if (stamp === this.#stamp) return;
+    const loaded = await loadCertificates(this.#deps.files);
+    if ('error' in loaded) return this.#fail(loaded.error);
+    try {
+      if (!isSame(loaded.pairs, this.#loaded.pairs)) {
+        await this.#deps.publish(loaded.pairs);
+        this.#loaded = loaded;
+        this.#log('certificates of the traffic listener were read again');
+      }
+    } catch (error) {
+      return this.#fail(messageOf(error));
+    }
+    this.#stamp = stamp;
+    this.#lastError = '';
+  }
+
+  /** The stamp stays as it was, so that the next look tries again. */
+  #fail(error: string): void {
+    if (error === this.#lastError) return;
+    this.#lastError = error;
+    this.#deps.log.error({ reason: error }, 'new certificates cannot be used; the old ones stay in use');
+  }
+
+  async #stampOf(): Promise<string> {
+    let stamp = '';
+    for (const { certFile, keyFile } of this.#deps.files) {
+      for (const path of [certFile, keyFile]) {
+        const found = await stat(path, { bigint: true }).catch(() => undefined);
+        stamp += found === undefined ? 'none ' : `${found.mtimeNs}:${found.ino}:${found.size} `;
+      }
+    }
+    return stamp;
+  }
+
+  #log(message: string): void {
+    const certificates = this.#loaded.facts.map(({ names, expiresAtMs }) => ({
+      names,
+      expires_at: timestamp(expiresAtMs),
+    }));
+    this.#deps.log.info({ certificates }, message);
+  }
+}
+
+function isSame(a: readonly CertificatePair[], b: readonly CertificatePair[]): boolean {
+  return a.every(({ cert, key }, index) => cert === b[index]?.cert && key === b[index]?.key);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

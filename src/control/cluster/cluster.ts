@@ -1,0 +1,251 @@
+/**
+ * This node among the others with the same database: joins them, follows their changes, and tells how many obey a
+ * write. Where a database has one gateway (SQLite) it is alone, and all of this is nothing.
+ *
+ * Owns the membership and what the others were heard to obey. A node that did not obey a write within the bound is
+ * not waited for again until it has caught up, so that one that is frozen costs the bound once.
+ */
+import { hostname } from 'node:os';
+import type { Clock } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { uuidv7 } from '../../lib/ids.ts';
+import type { ConfigPosition } from '../../model/config.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { ClusterSettings } from '../../settings/settings.ts';
+import {
+  StorageRefused,
+  type ClusterStore,
+  type Membership,
+  type NodeDescription,
+  type NodePlace,
+  type NodeRecord,
+} from '../../storage/repository.ts';
+import type { ConfigFollower } from './config-sync.ts';
+
+export interface ClusterDeps {
+  readonly settings: ClusterSettings;
+  readonly programVersion: string;
+  readonly follower: Pick<ConfigFollower, 'position' | 'catchUp'>;
+  /** Where the management API listens, known by the time of `join`. */
+  readonly managementPort: () => number;
+  /** With each heartbeat. */
+  readonly onNodes: (place: NodePlace) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How many of the nodes that live obey a config version. */
+export interface NodesApplied {
+  readonly applied: number;
+  readonly nodes: number;
+}
+
+/** The table is asked again this often while somebody waits: a notification may be lost with its connection. */
+const ASK_AGAIN_MS = 250;
+const JOIN_AGAIN_MS = 1_000;
+
+export class Cluster {
+  readonly #deps: ClusterDeps;
+  #self: NodeDescription;
+  #store: ClusterStore | undefined;
+  #membership: Membership | undefined;
+  #joining: Promise<void> | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #refused = false;
+  /** Nodes that lived at the last heartbeat, this one included. */
+  #live = 1;
+  /** What all workers of this node obey. */
+  #applied = 0;
+  /** By node: the version that it was last heard to obey, and the one that it was given up on. */
+  readonly #heard = new Map<string, number>();
+  readonly #givenUp = new Map<string, number>();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(deps: ClusterDeps) {
+    this.#deps = deps;
+    const { nodeName, heartbeatMs, nodeTimeoutMs } = deps.settings;
+    const nowMs = deps.clock.nowMs();
+    this.#self = {
+      id: uuidv7(nowMs),
+      name: nodeName ?? hostname(),
+      programVersion: deps.programVersion,
+      startedAt: timestamp(nowMs),
+      heartbeatMs,
+      timeoutMs: nodeTimeoutMs,
+    };
+  }
+
+  get selfId(): string {
+    return this.#self.id;
+  }
+
+  /**
+   * Joins the others, and resolves when this node obeys what the database holds. A database that does not answer is
+   * tried again by itself.
+   * @param store undefined: there are no others
+   * @throws StorageRefused when this node must not be one of them
+   */
+  async join(store: ClusterStore | undefined): Promise<void> {
+    clearTimeout(this.#retry);
+    this.#store = store;
+    this.#self = { ...this.#self, name: this.#name() };
+    this.#applied = this.#deps.follower.position.configVersion;
+    if (store === undefined || this.#stopped) return;
+    try {
+      this.#joining = this.#tryJoin(store);
+      await this.#joining;
+    } catch (error) {
+      if (error instanceof StorageRefused) throw error;
+      this.#deps.log.warn({ err: error }, 'this node could not join the others yet');
+      this.#joinLater(store);
+    }
+  }
+
+  /** All workers of this node obey the version. */
+  applied(configVersion: number): void {
+    // Back in time: what was heard is of a history that the database has lost.
+    if (configVersion <= this.#applied) this.#heard.clear();
+    this.#applied = configVersion;
+    this.#membership?.applied(configVersion);
+  }
+
+  /** Resolves when all nodes that live obey the version, or the bound is over. Never rejects. */
+  async settle(configVersion: number): Promise<NodesApplied> {
+    if (this.#store === undefined) return { applied: 1, nodes: 1 };
+    const { clock, settings } = this.#deps;
+    const endMs = clock.monotonicMs() + settings.writeWaitMs;
+    for (;;) {
+      const others = await this.#others();
+      // The database was lost after the write: nothing is known of the others.
+      if (others === undefined) return { applied: 1, nodes: Math.max(1, this.#live) };
+      const behind = others.filter((node) => this.#versionOf(node) < configVersion);
+      const awaited = behind.filter((node) => !this.#isGivenUp(node));
+      const leftMs = endMs - clock.monotonicMs();
+      if (awaited.length === 0 || leftMs <= 0) {
+        for (const { id } of awaited) this.#givenUp.set(id, configVersion);
+        return { applied: 1 + others.length - behind.length, nodes: 1 + others.length };
+      }
+      await this.#untilHeard(awaited, configVersion, Math.min(leftMs, ASK_AGAIN_MS));
+    }
+  }
+
+  /** Those that live, this one included, with what each obeys; throws StorageUnavailable. */
+  async nodes(): Promise<readonly NodeRecord[]> {
+    const { clock } = this.#deps;
+    if (this.#store !== undefined) return this.#store.liveNodes();
+    const { id, name, programVersion, startedAt } = this.#self;
+    const lastSeenAt = timestamp(clock.nowMs());
+    return [{ id, name, programVersion, startedAt, lastSeenAt, configVersion: this.#applied }];
+  }
+
+  /** Takes this node out of the list. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    await this.#joining?.catch(() => undefined);
+    await this.#membership?.leave();
+  }
+
+  /** Two gateways of one host cannot have the same port, and a restart keeps it. */
+  #name(): string {
+    const { settings, managementPort } = this.#deps;
+    return settings.nodeName ?? `${hostname()}:${managementPort()}`;
+  }
+
+  async #tryJoin(store: ClusterStore): Promise<void> {
+    const { follower, log } = this.#deps;
+    // Of a database that came back and was lost again before the gateway was done with it.
+    await this.#membership?.leave();
+    this.#membership = await store.join(this.#self, this.#applied, {
+      onChanged: () => this.#look(),
+      onPosition: (position) => this.#onPosition(position),
+      onApplied: (id, version) => this.#hear(id, version),
+      onNodes: (place) => {
+        this.#live = place.count;
+        this.#deps.onNodes(place);
+      },
+      onLost: (error) => log.warn({ err: error }, 'the connection to the other nodes was lost'),
+      onBack: () => log.info('the connection to the other nodes is back'),
+    });
+    // From now on the others wait for this node; what they wrote before is read here.
+    await follower.catchUp();
+  }
+
+  #joinLater(store: ClusterStore): void {
+    if (this.#stopped) return;
+    this.#retry = setTimeout(() => {
+      if (this.#membership !== undefined) return void this.#look();
+      this.#joining = this.#tryJoin(store).catch((error: unknown) => {
+        const isNews = error instanceof StorageRefused && !this.#refused;
+        if (isNews) this.#deps.log.error({ err: error }, 'this node must not join the others');
+        this.#refused ||= isNews;
+        this.#joinLater(store);
+      });
+    }, JOIN_AGAIN_MS);
+  }
+
+  #onPosition({ configVersion, changeId }: ConfigPosition): void {
+    const known = this.#deps.follower.position;
+    if (known.configVersion !== configVersion || known.changeId !== changeId) this.#look();
+  }
+
+  #look(): void {
+    this.#deps.follower.catchUp().catch((error: unknown) => {
+      // The next heartbeat looks again.
+      this.#deps.log.warn({ err: error }, 'changes of other nodes could not be applied yet');
+    });
+  }
+
+  async #others(): Promise<readonly NodeRecord[] | undefined> {
+    try {
+      const all = await this.#store?.liveNodes();
+      const others = (all ?? []).filter(({ id }) => id !== this.#self.id);
+      this.#forgetAllBut(others);
+      return others;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #forgetAllBut(nodes: readonly NodeRecord[]): void {
+    const live = new Set(nodes.map(({ id }) => id));
+    for (const map of [this.#heard, this.#givenUp]) {
+      for (const id of map.keys()) if (!live.has(id)) map.delete(id);
+    }
+  }
+
+  #versionOf({ id, configVersion }: NodeRecord): number {
+    return Math.max(configVersion, this.#heard.get(id) ?? 0);
+  }
+
+  #isGivenUp(node: NodeRecord): boolean {
+    const missed = this.#givenUp.get(node.id);
+    if (missed === undefined) return false;
+    if (this.#versionOf(node) < missed) return true;
+    this.#givenUp.delete(node.id);
+    return false;
+  }
+
+  #hear(nodeId: string, configVersion: number): void {
+    this.#heard.set(nodeId, configVersion);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Resolves when all of them were heard to obey the version, or after `ms`. */
+  #untilHeard(nodes: readonly NodeRecord[], configVersion: number, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#listeners.delete(listener);
+        resolve();
+      };
+      const listener = (): void => {
+        if (nodes.every((node) => this.#versionOf(node) >= configVersion)) done();
+      };
+      const timer = setTimeout(done, ms);
+      this.#listeners.add(listener);
+      listener();
+    });
+  }
+}

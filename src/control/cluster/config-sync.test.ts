@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { configChange } from '../../../test/support/config-records.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
+import { createLogger } from '../../observe/log.ts';
+import { ConfigFollower } from './config-sync.ts';
+import { ConfigState } from './config-state.ts';
+
+const at = (configVersion: number, history = 'a'): ConfigPosition => ({
+  configVersion,
+  changeId: `${history}${configVersion}`,
+});
+
+/** A change of one write in a history of the database. */
+const write = (configVersion: number, history = 'a'): ConfigChange => ({
+  ...configChange(configVersion, {}),
+  ...at(configVersion, history),
+  after: at(configVersion - 1, history),
+});
+
+/** A database whose position is set by the test, and workers that swap when they are told to. */
+function setUp(known: number) {
+  const state = new ConfigState();
+  state.apply({ ...configChange(known, {}), ...at(known), reset: true });
+  const given: string[] = [];
+  const obeyed: number[] = [];
+  const lines: string[] = [];
+  const pending: (() => void)[] = [];
+  const database = { position: at(known), hasLog: true, fails: false, loads: 0 };
+  const follower = new ConfigFollower({
+    state,
+    repository: {
+      async loadSince(from) {
+        database.loads += 1;
+        if (database.fails) throw new Error('the database is gone');
+        const { configVersion, changeId } = database.position;
+        if (configVersion === from.configVersion && changeId === from.changeId) return undefined;
+        const change = { ...configChange(configVersion, {}), configVersion, changeId };
+        return database.hasLog ? { ...change, after: from } : { ...change, reset: true };
+      },
+    },
+    apply: async (change) => {
+      state.apply(change);
+      const { after, configVersion, reset } = change;
+      given.push(reset ? `all ${configVersion}` : `${after?.configVersion}-${configVersion}`);
+      await new Promise<void>((resolve) => pending.push(resolve));
+    },
+    onChange: () => undefined,
+    onApplied: (version) => obeyed.push(version),
+    log: createLogger({
+      level: 'info',
+      format: 'json',
+      output: { write: (line: string) => void lines.push(line) },
+      clock: systemClock,
+    }),
+  });
+  const swapped = (): void => {
+    for (const resolve of pending.splice(0)) resolve();
+  };
+  return { follower, given, obeyed, lines, database, swapped };
+}
+
+describe('writes of this node', () => {
+  it('are handed on one after the other without waiting for the workers', async () => {
+    const { follower, given, obeyed, swapped, database } = setUp(4);
+    const all = Promise.all([5, 6, 7].map((version) => follower.publish(write(version))));
+    await expect.poll(() => given).toEqual(['4-5', '5-6', '6-7']);
+    expect(obeyed).toEqual([]);
+    swapped();
+    await all;
+    expect(obeyed).toEqual([5, 6, 7]);
+    expect(database.loads).toBe(0);
+  });
+
+  it('bring along what other nodes wrote before them, and wait for it', async () => {
+    const { follower, given, swapped, database } = setUp(4);
+    database.position = at(8);
+    let answered = 0;
+    const all = [7, 8, 9].map((version) => follower.publish(write(version)).then(() => (answered += 1)));
+    await expect.poll(() => given).toEqual(['4-8', '8-9']);
+    expect(answered).toBe(0);
+    swapped();
+    await Promise.all(all);
+    expect(database.loads).toBe(1);
+  });
+
+  it('are not handed on again when a look for changes was faster', async () => {
+    const { follower, given, swapped, database } = setUp(4);
+    database.position = at(5);
+    const looked = follower.catchUp();
+    const published = follower.publish(write(5));
+    await expect.poll(() => given).toEqual(['4-5']);
+    swapped();
+    await Promise.all([looked, published]);
+    expect(given).toEqual(['4-5']);
+  });
+
+  it('of a history that is not the one that is served are not added to it', async () => {
+    const { follower, given, swapped, database } = setUp(4);
+    // The database lost version 4, and got another one by another node.
+    database.position = at(5, 'b');
+    database.hasLog = false;
+    const published = follower.publish(write(5, 'b'));
+    await expect.poll(() => given).toEqual(['all 5']);
+    swapped();
+    await published;
+  });
+
+  it('that could not be loaded fail, and the next one brings them along', async () => {
+    const { follower, given, swapped, database } = setUp(4);
+    database.position = at(7);
+    database.fails = true;
+    await expect(follower.publish(write(7))).rejects.toThrow('the database is gone');
+    database.fails = false;
+    database.position = at(8);
+    const next = follower.publish(write(8));
+    await expect.poll(() => given).toEqual(['4-8']);
+    swapped();
+    await next;
+  });
+});
+
+describe('looks for changes', () => {
+  it('that are asked for while one waits are one', async () => {
+    const { follower, given, swapped, database } = setUp(4);
+    database.position = at(6);
+    const looks = [follower.catchUp(), follower.catchUp(), follower.catchUp()];
+    await expect.poll(() => given).toEqual(['4-6']);
+    swapped();
+    await Promise.all(looks);
+    expect(database.loads).toBe(1);
+    await follower.catchUp();
+    expect(given).toEqual(['4-6']);
+  });
+
+  it('find a database that was put back, also when it has come to the same version', async () => {
+    const { follower, given, lines, swapped, database } = setUp(4);
+    database.position = at(4, 'b');
+    database.hasLog = false;
+    const looked = follower.catchUp();
+    await expect.poll(() => given).toEqual(['all 4']);
+    swapped();
+    await looked;
+    expect(lines.join()).toMatch(/whole configuration was read again/);
+  });
+
+  it('do not take an empty database for what is to be served, and say so once', async () => {
+    const { follower, given, lines, database } = setUp(4);
+    database.position = { configVersion: 0, changeId: undefined };
+    database.hasLog = false;
+    await follower.catchUp();
+    await follower.catchUp();
+    expect(given).toEqual([]);
+    expect(lines.join().match(/the database is empty/g)).toHaveLength(1);
+  });
+});

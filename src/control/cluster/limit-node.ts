@@ -1,0 +1,165 @@
+/**
+ * This node among those that share the limits: tells the shared store once a second that it lives, and the threads of
+ * the node how many do. Runs on the main thread with a connection of its own; owns the node's id, which is drawn at
+ * every start.
+ *
+ * While the store is out of reach the last count holds. After an outage nobody's heartbeat is fresh, and a store that
+ * has lost its data knows of nobody, so a count that has become smaller is believed only once all nodes have had the time
+ * to come back.
+ *
+ * A node that starts while the store is out of reach has no last count. It goes by the gateways on its database, where
+ * there are several (control/cluster/cluster.ts), and by the setting where that says more.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { randomHex } from '../../lib/ids.ts';
+import { within } from '../../lib/with-timeout.ts';
+import {
+  type ListedNodes,
+  type LiveNodes,
+  type LiveNodesMemory,
+  writeLiveNodes,
+} from '../../limits/shared/live-nodes.ts';
+import type { Settings } from '../../settings/settings.ts';
+
+const BEAT_MS = 1_000;
+/** A node that has not been heard of for so long does not count any more. */
+const NODE_TTL_MS = 5_000;
+/** How long a heartbeat is waited for. */
+const SILENCE_MS_MAX = 2_000;
+const START_WAIT_MS = 1_000;
+/** A beat's length, but for what timers are late by. */
+const RECONNECT_MS_MIN = 900;
+const NODE_ID_BYTES = 8;
+
+/** The part of redis-server.ts that is needed here. */
+export interface HeartbeatServer {
+  connect(timeoutMs: number): Promise<boolean>;
+  heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes>;
+  reconnect(): void;
+  close(): void;
+}
+
+export class LimitNode {
+  readonly #server: HeartbeatServer;
+  readonly #memory: LiveNodesMemory;
+  readonly #clock: Clock;
+  readonly #id = randomHex(NODE_ID_BYTES);
+  readonly #assumed: number;
+  #nodes: LiveNodes;
+  /** The nodes are those that the store has told, once. */
+  #isTold = false;
+  /** Since when the database has told of fewer gateways than are gone by. */
+  #fewerSinceMs: number | undefined;
+  #answeredMs = -Infinity;
+  /** Since when the store has answered without a break and without forgetting. */
+  #steadySinceMs = 0;
+  #reconnectedMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #beating = false;
+
+  /** @param assumed number of nodes until the store has told one */
+  constructor(server: HeartbeatServer, memory: LiveNodesMemory, clock: Clock, assumed: number) {
+    this.#server = server;
+    this.#memory = memory;
+    this.#clock = clock;
+    this.#assumed = assumed;
+    this.#nodes = { count: assumed, rank: 0 };
+    this.#reconnectedMs = clock.monotonicMs();
+    writeLiveNodes(memory, this.#nodes);
+  }
+
+  /** Resolves after the first heartbeat, or when the store has not answered for a while. */
+  async start(): Promise<void> {
+    if (await this.#server.connect(START_WAIT_MS)) await this.#beat();
+    this.#timer = setInterval(() => void this.#beat(), BEAT_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    if (this.isConnected) await this.#heartbeat(BEAT_MS, true);
+    this.#server.close();
+  }
+
+  /**
+   * The gateways that share this node's database, for as long as the store has told nothing. After an outage of the
+   * database they come back one after the other, so fewer are believed only when that does not pass.
+   */
+  assume({ count, rank }: LiveNodes): void {
+    if (this.#isTold) return;
+    const nodes = { count: Math.max(count, this.#assumed), rank };
+    const nowMs = this.#clock.monotonicMs();
+    if (nodes.count >= this.#nodes.count) this.#fewerSinceMs = undefined;
+    else if (nowMs - (this.#fewerSinceMs ??= nowMs) < NODE_TTL_MS) return;
+    this.#set(nodes);
+  }
+
+  get isConnected(): boolean {
+    return this.#clock.monotonicMs() - this.#answeredMs < 2 * BEAT_MS;
+  }
+
+  get nodes(): LiveNodes {
+    return this.#nodes;
+  }
+
+  /** For people; undefined while the store is in reach. */
+  get problem(): string | undefined {
+    if (this.isConnected) return undefined;
+    return `The store of limits is out of reach: limits go by on_store_failure, for this node as one of ${this.#nodes.count}`;
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#beating) return;
+    this.#beating = true;
+    const nodes = await this.#heartbeat(SILENCE_MS_MAX, false);
+    this.#beating = false;
+    const nowMs = this.#clock.monotonicMs();
+    if (nodes === undefined) {
+      this.#replaceSilentConnection(nowMs);
+      return;
+    }
+    if (!this.isConnected || !nodes.wasListed) this.#steadySinceMs = nowMs;
+    this.#answeredMs = nowMs;
+    if (nodes.count < this.#nodes.count && nowMs - this.#steadySinceMs < NODE_TTL_MS) return;
+    this.#isTold = true;
+    this.#set(nodes);
+  }
+
+  #set(nodes: LiveNodes): void {
+    this.#nodes = nodes;
+    writeLiveNodes(this.#memory, nodes);
+  }
+
+  /** undefined when it failed, or had no answer in time. */
+  #heartbeat(waitMs: number, leave: boolean): Promise<ListedNodes | undefined> {
+    const beat = this.#server.heartbeat(this.#id, NODE_TTL_MS, leave);
+    return within(
+      waitMs,
+      beat.catch(() => undefined),
+    );
+  }
+
+  /**
+   * Also one that the client is making anew: what it waits for may be an answer of a server that has gone meanwhile, and
+   * a new attempt finds the one that is there now.
+   */
+  #replaceSilentConnection(nowMs: number): void {
+    if (nowMs - Math.max(this.#answeredMs, this.#reconnectedMs) < RECONNECT_MS_MIN) return;
+    this.#reconnectedMs = nowMs;
+    this.#server.reconnect();
+  }
+}
+
+/** The live nodes by the store; undefined without one that is shared. */
+export async function startLimitNode(
+  { limits }: Pick<Settings, 'limits'>,
+  memory: LiveNodesMemory,
+  clock: Clock,
+): Promise<LimitNode | undefined> {
+  const { redisUrl, keyPrefix, connectTimeoutMs } = limits;
+  if (redisUrl === undefined) return undefined;
+  const { RedisLimitServer } = await import('../../limits/shared/redis-server.ts');
+  const server = new RedisLimitServer({ url: redisUrl, keyPrefix, connectTimeoutMs });
+  const node = new LimitNode(server, memory, clock, limits.nodes);
+  await node.start();
+  return node;
+}

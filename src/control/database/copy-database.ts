@@ -1,0 +1,128 @@
+/**
+ * `headgate copy`: finds the two databases, of whichever kind, and tells the operator in plain lines how far it is,
+ * what was moved, and what is left to do. What is moved, and how it is verified, is in storage/copy/.
+ */
+import { resolve } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
+import { parseKeyText } from '../../lib/secret-key-text.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { copyDatabase, type CopyEnd, type CopyReport, type CopyTarget } from '../../storage/copy/copy.ts';
+import { openPostgresSource, postgresTarget } from '../../storage/copy/postgres-end.ts';
+import { openSqliteSource, openSqliteTarget } from '../../storage/copy/sqlite-end.ts';
+import { parseDatabaseUrl, type DatabaseUrl } from '../../storage/database-url.ts';
+import { StorageRefused } from '../../storage/repository.ts';
+import { SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
+
+const PROGRESS_INTERVAL_MS = 1_000;
+
+export interface CopyOptions {
+  /** Database URLs; one of them may be left out, and is that of GATEWAY_DATABASE_URL then. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  /** Takes lines about the progress. */
+  readonly tell: (line: string) => void;
+}
+
+type Location = Exclude<DatabaseUrl, { readonly error: string }>;
+
+/**
+ * @returns lines for the operator: rows of each table, both checksums, and what to do about the secret key
+ * @throws StorageUnavailable with a message for the operator; nothing was copied then
+ */
+export async function copyDatabases({
+  settings,
+  clock,
+  tell,
+  ...urls
+}: CopyOptions): Promise<readonly string[]> {
+  if (urls.from === undefined && urls.to === undefined) {
+    throw new StorageRefused(
+      'Cannot copy: neither --from nor --to is given; expected at least one of them, the other is GATEWAY_DATABASE_URL',
+    );
+  }
+  const from = locate('--from', urls.from, settings);
+  const to = locate('--to', urls.to, settings);
+  if (idOf(from) === idOf(to)) {
+    throw new StorageRefused('Cannot copy: --from and --to are the same database; expected two');
+  }
+  const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
+  const common = { clock, secretKey, caFile: settings.database.caFile };
+  const source = await openSource(from, common);
+  try {
+    const target = openTarget(to, common);
+    try {
+      const report = await copyDatabase(source, target, progressTeller(clock, tell));
+      return linesOf(report, source, target);
+    } finally {
+      await target.db.destroy();
+    }
+  } finally {
+    await source.db.destroy();
+  }
+}
+
+function locate(flag: string, given: string | undefined, { database }: Settings): Location {
+  const name = given === undefined ? 'GATEWAY_DATABASE_URL' : flag;
+  const url = parseDatabaseUrl(given ?? database.url);
+  if ('error' in url) throw new StorageRefused(`Cannot use ${name}: ${url.error}`);
+  if (url.kind === 'sqlite' && url.path === ':memory:') {
+    throw new StorageRefused(`Cannot use ${name}: a database in memory is gone at the end; expected a file`);
+  }
+  return url;
+}
+
+const idOf = (location: Location): string =>
+  location.kind === 'sqlite' ? resolve(location.path) : location.url;
+
+interface Common {
+  readonly clock: Clock;
+  readonly secretKey: Buffer | undefined;
+  readonly caFile: string | undefined;
+}
+
+function openSource(location: Location, common: Common): Promise<CopyEnd> {
+  return location.kind === 'sqlite'
+    ? openSqliteSource({ ...common, path: location.path })
+    : openPostgresSource({ ...common, url: location.url });
+}
+
+function openTarget(location: Location, common: Common): CopyTarget {
+  return location.kind === 'sqlite'
+    ? openSqliteTarget({ ...common, path: location.path })
+    : postgresTarget({ ...common, url: location.url });
+}
+
+/** The first page and the end of each table, and a line a second in between. */
+function progressTeller(clock: Clock, tell: (line: string) => void): Parameters<typeof copyDatabase>[2] {
+  let last: { readonly table: string; readonly atMs: number } | undefined;
+  return ({ table, rows, total }) => {
+    const nowMs = clock.monotonicMs();
+    const recent = last?.table === table && nowMs - last.atMs < PROGRESS_INTERVAL_MS;
+    if (recent && rows < total) return;
+    last = { table, atMs: nowMs };
+    tell(`${table}: ${rows} of ${total} rows`);
+  };
+}
+
+function linesOf(report: CopyReport, source: CopyEnd, target: CopyEnd): readonly string[] {
+  const { sent, stored, configVersion, secrets } = report;
+  const rows = [...stored.rows].filter(([table]) => table !== 'config_state');
+  return [
+    `Copied ${source.name} to ${target.name}, config version ${configVersion}.`,
+    `Rows: ${rows.map(([table, count]) => `${table} ${count}`).join(', ')}.`,
+    `SHA-256 of the source: ${sent.sha256}`,
+    `SHA-256 of the target: ${stored.sha256}`,
+    ...keyLines(secrets, source, target),
+  ];
+}
+
+/** Nothing that is to be kept secret is moved by itself: the operator brings the key. */
+function keyLines(secrets: number, source: CopyEnd, target: CopyEnd): readonly string[] {
+  if (secrets === 0 || target.secrets !== undefined) return [];
+  const key = source.secrets?.keyName ?? SECRET_KEY_SETTING;
+  return [
+    `Encrypted secrets: ${secrets}. They keep their key, that of ${key}: set ${SECRET_KEY_SETTING} to it for every gateway on the new database.`,
+  ];
+}

@@ -1,0 +1,69 @@
+/** Opens the database of the settings, of whichever kind, or only brings its schema up to date. */
+import type { Clock } from '../../lib/clock.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { makeFolder } from '../../storage/make-folder.ts';
+import { migratePostgres, openPostgres, type PostgresSettings } from '../../storage/postgres/postgres.ts';
+import { StorageRefused, type Repository } from '../../storage/repository.ts';
+import { migrateSqlite, openSqlite } from '../../storage/sqlite/sqlite.ts';
+import type { DatabaseLocation } from './database-location.ts';
+
+/**
+ * @param mustExist a database on a server without tables is not made a new one, but throws `DatabaseEmpty`
+ * @throws StorageUnavailable with a message for the operator
+ */
+export async function openDatabase(
+  { kind, path, secretKey }: DatabaseLocation,
+  settings: Settings,
+  clock: Clock,
+  mustExist: boolean,
+): Promise<Repository> {
+  const { autoMigrate } = settings.database;
+  if (kind === 'sqlite') return openSqlite({ path, secretKey, clock, autoMigrate: autoMigrate ?? true });
+  // A schema on a server changes when the operator says so.
+  return openPostgres({
+    url: path,
+    secretKey,
+    clock,
+    autoMigrate: autoMigrate ?? false,
+    mustExist,
+    settings: postgresSettings(settings),
+  });
+}
+
+/**
+ * @returns the names of the migrations that were applied
+ * @throws StorageUnavailable with a message for the operator
+ */
+export async function migrateDatabase(
+  { kind, path, secretKey }: DatabaseLocation,
+  settings: Settings,
+  clock: Clock,
+): Promise<readonly string[]> {
+  const options = { secretKey, clock };
+  const { applied } = await (kind === 'postgres'
+    ? migratePostgres({ ...options, url: path, settings: postgresSettings(settings) })
+    : migrateSqlite({ ...options, path }));
+  return applied;
+}
+
+/**
+ * Makes the folder of the files that the gateway keeps for itself, where no database file brings it along.
+ * @throws StorageRefused with a message for the operator
+ */
+export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {
+  if (kind === 'sqlite' || folder === undefined) return;
+  try {
+    makeFolder(folder, 0o700);
+  } catch (error) {
+    throw new StorageRefused(
+      `Cannot make the folder "${folder}" for the snapshot file: ${error instanceof Error ? error.message : String(error)}; expected GATEWAY_SNAPSHOT_FILE to name a file in a folder that Headgate may write, or off`,
+      error,
+    );
+  }
+}
+
+function postgresSettings({ database }: Settings): PostgresSettings {
+  const { poolMax: readConnectionsMax, timeoutMs, connectTimeoutMs, statementTimeoutMs } = database;
+  const { idleTimeoutMs, caFile } = database;
+  return { readConnectionsMax, timeoutMs, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, caFile };
+}

@@ -1,0 +1,146 @@
+/**
+ * The main thread's copy of the configuration as a `ConfigReader`, for looking at it while the database is away. Has
+ * what the workers serve by: apps, versions, revisions, endpoints and keys. Throws StorageUnavailable for what only
+ * the database has (admin tokens, the audit log, usage of keys), and for a list of keys where they are so many that
+ * to go through them would hold the main thread.
+ */
+import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
+import {
+  StorageUnavailable,
+  type ConfigReader,
+  type Page,
+  type PageRequest,
+} from '../../storage/repository.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+
+const KEYS_LISTED_MAX = 100_000;
+
+export function configCopyReader(state: ConfigState): ConfigReader {
+  const apps = (): readonly AppTree[] => state.asWorkerChange().apps;
+  const versions = (): VersionTree[] => apps().flatMap((tree) => [...tree.versions]);
+  const versionTree = (id: string): VersionTree | undefined => state.versionTree(id);
+  const revisionsOf = (versionId: string) => versionTree(versionId)?.revisions ?? [];
+  const endpointsOf = (revisionId: string) =>
+    versions()
+      .flatMap(({ revisions }) => [...revisions])
+      .find(({ revision }) => revision.id === revisionId)?.endpoints ?? [];
+  const appRecords = () => apps().map(({ app }) => app);
+  const versionsOf = (appId: string) =>
+    apps()
+      .filter(({ app }) => app.id === appId)
+      .flatMap((tree) => tree.versions.map(({ version }) => version));
+  return {
+    configVersion: async () => state.configVersion,
+    listApps: async (page) => pageOf(appRecords(), page),
+    findApp: async (ref) => named(appRecords(), ref, ({ slug }) => slug),
+    findAppByGatewayPath: async (path) => appRecords().find(({ gateway_path }) => gateway_path === path),
+    listVersions: async (appId, page) => pageOf(versionsOf(appId), page),
+    findVersion: async (appId, ref) => named(versionsOf(appId), ref, ({ version }) => version),
+    findVersionByGatewayPath: async (path) =>
+      versions().find(({ version }) => version.gateway_path === path)?.version,
+    findVersionsBySuccessor: async (appId, label) =>
+      versionsOf(appId).filter(({ successor }) => successor === label),
+    listRevisions: async (versionId, page) =>
+      pageOf(
+        revisionsOf(versionId).map(({ revision }) => revision),
+        page,
+      ),
+    findRevision: async (versionId, ref) =>
+      named(
+        revisionsOf(versionId).map(({ revision }) => revision),
+        ref,
+        ({ revision }) => revision,
+      ),
+    listEndpoints: async (revisionId, page) => pageOf(endpointsOf(revisionId), page),
+    findEndpoint: async (revisionId, id) => endpointsOf(revisionId).find((endpoint) => endpoint.id === id),
+    findEndpointByMethodAndPath: async (revisionId, method, path) =>
+      endpointsOf(revisionId).find((endpoint) => endpoint.method === method && endpoint.path === path),
+    findEndpointPaths: async (revisionId, method, prefix) =>
+      endpointsOf(revisionId).filter(
+        (endpoint) => endpoint.method === method && endpoint.path.startsWith(prefix),
+      ),
+    loadAppTree: async (appId) => apps().find(({ app }) => app.id === appId),
+    ...stateReads(state),
+    ...keyReads(state),
+    ...absent,
+  };
+}
+
+/** What the warnings about a configuration ask. */
+function stateReads(state: ConfigState) {
+  const trees = (): readonly AppTree[] => state.asWorkerChange().apps;
+  const isServed = ({ endpoints }: RevisionTree): boolean => endpoints.some(({ is_active }) => is_active);
+  return {
+    hasActiveEndpoint: async (revisionId) =>
+      trees().some(({ versions }) =>
+        versions.some(({ revisions }) =>
+          revisions.some((tree) => tree.revision.id === revisionId && isServed(tree)),
+        ),
+      ),
+    findRevisionWithoutEndpoint: async (appId) => {
+      const versions = trees().find(({ app }) => app.id === appId)?.versions ?? [];
+      for (const { version, revisions } of versions.filter((tree) => tree.version.status !== 'retired')) {
+        const found = revisions.find((tree) => tree.revision.is_current && !isServed(tree));
+        if (found !== undefined) return { version: version.version, revision: found.revision.revision };
+      }
+      return undefined;
+    },
+    currentWeights: async (versionId) => {
+      const revisions = state.versionTree(versionId)?.revisions ?? [];
+      const current = revisions.filter(({ revision }) => revision.is_current);
+      const weight = current.reduce((sum, { revision }) => sum + revision.traffic_weight, 0);
+      return { count: current.length, weight };
+    },
+    // Not known: to go through the keys would hold the main thread.
+    someKeyHasScopes: async () => undefined,
+  } satisfies Partial<ConfigReader>;
+}
+
+function keyReads({ keys }: ConfigState) {
+  return {
+    listKeys: async (appId, page) => {
+      if (keys.size > KEYS_LISTED_MAX) return away();
+      return pageOf(
+        [...keys.all()].filter((key) => key.app_id === appId),
+        page,
+      );
+    },
+    findKey: async (appId, id) => {
+      const key = keys.findKeyById(id);
+      return key?.app_id === appId ? key : undefined;
+    },
+    findKeyByHash: async (hash) => keys.findKeyByHash(hash),
+  } satisfies Partial<ConfigReader>;
+}
+
+const absent = {
+  listKeyUsage: async () => away(),
+  listAdminTokens: async () => away(),
+  findAdminToken: async () => away(),
+  findAdminTokenByHash: async () => away(),
+  listAudit: async () => away(),
+} satisfies Partial<ConfigReader>;
+
+function away(): never {
+  throw new StorageUnavailable('Cannot use the database: it is away, and there is no copy of this');
+}
+
+/** An id wins over a label of the same spelling. */
+function named<T extends { readonly id: string }>(
+  records: readonly T[],
+  ref: string,
+  labelOf: (record: T) => string,
+): T | undefined {
+  return records.find(({ id }) => id === ref) ?? records.find((record) => labelOf(record) === ref);
+}
+
+function pageOf<T extends { readonly id: string }>(records: readonly T[], page: PageRequest): Page<T> {
+  const { limit, after = '' } = page;
+  const rest = records.filter(({ id }) => id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const items = rest.slice(0, limit);
+  return {
+    items,
+    total: records.length,
+    nextAfter: rest.length > limit ? (items.at(-1)?.id ?? null) : null,
+  };
+}

@@ -1,0 +1,161 @@
+/**
+ * The repository of a gateway that was started without its database: unavailable until the database is back, and
+ * from then on that one. Owns the way back: the database is tried now and then, its configuration is given to the
+ * workers, and only then do management calls reach it.
+ */
+import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { KeyUsage } from '../../model/key-usage.ts';
+import type { StoredApiKey } from '../../model/resources.ts';
+import {
+  StorageRefused,
+  StorageUnavailable,
+  type ClusterStore,
+  type Committed,
+  type ConfigReader,
+  type ConfigWriter,
+  type Repository,
+  type WriteCheck,
+  type WriteResult,
+} from '../../storage/repository.ts';
+
+export interface LostDatabase {
+  readonly driver: Repository['driver'];
+  /** Why there is none, with what was expected. */
+  readonly reason: string;
+  /** Opens it; rejects while that cannot be done. Must not make a new one. */
+  readonly open: () => Promise<Repository>;
+}
+
+export interface RecoverySteps {
+  /** Brings the configuration of the database to the workers. */
+  readonly publish: (change: ConfigChange) => Promise<void>;
+  /** What a usual start does with its database, and what has to be told of it. */
+  readonly onRecovered: (repository: Repository) => Promise<void>;
+  readonly log: Logger;
+  /** For tests; milliseconds. */
+  readonly retryMs?: number;
+}
+
+/** Opening a locked database holds the main thread for a second; the workers do not notice. */
+const RETRY_MS = 3_000;
+
+export class RecoveringRepository implements Repository {
+  readonly driver: Repository['driver'];
+  readonly #lost: LostDatabase;
+  #inner: Repository | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #attempt: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(lost: LostDatabase) {
+    this.driver = lost.driver;
+    this.#lost = lost;
+  }
+
+  /** False until the database is back. */
+  get isRecovered(): boolean {
+    return this.#inner !== undefined;
+  }
+
+  /** Begins to look for the database. */
+  recover(steps: RecoverySteps): void {
+    this.#timer = setTimeout(() => {
+      this.#attempt = this.#try(steps).finally(() => {
+        this.#attempt = undefined;
+        if (this.#inner === undefined && !this.#closed) this.recover(steps);
+      });
+    }, steps.retryMs ?? RETRY_MS);
+  }
+
+  /** Never rejects. */
+  async #try({ publish, onRecovered, log }: RecoverySteps): Promise<void> {
+    let repository: Repository | undefined;
+    try {
+      repository = await this.#lost.open();
+      const change = await repository.loadAll();
+      await publish(change);
+      this.#inner = repository;
+      await onRecovered(repository);
+      log.info(
+        { config_version: change.configVersion },
+        'the database is back; its configuration is in force',
+      );
+    } catch (error) {
+      this.#inner = undefined;
+      const isExpected = error instanceof StorageUnavailable && !(error instanceof StorageRefused);
+      if (isExpected) log.debug({ err: error }, 'the database is not back yet');
+      else log.error({ err: error }, 'the database is back, and its configuration could not be used');
+      await repository?.close().catch(() => undefined);
+    }
+  }
+
+  #required(): Repository {
+    if (this.#inner === undefined) throw new StorageUnavailable(this.#lost.reason);
+    return this.#inner;
+  }
+
+  /** Before the database is back every write is refused at once. */
+  get writesAtOnce(): number {
+    return this.#inner?.writesAtOnce ?? 1;
+  }
+
+  async ping(): Promise<void> {
+    return this.#required().ping();
+  }
+
+  async pingWrite(): Promise<void> {
+    return this.#required().pingWrite();
+  }
+
+  async read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T> {
+    return this.#required().read(work);
+  }
+
+  async write<T>(
+    work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,
+    check?: WriteCheck,
+    known?: () => ConfigPosition,
+  ): Promise<Committed<T>> {
+    return this.#required().write(work, check, known);
+  }
+
+  get cluster(): ClusterStore | undefined {
+    return this.#inner?.cluster;
+  }
+
+  async position(): Promise<ConfigPosition> {
+    return this.#required().position();
+  }
+
+  async loadSince(known: ConfigPosition): Promise<ConfigChange | undefined> {
+    return this.#required().loadSince(known);
+  }
+
+  async loadAll(onKeys?: (keys: readonly StoredApiKey[]) => void): Promise<ConfigChange> {
+    return this.#required().loadAll(onKeys);
+  }
+
+  async recordKeyUsage(usage: readonly KeyUsage[]): Promise<void> {
+    return this.#required().recordKeyUsage(usage);
+  }
+
+  async removeKeyUsage(beforeDate: string): Promise<boolean> {
+    return this.#required().removeKeyUsage(beforeDate);
+  }
+
+  async recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void> {
+    return this.#required().recordAdminTokenUse(id, lastUsedAt);
+  }
+
+  async countAdminTokens(): Promise<number> {
+    return this.#required().countAdminTokens();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#attempt;
+    await this.#inner?.close();
+  }
+}

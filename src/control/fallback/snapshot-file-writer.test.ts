@@ -1,0 +1,161 @@
+import { hash, randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { configChange, keyRecord } from '../../../test/support/config-records.ts';
+import { oneRoute } from '../../../test/support/proxy.ts';
+import { systemClock, type Clock } from '../../lib/clock.ts';
+import type { ConfigChange } from '../../model/config.ts';
+import type { StoredApiKey } from '../../model/resources.ts';
+import { createLogger } from '../../observe/log.ts';
+import { createSecretBox } from '../../storage/secrets/secret-box.ts';
+import { ConfigState } from '../cluster/config-state.ts';
+import { readSnapshotFile } from './snapshot-file.ts';
+import { ChangedIds } from './snapshot-parts.ts';
+import { SnapshotFileWriter, type SnapshotFileWriterDeps } from './snapshot-file-writer.ts';
+
+const box = createSecretBox(randomBytes(32), 'the test');
+const MANY_KEYS = 12_000;
+let folder: string;
+let path: string;
+let state: ConfigState;
+let writer: SnapshotFileWriter;
+const lines: { readonly msg: string; readonly bytes: number }[] = [];
+const log = createLogger({
+  level: 'debug',
+  format: 'json',
+  output: { write: (line) => void lines.push(JSON.parse(line)) },
+  clock: systemClock,
+});
+const keyOf = (index: number): StoredApiKey =>
+  keyRecord({ id: `key-${index}`, token_hash: hash('sha256', String(index)) });
+const saved = () => {
+  const read = readSnapshotFile(path, box);
+  return 'error' in read ? read : { keys: read.state.keys, configVersion: read.configVersion };
+};
+
+beforeEach(() => {
+  lines.length = 0;
+  folder = mkdtempSync(join(tmpdir(), 'headgate-snapshot-'));
+  path = join(folder, 'last.snapshot');
+  state = new ConfigState();
+  state.apply(oneRoute({ backendPort: 1 }));
+});
+afterEach(async () => {
+  await writer.stop();
+  rmSync(folder, { recursive: true });
+});
+function open(deps: Partial<SnapshotFileWriterDeps> = {}): SnapshotFileWriter {
+  writer = new SnapshotFileWriter({
+    path,
+    state,
+    secretBox: () => box,
+    clock: systemClock,
+    log,
+    ...deps,
+  });
+  return writer;
+}
+function change(fields: Partial<ConfigChange>): void {
+  const next = configChange(state.configVersion + 1, fields);
+  writer.changed(next);
+  state.apply(next);
+}
+async function written(count: number): Promise<void> {
+  await expect
+    .poll(() => lines.filter(({ msg }) => msg === 'snapshot file written').length, { timeout: 30_000 })
+    .toBe(count);
+}
+
+describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
+  it('writes everything once, and appends what changes: a key among many costs a key', async () => {
+    state.apply(configChange(2, { keys: Array.from({ length: MANY_KEYS }, (_, index) => keyOf(index)) }));
+    open().changed();
+    await written(1);
+    const { size, ino } = statSync(path);
+    expect(size).toBeGreaterThan(MANY_KEYS * 100);
+    change({ keys: [keyOf(MANY_KEYS)] });
+    change({ removedKeyIds: ['key-0'] });
+    await written(2);
+    expect(statSync(path)).toMatchObject({ ino });
+    expect(statSync(path).size - size).toBeLessThan(2_000);
+    expect(saved()).toMatchObject({ configVersion: 4, keys: { size: MANY_KEYS } });
+  });
+
+  it('when it stops, has written what came up to then', async () => {
+    open().changed();
+    change({ keys: [keyOf(1)] });
+    await writer.stop();
+    expect(saved()).toMatchObject({ configVersion: 2, keys: { size: 1 } });
+    open().changed();
+    await written(2);
+    change({ keys: [keyOf(2)] });
+    await writer.stop();
+    expect(saved()).toMatchObject({ configVersion: 3, keys: { size: 2 } });
+    expect(lines).toHaveLength(3);
+  });
+
+  it('takes a second for what is much at most; then it leaves what is there, and nothing beside it', async () => {
+    open().changed();
+    await written(1);
+    await writer.stop();
+    state.apply(configChange(2, { keys: Array.from({ length: MANY_KEYS }, (_, index) => keyOf(index)) }));
+    let ms = 0;
+    const hurried: Clock = { nowMs: () => systemClock.nowMs(), monotonicMs: () => (ms += 400) };
+    open({ clock: hurried }).changed();
+    await writer.stop();
+    expect(lines.at(-1)?.msg).toMatch(/could not be written; the one before stays/);
+    expect(saved()).toMatchObject({ configVersion: 1, keys: { size: 0 } });
+    expect(readdirSync(folder)).toEqual(['last.snapshot']);
+  });
+
+  it('begins a new file when the old one is gone, or has grown to twice its size by changes', async () => {
+    open().changed();
+    await written(1);
+    rmSync(path);
+    change({ keys: [keyOf(1)] });
+    await written(2);
+    const { ino } = statSync(path);
+    const long = (index: number) => ({ ...keyOf(index), name: 'x'.repeat(150_000) });
+    change({ keys: Array.from({ length: 12 }, (_, index) => long(index)) });
+    await written(3);
+    change({ removedKeyIds: Array.from({ length: 12 }, (_, index) => `key-${index}`) });
+    await written(4);
+    expect(statSync(path).ino).not.toBe(ino);
+    expect(statSync(path).size).toBeLessThan(10_000);
+    expect(saved()).toMatchObject({ configVersion: state.configVersion, keys: { size: 0 } });
+  });
+
+  it('begins anew when the configuration is replaced while it writes', async () => {
+    state.apply(configChange(2, { keys: Array.from({ length: MANY_KEYS }, (_, index) => keyOf(index)) }));
+    open().changed();
+    await expect
+      .poll(() => readdirSync(folder).some((name) => name.endsWith('.new')), { timeout: 30_000, interval: 2 })
+      .toBe(true);
+    change({ reset: true, apps: oneRoute({ backendPort: 2 }).apps, keys: [keyOf(7)] });
+    await written(1);
+    expect(saved()).toMatchObject({ configVersion: 3, keys: { size: 1 } });
+    expect(readFileSync(path, 'utf8')).toContain('"backend_port":2');
+  });
+
+  it('keeps no list of what has changed while everything is to be written', async () => {
+    const noted = vi.spyOn(ChangedIds.prototype, 'add');
+    open({ secretBox: () => undefined });
+    change({ keys: [keyOf(1)] });
+    expect(noted).toHaveBeenCalledTimes(1);
+    writer.changed();
+    for (let index = 2; index < 10; index++) change({ keys: [keyOf(index)] });
+    expect(noted).toHaveBeenCalledTimes(1);
+    noted.mockRestore();
+  });
+
+  it('without a key for secrets tells so, and writes nothing', async () => {
+    open({ secretBox: () => undefined }).changed();
+    await writer.stop();
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'the snapshot file could not be written; the one before stays',
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+/**
+ * Keeps the snapshot file up to date, off the request path: what has changed is appended at most once a second; now
+ * and then, and at a start, the file is written anew, in small parts with rests between them. Everything is read from
+ * the main thread's copy of the configuration, so the database is not asked.
+ *
+ * A stop appends what is still to be appended. A file that is being written anew then is given a second more, and
+ * left when that does not do: a stop must not wait for a million keys. One that could not be written is tried again;
+ * the last good one stays.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/clock.ts';
+import type { ConfigChange } from '../../model/config.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { SecretBox } from '../../storage/secrets/secret-box.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+import { removeLeftovers, SnapshotFile } from './snapshot-file.ts';
+import type { Frame } from './snapshot-log.ts';
+import { allParts, ChangedIds, changedParts } from './snapshot-parts.ts';
+
+export interface SnapshotFileWriterDeps {
+  readonly path: string;
+  readonly state: ConfigState;
+  /** Seals the secrets of policies, with the key of the database. */
+  readonly secretBox: () => SecretBox | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const INTERVAL_MS = 1_000;
+/** Waiting time for each time that appending took. */
+const REST_FACTOR = 49;
+const RETRY_MS = 30_000;
+/** Between two parts, each of which takes a few milliseconds. */
+const PART_REST_MS = 20;
+/** For a file that is being written anew when the gateway stops. */
+const STOP_MS = 1_000;
+/** What has changed may take as much of the file as everything did, and this much in any case. */
+const CHANGE_BYTES_MIN = 1_048_576;
+/** Of more records everything is written anew. */
+const CHANGED_MAX = 10_000;
+
+/** The configuration was replaced while it was being written. */
+class Outdated extends Error {}
+
+export class SnapshotFileWriter {
+  readonly #deps: SnapshotFileWriterDeps;
+  #file: SnapshotFile | undefined;
+  /** Everything is to be written, whatever has changed. */
+  #all = false;
+  #changed = new ChangedIds();
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+  #restMs = INTERVAL_MS;
+  /** Ends the rest between two parts. */
+  #wake: (() => void) | undefined;
+  /** On the monotonic clock; undefined while the gateway runs. */
+  #stopDeadlineMs: number | undefined;
+
+  constructor(deps: SnapshotFileWriterDeps) {
+    this.#deps = deps;
+    try {
+      removeLeftovers(deps.path);
+    } catch (error) {
+      deps.log.warn({ err: error, path: deps.path }, 'the folder of the snapshot file could not be read');
+    }
+  }
+
+  /** The state is about to be another one, or is: by this change, or (undefined) as a whole. */
+  changed(change?: ConfigChange): void {
+    if (change === undefined || change.reset) this.#all = true;
+    else this.#note(change);
+    this.#schedule();
+  }
+
+  /** Writes what is still to be written, and nothing after that. */
+  async stop(): Promise<void> {
+    this.#stopDeadlineMs = this.#deps.clock.monotonicMs() + STOP_MS;
+    clearTimeout(this.#timer);
+    this.#wake?.();
+    await this.#working;
+    if (this.#isStale) await this.#work();
+    // Writing anew took too long: what has changed can still be appended.
+    if (this.#isStale && !this.#all && this.#file?.isInPlace === true) await this.#append(this.#file);
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** Of what is written anew as a whole, nothing has to be known; so a disk that takes nothing costs no memory. */
+  #note(change: ConfigChange): void {
+    if (this.#all) return;
+    this.#changed.add(change);
+    if (this.#changed.size <= CHANGED_MAX) return;
+    this.#all = true;
+    this.#changed = new ChangedIds();
+  }
+
+  get #isStale(): boolean {
+    return this.#all || this.#changed.size > 0;
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#working !== undefined) return;
+    if (this.#stopDeadlineMs !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work().finally(() => {
+        this.#working = undefined;
+        if (this.#isStale) this.#schedule();
+      });
+    }, this.#restMs);
+    this.#timer.unref();
+  }
+
+  /** Never rejects. */
+  async #work(): Promise<void> {
+    const file = this.#file;
+    const isShort = file !== undefined && file.changeBytes <= Math.max(CHANGE_BYTES_MIN, file.bytes / 2);
+    if (file?.isInPlace === true && isShort && !this.#all) return this.#append(file);
+    const { path, log } = this.#deps;
+    try {
+      while (!(await this.#writeAnew()));
+      this.#restMs = INTERVAL_MS;
+    } catch (error) {
+      this.#restMs = RETRY_MS;
+      log.warn({ err: error, path }, 'the snapshot file could not be written; the one before stays');
+    }
+  }
+
+  /** Never rejects. */
+  async #append(file: SnapshotFile): Promise<void> {
+    const { path, log, clock } = this.#deps;
+    const changed = this.#takeChanged();
+    try {
+      const startedMs = clock.monotonicMs();
+      const configVersion = await this.#appendChanged(file, changed);
+      const tookMs = clock.monotonicMs() - startedMs;
+      await file.sync();
+      this.#restMs = Math.max(INTERVAL_MS, tookMs * REST_FACTOR);
+      log.debug(
+        { path, config_version: configVersion, ms: Math.round(tookMs), bytes: file.bytes },
+        'snapshot file written',
+      );
+    } catch (error) {
+      // What was half written ends the file: the next one is another.
+      this.#all = true;
+      this.#file = undefined;
+      this.#restMs = RETRY_MS;
+      await file.close();
+      log.warn(
+        { err: error, path },
+        'the snapshot file could not be written; it ends with the change before',
+      );
+    }
+  }
+
+  /** False when the configuration was replaced meanwhile. Rejects when the file could not be written. */
+  async #writeAnew(): Promise<boolean> {
+    const { path, state, clock, log } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    const [changed, all] = [this.#takeChanged(), this.#all];
+    this.#all = false;
+    let file: SnapshotFile | undefined;
+    try {
+      file = await SnapshotFile.create(path);
+      for (const part of allParts(state, this.#box())) await this.#appendAndRest(file, part);
+      await file.endGroup(state.configVersion, timestamp(clock.nowMs()));
+      const configVersion = await this.#appendChanged(file, this.#takeChanged());
+      await file.putInPlace();
+      const ms = Math.round(clock.monotonicMs() - startedMs);
+      log.debug({ path, config_version: configVersion, ms, bytes: file.bytes }, 'snapshot file written');
+    } catch (error) {
+      await file?.close();
+      this.#all ||= all;
+      if (!this.#all) this.#changed.addAll(changed);
+      if (error instanceof Outdated) return false;
+      throw error;
+    }
+    await this.#file?.close();
+    this.#file = file;
+    return true;
+  }
+
+  /** @returns the config version that the file has with it */
+  async #appendChanged(file: SnapshotFile, changed: ChangedIds): Promise<number> {
+    const { state, clock } = this.#deps;
+    const { configVersion } = state;
+    if (changed.size === 0) return configVersion;
+    for (const part of changedParts(state, this.#box(), changed)) await file.append(part);
+    await file.endGroup(configVersion, timestamp(clock.nowMs()));
+    return configVersion;
+  }
+
+  async #appendAndRest(file: SnapshotFile, part: Frame): Promise<void> {
+    await file.append(part);
+    const deadlineMs = this.#stopDeadlineMs;
+    if (deadlineMs === undefined) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, PART_REST_MS);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    } else if (this.#deps.clock.monotonicMs() > deadlineMs) {
+      throw new Error(`the gateway stops, and ${file.bytes} bytes were not all of it after ${STOP_MS} ms`);
+    }
+    if (this.#all) throw new Outdated();
+  }
+
+  #takeChanged(): ChangedIds {
+    const changed = this.#changed;
+    this.#changed = new ChangedIds();
+    return changed;
+  }
+
+  #box(): SecretBox {
+    const box = this.#deps.secretBox();
+    if (box === undefined) throw new Error('there is no key to seal the secrets of policies with');
+    return box;
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * What is in a snapshot file: the configuration as parts of some 256 KiB, each of which can be made and applied on its
+ * own, and the parts of what has changed since. Rules are lines of JSON, with their secrets sealed as in the database;
+ * API keys come packed as they lie in memory, or, when only some have changed, as lines as well.
+ *
+ * Parts are read from a state that goes on changing between one part and the next. That is good because whatever
+ * changes meanwhile is written once more afterwards, as it is then, and the last one counts.
+ */
+import type { ConfigChange, VersionTree } from '../../model/config.ts';
+import type { App, StoredApiKey } from '../../model/resources.ts';
+import { sealApp, sealVersionTree } from '../../storage/secrets/sealed-config.ts';
+import type { SecretBox } from '../../storage/secrets/secret-box.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+import type { Frame } from './snapshot-log.ts';
+
+/** What a part has at least, but for the last ones. */
+const PART_BYTES = 256 * 1024;
+
+/** A record in place of the one with its id; an app without its versions, which follow. */
+type Line =
+  | { readonly app: App }
+  | { readonly version: VersionTree }
+  | { readonly key: StoredApiKey }
+  | { readonly removed: { readonly apps: string[]; readonly versions: string[]; readonly keys: string[] } };
+
+/** Ids of what has changed, or may have. */
+export class ChangedIds {
+  readonly apps = new Set<string>();
+  readonly versions = new Set<string>();
+  readonly keys = new Set<string>();
+
+  add(change: ConfigChange): void {
+    const { apps, removedAppIds, versions, removedVersionIds, keys, removedKeyIds } = change;
+    for (const { app } of apps) this.apps.add(app.id);
+    for (const id of removedAppIds) this.apps.add(id);
+    for (const { version } of versions) this.versions.add(version.id);
+    for (const id of removedVersionIds) this.versions.add(id);
+    for (const { versionId } of change.endpoints ?? []) this.versions.add(versionId);
+    for (const { id } of keys) this.keys.add(id);
+    for (const id of removedKeyIds) this.keys.add(id);
+  }
+
+  addAll(other: ChangedIds): void {
+    for (const id of other.apps) this.apps.add(id);
+    for (const id of other.versions) this.versions.add(id);
+    for (const id of other.keys) this.keys.add(id);
+  }
+
+  get size(): number {
+    return this.apps.size + this.versions.size + this.keys.size;
+  }
+}
+
+/** @param partBytes for tests */
+export function* allParts(
+  state: ConfigState,
+  box: SecretBox,
+  partBytes: number = PART_BYTES,
+): Generator<Frame> {
+  for (const payload of state.keys.packed(partBytes)) yield { kind: 'KEYS', payload };
+  yield* asParts(allLines(state, box), partBytes);
+}
+
+function* allLines(state: ConfigState, box: SecretBox): Generator<Line> {
+  for (const appId of state.appIds()) yield* linesOfApp(state, appId, box);
+}
+
+/** The present form of what has changed. */
+export function changedParts(state: ConfigState, box: SecretBox, ids: ChangedIds): Generator<Frame> {
+  return asParts(changedLines(state, box, ids), PART_BYTES);
+}
+
+function* changedLines(state: ConfigState, box: SecretBox, ids: ChangedIds): Generator<Line> {
+  yield {
+    removed: {
+      apps: [...ids.apps].filter((id) => state.appOf(id) === undefined),
+      versions: [...ids.versions].filter((id) => state.versionTree(id) === undefined),
+      keys: [...ids.keys].filter((id) => state.keys.findKeyById(id) === undefined),
+    },
+  };
+  for (const id of ids.apps) yield* linesOfApp(state, id, box);
+  for (const id of ids.versions) {
+    const tree = state.versionTree(id);
+    // Those of a changed app have come with it.
+    if (tree !== undefined && !ids.apps.has(tree.version.app_id))
+      yield { version: sealVersionTree(tree, box) };
+  }
+  for (const id of ids.keys) {
+    const key = state.keys.findKeyById(id);
+    if (key !== undefined) yield { key };
+  }
+}
+
+function* linesOfApp(state: ConfigState, appId: string, box: SecretBox): Generator<Line> {
+  const app = state.appOf(appId);
+  if (app === undefined) return;
+  yield { app: sealApp(app, box) };
+  for (const id of state.versionIdsOf(appId)) {
+    const tree = state.versionTree(id);
+    if (tree !== undefined) yield { version: sealVersionTree(tree, box) };
+  }
+}
+
+function* asParts(lines: Iterable<Line>, partBytes: number): Generator<Frame> {
+  let texts: string[] = [];
+  let characters = 0;
+  const take = (): Frame => {
+    const payload = Buffer.from(texts.join(''), 'utf8');
+    texts = [];
+    characters = 0;
+    return { kind: 'JSON', payload };
+  };
+  for (const line of lines) {
+    const text = `${JSON.stringify(line)}\n`;
+    texts.push(text);
+    characters += text.length;
+    if (characters >= partBytes) yield take();
+  }
+  if (characters > 0) yield take();
+}
+
+/** Puts a part into a state; secrets stay sealed. Throws when it is none, or when there is no room for its keys. */
+export function applyPart(state: ConfigState, { kind, payload }: Frame, configVersion: number): void {
+  if (kind === 'KEYS') return state.keys.addPacked(payload);
+  for (const text of payload.toString('utf8').split('\n')) {
+    if (text !== '') state.apply(changeOf(JSON.parse(text) as Line, configVersion));
+  }
+}
+
+function changeOf(line: Line, configVersion: number): ConfigChange {
+  const removed = 'removed' in line ? line.removed : undefined;
+  return {
+    configVersion,
+    reset: false,
+    apps: 'app' in line ? [{ app: line.app, versions: [] }] : [],
+    removedAppIds: removed?.apps ?? [],
+    versions: 'version' in line ? [line.version] : [],
+    removedVersionIds: removed?.versions ?? [],
+    keys: 'key' in line ? [line.key] : [],
+    removedKeyIds: removed?.keys ?? [],
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * The database at start, or what stands in for it: when it is gone, locked, corrupt or out of reach and there is a
+ * snapshot file, the gateway starts with the configuration of that file and waits for the database to come back.
+ *
+ * A missing database file is made only where there is no snapshot file, that is, at a first start: otherwise it was
+ * lost, and an empty one in its place would take every route away. The same goes for a database on a server that is
+ * empty, while the snapshot file holds a configuration. What the operator has to decide (a wrong key, a
+ * database of another program or of a newer one) stops the start as ever.
+ */
+import { statSync } from 'node:fs';
+import type { Logger } from '../../observe/log.ts';
+import {
+  DatabaseEmpty,
+  StorageRefused,
+  StorageUnavailable,
+  type Repository,
+} from '../../storage/repository.ts';
+import { ConfigState } from '../cluster/config-state.ts';
+import { secretBoxOf, type DatabaseLocation } from '../database/database-location.ts';
+import { RecoveringRepository } from './recovering-repository.ts';
+import { hasSnapshotFile, readSnapshotFile, type SavedConfig } from './snapshot-file.ts';
+
+export interface StartDatabase {
+  readonly repository: Repository;
+  /** The configuration to begin with. */
+  readonly state: ConfigState;
+  /** The same object, while it waits for the database; undefined after a usual start. */
+  readonly recovering: RecoveringRepository | undefined;
+  readonly saved: SavedConfig | undefined;
+}
+
+/**
+ * @param open opens the database, and makes it when it is missing, or on a server unless it must exist
+ * @param begin what else a start does with its database before it reads it
+ * @throws what `open` or `begin` throw, when nothing can stand in; the message then says why
+ */
+export async function startDatabase(
+  location: DatabaseLocation,
+  open: (mustExist: boolean) => Promise<Repository>,
+  begin: (repository: Repository) => Promise<void>,
+  log: Logger,
+): Promise<StartDatabase> {
+  const { file, snapshotFile } = location;
+  const mayBeNew = snapshotFile === undefined || !hasSnapshotFile(snapshotFile);
+  let savedVersion: number | undefined;
+  const isServed = (): boolean => {
+    savedVersion ??= savedVersionOf(snapshotFile);
+    return savedVersion > 0;
+  };
+  const openExisting = async (): Promise<Repository> => {
+    if (location.kind === 'postgres') return openFilled(open, isServed, snapshotFile);
+    if (file !== undefined) assertNotLost(file, snapshotFile);
+    return open(true);
+  };
+  let repository: Repository | undefined;
+  try {
+    repository = await (mayBeNew ? open(false) : openExisting());
+    await begin(repository);
+    return { repository, state: await loadState(repository), recovering: undefined, saved: undefined };
+  } catch (error) {
+    await repository?.close();
+    if (mayBeNew || error instanceof StorageRefused || !(error instanceof StorageUnavailable)) throw error;
+    const saved = savedConfig(location, snapshotFile, error, log);
+    const recovering = new RecoveringRepository({
+      driver: location.kind,
+      reason: error.message,
+      open: openExisting,
+    });
+    return { repository: recovering, state: saved.state, recovering, saved };
+  }
+}
+
+/** Nobody reads the keys yet, so what a batch replaces is free at once. */
+async function loadState(repository: Repository): Promise<ConfigState> {
+  const state = new ConfigState();
+  state.apply(await repository.loadAll((keys) => state.keys.change(keys, [])), true);
+  state.keys.release(state.keys.takeRetired());
+  return state;
+}
+
+/** What serves in place of the database, in words that name no path; undefined when nothing does. */
+export function standInText({ saved, recovering }: StartDatabase): string | undefined {
+  if (saved === undefined || recovering?.isRecovered !== false) return undefined;
+  return `The database cannot be used since the start; traffic is served with config version ${saved.configVersion} of the snapshot file of ${saved.writtenAt}`;
+}
+
+function savedConfig(
+  location: DatabaseLocation,
+  snapshotFile: string,
+  cause: StorageUnavailable,
+  log: Logger,
+): SavedConfig {
+  const saved = readSnapshotFile(snapshotFile, secretBoxOf(location));
+  if ('error' in saved) throw new StorageUnavailable(`${cause.message}. ${saved.error}`, cause);
+  log.error(
+    {
+      reason: cause.message,
+      snapshot_file: snapshotFile,
+      written_at: saved.writtenAt,
+      config_version: saved.configVersion,
+    },
+    'the database cannot be used; traffic is served with the configuration of the snapshot file',
+  );
+  if (saved.closedRecords.length > 0) {
+    log.error(
+      { records: saved.closedRecords.slice(0, 100), total: saved.closedRecords.length },
+      'secrets of JWT policies could not be opened without their key; these routes refuse every token',
+    );
+  }
+  return saved;
+}
+
+/**
+ * Opens a database on a server, unless it is empty and there is something to serve.
+ * @param isServed asked only for an empty one: whether the snapshot file holds a configuration
+ */
+async function openFilled(
+  open: (mustExist: boolean) => Promise<Repository>,
+  isServed: () => boolean,
+  snapshotFile: string | undefined,
+): Promise<Repository> {
+  const lost = (problem: string): StorageUnavailable =>
+    new StorageUnavailable(
+      `Cannot use the database: ${problem}; expected the one that the snapshot file "${snapshotFile}" was made of, or, to begin with an empty one, no such file`,
+    );
+  let repository: Repository;
+  try {
+    repository = await open(true);
+  } catch (error) {
+    if (!(error instanceof DatabaseEmpty)) throw error;
+    if (isServed()) throw lost('there is nothing of Headgate in it');
+    return open(false);
+  }
+  try {
+    if ((await repository.position()).configVersion > 0 || !isServed()) return repository;
+    throw lost('it is empty');
+  } catch (error) {
+    await repository.close();
+    throw error;
+  }
+}
+
+/** Of a file that cannot be read, too, nobody may say that there is nothing to lose. */
+function savedVersionOf(snapshotFile: string | undefined): number {
+  if (snapshotFile === undefined) return 0;
+  const saved = readSnapshotFile(snapshotFile, undefined);
+  return 'error' in saved ? Infinity : saved.configVersion;
+}
+
+function assertNotLost(databaseFile: string, snapshotFile: string | undefined): void {
+  let bytes: number | undefined;
+  try {
+    bytes = statSync(databaseFile, { throwIfNoEntry: false })?.size;
+  } catch {
+    // Opening it says better what is wrong.
+    return;
+  }
+  if (bytes !== undefined && bytes > 0) return;
+  const problem = bytes === undefined ? 'the file is gone' : 'the file is empty';
+  throw new StorageUnavailable(
+    `Cannot open the database "${databaseFile}": ${problem}; expected the database that the snapshot file "${snapshotFile}" was made of, or, to begin with an empty one, neither of the two`,
+  );
+}

@@ -1,0 +1,176 @@
+import * as net from 'node:net';
+import { lookup } from 'node:dns/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  appRecord,
+  appTree,
+  configChange,
+  revisionRecord,
+  versionRecord,
+  versionTree,
+} from '../../../test/support/config-records.ts';
+import { until } from '../../../test/support/until.ts';
+import { Egress } from '../../egress/egress.ts';
+import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Revision } from '../../model/resources.ts';
+import { createLogger } from '../../observe/log.ts';
+import { Breaker } from '../../proxy/resilience/breaker.ts';
+import { Deadlines } from '../../proxy/resilience/deadlines.ts';
+import { UpstreamPool } from '../../proxy/upstream/pool.ts';
+import { createLookup } from '../../proxy/upstream/resolver.ts';
+import { ConfigState } from '../cluster/config-state.ts';
+import { HealthBook } from './health-registry.ts';
+import { HealthProbe, PROBES_MAX } from './health-probe.ts';
+import { steadily } from '../../../test/support/steady.ts';
+
+/** Counts connections, and those that are open at once; answers when told to. */
+async function startBackend(answer: (socket: net.Socket, path: string) => void) {
+  const open = new Set<net.Socket>();
+  const paths = new Map<string, number>();
+  let most = 0;
+  const server = net.createServer((socket) => {
+    open.add(socket);
+    most = Math.max(most, open.size);
+    socket.on('close', () => open.delete(socket)).on('error', () => undefined);
+    socket.once('data', (bytes: Buffer) => {
+      const path = bytes.toString('latin1').split(' ')[1] ?? '';
+      paths.set(path, (paths.get(path) ?? 0) + 1);
+      answer(socket, path);
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    paths,
+    most: () => most,
+    close: async () => {
+      for (const socket of open) socket.destroy();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+const stops: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+/** Revisions `r0`, `r1` … of one version, asked at `/r0`, `/r1` … */
+function start(port: number, count: number, probe: NonNullable<Revision['circuit_breaker']>['probe']) {
+  const state = new ConfigState();
+  const trees = Array.from({ length: count }, (_, index) => ({
+    revision: revisionRecord({
+      id: `r${index}`,
+      version_id: 'v',
+      backend_scheme: 'http',
+      backend_host: '127.0.0.1',
+      backend_port: port,
+      health_check_path: `/r${index}`,
+      circuit_breaker: probe === undefined ? null : { probe },
+    }),
+    endpoints: [],
+  }));
+  const version = versionTree(versionRecord({ id: 'v', app_id: 'a' }), ...trees);
+  const change = configChange(1, { apps: [appTree(appRecord({ id: 'a' }), version)] });
+  state.apply(change);
+  const breakers = new Map(state.breakersOf(change).map(([id, memory]) => [id, new Breaker(memory)]));
+  const log = createLogger({
+    level: 'silent',
+    format: 'json',
+    output: { write: () => undefined },
+    clock: systemClock,
+  });
+  const pool = new UpstreamPool(new Deadlines(systemClock), {
+    idleMax: 0,
+    idleTimeoutMs: 0,
+    ageMsMax: 0,
+    egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
+    lookup: createLookup({
+      resolve: (host) => lookup(host, { all: true }),
+      monotonicMs: () => systemClock.monotonicMs(),
+      onFailure: () => undefined,
+    }),
+  });
+  const book = new HealthBook(state, systemClock, log);
+  const prober = new HealthProbe({ state, clock: systemClock, book, pool });
+  prober.start();
+  stops.push(() => prober.stop());
+  return { state, breakers, book, trees, prober };
+}
+
+describe('HealthProbe', { timeout: 30_000 }, () => {
+  it('asks everybody, though none of very many answers, and not more than some at once', async () => {
+    const silent = await startBackend(() => undefined);
+    stops.push(() => silent.close());
+    const count = 2 * PROBES_MAX + 50;
+    const { breakers, book } = start(silent.port, count, {
+      interval_ms: 100,
+      timeout_ms: 400,
+      unhealthy_threshold: 1,
+    });
+    const checks = new Map<SharedArrayBuffer, number>();
+    const noteProbe = book.noteProbe.bind(book);
+    book.noteProbe = (memory, result) => {
+      checks.set(memory, (checks.get(memory) ?? 0) + 1);
+      noteProbe(memory, result);
+    };
+    await until(() => checks.size === count);
+    // Nobody is asked again before all others have had their turn.
+    expect(Math.max(...checks.values())).toBeLessThanOrEqual(2);
+    await until(() => [...breakers.values()].every((breaker) => breaker.status.state === 'open'));
+    // One that was given up may still be on its way out at the backend when the next one comes.
+    expect(silent.most()).toBeLessThanOrEqual(PROBES_MAX * 1.5);
+  });
+
+  it(
+    'spreads checks over their interval instead of making all of them at once',
+    steadily(async () => {
+      const quick = await startBackend((socket) =>
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
+      );
+      stops.push(() => quick.close());
+      const { breakers } = start(quick.port, 300, { interval_ms: 1_500 });
+      await until(() => quick.paths.size > 0, 15_000, 2);
+      const firstMs = performance.now();
+      await until(() => quick.paths.size > 30, 15_000, 2);
+      expect(quick.paths.size).toBeLessThan(270);
+      await until(() => quick.paths.size >= 270, 15_000, 2);
+      expect(performance.now() - firstMs).toBeGreaterThan(500);
+      await until(() => quick.paths.size === 300);
+      for (const breaker of breakers.values()) expect(breaker.isCalm).toBe(true);
+    }),
+  );
+
+  it('asks only while a breaker is not closed where no interval is given', async () => {
+    const quick = await startBackend((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+    stops.push(() => quick.close());
+    const { breakers, book, trees } = start(quick.port, 3, undefined);
+    const breaker = breakers.get('r1');
+    if (breaker === undefined) throw new Error('there is a breaker');
+    const rules = { failures: 1, open_secs: 3_600, count_5xx: false, recovery_secs: 0 };
+    breaker.onOutcome('failure', undefined, rules, systemClock.nowMs());
+    await until(() => breaker.status.state === 'closed');
+    expect([...quick.paths]).toEqual([['/r1', 1]]);
+    const health = book.healthOf(trees[1]!.revision);
+    expect(health.last_probe).toMatchObject({ ok: true, status: 204 });
+    expect(health.history).toMatchObject([{ from: 'open', to: 'closed', event: 'probe_healthy' }]);
+  });
+
+  it('does not count a check that began before the breaker moved', async () => {
+    const held: net.Socket[] = [];
+    const slow = await startBackend((socket) => void held.push(socket));
+    stops.push(() => slow.close());
+    const { breakers } = start(slow.port, 1, { interval_ms: 100, timeout_ms: 20_000 });
+    const breaker = breakers.get('r0');
+    if (breaker === undefined) throw new Error('there is a breaker');
+    await until(() => held.length === 1);
+    const rules = { failures: 1, open_secs: 3_600, count_5xx: false, recovery_secs: 0 };
+    breaker.onOutcome('failure', undefined, rules, systemClock.nowMs());
+    held[0]?.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    await until(() => held.length === 2);
+    expect(breaker.status.state).toBe('open');
+    held[1]?.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    await until(() => breaker.status.state === 'closed');
+  });
+});

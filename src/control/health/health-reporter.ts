@@ -1,0 +1,91 @@
+/**
+ * What a worker tells the main thread of the health of revisions: changes of state at once, the latest failure of
+ * each revision once a second, so that an outage with thousands of failures costs one message a second. A worker that
+ * dies takes at most its last second along; the breakers themselves are in shared memory.
+ */
+import type { Breaker, BreakerMove } from '../../proxy/resilience/breaker.ts';
+import type { FailureKind, Revision } from '../../proxy/context.ts';
+
+/** The latest failure of a revision that its breaker counts. */
+export interface FailureNote {
+  readonly revisionId: string;
+  /** Of the breaker: one that has another by now has another backend too. */
+  readonly breakerNumber: number;
+  readonly atMs: number;
+  readonly kind: FailureKind;
+  readonly detail: string;
+  readonly requestId: string;
+}
+
+/** A change of state. */
+export interface MoveNote {
+  readonly revisionId: string;
+  readonly breakerNumber: number;
+  readonly revision: string;
+  readonly backend: string;
+  readonly move: BreakerMove;
+  readonly detail: string;
+  /** null for health checks. */
+  readonly requestId: string | null;
+}
+
+export interface HealthMessage {
+  readonly type: 'health';
+  readonly failures: readonly FailureNote[];
+  readonly moves: readonly MoveNote[];
+}
+
+/** Texts of failures come from backends in part. */
+const DETAIL_CHARS_MAX = 200;
+
+export class HealthNotes {
+  readonly #send: (message: HealthMessage) => void;
+  readonly #breakerOf: (revisionId: string) => Breaker | undefined;
+  readonly #failures = new Map<string, FailureNote>();
+
+  constructor(
+    send: (message: HealthMessage) => void,
+    breakerOf: (revisionId: string) => Breaker | undefined,
+  ) {
+    this.#send = send;
+    this.#breakerOf = breakerOf;
+  }
+
+  failed({ id }: Revision, kind: FailureKind, detail: string, requestId: string, atMs: number): void {
+    const breakerNumber = this.#breakerOf(id)?.number;
+    if (breakerNumber === undefined) return;
+    const note = { revisionId: id, breakerNumber, atMs, kind, detail: cut(detail), requestId };
+    this.#failures.set(id, note);
+  }
+
+  moved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void {
+    const breakerNumber = this.#breakerOf(revision.id)?.number;
+    if (breakerNumber === undefined) return;
+    this.#post([
+      {
+        revisionId: revision.id,
+        breakerNumber,
+        revision: revision.label,
+        backend: revision.backend.authority,
+        move,
+        detail: cut(detail),
+        requestId,
+      },
+    ]);
+  }
+
+  /** Sends what was collected, if anything. */
+  send(): void {
+    if (this.#failures.size > 0) this.#post([]);
+  }
+
+  #post(moves: readonly MoveNote[]): void {
+    const failures = [...this.#failures.values()];
+    this.#failures.clear();
+    this.#send({ type: 'health', failures, moves });
+  }
+}
+
+function cut(text: string): string {
+  return text.length <= DETAIL_CHARS_MAX ? text : `${text.slice(0, DETAIL_CHARS_MAX)}…`;
+}

@@ -1,0 +1,82 @@
+/**
+ * One health check: a GET of `health_check_path` over a connection of its own, by the engine that requests go
+ * through (names, TLS, the strict reading of responses). Owns the connection until the status has come; nothing of a
+ * body is read. Decides whether the answer is a good one, not what follows from it.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { ProbeSettings } from '../../model/resources.ts';
+import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
+import type { UpstreamClient } from '../../proxy/upstream/upstream-connection.ts';
+import type { CompiledBackend } from '../../config/types.ts';
+
+export type ProbeRules = Required<Omit<ProbeSettings, 'interval_ms'>>;
+
+export const PROBE_DEFAULTS: ProbeRules = Object.freeze({
+  timeout_ms: 2_000,
+  healthy_threshold: 1,
+  unhealthy_threshold: 3,
+  expected_statuses: ['2xx', '3xx'],
+});
+
+export interface ProbeResult {
+  readonly ok: boolean;
+  /** undefined without an answer. */
+  readonly status: number | undefined;
+  readonly error: string | undefined;
+  /** The gateway may not connect there, which says nothing about the backend. */
+  readonly isDenied: boolean;
+  readonly durationMs: number;
+}
+
+/** Never rejects: every failure is a result. */
+export function probe(
+  backend: CompiledBackend,
+  path: string,
+  rules: ProbeRules,
+  pool: UpstreamPool,
+  clock: Clock,
+): Promise<ProbeResult> {
+  const startedMs = clock.monotonicMs();
+  return new Promise((resolve) => {
+    const connection = pool.open(backend);
+    const end = (status: number | undefined, error: string | undefined, isDenied = false): void => {
+      clearTimeout(timer);
+      connection.destroy();
+      const durationMs = clock.monotonicMs() - startedMs;
+      resolve({ ok: error === undefined, status, error, isDenied, durationMs });
+    };
+    const timer = setTimeout(
+      () => end(undefined, `no answer within ${rules.timeout_ms} ms`),
+      rules.timeout_ms,
+    );
+    const nothing = (): void => undefined;
+    const client: UpstreamClient = {
+      onUpstreamConnected: () => {
+        connection.writeText(requestHead(backend, path));
+      },
+      onResponseHead: ({ status }) =>
+        end(
+          status,
+          isExpected(status, rules.expected_statuses) ? undefined : `status ${status} is not expected`,
+        ),
+      onUpstreamFailure: ({ cause, detail }) => end(undefined, detail, cause === 'denied'),
+      onDefect: (error) => end(undefined, `the answer could not be read: ${String(error)}`),
+      onInterim: nothing,
+      onSwitch: () => end(undefined, 'the backend switched protocols'),
+      onResponseData: nothing,
+      onResponseEnd: nothing,
+      onReadEnd: nothing,
+      onUpstreamWritable: nothing,
+    };
+    connection.acquire(client, 'GET', undefined);
+  });
+}
+
+/** @param expected statuses, and classes such as `2xx` */
+export function isExpected(status: number, expected: readonly (number | string)[]): boolean {
+  return expected.some((each) => each === status || each === `${Math.floor(status / 100)}xx`);
+}
+
+function requestHead({ authority }: CompiledBackend, path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: ${authority}\r\nUser-Agent: headgate-health-check\r\nAccept: */*\r\nConnection: close\r\n\r\n`;
+}

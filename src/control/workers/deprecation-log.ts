@@ -1,0 +1,36 @@
+/**
+ * The warning that a deprecated version is still used (contract part 3): the first use is logged at once, then
+ * at most one line per version and interval, with the number of requests since the last. Gathers what all
+ * workers report.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { FromWorker } from './protocol.ts';
+import { RepeatedWarnings } from './log-throttle.ts';
+
+type Report = Extract<FromWorker, { type: 'deprecated_used' }>;
+
+export const DEPRECATION_INTERVAL_MS = 10_000;
+
+export class DeprecationLog {
+  readonly #warnings: RepeatedWarnings<Report>;
+
+  constructor(log: Logger, clock: Clock) {
+    this.#warnings = new RepeatedWarnings(clock, DEPRECATION_INTERVAL_MS, (last, requests) => {
+      const { name, versionId, requestId } = last;
+      log.warn(
+        { version: name, version_id: versionId, requests, request_id: requestId },
+        `requests to deprecated version ${name}`,
+      );
+    });
+  }
+
+  report(report: Report): void {
+    this.#warnings.report(report.versionId, report, report.count);
+  }
+
+  /** Writes the lines that are due; to be called about once a second. */
+  tick(): void {
+    this.#warnings.tick();
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The store of rate limits of one worker: the memory of this node, or, where GATEWAY_REDIS_URL is set, leases from the
+ * store that all nodes share. The client library is loaded only then.
+ */
+import { type Clock, systemClock } from '../../lib/clock.ts';
+import { LeasedLimitStore } from '../../limits/shared/leased-store.ts';
+import type { LeasedStoreCounts } from '../../limits/shared/leased-store-deps.ts';
+import { liveNodesOf } from '../../limits/shared/live-nodes.ts';
+import type { LimitMemory } from '../../limits/local/memory.ts';
+import { SharedMemoryLimitStore } from '../../limits/local/local-store.ts';
+import type { LimitStore } from '../../limits/store.ts';
+import { after } from '../../limits/timers.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { Settings } from '../../settings/settings.ts';
+
+export interface WorkerLimits {
+  readonly store: LimitStore;
+  /** Of the shared store; undefined without one. */
+  readonly shared:
+    | (() => { readonly counts: Readonly<LeasedStoreCounts>; readonly connected: boolean })
+    | undefined;
+  /** Gives back what is at hand and closes the connection. */
+  close(): Promise<void>;
+}
+
+export interface WorkerLimitsDeps {
+  readonly settings: Pick<Settings, 'limits' | 'workers'>;
+  readonly limitMemory: LimitMemory;
+  readonly workerNumber: number;
+  readonly log: Logger;
+  readonly clock?: Clock;
+}
+
+/** A worker takes traffic without the store when it does not answer for so long. */
+const START_WAIT_MS = 1_000;
+/** Time for what is given back to leave. */
+const CLOSE_WAIT_MS = 20;
+/** Outages are logged no more often. */
+const LOG_MS = 10_000;
+
+export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<WorkerLimits> {
+  const { settings, limitMemory, workerNumber } = deps;
+  const local = new SharedMemoryLimitStore(limitMemory, workerNumber);
+  const { redisUrl, keyPrefix, connectTimeoutMs, mode, timeoutMs } = settings.limits;
+  if (redisUrl === undefined) return { store: local, shared: undefined, close: async () => undefined };
+  const { RedisLimitServer } = await import('../../limits/shared/redis-server.ts');
+  const server = new RedisLimitServer({ url: redisUrl, keyPrefix, connectTimeoutMs });
+  const clock = deps.clock ?? systemClock;
+  const report = outageLog(deps.log, clock);
+  await server.connect(START_WAIT_MS);
+  let started = (): void => undefined;
+  const ready = new Promise<void>((done) => (started = done));
+  const store = new LeasedLimitStore({
+    server,
+    local,
+    clock,
+    after,
+    nodes: liveNodesOf(limitMemory.nodes),
+    threads: settings.workers,
+    mode,
+    timeoutMs,
+    onOutage: (reason) => {
+      report.outage(reason);
+      started();
+    },
+    onRecovery: () => {
+      report.recovery();
+      started();
+    },
+    onPartLost: report.partLost,
+  });
+  store.start();
+  await ready;
+  return {
+    store,
+    shared: () => ({ counts: store.counts, connected: store.isConnected }),
+    close: async () => {
+      store.stop();
+      await new Promise<void>((done) => void after(CLOSE_WAIT_MS, done));
+      server.close();
+    },
+  };
+}
+
+/** One line for an outage and one for its end, but a store that comes and goes does not fill the log. */
+function outageLog(log: Logger, clock: Clock) {
+  let loggedMs = -Infinity;
+  let outages = 0;
+  let isLogged = false;
+  let partLoggedMs = -Infinity;
+  return {
+    partLost: (reason: string): void => {
+      if (clock.monotonicMs() - partLoggedMs < LOG_MS) return;
+      partLoggedMs = clock.monotonicMs();
+      log.warn(
+        { reason },
+        'a server of the store of limits is out of reach; its limits go by on_store_failure',
+      );
+    },
+    outage: (reason: string): void => {
+      outages += 1;
+      if (clock.monotonicMs() - loggedMs < LOG_MS) return;
+      loggedMs = clock.monotonicMs();
+      isLogged = true;
+      log.warn({ reason, outages }, 'the store of limits is out of reach; limits go by on_store_failure');
+      outages = 0;
+    },
+    recovery: (): void => {
+      if (!isLogged) return;
+      isLogged = false;
+      log.info('the store of limits is in reach again');
+    },
+  };
+}

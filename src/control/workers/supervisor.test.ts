@@ -1,0 +1,263 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { configChange } from '../../../test/support/config-records.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { createOwnPorts } from '../../egress/own-listeners.ts';
+import { createLimitMemory } from '../../limits/local/memory.ts';
+import { createLogger } from '../../observe/log.ts';
+import { readSettings } from '../../settings/settings.ts';
+import { ConfigState } from '../cluster/config-state.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** What a worker of these tests does with a change. */
+type Behaviour =
+  | 'apply'
+  | 'fail'
+  | 'be silent'
+  | 'not listen'
+  | 'die'
+  | 'say that it failed'
+  /** With a sample, whatever the config version. */
+  | 'answer and die';
+
+interface Rule {
+  readonly worker: number;
+  readonly configVersion: number;
+  readonly does: Behaviour;
+}
+
+/** A worker program that says the lines of protocol.ts as the rules want it, and reports what it was given. */
+function program(rules: readonly Rule[]): URL {
+  const source = `
+    import { parentPort, workerData } from 'node:worker_threads';
+    const rules = ${JSON.stringify(rules)};
+    const worker = workerData.workerNumber;
+    let listening = false;
+    const listen = () => {
+      if (!listening) parentPort.postMessage({ type: 'listening', port: 1 });
+      listening = true;
+      parentPort.postMessage({ type: 'keys_used', used: { date: worker + ' listens' } });
+    };
+    parentPort.on('message', (message) => {
+      if (message.type === 'drain') process.exit(0);
+      if (message.type === 'listen') return listen();
+      if (message.type === 'sample') {
+        if (rules.some((rule) => rule.worker === worker && rule.does === 'be silent')) return;
+        parentPort.postMessage({ type: 'sample', id: message.id, sample: { worker } });
+        if (rules.some((rule) => rule.worker === worker && rule.does === 'answer and die')) process.exit(1);
+      }
+      if (message.type !== 'apply') return;
+      const { configVersion, reset } = message.change;
+      const does = rules.find((rule) => rule.worker === worker && rule.configVersion === configVersion)?.does;
+      parentPort.postMessage({ type: 'keys_used', used: { date: worker + (reset ? ' seeded ' : ' given ') + configVersion } });
+      if (does === 'be silent') return;
+      if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
+      const error = does === 'fail' ? 'refused by a test' : undefined;
+      parentPort.postMessage({ type: 'applied', id: message.id, error });
+      if (does === 'say that it failed') return parentPort.postMessage({ type: 'failed', error: new Error('thrown') });
+      if (does === 'die') throw new Error('died');
+      if (!listening && !workerData.isSpare) listen();
+    });`;
+  return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+}
+
+/** Threads start slowly on a machine that has other things to do. */
+const PATIENCE = { timeout: 15_000 };
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+function supervise(
+  rules: readonly Rule[],
+  timeouts: { applyTimeoutMs?: number; startTimeoutMs?: number; spareDelayMs?: number } = {},
+  workers = 2,
+) {
+  const settings = readSettings({
+    GATEWAY_WORKERS: String(workers),
+    GATEWAY_PROXY__PORT: '8080',
+    GATEWAY_WORKER_SPARE: String(timeouts.spareDelayMs !== undefined),
+  });
+  if (!('settings' in settings)) throw new Error(settings.errors.join());
+  const told: string[] = [];
+  const lost: number[] = [];
+  const lines: string[] = [];
+  const supervisor = new Supervisor({
+    settings: settings.settings,
+    clock: systemClock,
+    certificates: undefined,
+    limitMemory: createLimitMemory(),
+    ownPorts: createOwnPorts(),
+    viaName: 'headgate-test',
+    state: new ConfigState(),
+    log: createLogger({
+      level: 'info',
+      format: 'json',
+      output: { write: (line) => void lines.push(line) },
+      clock: systemClock,
+    }),
+    workerUrl: program(rules),
+    onKeysUsed: ({ date }) => told.push(date),
+    onDeprecatedUsed: () => undefined,
+    onHealth: () => undefined,
+    onWouldDeny: () => undefined,
+    explainSetup: () => ({ sampling: undefined, debugTokens: [] }),
+    onWorkerLost: (worker) => {
+      lost.push(worker);
+      told.push(`${worker} lost`);
+    },
+    ...timeouts,
+  });
+  stops.push(() => supervisor.stop(5_000));
+  return { supervisor, told, lost, lines };
+}
+
+const change = (configVersion: number) => configChange(configVersion, {});
+
+describe('samples', () => {
+  it('of a worker that has ended by the time all have come are left out: they were added up at its end', async () => {
+    const { supervisor, lost } = supervise([
+      { worker: 1, configVersion: -1, does: 'answer and die' },
+      { worker: 2, configVersion: -1, does: 'be silent' },
+    ]);
+    await supervisor.start();
+    expect(await supervisor.samples()).toEqual([]);
+    expect(lost).toEqual([1]);
+  });
+});
+
+describe('a change', () => {
+  it('has reached every worker when it is applied', async () => {
+    const { supervisor, told } = supervise([]);
+    await supervisor.start();
+    await supervisor.apply(change(1));
+    expect(told.filter((line) => !line.includes('listens')).sort()).toEqual([
+      '1 given 1',
+      '1 seeded 0',
+      '2 given 1',
+      '2 seeded 0',
+    ]);
+  });
+
+  it.each(['fail', 'be silent'] as const)(
+    'ends a worker that should %s, and its replacement starts with the change',
+    async (does) => {
+      const { supervisor, told, lost, lines } = supervise([{ worker: 2, configVersion: 1, does }], {
+        applyTimeoutMs: 2_000,
+      });
+      await supervisor.start();
+      await supervisor.apply(change(1));
+      // Whoever has the answer may rely on it: nothing serves the old state any more.
+      expect(lost).toEqual([2]);
+      await expect.poll(() => supervisor.listeningCount, PATIENCE).toBe(2);
+      expect(told).toContain('3 seeded 1');
+      expect(lines.join()).toContain('a proxy worker could not apply a change');
+      await supervisor.apply(change(2));
+      expect(told).toEqual(expect.arrayContaining(['1 given 2', '3 given 2']));
+    },
+  );
+
+  it('waits for workers that are starting, which get it after everything before it', async () => {
+    const { supervisor, told, lost } = supervise([]);
+    const started = supervisor.start();
+    await Promise.all([supervisor.apply(change(1)), supervisor.apply(change(2))]);
+    for (const worker of [1, 2]) {
+      const given = told.filter((line) => line.startsWith(`${worker} `) && !line.includes('listens'));
+      expect(given).toEqual([`${worker} seeded 0`, `${worker} given 1`, `${worker} given 2`]);
+    }
+    await started;
+    expect(lost).toEqual([]);
+  });
+});
+
+describe('a worker that cannot listen', () => {
+  it('is ended when it is a replacement, before the next one is tried', async () => {
+    const { supervisor, told, lost } = supervise([
+      { worker: 2, configVersion: 1, does: 'fail' },
+      { worker: 3, configVersion: 1, does: 'not listen' },
+      { worker: 4, configVersion: 1, does: 'not listen' },
+    ]);
+    await supervisor.start();
+    await supervisor.apply(change(1));
+    await expect.poll(() => supervisor.listeningCount, PATIENCE).toBe(2);
+    expect(told).toContain('5 seeded 1');
+    expect(lost).toEqual([2, 3, 4]);
+  });
+
+  it('fails the first start with its reason', async () => {
+    const { supervisor } = supervise([{ worker: 1, configVersion: 0, does: 'not listen' }]);
+    await expect(supervisor.start()).rejects.toThrow('no port');
+  });
+
+  it('is given up after a time', async () => {
+    const { supervisor } = supervise([{ worker: 2, configVersion: 0, does: 'be silent' }], {
+      startTimeoutMs: 3_000,
+    });
+    await expect(supervisor.start()).rejects.toThrow('Worker 2 did not listen within 3000 ms');
+  });
+});
+
+describe('a spare worker', () => {
+  const ready = { spareDelayMs: 0 };
+
+  it('is given the configuration and every change, and listens only when another is lost', async () => {
+    const { supervisor, told, lost } = supervise([{ worker: 1, configVersion: 2, does: 'die' }], ready, 1);
+    await supervisor.start();
+    await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
+    await supervisor.apply(change(1));
+    await expect.poll(() => told, PATIENCE).toContain('2 given 1');
+    expect(supervisor.listeningCount).toBe(1);
+    expect(told).not.toContain('2 listens');
+
+    await supervisor.apply(change(2));
+    await expect.poll(() => told, PATIENCE).toContain('2 listens');
+    expect(told.indexOf('2 given 2')).toBeLessThan(told.indexOf('2 listens'));
+    expect(supervisor.listeningCount).toBe(1);
+    expect(lost).toEqual([1]);
+    // And the next one is there for the next time.
+    await expect.poll(() => told, PATIENCE).toContain('3 seeded 2');
+    expect(told).not.toContain('3 listens');
+  });
+
+  it('listens before a worker ends that says that it failed', async () => {
+    const { supervisor, told, lost, lines } = supervise(
+      [{ worker: 1, configVersion: 1, does: 'say that it failed' }],
+      ready,
+      1,
+    );
+    await supervisor.start();
+    await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
+    await supervisor.apply(change(1));
+    await expect.poll(() => lost, PATIENCE).toEqual([1]);
+    expect(told).toContain('2 listens');
+    expect(told.indexOf('2 listens')).toBeLessThan(told.indexOf('1 lost'));
+    expect(lines.join()).toMatch(/"thrown".*a proxy worker died and is replaced/);
+    expect(supervisor.listeningCount).toBe(1);
+  });
+
+  it('that dies is made anew, and nobody else notices', async () => {
+    const { supervisor, told, lost } = supervise(
+      [{ worker: 2, configVersion: 0, does: 'not listen' }],
+      ready,
+      1,
+    );
+    await supervisor.start();
+    await expect.poll(() => told, PATIENCE).toContain('3 seeded 0');
+    expect(lost).toEqual([2]);
+    expect(supervisor.listeningCount).toBe(1);
+    await supervisor.apply(change(1));
+    expect(lost).toEqual([2]);
+  });
+
+  it('is not waited for by a change', async () => {
+    const { supervisor, told } = supervise(
+      [{ worker: 2, configVersion: 1, does: 'be silent' }],
+      { ...ready, applyTimeoutMs: 60_000, startTimeoutMs: 60_000 },
+      1,
+    );
+    await supervisor.start();
+    await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
+    await supervisor.apply(change(1));
+    await expect.poll(() => told, PATIENCE).toContain('2 given 1');
+  });
+});

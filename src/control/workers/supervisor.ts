@@ -1,0 +1,382 @@
+/**
+ * Starts the proxy workers, keeps their number, hands every configuration change to all of them and waits until
+ * each has swapped. A worker that dies, says that it failed, or stands still is replaced with the configuration as it
+ * is then; its number is never used again, and the locks that it held in the limit memory are released.
+ *
+ * Besides those that serve there is, unless switched off, a spare one: it has the configuration and follows every
+ * change, and only has to listen when another is lost. A worker whose end is foreseen is ended after the spare
+ * listens, so that a port with one worker is not closed in between.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { within } from '../../lib/with-timeout.ts';
+import { releaseThread } from '../../limits/local/local-store.ts';
+import type { LimitMemory } from '../../limits/local/memory.ts';
+import type { ConfigChange } from '../../model/config.ts';
+import type { ExplainInput, Explanation } from '../../model/schemas/explain.ts';
+import type { Logger } from '../../observe/log.ts';
+import type { WorkerSample } from '../../observe/metrics.ts';
+import type { WouldDenyRow } from '../../observe/shadow-denials.ts';
+import type { Settings } from '../../settings/settings.ts';
+import type { ConfigState } from '../cluster/config-state.ts';
+import type { HealthMessage } from '../health/health-reporter.ts';
+import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
+import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
+import { RestartPace } from './restart-backoff.ts';
+import { newTicketKeys } from '../certificates/ticket-keys.ts';
+import { WorkerThread } from './worker-thread.ts';
+
+export interface SupervisorDeps {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  /** Of the traffic listener; undefined without TLS. */
+  readonly certificates: WorkerStart['certificates'];
+  readonly limitMemory: LimitMemory;
+  /** Of egress/own-listeners.ts. */
+  readonly ownPorts: SharedArrayBuffer;
+  /** How the gateway calls itself to backends. */
+  readonly viaName: string;
+  readonly state: ConfigState;
+  readonly log: Logger;
+  /** The program that a worker runs. */
+  readonly workerUrl: URL;
+  onKeysUsed(used: KeyUsageBatch): void;
+  onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
+  onWouldDeny(rows: readonly WouldDenyRow[]): void;
+  onHealth(message: HealthMessage): void;
+  /** What workers are to know of explain, now. */
+  explainSetup(): ExplainSetup;
+  onWorkerLost(workerNumber: number): void;
+  /** For tests; milliseconds. */
+  readonly applyTimeoutMs?: number;
+  readonly startTimeoutMs?: number;
+  readonly spareDelayMs?: number;
+}
+
+const SAMPLE_TIMEOUT_MS = 2_000;
+/** A key set that has to be fetched first may take most of it. */
+const EXPLAIN_TIMEOUT_MS = 12_000;
+const APPLY_TIMEOUT_MS = 10_000;
+/** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
+const START_TIMEOUT_MS = 60_000;
+const WATCH_MS = 100;
+/** After a start others need the processors more than the spare does; after a loss the next may follow soon. */
+const SPARE_DELAY_MS = 1_000;
+const NEXT_SPARE_DELAY_MS = 50;
+/** How long a worker whose end is foreseen goes on for the spare to listen, which takes a few milliseconds. */
+const PROMOTION_PATIENCE_MS = 500;
+/** After this all the others close their ports at once. */
+const CLOSE_PORTS_MS_MAX = 5_000;
+
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #members = new Map<number, WorkerThread>();
+  readonly #pace: RestartPace;
+  #nextNumber = 1;
+  #port: number;
+  #certificates: WorkerStart['certificates'];
+  #ticketKeys = newTicketKeys();
+  #started = false;
+  #stopping = false;
+  #watching: NodeJS.Timeout | undefined;
+  #filling: NodeJS.Timeout | undefined;
+  #spareTimer: NodeJS.Timeout | undefined;
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+    this.#port = deps.settings.proxy.port;
+    this.#certificates = deps.certificates;
+    this.#pace = new RestartPace(deps.clock);
+  }
+
+  /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
+  async start(): Promise<number> {
+    const { workers } = this.#deps.settings;
+    // With port 0 the first worker finds the port that the others share.
+    if (this.#port === 0) this.#port = await this.#spawn(false).listening;
+    const missing = workers - this.#members.size;
+    await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
+    this.#started = true;
+    this.#watching = setInterval(() => this.#endStalled(), WATCH_MS);
+    if (this.#deps.settings.workerSpare) this.#prepareSpare(this.#deps.spareDelayMs ?? SPARE_DELAY_MS);
+    this.#fill();
+    return this.#port;
+  }
+
+  get listeningCount(): number {
+    return this.#all(({ isListening }) => isListening).length;
+  }
+
+  /**
+   * Hands a change to every worker; resolves when each has swapped to a snapshot that contains it, or has died
+   * (whoever replaces it starts with it). A spare one is not waited for: what it is told it does in order, so it
+   * has swapped before it listens. Changes must come in the order of their config versions.
+   */
+  async apply(change: ConfigChange): Promise<void> {
+    const { state } = this.#deps;
+    const removedRevisionIds = state.apply(change);
+    const retiredKeys = state.keys.takeRetired();
+    const forWorkers: ConfigChange = { ...change, keys: [], removedKeyIds: [] };
+    const breakers = state.breakersOf(change);
+    await this.#follow(
+      (id) => ({ type: 'apply', id, change: forWorkers, breakers, removedRevisionIds }),
+      'a proxy worker could not apply a change',
+    );
+    // Each worker has answered or is dead: none is in the middle of a look-up that began before the change.
+    state.keys.release(retiredKeys);
+  }
+
+  /**
+   * Hands certificates to every worker; resolves when each of them uses them for new handshakes. A worker that cannot
+   * is ended, as it would go on with those that were replaced for a reason.
+   */
+  async setCertificates(certificates: NonNullable<WorkerStart['certificates']>): Promise<void> {
+    this.#certificates = certificates;
+    await this.#follow(
+      (id) => ({ type: 'certificates', id, certificates }),
+      'a proxy worker could not take new certificates',
+    );
+  }
+
+  /** Hands keys for session tickets to every worker, also to those that are yet to come; resolves as above. */
+  async setTicketKeys(ticketKeys: Uint8Array): Promise<void> {
+    this.#ticketKeys = ticketKeys;
+    await this.#follow(
+      (id) => ({ type: 'ticket_keys', id, ticketKeys }),
+      'a proxy worker could not take new keys for session tickets',
+    );
+  }
+
+  /** Whoever cannot follow must not serve what was valid before: it is ended, and replaced with the new state. */
+  async #follow(message: (id: number) => ToWorker, complaint: string): Promise<void> {
+    const follow = async (member: WorkerThread): Promise<void> => {
+      member.applying += 1;
+      const answer = await member.ask(message, this.#applyTimeoutMs(member));
+      member.applying -= 1;
+      const error = answer?.type === 'applied' ? answer.error : 'it did not answer';
+      if (error === undefined || !this.#members.has(member.number)) return;
+      if (!member.isLost) this.#deps.log.error({ worker: member.number, error }, complaint);
+      this.#lose(member);
+      await member.terminate();
+    };
+    // Also those that are lost and not gone: they may be in the middle of a request.
+    const members = [...this.#members.values()];
+    const spare = members.filter(({ isSpare }) => isSpare);
+    const serving = members.filter(({ isSpare }) => !isSpare);
+    for (const member of spare) void follow(member);
+    await Promise.all(serving.map(follow));
+  }
+
+  /** A worker that starts has the whole configuration to go through before the change. */
+  #applyTimeoutMs({ isListening }: WorkerThread): number {
+    const { applyTimeoutMs = APPLY_TIMEOUT_MS, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    return isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
+  }
+
+  /**
+   * One sample from each worker that serves and answers in time. One that has ended since is left out: what it had
+   * counted was added up at its end.
+   */
+  async samples(): Promise<WorkerSample[]> {
+    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
+      member.ask((id) => ({ type: 'sample', id }), SAMPLE_TIMEOUT_MS),
+    );
+    const samples: WorkerSample[] = [];
+    for (const answer of await Promise.all(answers)) {
+      if (answer?.type === 'sample' && this.#members.has(answer.sample.worker)) samples.push(answer.sample);
+    }
+    return samples;
+  }
+
+  /** Has one worker run a described request; undefined when it does not answer in time. */
+  async explain(input: ExplainInput): Promise<Explanation | undefined> {
+    const [member] = this.#all(({ isListening }) => isListening);
+    const answer = await member?.ask((id) => ({ type: 'explain', id, input }), EXPLAIN_TIMEOUT_MS);
+    if (answer?.type !== 'explained') return undefined;
+    if (answer.error !== undefined) throw new Error(`A worker could not explain a request: ${answer.error}`);
+    return answer.explanation;
+  }
+
+  /** Asks all workers for an exchange that one of them may have recorded. */
+  async explainRecorded(requestId: string): Promise<Explanation | undefined> {
+    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
+      member.ask((id) => ({ type: 'explain_recorded', id, requestId }), SAMPLE_TIMEOUT_MS),
+    );
+    for (const answer of await Promise.all(answers))
+      if (answer?.type === 'explained' && answer.explanation !== undefined) return answer.explanation;
+    return undefined;
+  }
+
+  /** Resolves when every worker goes by the setup for explain, or has died. */
+  async publishExplainSetup(): Promise<void> {
+    const setup = this.#deps.explainSetup();
+    const answers = this.#all().map((member) =>
+      member.ask((id) => ({ type: 'explain_setup', id, setup }), this.#applyTimeoutMs(member)),
+    );
+    await Promise.all(answers);
+  }
+
+  /** Lets every worker finish what it has begun, for at most `timeoutMs`, and ends it. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#stopping = true;
+    clearInterval(this.#watching);
+    clearTimeout(this.#filling);
+    clearTimeout(this.#spareTimer);
+    const members = [...this.#members.values()];
+    const serving = members.filter(({ isSpare }) => !isSpare);
+    const ends = async (): Promise<void> => {
+      await this.#closePorts(serving);
+      await Promise.all(serving.map(({ exited }) => exited));
+    };
+    await within(timeoutMs, ends());
+    await Promise.all(members.map((member) => member.terminate()));
+  }
+
+  /**
+   * One after the other: whoever connects meanwhile is taken at once by those that still accept (see
+   * proxy/downstream/close-port.ts).
+   */
+  async #closePorts(members: readonly WorkerThread[]): Promise<void> {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + CLOSE_PORTS_MS_MAX;
+    for (const member of members) member.post({ type: 'drain' });
+    for (const member of members) {
+      member.post({ type: 'close_port' });
+      await within(endMs - clock.monotonicMs(), member.portClosed);
+    }
+  }
+
+  /** Those that are not lost. */
+  #all(fits: (member: WorkerThread) => boolean = () => true): WorkerThread[] {
+    return [...this.#members.values()].filter((member) => !member.isLost && fits(member));
+  }
+
+  /** Starts one worker and gives it the configuration. */
+  #spawn(isSpare: boolean): WorkerThread {
+    const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
+    const { ownPorts, viaName } = this.#deps;
+    const workerNumber = this.#nextNumber++;
+    const member: WorkerThread = new WorkerThread({
+      url: workerUrl,
+      start: {
+        workerNumber,
+        settings,
+        port: this.#port,
+        limitMemory,
+        ownPorts,
+        viaName,
+        keyMemory: state.keys.memory,
+        certificates: this.#certificates,
+        ticketKeys: this.#ticketKeys,
+        isSpare,
+      },
+      clock,
+      startTimeoutMs,
+      onMessage: (message) => this.#onMessage(member, message),
+      onExit: (code) => this.#onExit(member, code),
+    });
+    this.#members.set(workerNumber, member);
+    const change = state.asWorkerChange();
+    const breakers = state.breakersOf(change);
+    member.post({ type: 'apply', id: 0, change, breakers, removedRevisionIds: [] });
+    member.post({ type: 'explain_setup', id: 0, setup: this.#deps.explainSetup() });
+    return member;
+  }
+
+  #onMessage(member: WorkerThread, message: FromWorker): void {
+    switch (message.type) {
+      case 'keys_used':
+        return this.#deps.onKeysUsed(message.used);
+      case 'would_deny':
+        return this.#deps.onWouldDeny(message.rows);
+      case 'health':
+        return this.#deps.onHealth(message);
+      case 'deprecated_used':
+        return this.#deps.onDeprecatedUsed(message);
+      case 'failed':
+        return member.isLost ? undefined : void this.#end(member);
+      default:
+    }
+  }
+
+  /** A worker that is stuck holds its connections and its share of new ones: only its end frees them. */
+  #endStalled(): void {
+    const { clock, log, settings } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    for (const member of this.#all()) {
+      const excused = !member.isConfigured || member.applying > 0;
+      const stall = member.heartbeat.look(nowMs, WATCH_MS, excused);
+      if (stall === undefined) continue;
+      log.error(
+        { worker: member.number, stall, stall_timeout_ms: settings.workerStallTimeoutMs },
+        'a proxy worker does not react any more and is ended',
+      );
+      void this.#end(member);
+    }
+  }
+
+  /** Ends a worker that runs still, if it can be helped not before another listens in its place. */
+  async #end(member: WorkerThread): Promise<void> {
+    const successor = this.#lose(member);
+    const listening = successor?.listening.catch(() => undefined);
+    if (listening !== undefined) await within(PROMOTION_PATIENCE_MS, listening);
+    await member.terminate();
+  }
+
+  /** From now on it does not count. Returns the spare that takes its place, if there is one. */
+  #lose(member: WorkerThread): WorkerThread | undefined {
+    if (member.isLost) return undefined;
+    member.isLost = true;
+    if (!this.#started || this.#stopping || member.isDrained) return undefined;
+    this.#pace.lost(member.listeningSinceMs);
+    return this.#fill();
+  }
+
+  #onExit(member: WorkerThread, code: number): void {
+    this.#members.delete(member.number);
+    releaseThread(this.#deps.limitMemory, member.number);
+    this.#deps.onWorkerLost(member.number);
+    if (!this.#stopping && !member.isDrained && this.#started) {
+      const { number: worker, cause, isListening } = member;
+      const text = isListening
+        ? 'a proxy worker died and is replaced'
+        : 'a replacement worker could not be started';
+      this.#deps.log.error({ worker, code, err: cause }, text);
+    }
+    this.#lose(member);
+  }
+
+  /** Restores the number of workers. Returns the spare that was called in, if there was one. */
+  #fill(): WorkerThread | undefined {
+    const { settings } = this.#deps;
+    let missing = settings.workers - this.#all(({ isSpare }) => !isSpare).length;
+    const [spare] = this.#all(({ isSpare }) => isSpare);
+    const isCalled = missing > 0 && spare !== undefined;
+    if (isCalled) {
+      spare.promote();
+      missing -= 1;
+    }
+    if (missing > 0) {
+      this.#filling ??= setTimeout(() => {
+        this.#filling = undefined;
+        this.#spawnMissing();
+      }, this.#pace.delayMs);
+    }
+    if (settings.workerSpare && (isCalled || spare === undefined)) {
+      this.#prepareSpare(Math.max(NEXT_SPARE_DELAY_MS, this.#pace.delayMs));
+    }
+    return isCalled ? spare : undefined;
+  }
+
+  #spawnMissing(): void {
+    if (this.#stopping) return;
+    const serving = this.#all(({ isSpare }) => !isSpare).length;
+    for (let count = serving; count < this.#deps.settings.workers; count++) this.#spawn(false);
+  }
+
+  #prepareSpare(delayMs: number): void {
+    this.#spareTimer ??= setTimeout(() => {
+      this.#spareTimer = undefined;
+      if (!this.#stopping && this.#all(({ isSpare }) => isSpare).length === 0) this.#spawn(true);
+    }, delayMs);
+  }
+}

@@ -1,0 +1,323 @@
+/**
+ * What the proxy reports, turned into metrics, access log lines and log lines of this worker, and into notes for
+ * the main thread: keys that were used, deprecated versions that were called, and what policies in shadow mode
+ * would have denied. Notes are collected and sent once a second, so that a request never waits for another thread.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { UsageOutcome } from '../../model/key-usage.ts';
+import type { AccessLog, PlaceLabels, RouteLabels } from '../../observe/access-log.ts';
+import type { Logger } from '../../observe/log.ts';
+import {
+  methodIndex,
+  type InUse,
+  type RevisionLabels,
+  type RevisionRecord,
+  type RouteRecord,
+  type WorkerMetrics,
+} from '../../observe/metrics.ts';
+import type { KeyRows } from '../../policy/dependencies.ts';
+import type { Denial } from '../../policy/stage.ts';
+import type { Breaker, BreakerMove } from '../../proxy/resilience/breaker.ts';
+import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../../proxy/context.ts';
+import type { Exchange } from '../../proxy/exchange.ts';
+import type { ExchangeRecorder } from '../../explain/recorder.ts';
+import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
+import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
+import type { UpstreamCause } from '../../proxy/upstream/upstream-connection.ts';
+import { HealthNotes } from '../health/health-reporter.ts';
+import { KeyNotes } from '../../keys/usage-counter.ts';
+import type { FromWorker } from './protocol.ts';
+import { RepeatedWarnings } from './log-throttle.ts';
+import { ShadowNotes } from './shadow-reporter.ts';
+
+export interface WorkerObserverDeps {
+  readonly metrics: WorkerMetrics;
+  /** undefined: switched off. */
+  readonly accessLog: AccessLog | undefined;
+  readonly log: Logger;
+  readonly send: (message: FromWorker) => void;
+  readonly recorder: ExchangeRecorder;
+  readonly clock: Clock;
+  breakerOf(revisionId: string): Breaker | undefined;
+}
+
+interface RouteReport {
+  readonly labels: RouteLabels;
+  readonly record: RouteRecord;
+  readonly upstream: RevisionRecord;
+}
+
+const NOTES_MS = 1_000;
+/** The log gets at most one line per version in this time; the first comes at once. */
+const DEPRECATION_MS = 10_000;
+/** And one per kind of overload. */
+const OVERLOAD_MS = 10_000;
+/** And one per reason why TLS handshakes fail. */
+const HANDSHAKE_MS = 10_000;
+
+interface FailedHandshake {
+  readonly reason: HandshakeFailure;
+  readonly peer: string | undefined;
+  readonly code: string;
+}
+
+export class WorkerObserver implements ProxyObserver {
+  readonly timesUpstream = true;
+  readonly #deps: WorkerObserverDeps;
+  readonly #keys: KeyNotes;
+  readonly #health: HealthNotes;
+  readonly #deprecated = new Map<
+    string,
+    { readonly name: string; count: number; requestId: string; quiet: number }
+  >();
+  readonly #places = new WeakMap<Version, PlaceLabels>();
+  readonly #shadow: ShadowNotes;
+  readonly #overload: RepeatedWarnings<OverloadReason>;
+  readonly #handshakes: RepeatedWarnings<FailedHandshake>;
+  readonly #timer: NodeJS.Timeout;
+
+  /** Where uses of keys are counted. */
+  get keyRows(): KeyRows {
+    return this.#keys;
+  }
+
+  constructor(deps: WorkerObserverDeps) {
+    this.#deps = deps;
+    this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
+    this.#health = new HealthNotes(deps.send, (revisionId) => deps.breakerOf(revisionId));
+    this.#overload = new RepeatedWarnings(deps.clock, OVERLOAD_MS, (reason, count) =>
+      deps.log.warn({ reason, count }, 'requests are refused since the worker has enough to do'),
+    );
+    this.#handshakes = new RepeatedWarnings(deps.clock, HANDSHAKE_MS, ({ reason, peer, code }, count) => {
+      const fields = { reason, error: code, client_ip: peer, count };
+      // Probes of the port end like this all the time.
+      if (reason === 'closed') deps.log.debug(fields, 'a TLS handshake failed');
+      else deps.log.warn(fields, 'a TLS handshake failed');
+    });
+    this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
+    this.#timer = setInterval(() => this.#tick(), NOTES_MS);
+  }
+
+  policyDecided(exchange: Exchange, denial: Denial | undefined): void {
+    const { caller, refusedKeyId } = exchange.evaluation;
+    if (caller.kind === 'api_key') this.#keys.note(caller, usageOutcome(denial), exchange.nowMs);
+    else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
+      this.#keys.noteRefused(refusedKeyId, exchange.nowMs);
+    }
+  }
+
+  exchangeEnded(exchange: Exchange): void {
+    const { metrics, accessLog, recorder, clock } = this.#deps;
+    const { route, evaluation } = exchange;
+    const report = route === undefined ? undefined : this.#reportOf(route);
+    if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
+    else {
+      const { status, durationMs, bytesIn, bytesOut, upstreamMs } = exchange;
+      report.record.observe(status, durationMs / 1000, methodIndex(exchange.method), bytesIn, bytesOut);
+      if (upstreamMs >= 0) report.upstream.observeUpstream(upstreamMs / 1000);
+    }
+    const wouldDeny = evaluation.wouldDeny?.map(({ part }) => part);
+    if (wouldDeny !== undefined) {
+      for (const part of wouldDeny) metrics.wouldDeny(part);
+      this.#shadow.note(exchange);
+    }
+    if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
+    if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
+    const { head, protocol } = exchange.connection;
+    accessLog.write({
+      timeMs: clock.nowMs(),
+      requestId: exchange.requestId,
+      labels: report?.labels ?? this.#placeOf(exchange.version),
+      // What could not be read as a request may have come as far as its first line.
+      method: exchange.method || head.method,
+      host: head.host,
+      path: exchange.path || pathOf(head.target),
+      status: exchange.status,
+      bytesIn: exchange.bytesIn,
+      bytesOut: exchange.bytesOut,
+      durationMs: exchange.durationMs,
+      upstreamMs: exchange.upstreamMs < 0 ? undefined : exchange.upstreamMs,
+      keyId: evaluation.caller.kind === 'anonymous' ? undefined : evaluation.caller.id,
+      clientIp: exchange.clientIp,
+      protocol,
+      errorCode: exchange.errorCode,
+      errorDetail: exchange.errorDetail,
+      isAborted: exchange.isAborted,
+      wouldDeny,
+      retries: exchange.retries,
+    });
+  }
+
+  upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void {
+    const { log } = this.#deps;
+    const { route } = exchange;
+    const report = route === undefined ? undefined : this.#reportOf(route);
+    report?.upstream.upstreamError(cause);
+    log.warn(
+      {
+        request_id: exchange.requestId,
+        cause,
+        detail,
+        ...(report !== undefined && { ...report.labels, backend: route?.revision.backend.authority }),
+      },
+      'a request to a backend failed',
+    );
+  }
+
+  attemptRepeated(reason: string): void {
+    this.#deps.metrics.upstreamRetry(reason);
+  }
+
+  retryRefused(condition: string): void {
+    this.#deps.metrics.upstreamRetryRefused(condition);
+  }
+
+  deprecatedVersionUsed(exchange: Exchange, version: Version): void {
+    const note = this.#deprecated.get(version.id);
+    if (note !== undefined) {
+      note.count += 1;
+      note.requestId = exchange.requestId;
+      return;
+    }
+    const name = `${version.app.slug}/${version.label}`;
+    this.#deprecated.set(version.id, { name, count: 0, requestId: exchange.requestId, quiet: 0 });
+    this.#deps.send({
+      type: 'deprecated_used',
+      versionId: version.id,
+      name,
+      count: 1,
+      requestId: exchange.requestId,
+    });
+  }
+
+  backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void {
+    this.#health.failed(revision, kind, detail, requestId, this.#deps.clock.nowMs());
+  }
+
+  breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void {
+    this.#health.moved(revision, move, detail, requestId);
+  }
+
+  overloaded(reason: OverloadReason): void {
+    this.#deps.metrics.overloaded(reason);
+    this.#overload.report(reason, reason, 1);
+  }
+
+  gaveWay(): void {
+    this.#deps.metrics.idleConnectionClosed();
+  }
+
+  handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void {
+    this.#deps.metrics.handshakeFailed(reason);
+    this.#handshakes.report(reason, { reason, peer, code }, 1);
+  }
+
+  internalError(error: unknown, requestId: string): void {
+    this.#deps.metrics.internalError();
+    this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');
+  }
+
+  /** Sends what shadow mode has noted so far, for a report that is asked for now. */
+  sendShadowNotes(): void {
+    this.#shadow.send();
+  }
+
+  /** Sends what was collected. */
+  #tick(): void {
+    const { send } = this.#deps;
+    this.#keys.tick();
+    this.#health.send();
+    this.#overload.tick();
+    this.#handshakes.tick();
+    this.#shadow.tick();
+    for (const [versionId, note] of this.#deprecated) {
+      if (note.count > 0) {
+        send({
+          type: 'deprecated_used',
+          versionId,
+          name: note.name,
+          count: note.count,
+          requestId: note.requestId,
+        });
+        note.count = 0;
+        note.quiet = 0;
+      } else if (++note.quiet * NOTES_MS >= DEPRECATION_MS) this.#deprecated.delete(versionId);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#tick();
+    this.#keys.send();
+  }
+
+  /** Made on the first request of a route and kept on it. */
+  /** Of an exchange without a route. */
+  #placeOf(version: Version | undefined): PlaceLabels | undefined {
+    if (version === undefined) return undefined;
+    let place = this.#places.get(version);
+    if (place === undefined) {
+      place = Object.freeze({ app: version.app.slug, version: version.label });
+      this.#places.set(version, place);
+    }
+    return place;
+  }
+
+  #reportOf(route: Route): RouteReport {
+    const known = route.metrics as RouteReport | undefined;
+    if (known !== undefined) return known;
+    const labels = labelsOf(route);
+    const { metrics } = this.#deps;
+    const upstream = metrics.revisionRecord(revisionLabelsOf(route.version, route.revision));
+    const report = { labels, record: metrics.routeRecord(labels), upstream };
+    route.metrics = report;
+    return report;
+  }
+}
+
+/** Of a target that was not located: its path as it was sent, without what may be a query. */
+function pathOf(target: string): string {
+  const end = target.search(/[?#]/);
+  return end < 0 ? target : target.slice(0, end);
+}
+
+function labelsOf({ version, revision, template }: Route): RouteLabels {
+  return Object.freeze({
+    app: version.app.slug,
+    version: version.label,
+    revision: revision.label,
+    route: template,
+  });
+}
+
+function revisionLabelsOf(version: Version, revision: Pick<Revision, 'label'>): RevisionLabels {
+  return Object.freeze({ app: version.app.slug, version: version.label, revision: revision.label });
+}
+
+/** The labels of all routes of these versions. */
+export function labelsInUse(versions: () => Iterable<Version>): InUse {
+  return {
+    *revisions() {
+      for (const version of versions())
+        for (const revision of version.revisions) yield revisionLabelsOf(version, revision);
+    },
+    *routes() {
+      for (const { revisions } of versions()) {
+        for (const { endpoints, fallback } of revisions) {
+          for (const route of endpoints.entries) yield labelsOf(route);
+          if (fallback !== undefined) yield labelsOf(fallback);
+        }
+      }
+    },
+  };
+}
+
+function usageOutcome(denial: Denial | undefined): UsageOutcome {
+  if (denial === undefined) return 'allowed';
+  return denial.code === 'rate_limited' || denial.code === 'concurrency_limited' ? 'limited' : 'denied';
+}
+
+/** Whether it was the credential that was refused, and not an anonymous caller for other reasons. */
+function isForCredential({ code }: Denial): boolean {
+  return code === 'credentials_invalid' || code === 'too_many_auth_failures';
+}

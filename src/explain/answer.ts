@@ -1,0 +1,156 @@
+/**
+ * Makes an explanation of the facts of an exchange (facts.ts). What only a described request has, its
+ * upstream head, its answer and the looks at counters, is given beside them. Holds no credentials.
+ */
+import { timestamp } from '../lib/clock.ts';
+import { foldedName } from '../lib/folded-name.ts';
+import type { LimitDecision } from '../limits/store.ts';
+import type { RateLimitPolicy } from '../model/policy.ts';
+import type {
+  ExplainedLimit,
+  ExplainedStage,
+  Explanation,
+  HeaderField,
+  Outcome,
+} from '../model/schemas/explain.ts';
+import type { LimitLook, PolicyLooks } from '../policy/read-only-context.ts';
+import type { ExchangeFacts } from './facts.ts';
+import { fixOf, type FindKey } from './fix.ts';
+import { isSecretName } from './redact.ts';
+import { stagesOf, type ExplainSettings } from './stages.ts';
+
+export interface Described {
+  readonly upstreamHeaders: readonly HeaderField[];
+  readonly response: Explanation['response'];
+  readonly looks: PolicyLooks;
+}
+
+/** @param described undefined for a real exchange */
+export function explanationOf(
+  facts: ExchangeFacts,
+  described: Described | undefined,
+  settings: ExplainSettings,
+  findKey: FindKey,
+): Explanation {
+  const { caller } = facts.evaluation;
+  const isReal = described === undefined;
+  const stages = stagesOf(facts, settings);
+  return {
+    outcome: outcomeOf(facts),
+    code: facts.code ?? null,
+    request_id: isReal ? facts.requestId : null,
+    recorded_at: isReal ? timestamp(facts.startedMs) : null,
+    config_version: facts.configVersion,
+    request: {
+      method: facts.method,
+      host: facts.host,
+      path: facts.path === '' || facts.code === 'bad_path' ? null : facts.path,
+      query: isReal && facts.query === '' ? null : facts.query,
+      client_ip: facts.clientIp,
+      headers: [...facts.headers],
+    },
+    app: facts.app,
+    version: facts.version,
+    revision: facts.revision,
+    candidates: [...facts.candidates],
+    endpoint: facts.endpoint,
+    caller:
+      facts.policy === undefined
+        ? null
+        : { kind: caller.kind, id: caller.id, name: caller.name, scopes: [...caller.scopes] },
+    stages,
+    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.looks, facts),
+    upstream:
+      facts.upstreamUrl === undefined || !facts.forwarded
+        ? null
+        : {
+            method: facts.method,
+            url: facts.upstreamUrl + (isReal ? '' : facts.query),
+            headers: [...(described?.upstreamHeaders ?? [])],
+          },
+    response: described?.response ?? { status: facts.status, headers: [], body: null },
+    fix: fixOf(facts, findKey),
+  };
+}
+
+function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outcome {
+  // The gateway has not even connected.
+  if (code === 'upstream_denied') return 'denied';
+  if (code !== undefined) return forwarded ? 'failed' : 'denied';
+  return preflight || version === null ? 'answered' : 'forwarded';
+}
+
+function limitsOf({ limits, concurrency }: PolicyLooks, { policy }: ExchangeFacts): ExplainedLimit[] {
+  const place = policy?.credentialPlace?.foldedName;
+  return [
+    ...concurrency.map(({ cap, subject, inUse }): ExplainedLimit => {
+      const admitted = inUse < cap.max;
+      return {
+        kind: 'concurrency',
+        counter: counterName(cap.id, subject, place),
+        algorithm: null,
+        limit: cap.max,
+        remaining: Math.max(0, cap.max - inUse - 1),
+        reset_secs: null,
+        retry_after_secs: admitted ? null : 1,
+        admitted,
+      };
+    }),
+    ...limits.map((look) => limitOf(look, place)),
+  ];
+}
+
+/** Of a real exchange the one that its response announced, as it was then. */
+function announcedLimit(
+  { evaluation: { limit: decision, limitFieldsStart } }: ExchangeFacts,
+  stages: readonly ExplainedStage[],
+): ExplainedLimit[] {
+  if (decision === undefined) return [];
+  const isAddress = limitFieldsStart.includes('RateLimit: "ip"');
+  const name = isAddress ? 'ip_rate_limit' : 'rate_limit';
+  const decider = stages.find(({ stage }) => stage === name);
+  if (decider === undefined) return [];
+  const rule = decider.value as RateLimitPolicy | null;
+  const per = rule?.per === undefined || rule.per === 'scope' ? '' : ` per ${rule.per}`;
+  return [
+    {
+      kind: isAddress ? 'ip' : decider.level === 'key' ? 'key' : 'policy',
+      counter: isAddress ? 'client per ip' : `${decider.level}:${decider.source_id}${per}`,
+      algorithm: rule?.algorithm ?? 'fixed_window',
+      ...decided(decision),
+    },
+  ];
+}
+
+function limitOf({ rule, subject, decision }: LimitLook, place: string | undefined): ExplainedLimit {
+  return {
+    kind: kindOf(rule.id),
+    counter: counterName(rule.id, subject, place),
+    algorithm: rule.algorithm,
+    ...decided(decision),
+  };
+}
+
+function decided({ limit, remaining, resetMs, admitted, retryAfterSecs }: LimitDecision) {
+  const reset_secs = Math.ceil(resetMs / 1000);
+  return { limit, remaining, reset_secs, retry_after_secs: admitted ? null : retryAfterSecs, admitted };
+}
+
+/** Rules are named after the level that set them (rate-limit.ts, auth-guard.ts). */
+function kindOf(ruleId: string): ExplainedLimit['kind'] {
+  if (ruleId === 'auth_failures') return 'auth_guard';
+  if (ruleId.startsWith('client')) return 'ip';
+  return ruleId.startsWith('key:') ? 'key' : 'policy';
+}
+
+/**
+ * A subject may be the value of a header field that holds a credential.
+ * @param place folded name of the field that the route has its credential in
+ */
+function counterName(id: string, subject: string, place: string | undefined): string {
+  if (subject === '') return id;
+  const header = / per header:(.*)$/.exec(id)?.[1];
+  return header !== undefined && (isSecretName(header) || foldedName(header) === place)
+    ? id
+    : `${id} = ${subject}`;
+}

@@ -1,0 +1,89 @@
+/**
+ * `X-Headgate-Decision` on real responses, for requests with a valid `X-Headgate-Debug: <debug token>`. The tokens are
+ * made and revoked by the main thread; only their SHA-256 gets here. A token that is not valid changes nothing, not
+ * even the time that a comparison takes. The request field is dropped before forwarding, as all of its family are.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { tokenHash } from '../model/token.ts';
+import { fieldText } from '../policy/caller.ts';
+import type { Exchange } from '../proxy/exchange.ts';
+import { upstreamPath } from '../proxy/match.ts';
+
+/** What a worker knows of a debug token. */
+export interface DebugTokenEntry {
+  /** SHA-256 of the token, 64 lower-case hex digits. */
+  readonly hash: string;
+  /** undefined: for all apps. */
+  readonly appId: string | undefined;
+  /** Unix milliseconds. */
+  readonly untilMs: number;
+}
+
+const TOKEN_CHARS_MAX = 128;
+const VALUE_CHARS_MAX = 200;
+
+export class DebugTokens {
+  #entries: readonly { readonly entry: DebugTokenEntry; readonly hash: Buffer }[] = [];
+
+  set(entries: readonly DebugTokenEntry[]): void {
+    this.#entries = entries.map((entry) => ({ entry, hash: Buffer.from(entry.hash, 'hex') }));
+  }
+
+  /** The line of the decision, or '' when the request has no valid token. */
+  line(exchange: Exchange): string {
+    if (this.#entries.length === 0 || !this.#isAllowed(exchange)) return '';
+    return `X-Headgate-Decision: ${decisionText(exchange)}\r\n`;
+  }
+
+  #isAllowed(exchange: Exchange): boolean {
+    // A head that was refused is in no state to be looked at.
+    const token = exchange.method === '' ? undefined : exchange.header('x-headgate-debug');
+    if (token === undefined || token.length > TOKEN_CHARS_MAX) return false;
+    const presented = Buffer.from(tokenHash(token), 'hex');
+    let allowed = false;
+    for (const { entry, hash } of this.#entries) {
+      const isEqual = timingSafeEqual(presented, hash);
+      const isInForce = exchange.startedAtMs < entry.untilMs;
+      const isForApp = entry.appId === undefined || entry.appId === exchange.version?.app.id;
+      if (isEqual && isInForce && isForApp) allowed = true;
+    }
+    return allowed;
+  }
+}
+
+/** `name=value` pairs in the order in which the gateway decides; what was not reached is left out. */
+export function decisionText(exchange: Exchange): string {
+  const { version, route, evaluation, errorCode } = exchange;
+  const pairs: [name: string, value: string][] = [];
+  if (version !== undefined) pairs.push(['app', version.app.slug], ['version', version.label]);
+  if (route !== undefined) {
+    pairs.push(['revision', route.revision.label]);
+    pairs.push(['endpoint', route.endpointId === undefined ? 'none' : `${route.method} ${route.template}`]);
+    pairs.push(['caller', callerText(exchange)]);
+  }
+  if (evaluation.limit !== undefined) {
+    pairs.push(['limit', `${evaluation.limit.remaining} of ${evaluation.limit.limit} left`]);
+  }
+  if (evaluation.wouldDeny !== undefined) {
+    pairs.push(['would_deny', evaluation.wouldDeny.map(({ part }) => part).join(' ')]);
+  }
+  if (errorCode !== undefined) pairs.push(['denied', deniedText(exchange)]);
+  else if (exchange.preflight) pairs.push(['preflight', 'answered']);
+  if (exchange.forwarding !== undefined && route !== undefined)
+    pairs.push(['upstream', upstreamText(exchange, route)]);
+  return pairs.map(([name, value]) => `${name}=${fieldText(value.slice(0, VALUE_CHARS_MAX))}`).join('; ');
+}
+
+function callerText({ evaluation: { caller } }: Exchange): string {
+  return caller.id === '' ? caller.kind : `${caller.kind} ${caller.id}`;
+}
+
+function deniedText({ errorCode, evaluation }: Exchange): string {
+  const by = evaluation.deniedBy;
+  return by === undefined ? String(errorCode) : `${errorCode} by ${by}`;
+}
+
+function upstreamText({ path, restFrom }: Exchange, route: NonNullable<Exchange['route']>): string {
+  const { scheme, authority } = route.revision.backend;
+  return `${scheme}://${authority}${upstreamPath(route, path, restFrom)}`;
+}

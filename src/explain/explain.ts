@@ -1,0 +1,230 @@
+/**
+ * Explains a described request by running it: the described head is read by the engine itself (connection.ts,
+ * handle.ts) from a socket without a network, in a context that is the worker's own but for what would leave a
+ * trace. Policies look at counters and take nothing, breakers and turns are copies, nothing is reported, and in place
+ * of the backend stands the note of what it would have been sent. So the explanation cannot differ from what the
+ * proxy does; it sends nothing but the fetch of a key set that a JWT needs (bounded by jwks.ts).
+ */
+import { normaliseAddress } from '../http/address.ts';
+import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
+import { BodyFraming } from '../http/framing.ts';
+import type { ExplainInput, Explanation, HeaderField } from '../model/schemas/explain.ts';
+import type { PolicyCompilers } from '../policy/compile-policy.ts';
+import type { PolicyLooks } from '../policy/read-only-context.ts';
+import type { CompiledPolicy } from '../policy/stage.ts';
+import type { CompiledVersion, Snapshot } from '../config/types.ts';
+import { Connection } from '../proxy/downstream/connection.ts';
+import type { ProxyContext, ProxyObserver, Route } from '../proxy/context.ts';
+import type { Exchange } from '../proxy/exchange.ts';
+import { explanationOf, type Described } from './answer.ts';
+import { factsOf, type ExchangeFacts } from './facts.ts';
+import type { FindKey } from './fix.ts';
+import { fieldsOfLines, shownField } from './redact.ts';
+import { describedHead, fieldsOf } from './described-request.ts';
+import { ExplainSocket } from './described-socket.ts';
+import type { ExplainSettings } from './stages.ts';
+import { Load } from '../proxy/exchange-limiter.ts';
+import { WaitingClients } from '../proxy/downstream/waiting-clients.ts';
+import { upstreamPath, type MatchErrorCode, type PathRefusal, type MatchResult } from '../proxy/match.ts';
+import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
+import { responseFields } from '../proxy/respond.ts';
+import { tunnelledProtocol } from '../proxy/upstream/tunnel.ts';
+import { upstreamRequestHead } from '../proxy/upstream/upstream-head.ts';
+
+export interface ExplainParts {
+  readonly context: ProxyContext;
+  readonly compilers: PolicyCompilers;
+  readonly settings: ExplainSettings;
+  readonly findKey: FindKey;
+  /** Whether the traffic listener speaks TLS. */
+  readonly isSecure: boolean;
+}
+
+export type Explain = (input: ExplainInput) => Promise<Explanation>;
+
+export function createExplain(parts: ExplainParts): Explain {
+  return async (input) => {
+    let run = await runDescribed(input, parts, undefined);
+    // Which field a route has its credential in shows when it is found.
+    const place = run.facts.policy?.credentialPlace?.name;
+    if (input.token !== undefined && place !== undefined) run = await runDescribed(input, parts, place);
+    const { facts, ...described } = run;
+    return explanationOf(asDescribed(facts, input), described, parts.settings, parts.findKey);
+  };
+}
+
+/** What the engine cannot know: a body that never comes, and fields of a head that it could not read. */
+function asDescribed(facts: ExchangeFacts, input: ExplainInput): ExchangeFacts {
+  const isReadable = facts.method !== '';
+  return {
+    ...facts,
+    method: isReadable ? facts.method : input.method,
+    headers: isReadable ? facts.headers : fieldsOf(input).map(([name, value]) => shownField(name, value)),
+    bodyBytes: input.body_bytes ?? facts.bodyBytes,
+  };
+}
+
+interface Outcome {
+  readonly facts: ExchangeFacts;
+  readonly upstreamHeaders: readonly HeaderField[];
+  /** undefined: the gateway has written one. */
+  readonly response: Explanation['response'] | undefined;
+}
+
+interface Run extends Described {
+  readonly facts: ExchangeFacts;
+}
+
+/** @param place as `describedHead` takes it */
+async function runDescribed(
+  input: ExplainInput,
+  parts: ExplainParts,
+  place: string | undefined,
+): Promise<Run> {
+  const looks: PolicyLooks = { limits: [], concurrency: [] };
+  const socket = new ExplainSocket();
+  const outcome = await feed(input, describedHead(input, place), parts, looks, socket);
+  return { ...outcome, response: outcome.response ?? responseOf(socket.written), looks };
+}
+
+/** Feeds the request to a connection and waits for what becomes of it. */
+function feed(
+  input: ExplainInput,
+  head: string,
+  parts: ExplainParts,
+  looks: PolicyLooks,
+  socket: ExplainSocket,
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    let settled = false;
+    const observer: ProxyObserver = {
+      timesUpstream: false,
+      policyDecided: () => undefined,
+      exchangeEnded: (exchange) => {
+        if (settled) return;
+        settled = true;
+        resolve({ facts: factsOf(exchange, false), upstreamHeaders: [], response: undefined });
+      },
+      upstreamFailed: () => undefined,
+      attemptRepeated: () => undefined,
+      retryRefused: () => undefined,
+      deprecatedVersionUsed: () => undefined,
+      backendFailed: () => undefined,
+      breakerMoved: () => undefined,
+      overloaded: () => undefined,
+      handshakeFailed: () => undefined,
+      gaveWay: () => undefined,
+      internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
+    };
+    const divert = (exchange: Exchange, route: Route): void => {
+      // A chunked body is measured while it comes, when the backend has the first part of it already.
+      const { bytesMax, isChunked } = exchange.connection.body;
+      if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
+        return exchange.respondProblem('body_too_large', BODY_TOO_LARGE.detail, '', false);
+      const { host, port, authority } = route.revision.backend;
+      const denial = parts.context.egress.hostDenial(host, port);
+      if (denial !== undefined)
+        return exchange.respondProblem(
+          'upstream_denied',
+          `Cannot get a response from ${authority}: ${denial}`,
+        );
+      settled = true;
+      resolve(forwardedRun(exchange, route));
+      exchange.abort();
+    };
+    const context = lookingContext(parts, looks, observer, divert);
+    const address = input.client_ip ?? '127.0.0.1';
+    const peer = normaliseAddress(address) ?? address;
+    // It attaches itself to the socket, and is gone with it.
+    void new Connection(socket, peer, parts.isSecure, context, () => undefined);
+    socket.receive(Buffer.from(head, 'utf8'));
+  });
+}
+
+function forwardedRun(exchange: Exchange, route: Route): Outcome {
+  const { connection, path, restFrom } = exchange;
+  const { head } = connection;
+  const isWhole = head.framing === BodyFraming.none || head.contentLength === 0;
+  const upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
+  const target = upstreamPath(route, path, restFrom);
+  const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
+  // What a backend that speaks HTTP/1.1 and names no proxy of its own brings about; a 101 has none.
+  const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
+  const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange)), body: null };
+  const place = route.policy.credentialPlace?.foldedName;
+  const upstreamHeaders = fieldsOfLines(lines.slice(lines.indexOf('\r\n') + 2), place);
+  return { facts: factsOf(exchange, true), upstreamHeaders, response };
+}
+
+function lookingContext(
+  { context, compilers }: ExplainParts,
+  looks: PolicyLooks,
+  observer: ProxyObserver,
+  divert: (exchange: Exchange, route: Route) => void,
+): ProxyContext {
+  const compile = compilers.looking(looks);
+  return {
+    ...context,
+    observer,
+    divert,
+    // A description takes no room.
+    load: new Load(Infinity),
+    waiting: new WaitingClients(),
+    snapshot: () => lookingSnapshot(context.snapshot()),
+    breakerOf: (revision) => context.breakerOf(revision)?.copy(),
+    match: new LookingMatch((route) => ({
+      ...route,
+      policy: compile(route.effective, route.version.app),
+    })),
+  };
+}
+
+/** The same snapshot, whose turns are not taken. */
+function lookingSnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledPolicy> {
+  return {
+    configVersion: snapshot.configVersion,
+    findVersion: (path) => {
+      const version = snapshot.findVersion(path);
+      return version?.choice === undefined ? version : { ...version, choice: version.choice.copy() };
+    },
+    findKeyByHash: (hash) => snapshot.findKeyByHash(hash),
+  };
+}
+
+/** A match whose routes run policies that only look; compiled for the route that is found, and no other. */
+class LookingMatch implements MatchResult<CompiledPolicy> {
+  code: MatchErrorCode | undefined = undefined;
+  detail = '';
+  refusal: PathRefusal | undefined = undefined;
+  version: CompiledVersion<CompiledPolicy> | undefined = undefined;
+  restFrom = 0;
+  readonly #lookAlike: (route: Route) => Route;
+  #found: Route | undefined;
+  #route: Route | undefined;
+
+  constructor(lookAlike: (route: Route) => Route) {
+    this.#lookAlike = lookAlike;
+  }
+
+  get route(): Route | undefined {
+    return this.#route;
+  }
+
+  set route(found: Route | undefined) {
+    if (found !== undefined && (found === this.#found || found === this.#route)) return;
+    this.#found = found;
+    this.#route = found === undefined ? undefined : this.#lookAlike(found);
+  }
+}
+
+/** Reads the answer that the gateway has written. */
+function responseOf(written: string): Explanation['response'] {
+  const end = written.indexOf('\r\n\r\n');
+  const [statusLine = '', ...lines] = written.slice(0, end).split('\r\n');
+  const body = written.slice(end + 4);
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    headers: fieldsOfLines(lines.join('\r\n')),
+    body: body === '' ? null : (JSON.parse(body) as unknown),
+  };
+}

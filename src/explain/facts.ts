@@ -1,0 +1,216 @@
+/**
+ * What is kept of an exchange so that it can be explained, now or later: plain data and the policy that was run, but
+ * neither versions nor routes, which would keep a replaced configuration alive. Made from the exchange as the engine
+ * has left it; the explanation itself is made from these facts in answer.ts.
+ */
+import { comparablePath } from '../http/canonical-path.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import type { Candidate, Explanation, HeaderField, StageName } from '../model/schemas/explain.ts';
+import { tokenHash } from '../model/token.ts';
+import { tokenStart } from '../policy/parts/auth/bearer.ts';
+import { refusal, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
+import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
+import { candidatesOf } from './candidates.ts';
+import { fieldsOf } from './redact.ts';
+import type { Route, Version } from '../proxy/context.ts';
+import type { Exchange } from '../proxy/exchange.ts';
+import { pathParameters, upstreamPath, type PathRefusal } from '../proxy/match.ts';
+import type { ProxyOptions } from '../proxy/options.ts';
+import { corsOf } from '../proxy/respond.ts';
+
+export interface ExchangeFacts {
+  readonly requestId: string;
+  readonly startedMs: number;
+  readonly configVersion: number;
+  /** '' when the head could not be read. */
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+  readonly query: string;
+  readonly clientIp: string;
+  readonly headers: readonly HeaderField[];
+  /** Why a browser would not let a page make the request or read its answer; undefined when it would. */
+  readonly corsRefusal: CorsRefusal | undefined;
+  /** The policy whose `cors` the answer has: the route's, or that of answers that no route gives. */
+  readonly corsPolicy: CompiledPolicy | undefined;
+  /** The method that a route was looked for last: that of a preflight is the one that it asks about. */
+  readonly matchedMethod: string;
+  /** SHA-256 of the bearer token, where it was refused. */
+  readonly refusedTokenHash: string | undefined;
+  readonly bodyBytes: number;
+  readonly status: number;
+  readonly code: ErrorCode | undefined;
+  readonly detail: string;
+  /** With `bad_path`, unless the path itself is malformed. */
+  readonly pathRefusal: PathRefusal | undefined;
+  readonly headerLines: string;
+  readonly forwarded: boolean;
+  readonly preflight: boolean;
+  readonly app: Explanation['app'];
+  readonly version: Explanation['version'];
+  readonly revision: Explanation['revision'];
+  readonly endpoint: Explanation['endpoint'];
+  readonly backend: string;
+  readonly hasProbe: boolean;
+  readonly candidates: readonly Candidate[];
+  readonly upstreamUrl: string | undefined;
+  /** The part after the gateway path, as endpoints are registered. */
+  readonly restPath: string;
+  readonly hasEncodedSlash: boolean;
+  readonly policy: CompiledPolicy | undefined;
+  readonly evaluation: Evaluation;
+  readonly bodyBytesMax: number;
+  /** Of the settings. */
+  readonly timeoutDefaults: Pick<
+    ProxyOptions,
+    'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'minBodyBytesPerSec'
+  >;
+  readonly breakerRules: unknown;
+}
+
+export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
+  const { connection, context, evaluation, route, version, errorCode } = exchange;
+  const { head, body } = connection;
+  // A head that was refused is in no state to be looked at.
+  const isReadable = exchange.method !== '';
+  const matched = exchange.matchedMethod === '' ? exchange.method : exchange.matchedMethod;
+  return {
+    requestId: exchange.requestId,
+    startedMs: exchange.startedAtMs,
+    configVersion: context.snapshot().configVersion,
+    method: exchange.method,
+    host: isReadable ? head.host : '',
+    path: exchange.path,
+    query: exchange.query,
+    clientIp: exchange.clientIp,
+    headers: isReadable ? fieldsOf(head, route?.policy.credentialPlace?.foldedName) : [],
+    corsRefusal: isReadable ? corsRefusalOf(exchange) : undefined,
+    corsPolicy: route === undefined ? version?.unmatched : route.policy,
+    refusedTokenHash: errorCode === 'credentials_invalid' ? presentedHash(exchange) : undefined,
+    bodyBytes: Math.max(body.bytes + body.remaining, 0),
+    status: exchange.status,
+    code: errorCode,
+    detail: exchange.errorDetail,
+    pathRefusal: exchange.pathRefusal,
+    headerLines: exchange.errorHeaderLines,
+    forwarded,
+    preflight: exchange.preflight,
+    ...placeOf(version, route, exchange),
+    matchedMethod: matched,
+    candidates: version === undefined ? [] : candidatesFor(exchange, version, matched),
+    policy: route?.policy,
+    evaluation,
+    bodyBytesMax: context.options.bodyBytesMax,
+    timeoutDefaults: context.options,
+  };
+}
+
+function corsRefusalOf(exchange: Exchange): CorsRefusal | undefined {
+  const cors = corsOf(exchange);
+  return cors && refusal(cors, exchange);
+}
+
+function presentedHash(exchange: Exchange): string | undefined {
+  const place = exchange.route?.policy.credentialPlace;
+  const credential = exchange.header(place?.lowerName ?? 'authorization');
+  if (credential === undefined) return undefined;
+  return tokenHash(credential.slice(tokenStart(credential)));
+}
+
+type Place = Pick<
+  ExchangeFacts,
+  | 'app'
+  | 'version'
+  | 'revision'
+  | 'endpoint'
+  | 'backend'
+  | 'hasProbe'
+  | 'upstreamUrl'
+  | 'restPath'
+  | 'hasEncodedSlash'
+  | 'breakerRules'
+>;
+
+function placeOf(version: Version | undefined, route: Route | undefined, exchange: Exchange): Place {
+  const { path, restFrom } = exchange;
+  const rest = comparablePath(path.slice(restFrom));
+  return {
+    app:
+      version === undefined
+        ? null
+        : {
+            id: version.app.id,
+            slug: version.app.slug,
+            routing_mode: version.app.managed ? 'managed_endpoint' : 'pass_through',
+          },
+    version:
+      version === undefined
+        ? null
+        : {
+            id: version.id,
+            version: version.label,
+            gateway_path: version.gatewayPath === '' ? '/' : version.gatewayPath,
+            status: version.status,
+          },
+    revision: route === undefined ? null : { id: route.revision.id, revision: route.revision.label },
+    endpoint: route === undefined ? null : endpointOf(route, path, restFrom),
+    backend: route?.revision.backend.authority ?? '',
+    hasProbe: route?.revision.healthCheckPath !== undefined,
+    upstreamUrl: route?.active === true ? upstreamUrlOf(route, path, restFrom) : undefined,
+    restPath: rest === '' ? '/' : rest,
+    hasEncodedSlash: exchange.hasEncodedSlash,
+    breakerRules: route?.revision.breaker ?? null,
+  };
+}
+
+function endpointOf(route: Route, path: string, restFrom: number): Explanation['endpoint'] {
+  if (route.endpointId === undefined) return null;
+  return {
+    id: route.endpointId,
+    method: route.method,
+    path: route.template,
+    backend_path: route.backendPath ?? null,
+    parameters: { ...pathParameters(route, path, restFrom) },
+  };
+}
+
+function upstreamUrlOf(route: Route, path: string, restFrom: number): string {
+  const { scheme, authority } = route.revision.backend;
+  return `${scheme}://${authority}${upstreamPath(route, path, restFrom)}`;
+}
+
+/** The candidates for the method that was matched last: that of a preflight is the one that it asks about. */
+function candidatesFor(exchange: Exchange, version: Version, method: string): Candidate[] {
+  if (version.status === 'retired') return [];
+  const { errorCode, route, context } = exchange;
+  const isChosen = errorCode !== 'endpoint_disabled' && errorCode !== 'circuit_open';
+  const chosenId = isChosen ? route?.revision.id : undefined;
+  const { length } = version.gatewayPath;
+  return candidatesOf(version, comparablePath(exchange.path), length, method, chosenId, context);
+}
+
+/** The policy parts that can deny, as stages; where a request without an own stage stopped follows from its code. */
+export function stageOfCode(facts: ExchangeFacts): StageName | undefined {
+  const { code, evaluation } = facts;
+  if (code === undefined) return undefined;
+  if (evaluation.deniedBy !== undefined) {
+    const isAddress = evaluation.limitFieldsStart.includes('RateLimit: "ip"');
+    return evaluation.deniedBy === 'rate_limit' && isAddress ? 'ip_rate_limit' : evaluation.deniedBy;
+  }
+  switch (code) {
+    case 'bad_path':
+      return facts.version === null ? 'path' : 'route';
+    case 'no_route':
+    case 'version_retired':
+    case 'endpoint_not_found':
+    case 'endpoint_disabled':
+    case 'no_revision':
+      return 'route';
+    case 'body_too_large':
+      return facts.version === null ? 'head' : 'max_body_bytes';
+    case 'circuit_open':
+      return 'circuit_breaker';
+    default:
+      return facts.version === null ? 'head' : 'forward';
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The recent exchanges of a worker that were denied or failed, and those that sampling asked for, so that they can be
+ * explained afterwards. A ring of compact facts: no bodies, names of query parameters and of fields without values but
+ * for those that hold no credentials (redact.ts), texts cut and copied so that they keep no request alive.
+ *
+ * Costs an exchange that is not recorded one look at its error code and one at `isSampling`. However many are
+ * refused, at most `RECORDS_PER_SECOND_MAX` are written down in a second.
+ */
+import { REDACTED, type Explanation, type HeaderField } from '../model/schemas/explain.ts';
+import type { Exchange } from '../proxy/exchange.ts';
+import { explanationOf } from './answer.ts';
+import { factsOf, type ExchangeFacts } from './facts.ts';
+import type { FindKey } from './fix.ts';
+import { recordedField, recordedQuery } from './redact.ts';
+import type { ExplainSettings } from './stages.ts';
+
+export const RECORDS_MAX = 1_000;
+export const RECORDS_PER_SECOND_MAX = 500;
+const HEADERS_MAX = 40;
+const VALUE_CHARS_MAX = 256;
+const PATH_CHARS_MAX = 2_048;
+
+/** Which exchanges are recorded although nothing was wrong with them. */
+export interface Sampling {
+  /** undefined: of all apps. */
+  readonly appId: string | undefined;
+  /** Part of the exchanges, above 0 up to 1. */
+  readonly rate: number;
+  /** Unix milliseconds. */
+  readonly untilMs: number;
+}
+
+export class ExchangeRecorder {
+  readonly #ring: (ExchangeFacts | undefined)[] = Array.from({ length: RECORDS_MAX }, () => undefined);
+  #next = 0;
+  #second = 0;
+  #inSecond = 0;
+  #sampling: Sampling | undefined;
+  /** How far sampling is ahead of its rate. */
+  #credit = 0;
+
+  get isSampling(): boolean {
+    return this.#sampling !== undefined;
+  }
+
+  sample(sampling: Sampling | undefined): void {
+    this.#sampling = sampling;
+    // The first exchange is recorded at once.
+    this.#credit = 1;
+  }
+
+  /** For every exchange that has an error code, and for every one while `isSampling`. */
+  record(exchange: Exchange): void {
+    if (exchange.errorCode === undefined && !this.#isSampled(exchange)) return;
+    const second = Math.floor(exchange.startedAtMs / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#inSecond = 0;
+    }
+    if (this.#inSecond >= RECORDS_PER_SECOND_MAX) return;
+    this.#inSecond += 1;
+    this.#ring[this.#next] = compact(factsOf(exchange, exchange.forwarding !== undefined));
+    this.#next = (this.#next + 1) % RECORDS_MAX;
+  }
+
+  /** The last exchange with this request id; undefined when it was not recorded or is no longer there. */
+  explain(requestId: string, settings: ExplainSettings, findKey: FindKey): Explanation | undefined {
+    for (let back = 1; back <= RECORDS_MAX; back++) {
+      const facts = this.#ring[(this.#next - back + RECORDS_MAX) % RECORDS_MAX];
+      if (facts === undefined) return undefined;
+      if (facts.requestId === requestId) return explanationOf(facts, undefined, settings, findKey);
+    }
+    return undefined;
+  }
+
+  #isSampled(exchange: Exchange): boolean {
+    const sampling = this.#sampling;
+    if (sampling === undefined) return false;
+    if (exchange.startedAtMs >= sampling.untilMs) {
+      this.#sampling = undefined;
+      return false;
+    }
+    if (sampling.appId !== undefined && exchange.version?.app.id !== sampling.appId) return false;
+    this.#credit += sampling.rate;
+    if (this.#credit < 1) return false;
+    this.#credit -= 1;
+    return true;
+  }
+}
+
+function compact(facts: ExchangeFacts): ExchangeFacts {
+  const { endpoint, evaluation, upstreamUrl } = facts;
+  return {
+    ...facts,
+    requestId: copyOf(facts.requestId),
+    method: copyOf(facts.method),
+    host: copyOf(facts.host),
+    path: copyOf(facts.path),
+    restPath: copyOf(facts.restPath),
+    endpoint: endpoint && { ...endpoint, parameters: compactParameters(endpoint.parameters) },
+    matchedMethod: copyOf(facts.matchedMethod),
+    query: copyOf(recordedQuery(facts.query)),
+    corsRefusal: compactRefusal(facts.corsRefusal),
+    headers: facts.headers.slice(0, HEADERS_MAX).map((field) => compactField(recordedField(field))),
+    upstreamUrl: upstreamUrl === undefined ? undefined : copyOf(upstreamUrl),
+    evaluation: { ...evaluation, heldIn: undefined },
+  };
+}
+
+function compactRefusal(refusal: ExchangeFacts['corsRefusal']): ExchangeFacts['corsRefusal'] {
+  return refusal && { ...refusal, lacks: refusal.lacks.map((item) => copyOf(item)) };
+}
+
+function compactParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, copyOf(value)]));
+}
+
+function compactField({ name, value }: HeaderField): HeaderField {
+  return { name: copyOf(name), value: value === REDACTED ? value : copyOf(value, VALUE_CHARS_MAX) };
+}
+
+/** The text, cut to a length, in memory of its own: a slice would keep the whole head that it is cut from. */
+function copyOf(text: string, charsMax: number = PATH_CHARS_MAX): string {
+  const cut = text.length > charsMax ? `${text.slice(0, charsMax)}...` : text;
+  return Buffer.from(cut, 'latin1').toString('latin1');
+}

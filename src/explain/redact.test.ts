@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { fieldsOfLines, isSecretName, recordedField, recordedQuery } from './redact.ts';
+
+describe('isSecretName', () => {
+  it.each([
+    'Authorization',
+    'proxy-authorization',
+    'Cookie',
+    'Set-Cookie',
+    'X-Api-Key',
+    'x_apikey',
+    'X-Auth-Token',
+    'X-Amz-Security-Token',
+    'X-Hub-Signature-256',
+    'X-Headgate-Debug',
+    'X-Session-Id',
+    'X-Client-Secret',
+  ])('%s may hold a credential', (name) => expect(isSecretName(name)).toBe(true));
+
+  it.each([
+    'Accept',
+    'WWW-Authenticate',
+    'Access-Control-Allow-Credentials',
+    'X-Headgate-Key-Id',
+    'X-Request-Id',
+    'traceparent',
+  ])('%s holds none', (name) => expect(isSecretName(name)).toBe(false));
+});
+
+it('reads header lines, values with colons whole and secrets masked', () => {
+  expect(fieldsOfLines('Host: a:80\r\nCookie: s=1\r\n\r\n')).toEqual([
+    { name: 'Host', value: 'a:80' },
+    { name: 'Cookie', value: '********' },
+  ]);
+});
+
+describe('recordedField', () => {
+  it.each([
+    'Authorization',
+    'Ocp-Apim-Subscription-Key',
+    'X-Access-Key',
+    'X-Otp',
+    'X-Pin',
+    'X-Tenant',
+    'Referer',
+    'Cookie',
+    'Sec-WebSocket-Protocol',
+    'Forwarded',
+    'whatever',
+  ])('hides the value of %s', (name) =>
+    expect(recordedField({ name, value: 'v' })).toEqual({ name, value: '********' }),
+  );
+
+  it.each(['Accept', 'CONTENT-TYPE', 'Content-Length', 'Host', 'User-Agent', 'Origin'])(
+    'shows that of %s',
+    (name) => expect(recordedField({ name, value: 'v' })).toEqual({ name, value: 'v' }),
+  );
+});
+
+describe('recordedQuery', () => {
+  it.each([
+    ['', ''],
+    ['?', ''],
+    ['?a=1', '?a=********'],
+    ['?api_key=k&page=2', '?api_key=********&page=********'],
+    ['?a=1;b=2', '?a=********&b=********'],
+    ['?filter[x]=1&b=c=d', '?filter[x]=********&b=********'],
+    ['?bare-token', '?********'],
+    ['?dG9rZW4=', '?********'],
+    ['?dG9rZQ==', '?********'],
+    ['?dG9rZQ=%3D', '?********'],
+    ['?a===b', '?a=********'],
+    [`?${'x'.repeat(41)}=1`, '?********'],
+    ['?a b=1&=v&&', '?********&********&********&********'],
+    [`?${'a=1&'.repeat(45)}`, `?${Array.from({ length: 40 }, () => 'a=********').join('&')}&...`],
+  ])('%s is shown as %s', (query, shown) => expect(recordedQuery(query)).toBe(shown));
+});

@@ -1,0 +1,113 @@
+/**
+ * Fields and queries as explain shows them. Of a described request the values of fields that look like credentials are
+ * masked: who describes it knows them. Of a recorded exchange only values of fields that are known to
+ * hold none are shown: what an API calls its credentials cannot be guessed.
+ */
+import type { FieldSection } from '../http/field-section.ts';
+import { foldedName } from '../lib/folded-name.ts';
+import { REDACTED, type HeaderField } from '../model/schemas/explain.ts';
+
+const SECRET_NAME =
+  /auth(?!enticat)|cookie|token|secret|passw|pwd|credential|session|signature|api-?_?key|x-headgate-debug/i;
+/** Fields whose names look like it and that hold none. */
+const PLAIN_NAME = /^access-control-/i;
+
+/** In lower case. Not among them: `Referer`, which may hold a query, and `Sec-WebSocket-Protocol`, used for tokens. */
+const HARMLESS_NAMES: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-charset',
+  'accept-encoding',
+  'accept-language',
+  'access-control-request-headers',
+  'access-control-request-method',
+  'access-control-request-private-network',
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'keep-alive',
+  'max-forwards',
+  'origin',
+  'pragma',
+  'priority',
+  'range',
+  'sec-fetch-dest',
+  'sec-fetch-mode',
+  'sec-fetch-site',
+  'sec-fetch-user',
+  'sec-websocket-version',
+  'te',
+  'traceparent',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'upgrade-insecure-requests',
+  'user-agent',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-request-id',
+]);
+
+/** A field of an exchange that was real. */
+export function recordedField({ name, value }: HeaderField): HeaderField {
+  return { name, value: HARMLESS_NAMES.has(name.toLowerCase()) ? value : REDACTED };
+}
+
+/** Most parameters of a query that are shown. */
+const PARAMETERS_MAX = 40;
+/** Anything else may be a value that was written without a name. */
+const PARAMETER_NAME = /^[A-Za-z0-9_.~%[\]-]{1,40}$/;
+
+const PADDING = /^(?:=|%3d)+$/i;
+
+/**
+ * A query with the names of its parameters and none of their values.
+ * @param query '' or from its `?` on
+ */
+export function recordedQuery(query: string): string {
+  if (query.length <= 1) return '';
+  const parts = query.slice(1).split(/[&;]/, PARAMETERS_MAX + 1);
+  const shown = parts.slice(0, PARAMETERS_MAX).map((part) => {
+    const equals = part.indexOf('=');
+    const name = equals < 0 ? '' : part.slice(0, equals);
+    // A bare text, or one with nothing but "=" behind it, may be a token as a whole: base64 is padded with them.
+    const isNamed = !PADDING.test(part.slice(equals)) && PARAMETER_NAME.test(name);
+    return isNamed ? `${name}=${REDACTED}` : REDACTED;
+  });
+  return `?${shown.join('&')}${parts.length > PARAMETERS_MAX ? '&...' : ''}`;
+}
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !PLAIN_NAME.test(name);
+}
+
+/** @param place folded name of the field that the route has its credential in, whatever it is called */
+export function shownField(name: string, value: string, place?: string): HeaderField {
+  const isSecret = isSecretName(name) || (place !== undefined && foldedName(name) === place);
+  return { name, value: isSecret ? REDACTED : value };
+}
+
+/** The fields of a head that was read without an error. */
+export function fieldsOf(head: FieldSection, place?: string): HeaderField[] {
+  const fields: HeaderField[] = [];
+  for (let index = 0; index < head.count; index++)
+    fields.push(shownField(head.name(index), head.value(index), place));
+  return fields;
+}
+
+/** The fields of header lines that the gateway has written, each `Name: value` and CRLF. */
+export function fieldsOfLines(lines: string, place?: string): HeaderField[] {
+  const fields: HeaderField[] = [];
+  for (const line of lines.split('\r\n')) {
+    const colon = line.indexOf(':');
+    if (colon > 0) fields.push(shownField(line.slice(0, colon), line.slice(colon + 1).trim(), place));
+  }
+  return fields;
+}

@@ -1,0 +1,369 @@
+/**
+ * The API keys of the node, by hash and by id: one table in shared memory (key-memory.ts) that the main thread writes
+ * and that every worker reads, some 160 bytes for each key, once. A record is decoded when it is asked for, or read as
+ * far as a request needs it (presented-key.ts); the memories in front of the api-key stage make the one rare and the
+ * other cheap.
+ *
+ * `generation` grows after every change, so that whoever remembers keys knows when to forget: what was looked up
+ * after reading a generation is good until another is read. When `change` has returned, no look-up of any thread
+ * that begins afterwards finds what was there before. Each key changes at once; several keys of one change do so
+ * one after the other.
+ *
+ * Does not know the time: whether a key has expired, or the overlap of a rotation is over, is the caller's to decide.
+ */
+import type { StoredApiKey } from '../model/resources.ts';
+import { KeyIndexWriter, findReference } from './key-index.ts';
+import {
+  GENERATION,
+  HASH_INDEX,
+  ID_INDEX,
+  KEY_COUNT,
+  KEY_MEMORY_BYTES_MAX,
+  KeyAllocator,
+  KeyMemoryFull,
+  KeyMemoryView,
+  UNIT_BYTES,
+  UNIT_WORDS,
+} from './key-memory.ts';
+import type { KeyMemory } from './key-memory.ts';
+import { PackedKeys, referencesOf } from './key-packing.ts';
+import {
+  copyEncodedId,
+  copyHash,
+  copyRecordId,
+  decodeKey,
+  encodeKey,
+  hasHash,
+  hasId,
+  isStored,
+  placeOfHash,
+  placeOfId,
+  placeOfRecordId,
+  placesOfHashes,
+  setUnits,
+  storeKey,
+  unitsOf,
+} from './key-record.ts';
+import { WordBuffer, readHash, readId } from './key-words.ts';
+import { readPlainKey, type PlainKey } from './plain-key.ts';
+import { readPresentedKey, type PresentedKey } from './presented-key.ts';
+
+/** Most keys of a node (docs/operations.md). */
+export const KEYS_MAX = 10_000_000;
+
+/** Two index entries per key, at a load of a third at least, old index and new one while it grows. */
+const INDEX_BYTES_PER_KEY = 96;
+
+// What is being looked up; filled and read within one call.
+const hashWanted = new WordBuffer(8);
+const idWanted = new WordBuffer(4);
+const hasWantedHash = (words: Int32Array, reference: number): boolean =>
+  hasHash(words, reference, hashWanted);
+const hasWantedId = (words: Int32Array, reference: number): boolean => hasId(words, reference, idWanted);
+
+/** What a worker has of the table. */
+export class KeyReader {
+  protected readonly view: KeyMemoryView;
+
+  constructor(view: KeyMemory | KeyMemoryView) {
+    this.view = view instanceof KeyMemoryView ? view : new KeyMemoryView(view);
+  }
+
+  /** What another thread needs for a `KeyReader` of its own. */
+  get memory(): KeyMemory {
+    return this.view.memory;
+  }
+
+  /** Grows with every change of any key; wraps around. */
+  get generation(): number {
+    return Atomics.load(this.view.header, GENERATION);
+  }
+
+  get size(): number {
+    return Atomics.load(this.view.header, KEY_COUNT);
+  }
+
+  /**
+   * The key whose token has, or before its last rotation had, this SHA-256 (64 lower-case hex digits). In the
+   * second case `previous_token_hash` equals the argument and `previous_expires_at` says until when it counts.
+   */
+  findKeyByHash(hash: string): StoredApiKey | undefined {
+    readHash(hash, hashWanted);
+    const reference = this.#referenceOfWantedHash();
+    return reference === 0 ? undefined : decodeKey(this.view, reference);
+  }
+
+  /**
+   * What a request needs of the key one of whose values has this SHA-256, as `readHash` writes it. undefined also when
+   * that is the value before the last rotation, which does not count any more.
+   */
+  findPresentedKey(hash: WordBuffer): PresentedKey | undefined {
+    hashWanted.words.set(hash.words);
+    const reference = this.#referenceOfWantedHash();
+    return reference === 0 ? undefined : readPresentedKey(this.view, reference, hashWanted);
+  }
+
+  /**
+   * A number above 0 for the key that has, or before its last rotation had, a value with this SHA-256; 0 without one.
+   * What is read there is good until the generation is another than it was before the call.
+   */
+  findReference(hash: WordBuffer): number {
+    hashWanted.words.set(hash.words);
+    return this.#referenceOfWantedHash();
+  }
+
+  /**
+   * Reads what a request needs of the key at `reference`, which `findReference` gave for a hash in this generation.
+   * @param hash where these words lie, from `hashAt` on
+   * @returns false for a key that is not plain, and for a value that does not count any more
+   */
+  readPlainKey(reference: number, hash: Int32Array, hashAt: number, into: PlainKey): boolean {
+    return readPlainKey(this.view, reference, hash, hashAt, into);
+  }
+
+  /** Whether a key has a value with this SHA-256, or had it before its last rotation. */
+  hasKey(hash: WordBuffer): boolean {
+    hashWanted.words.set(hash.words);
+    return this.#referenceOfWantedHash() !== 0;
+  }
+
+  findKeyById(id: string): StoredApiKey | undefined {
+    const reference = this.referenceById(id);
+    return reference === 0 ? undefined : decodeKey(this.view, reference);
+  }
+
+  #referenceOfWantedHash(): number {
+    return this.#find(HASH_INDEX, placeOfHash(hashWanted), hasWantedHash);
+  }
+
+  protected referenceById(id: string): number {
+    readId(id, idWanted);
+    return this.referenceOfWantedId();
+  }
+
+  protected referenceOfWantedId(): number {
+    return this.#find(ID_INDEX, placeOfId(idWanted), hasWantedId);
+  }
+
+  #find(headerWord: number, place: number, isRight: typeof hasWantedHash): number {
+    for (;;) {
+      const index = Atomics.load(this.view.header, headerWord);
+      const words = this.view.words();
+      const reference = findReference(words, index, place, isRight);
+      // In memory that has grown meanwhile, a record that has taken the place of another may lie beyond what was seen.
+      if (reference !== 0 || words === this.view.words()) return reference;
+    }
+  }
+}
+
+/** A block that readers may be reading, until `KeyTable.release`. */
+export interface RetiredBlock {
+  readonly reference: number;
+  readonly units: number;
+}
+
+/** A record that is in memory and cannot be found yet. */
+interface Staged {
+  readonly reference: number;
+  readonly units: number;
+  readonly hashCount: number;
+  /** The record in whose place it comes, or 0. */
+  readonly old: number;
+}
+
+export class KeyTable extends KeyReader {
+  readonly #allocator: KeyAllocator;
+  readonly #keysMax: number;
+  readonly #byHash: KeyIndexWriter;
+  readonly #byId: KeyIndexWriter;
+  #retired: RetiredBlock[] = [];
+
+  constructor(limits: { readonly keysMax?: number; readonly bytesMax?: number } = {}) {
+    const allocator = new KeyAllocator(limits.bytesMax ?? KEY_MEMORY_BYTES_MAX);
+    super(allocator.view);
+    this.#allocator = allocator;
+    this.#keysMax = limits.keysMax ?? KEYS_MAX;
+    const retire = (reference: number, units: number): void => void this.#retired.push({ reference, units });
+    this.#byHash = new KeyIndexWriter(allocator, HASH_INDEX, retire);
+    this.#byId = new KeyIndexWriter(allocator, ID_INDEX, retire);
+  }
+
+  /** Memory that the keys take, for all threads together; bounded by KEY_MEMORY_BYTES_MAX. */
+  get bytes(): number {
+    return this.#allocator.usedBytes;
+  }
+
+  /**
+   * Puts keys in place of those with the same ids and removes others. Throws KeyMemoryFull when there is no room;
+   * nothing has changed then. Blocks that are no longer needed go on the list that `takeRetired` gives.
+   */
+  change(keys: readonly StoredApiKey[], removedIds: readonly string[]): void {
+    this.#change(
+      keys,
+      removedIds.map((id) => this.referenceById(id)).filter((reference) => reference !== 0),
+    );
+  }
+
+  /** Makes these the only keys. Those that are there as they are given are not touched. */
+  replaceAll(keys: readonly StoredApiKey[]): void {
+    const kept = new Set<number>();
+    for (const key of keys) kept.add(this.referenceById(key.id));
+    this.#change(
+      keys,
+      [...this.#byId.references()].filter((reference) => !kept.has(reference)),
+    );
+  }
+
+  clear(): void {
+    this.replaceAll([]);
+  }
+
+  /** Throws KeyMemoryFull when these keys, put in place as a whole change, would not find room. */
+  assertRoomFor(keys: readonly StoredApiKey[]): void {
+    if (keys.length === 0) return;
+    const added = keys.filter((key) => this.referenceById(key.id) === 0).length;
+    if (added > 0) this.#assertCount(this.size + added);
+    let bytes = added * INDEX_BYTES_PER_KEY;
+    for (const key of keys) bytes += encodeKey(key).units * UNIT_BYTES;
+    if (bytes > this.#allocator.freeBytes) throw new KeyMemoryFull('their memory is full');
+  }
+
+  /** All keys; nothing may be changed before the last one. */
+  *all(): IterableIterator<StoredApiKey> {
+    for (const reference of this.#byId.references()) yield decodeKey(this.view, reference);
+  }
+
+  /**
+   * Copies of all records as they are in memory, at least `chunkBytes` at a time. Between two chunks the table may be
+   * changed: a key that was changed meanwhile may come as it was, as it is, or both; every other one comes.
+   */
+  *packed(chunkBytes: number): IterableIterator<Buffer> {
+    for (let seen = 0, place = 0, ended = false; !ended;) {
+      // In another block of the index the places are others: all records come once more.
+      if (seen !== this.#byId.blocks) [seen, place] = [this.#byId.blocks, 0];
+      const chunk = new PackedKeys(chunkBytes);
+      const words = this.view.words();
+      const { capacity } = this.#byId;
+      for (; place < capacity && !chunk.isFull; place++) {
+        const reference = this.#byId.referenceIn(place);
+        if (reference !== 0) chunk.add(words, reference);
+      }
+      ended = place >= capacity;
+      yield chunk.take();
+    }
+  }
+
+  /**
+   * Puts records in place that `packed` has given, as `change` does. Throws KeyMemoryFull as that does, and Error
+   * where there are no records; some of them may be in place then.
+   */
+  addPacked(bytes: Buffer): void {
+    const packed = new Int32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+    const references = referencesOf(packed);
+    this.#assertCount(this.size + references.length);
+    this.#byHash.reserve(references.length * 2);
+    this.#byId.reserve(references.length);
+    const replaced = new Set<number>();
+    for (const from of references) {
+      copyRecordId(packed, from, idWanted);
+      const old = this.referenceOfWantedId();
+      const filled = unitsOf(packed, from);
+      const { reference, units } = this.#allocator.allocate(filled);
+      const start = from * UNIT_WORDS;
+      const words = this.view.words();
+      words.set(packed.subarray(start, start + filled * UNIT_WORDS), reference * UNIT_WORDS);
+      setUnits(words, reference, units);
+      this.#publish({ reference, units, hashCount: 2, old }, replaced);
+    }
+    this.#finish(replaced);
+  }
+
+  /** The blocks that have been retired since the last call. */
+  takeRetired(): readonly RetiredBlock[] {
+    const retired = this.#retired;
+    this.#retired = [];
+    return retired;
+  }
+
+  /** Lets blocks be used again: every other thread has begun a new turn since they were retired, or has ended. */
+  release(retired: readonly RetiredBlock[]): void {
+    for (const { reference, units } of retired) this.#allocator.free(reference, units);
+  }
+
+  /** @param removed references of records that are to go, unless `keys` has the same id */
+  #change(keys: readonly StoredApiKey[], removed: readonly number[]): void {
+    const replaced = new Set(removed);
+    const staged = this.#stage(keys, replaced);
+    if (staged.length === 0 && replaced.size === 0) return;
+    for (const each of staged) this.#publish(each, replaced);
+    this.#finish(replaced);
+  }
+
+  #finish(replaced: ReadonlySet<number>): void {
+    for (const reference of replaced) this.#remove(reference);
+    Atomics.store(this.view.header, KEY_COUNT, this.#byId.size);
+    Atomics.add(this.view.header, GENERATION, 1);
+  }
+
+  /**
+   * Writes the records that are new or different; the last of several for one id counts.
+   * @param removed loses those that are there as they are given
+   */
+  #stage(keys: readonly StoredApiKey[], removed: Set<number>): readonly Staged[] {
+    const staged: Staged[] = [];
+    let added = 0;
+    const last = keys.length > 1 ? new Map(keys.map((key) => [key.id, key])).values() : keys;
+    try {
+      for (const key of last) {
+        const encoded = encodeKey(key);
+        copyEncodedId(idWanted);
+        const old = this.referenceOfWantedId();
+        if (old === 0) added++;
+        else if (isStored(this.view, encoded, old)) {
+          removed.delete(old);
+          continue;
+        }
+        const { reference, units } = this.#allocator.allocate(encoded.units);
+        staged.push({ reference, units, hashCount: key.previous_token_hash === null ? 1 : 2, old });
+        storeKey(this.view, encoded, reference, units);
+      }
+      if (added > 0) this.#assertCount(this.size + added);
+      this.#byHash.reserve(staged.reduce((sum, { hashCount }) => sum + hashCount, 0));
+      this.#byId.reserve(added);
+    } catch (error) {
+      for (const { reference, units } of staged) this.#allocator.free(reference, units);
+      throw error;
+    }
+    return staged;
+  }
+
+  /** Lets a record be found; the one in whose place it comes goes on the list. */
+  #publish({ reference, old }: Staged, replaced: Set<number>): void {
+    const words = this.view.words();
+    for (const previous of [false, true]) {
+      if (!copyHash(words, reference, previous, hashWanted)) continue;
+      const place = placeOfHash(hashWanted);
+      const index = Atomics.load(this.view.header, HASH_INDEX);
+      const holder = findReference(words, index, place, hasWantedHash);
+      if (holder === 0) this.#byHash.add(place, reference);
+      else if (holder !== reference) this.#byHash.replace(place, holder, reference);
+    }
+    const place = placeOfRecordId(words, reference);
+    if (old === 0) return this.#byId.add(place, reference);
+    this.#byId.replace(place, old, reference);
+    replaced.add(old);
+  }
+
+  /** Takes away whatever still leads to a record, and the record. */
+  #remove(reference: number): void {
+    const words = this.view.words();
+    for (const place of placesOfHashes(words, reference)) this.#byHash.delete(place, reference);
+    this.#byId.delete(placeOfRecordId(words, reference), reference);
+    this.#retired.push({ reference, units: unitsOf(words, reference) });
+  }
+
+  #assertCount(count: number): void {
+    if (count > this.#keysMax)
+      throw new KeyMemoryFull(`there may be ${this.#keysMax}, and these are ${count}`);
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * What a request needs of the API key that it presents, read from the key's block (key-layout.ts) without making the
+ * whole record an object: neither hashes nor the times that only people look at become texts, and lists of scopes
+ * that are equal are one object. A worker with more keys in use than it keeps in mind does this for every request.
+ *
+ * Owns the lists of scopes and the ids of apps that were read lately, both bounded.
+ */
+import { latin1Text, ownText } from '../http/latin1.ts';
+import type { RateLimitPolicy } from '../model/policy.ts';
+import type { StoredApiKey } from '../model/resources.ts';
+import {
+  APP_ID,
+  FLAGS,
+  FLAG_BITS,
+  HASH_WORDS,
+  ID,
+  ID_WORDS,
+  IS_ACTIVE,
+  TOKEN_HASH,
+  isAt,
+  readOptionalFields,
+} from './key-layout.ts';
+import type { KeyMemoryView } from './key-memory.ts';
+import { UNIT_WORDS } from './key-memory.ts';
+import { decodeKey } from './key-record.ts';
+import type { WordBuffer } from './key-words.ts';
+import { idText } from './key-words.ts';
+
+/** A key and the one of its values that was presented. */
+export interface PresentedKey {
+  readonly id: string;
+  readonly appId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly isActive: boolean;
+  readonly rateLimit: RateLimitPolicy | null;
+  /** Unix milliseconds from which on the value is refused; Infinity for never. */
+  readonly expiresAtMs: number;
+}
+
+/**
+ * The same of a whole record.
+ * @param isPrevious the value presented is the one before the last rotation
+ * @returns undefined when that one does not count any more
+ */
+export function presentedKey(key: StoredApiKey, isPrevious: boolean): PresentedKey | undefined {
+  const { previous_expires_at: overlapEnd } = key;
+  let expiresAtMs = key.expires_at === null ? Infinity : timeMs(key.expires_at);
+  if (isPrevious) {
+    if (key.previous_token_hash === null || overlapEnd === null) return undefined;
+    expiresAtMs = Math.min(expiresAtMs, timeMs(overlapEnd));
+  }
+  return {
+    id: key.id,
+    appId: key.app_id,
+    name: key.name,
+    scopes: key.scopes,
+    isActive: key.is_active,
+    rateLimit: key.rate_limit,
+    expiresAtMs,
+  };
+}
+
+/**
+ * Reads the record whose present or previous hash this is.
+ * @returns undefined when it is the previous one and does not count any more
+ */
+export function readPresentedKey(
+  view: KeyMemoryView,
+  reference: number,
+  hash: WordBuffer,
+): PresentedKey | undefined {
+  const words = view.words();
+  const start = reference * UNIT_WORDS;
+  const flags = words[start + FLAGS] as number;
+  const isPrevious = !isAt(words, start + TOKEN_HASH, hash.words, HASH_WORDS);
+  readOptionalFields(words, start, optional);
+  let { expiresAtMs } = optional;
+  const { overlapEndsAtMs, textsAt } = optional;
+  const bytes = view.bytes();
+  const text = latin1Text(bytes, textsAt * 4, textsAt * 4 + (flags >>> FLAG_BITS));
+  const texts = plainTexts(text, bytes, textsAt * 4) ?? parsedTexts(text);
+  // What is written in another way than usual, a time or an id, is among the texts.
+  if (texts === undefined) return presentedKey(decodeKey(view, reference), isPrevious);
+  if (isPrevious) {
+    if (overlapEndsAtMs === -Infinity) return undefined;
+    expiresAtMs = Math.min(expiresAtMs, overlapEndsAtMs);
+  }
+  return {
+    id: idText(bytes, (start + ID) * 4),
+    appId: appIdAt(view, start + APP_ID),
+    name: texts.name,
+    scopes: texts.scopes,
+    isActive: (flags & IS_ACTIVE) !== 0,
+    rateLimit: texts.rateLimit,
+    expiresAtMs,
+  };
+}
+
+// Used within one call.
+const optional = { expiresAtMs: 0, overlapEndsAtMs: 0, textsAt: 0 };
+
+interface Texts {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly rateLimit: RateLimitPolicy | null;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+
+/**
+ * Name and scopes of `["<name>",["<scope>",…],"<prefix>"]` without escapes, as most keys have it; undefined for any
+ * other text that key-record.ts writes. A quote is always the end or the beginning of a string then.
+ * @param from where the text lies in `bytes`
+ */
+function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefined {
+  if (text.includes('\\')) return undefined;
+  const nameEnd = text.indexOf('"', 2);
+  const scopesFrom = nameEnd + 2;
+  let at = scopesFrom + 1;
+  while (text.charCodeAt(at) === QUOTE) {
+    at = text.indexOf('"', at + 1) + 1;
+    if (text.charCodeAt(at) === COMMA) at++;
+  }
+  const prefixEnd = text.indexOf('"', at + 3);
+  if (prefixEnd + 2 !== text.length) return undefined;
+  const json = text.slice(scopesFrom, at + 1);
+  // Kept are copies: a part of the text would keep all of it, and lists of scopes are long.
+  const scopes = scopeLists.get(json) ?? scopesOf(ownText(json));
+  return { name: latin1Text(bytes, from + 2, from + nameEnd), scopes, rateLimit: null };
+}
+
+/** Undefined where there is more than name, scopes, prefix and limit. */
+function parsedTexts(text: string): Texts | undefined {
+  const parsed = JSON.parse(text) as [string, readonly string[], string, RateLimitPolicy?, unknown?];
+  const [name, scopes, , rateLimit = null] = parsed;
+  return parsed.length > 4 ? undefined : { name, scopes: scopesOf(JSON.stringify(scopes)), rateLimit };
+}
+
+const SCOPE_LISTS_MAX = 1024;
+const SCOPE_LIST_CHARS_MAX = 4096;
+const scopeLists = new Map<string, readonly string[]>();
+
+function scopesOf(json: string): readonly string[] {
+  const known = scopeLists.get(json);
+  if (known !== undefined) return known;
+  const scopes = Object.freeze(JSON.parse(json) as string[]);
+  if (json.length > SCOPE_LIST_CHARS_MAX) return scopes;
+  // All at once: they come back by themselves, and whoever holds one keeps it.
+  if (scopeLists.size >= SCOPE_LISTS_MAX) scopeLists.clear();
+  scopeLists.set(json, scopes);
+  return scopes;
+}
+
+/** A power of two. */
+const APP_IDS = 64;
+const appIdWords = new Int32Array(APP_IDS * ID_WORDS);
+const appIds: string[] = Array.from({ length: APP_IDS }, () => '');
+
+/** The id as text; made once for apps whose keys are read again and again. */
+export function appIdAt(view: KeyMemoryView, at: number): string {
+  const words = view.words();
+  // The last word of a UUID is random.
+  const place = (words[at + ID_WORDS - 1] as number) & (APP_IDS - 1);
+  const from = place * ID_WORDS;
+  let isSame = appIds[place] !== '';
+  for (let index = 0; index < ID_WORDS; index++) {
+    if (appIdWords[from + index] !== words[at + index]) {
+      appIdWords[from + index] = words[at + index] as number;
+      isSame = false;
+    }
+  }
+  if (!isSame) appIds[place] = idText(view.bytes(), at * 4);
+  return appIds[place] as string;
+}
+
+/** Unix milliseconds of an RFC 3339 time; one that cannot be read lies in the past, so that it refuses. */
+function timeMs(text: string): number {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? 0 : ms;
+}

@@ -1,0 +1,232 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { seed } from '../../test/contract/records.ts';
+import { systemClock } from '../lib/clock.ts';
+import { uuidv7 } from '../lib/ids.ts';
+import { createLogger } from '../observe/log.ts';
+import { readId, WordBuffer } from './key-words.ts';
+import { StorageUnavailable, type Repository } from '../storage/repository.ts';
+import { openSqlite } from '../storage/sqlite/sqlite.ts';
+import { COUNTS_AT, ID_WORDS, ROW_WORDS, type KeyUsageBatch } from './usage-counter.ts';
+import { KeyUsageWriter, type KeyUsageOptions } from './usage-writer.ts';
+
+const lines: string[] = [];
+const log = createLogger({
+  level: 'warn',
+  format: 'json',
+  output: { write: (line) => void lines.push(line) },
+  clock: systemClock,
+});
+const DATE = '2030-01-01';
+/** What the writer waits with; the database keeps its own. */
+const FAKED = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] as const;
+const FIRST_MS = Date.parse('2030-01-01T00:00:00.000Z');
+
+let repository: Repository;
+let appId: string;
+let keyId: string;
+const writers: KeyUsageWriter[] = [];
+beforeEach(async () => {
+  lines.length = 0;
+  repository = await openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock });
+  const { app, key } = await seed(repository);
+  [appId, keyId] = [app.id, key.id];
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const writer of writers.splice(0)) await writer.stop();
+  await repository.close();
+});
+
+function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
+  const writer = new KeyUsageWriter({ repository, log, clock: systemClock, daysKept: 400, ...options });
+  writers.push(writer);
+  return writer;
+}
+
+const used = (ms: number, allowed = 1, date = DATE): KeyUsageBatch => batchOf([keyId], ms, allowed, date);
+function batchOf(keyIds: readonly string[], ms = 0, allowed = 1, date = DATE): KeyUsageBatch {
+  const rows = new Int32Array(keyIds.length * ROW_WORDS);
+  const id = new WordBuffer(ID_WORDS);
+  const otherIds = new Map<number, string>();
+  for (const [row, text] of keyIds.entries()) {
+    if (!readId(text, id)) otherIds.set(row, text);
+    const lastUsed = ms === 0 ? 1 : ms - Date.parse(date) + 1;
+    rows.set([...id.words, allowed, 0, 0, lastUsed], row * ROW_WORDS);
+  }
+  return { date, rows, otherIds };
+}
+const strangers = (count: number) => batchOf(Array.from({ length: count }, (_, index) => `k${index}`));
+const lastUse = async () =>
+  (await repository.read((reader) => reader.findKey(appId, keyId)))?.last_used_at ?? null;
+const stored = () => repository.read((reader) => reader.listKeyUsage(keyId, '0000-01-01', '9999-12-31'));
+
+describe('KeyUsageWriter', () => {
+  it('stores the sum and the latest of several uses', async () => {
+    const writer = open();
+    writer.add(used(FIRST_MS + 1));
+    writer.add(used(FIRST_MS, 2));
+    const refused = used(FIRST_MS);
+    refused.rows.set([0, 4, 5, 0], COUNTS_AT);
+    writer.add(refused);
+    await writer.stop();
+    expect(await lastUse()).toBe('2030-01-01T00:00:00.001Z');
+    expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 4, denied: 5 }]);
+  });
+
+  it('when it stops, also stores what came while a batch was being written', async () => {
+    const writer = open();
+    writer.add(used(FIRST_MS));
+    const first = writer.write();
+    writer.add(used(FIRST_MS + 2));
+    await writer.stop();
+    expect(await lastUse()).toBe('2030-01-01T00:00:00.002Z');
+    expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
+    await first;
+  });
+
+  it('keeps what a database that is away did not take, and what comes meanwhile', async () => {
+    let away = true;
+    const writer = open({
+      repository: {
+        ...repository,
+        recordKeyUsage: async (usage) => {
+          if (away) throw new StorageUnavailable('away');
+          await repository.recordKeyUsage(usage);
+        },
+      },
+    });
+    writer.add(used(FIRST_MS));
+    await writer.write();
+    expect(lines.join('')).toMatch(/the use of keys could not be written yet/);
+    writer.add(used(FIRST_MS));
+    away = false;
+    await writer.stop();
+    expect(await lastUse()).toBe('2030-01-01T00:00:00.000Z');
+    expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
+  });
+
+  it('writes what a failure in the middle left over exactly once', async () => {
+    let calls = 0;
+    const writer = open({
+      repository: {
+        ...repository,
+        recordKeyUsage: async (usage) => {
+          if (++calls === 2) throw new StorageUnavailable('away');
+          await repository.recordKeyUsage(usage);
+        },
+      },
+    });
+    // The key itself is in the first batch and, for another day, in the last.
+    writer.add(used(FIRST_MS, 1, '2030-01-01'));
+    writer.add(batchOf(Array.from({ length: 2_000 }, () => uuidv7(FIRST_MS))));
+    writer.add(used(Date.parse('2030-01-02'), 1, '2030-01-02'));
+    await writer.write();
+    expect((await stored()).map(({ date, allowed }) => [date, allowed])).toEqual([['2030-01-01', 1]]);
+    await writer.write();
+    expect((await stored()).map(({ date, allowed }) => [date, allowed])).toEqual([
+      ['2030-01-01', 1],
+      ['2030-01-02', 1],
+    ]);
+  });
+
+  it('bounds what waits for a database that is away, says how much it dropped, and goes on', async () => {
+    let away = true;
+    const writer = open({
+      pendingMax: 2,
+      repository: {
+        ...repository,
+        recordKeyUsage: async (usage) => {
+          if (away) throw new StorageUnavailable('away');
+          await repository.recordKeyUsage(usage);
+        },
+      },
+    });
+    writer.add(used(FIRST_MS));
+    writer.add(strangers(2));
+    writer.add(used(FIRST_MS));
+    await writer.write();
+    expect(lines.join('')).toContain('"dropped":1');
+    away = false;
+    await writer.write();
+    expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
+  });
+
+  it('writes everything when it stops, however much it is', async () => {
+    const writer = open();
+    writer.add(strangers(7_000));
+    writer.add(used(FIRST_MS, 3));
+    await writer.stop();
+    expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 0, denied: 0 }]);
+  });
+
+  it('adds large batches up in parts, and all of them before a write that is asked for', async () => {
+    vi.useFakeTimers({ toFake: [...FAKED] });
+    let keys = 0;
+    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) => void (keys += usages.length);
+    const writer = open({ repository: { ...repository, recordKeyUsage } });
+    for (const from of [0, 5_000]) {
+      writer.add(batchOf(Array.from({ length: 5_000 }, (_, index) => `k${from + index}`)));
+    }
+    await vi.advanceTimersByTimeAsync(1);
+    void writer.write();
+    await writer.stop();
+    expect(keys).toBe(10_000);
+  });
+
+  it.each([
+    [50, 1, 2_000],
+    [1_000, 20, 100],
+    [5_000, 100, 100],
+    [100_000, 2_000, 75],
+  ])(
+    '%i keys are written in %i parts at even distances, and so is the next round',
+    async (keys, parts, restMs) => {
+      vi.useFakeTimers({ toFake: [...FAKED] });
+      const writes: { readonly keys: number; readonly atMs: number }[] = [];
+      const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) =>
+        void writes.push({ keys: usages.length, atMs: Date.now() });
+      const writer = open({ repository: { ...repository, recordKeyUsage } });
+      writer.add(batchOf(Array.from({ length: keys }, () => uuidv7(FIRST_MS))));
+      await vi.advanceTimersByTimeAsync(2_010);
+      writer.add(used(FIRST_MS));
+      await vi.advanceTimersByTimeAsync(parts * restMs);
+      expect(writes.map((write) => write.keys)).toEqual([...Array<number>(parts).fill(50), 1]);
+      for (let part = 1; part <= parts; part++) {
+        expect((writes[part]?.atMs ?? 0) - (writes[part - 1]?.atMs ?? 0)).toBe(restMs);
+      }
+      await writer.stop();
+    },
+  );
+
+  it('a write that hangs: no other begins, uses add up within the bound, and follow when it ends', async () => {
+    vi.useFakeTimers({ toFake: [...FAKED] });
+    const hanging = Promise.withResolvers<void>();
+    let calls = 0;
+    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) => {
+      if (++calls === 1) await hanging.promise;
+      await repository.recordKeyUsage(usages);
+    };
+    const writer = open({ pendingMax: 2, repository: { ...repository, recordKeyUsage } });
+    writer.add(used(FIRST_MS));
+    for (let second = 0; second < 60; second++) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      writer.add(used(FIRST_MS));
+      writer.add(strangers(3));
+    }
+    expect(calls).toBe(1);
+    expect(await stored()).toEqual([]);
+    hanging.resolve();
+    await writer.stop();
+    expect(await stored()).toEqual([{ date: DATE, allowed: 61, limited: 0, denied: 0 }]);
+  });
+
+  it('keeps as many days as it is told, today included', async () => {
+    const dates = ['2029-12-29', '2029-12-30', '2029-12-31', DATE];
+    await repository.recordKeyUsage(
+      dates.map((date) => ({ keyId, date, lastUsedMs: 0, allowed: 1, limited: 0, denied: 0 })),
+    );
+    const clock = { nowMs: () => FIRST_MS + 3_600_000, monotonicMs: () => 0 };
+    await open({ clock, daysKept: 3 }).removeOld();
+    expect((await stored()).map(({ date }) => date)).toEqual(dates.slice(1));
+  });
+});

@@ -1,0 +1,228 @@
+/**
+ * Limits that are exact across the worker threads of a process: the counters are in shared memory, and each
+ * decision is made under the lock of the one small bucket in which its counter lives.
+ *
+ * A store belongs to one thread and owns only caches (hashes of rules, where their counters were last seen);
+ * the truth is in the memory. Time: each bucket keeps the latest time it was given and never goes back behind it, so
+ * threads whose clocks were read a little earlier admit nothing extra. Only when the wall clock itself was set back by
+ * more than `CLOCK_STEP_MS` are the counters carried over to the new time, with all they count; without that a
+ * clock that was a day ahead for a moment would shut callers out for a day.
+ */
+import { assert } from '../../lib/assert.ts';
+import { type Clock, systemClock } from '../../lib/clock.ts';
+import { releaseColumnOf } from '../concurrency-memory.ts';
+import { HEAD_LOCK } from './blocks.ts';
+import { ask, charge, type Prepared, prepare } from './counter.ts';
+import {
+  bucketAt,
+  bucketOf,
+  lockOf,
+  openTable,
+  rebaseBucket,
+  repairBucket,
+  type Table,
+} from './counter-table.ts';
+import { hashText, type HashKey } from '../hash.ts';
+import { LATEST_MS, type LimitMemory } from './memory.ts';
+import { acquire, release, takeOver } from '../lock.ts';
+import {
+  type BothDecisions,
+  type LimitDecision,
+  type LimitRule,
+  type LimitStore,
+  refusal,
+} from '../store.ts';
+
+export { createLimitMemory, type LimitMemory, type LimitMemoryOptions } from './memory.ts';
+
+/** A clock that goes back by more than this was set back; less is threads reading it at different moments. */
+export const CLOCK_STEP_MS = 10_000;
+
+/** Holds a lock while mending what a dead thread left; larger than any number of a thread. */
+const SUPERVISOR = 0x7fff_ffff;
+
+export class SharedMemoryLimitStore implements LimitStore {
+  readonly #owner: number;
+  readonly #clock: Clock;
+  readonly #hashKey: HashKey;
+  readonly #hash = new Int32Array(2);
+  readonly #accountHash = new Int32Array(2);
+  readonly #wholeRule = new Int32Array(2);
+  readonly #table: Table;
+  /** Keyed by the object: rules of a configuration that is gone are forgotten with it. */
+  readonly #prepared = new WeakMap<LimitRule, Prepared>();
+  #last: Prepared | undefined;
+
+  /**
+   * `owner` is a number from 1 that no other thread uses at the same time; it is what `releaseLocksOf` is told when
+   * the thread has died. `clock` is only asked to confirm that the wall clock was set back.
+   */
+  constructor(memory: LimitMemory, owner: number, clock: Clock = systemClock) {
+    assert(Number.isInteger(owner) && owner > 0 && owner < SUPERVISOR, `bad number of a thread: ${owner}`);
+    this.#owner = owner;
+    this.#clock = clock;
+    this.#hashKey = memory.hashKey;
+    this.#table = openTable(memory.counters, owner);
+    hashText('', this.#hashKey, this.#wholeRule);
+  }
+
+  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision {
+    return this.#decide(rule, subject, Math.floor(nowMs), true);
+  }
+
+  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision {
+    return this.#decide(rule, subject, Math.floor(nowMs), false);
+  }
+
+  /**
+   * Both locks are held meanwhile, and always taken in the same order. One of both counts is kept for a request that is
+   * refused only where the two live in the same bucket of a full memory, and beginning the first evicts the second.
+   */
+  takeBoth(
+    firstRule: LimitRule,
+    firstSubject: string,
+    secondRule: LimitRule,
+    secondSubject: string,
+    nowMs: number,
+  ): BothDecisions {
+    assert(firstRule !== secondRule, 'one limit cannot be taken as two');
+    const askedMs = Math.floor(nowMs);
+    const table = this.#table;
+    const first = this.#keyed(firstRule, firstSubject);
+    const second = this.#keyed(secondRule, secondSubject);
+    const firstBucket = bucketOf(table, first.key);
+    const secondBucket = bucketOf(table, second.key);
+    if (!this.#acquireBoth(firstBucket, secondBucket)) {
+      return { first: refusedByLock(firstRule), second: refusedByLock(secondRule) };
+    }
+    try {
+      const firstMs = this.#advance(firstBucket, askedMs, true);
+      const secondMs = this.#advance(secondBucket, askedMs, true);
+      const expected = ask(table, second, secondBucket, secondMs, askedMs, false);
+      const decision = ask(table, first, firstBucket, firstMs, askedMs, expected.admitted);
+      if (!expected.admitted || !decision.admitted) return { first: decision, second: expected };
+      return { first: decision, second: ask(table, second, secondBucket, secondMs, askedMs, true) };
+    } finally {
+      release(table.words, lockOf(secondBucket));
+      if (firstBucket !== secondBucket) release(table.words, lockOf(firstBucket));
+    }
+  }
+
+  #decide(rule: LimitRule, subject: string, askedMs: number, consume: boolean): LimitDecision {
+    const prepared = this.#keyed(rule, subject);
+    const table = this.#table;
+    const bucket = bucketOf(table, prepared.key);
+    const lock = lockOf(bucket);
+    if (!acquire(table.words, lock, this.#owner)) return refusedByLock(rule);
+    try {
+      return ask(table, prepared, bucket, this.#advance(bucket, askedMs, consume), askedMs, consume);
+    } finally {
+      release(table.words, lock);
+    }
+  }
+
+  /** The locks of two buckets, which may be one; false, with neither held, if one could not be had. */
+  #acquireBoth(first: number, second: number): boolean {
+    const { words } = this.#table;
+    const outer = Math.min(first, second);
+    const inner = Math.max(first, second);
+    if (!acquire(words, lockOf(outer), this.#owner)) return false;
+    if (inner === outer || acquire(words, lockOf(inner), this.#owner)) return true;
+    release(words, lockOf(outer));
+    return false;
+  }
+
+  /** The rule, its key set to the subject. */
+  #keyed(rule: LimitRule, subject: string): Prepared {
+    const prepared = this.#last?.rule === rule ? this.#last : this.#prepare(rule);
+    const { key } = prepared;
+    let hash = this.#wholeRule;
+    if (subject !== '') {
+      hash = this.#hash;
+      hashText(subject, this.#hashKey, hash);
+    }
+    key.tag = (hash[0]! ^ prepared.hash) | 1;
+    key.subject = hash[1]! ^ prepared.hash2;
+    return prepared;
+  }
+
+  /** Counts `count` requests, at least 1, that were admitted elsewhere, whether the rule admits them or not. */
+  charge(rule: LimitRule, subject: string, nowMs: number, count: number): void {
+    const prepared = this.#keyed(rule, subject);
+    const table = this.#table;
+    const bucket = bucketOf(table, prepared.key);
+    const lock = lockOf(bucket);
+    if (!acquire(table.words, lock, this.#owner)) return;
+    try {
+      charge(table, prepared, bucket, this.#advance(bucket, Math.floor(nowMs), true), count);
+    } finally {
+      release(table.words, lock);
+    }
+  }
+
+  /** The time that counts in this bucket. */
+  #advance(bucket: number, askedMs: number, consume: boolean): number {
+    const { cells } = this.#table;
+    const latest = bucket + LATEST_MS;
+    const latestMs = cells[latest]!;
+    if (askedMs >= latestMs) {
+      if (consume) cells[latest] = askedMs;
+      return askedMs;
+    }
+    if (latestMs - askedMs <= CLOCK_STEP_MS) return latestMs;
+    // Either the caller read the clock long ago, or the clock was set back: only a new reading can tell.
+    const clockMs = Math.floor(this.#clock.nowMs());
+    if (latestMs - clockMs <= CLOCK_STEP_MS) return latestMs;
+    const steppedMs = Math.max(askedMs, clockMs);
+    rebaseBucket(this.#table, bucket, latestMs, steppedMs);
+    return steppedMs;
+  }
+
+  #prepare(rule: LimitRule): Prepared {
+    let prepared = this.#prepared.get(rule);
+    if (prepared === undefined) {
+      hashText(`${rule.algorithm} ${rule.windowMs} ${rule.id}`, this.#hashKey, this.#hash);
+      hashText(rule.account ?? rule.id, this.#hashKey, this.#accountHash);
+      prepared = prepare(rule, this.#table, this.#hash, this.#accountHash);
+      this.#prepared.set(rule, prepared);
+    }
+    this.#last = prepared;
+    return prepared;
+  }
+}
+
+/** The thread that holds the lock must have died. Refusing is the safe answer until the supervisor has mended the bucket. */
+function refusedByLock({ requests }: LimitRule): LimitDecision {
+  return refusal(requests, 1000, 1000);
+}
+
+/**
+ * Frees the locks of a thread that no longer runs, and mends what it left half done. Returns how many locks were freed
+ * (at most 4: two of its request, one of another bucket in which it looked for room, and the one of the blocks).
+ */
+export function releaseLocksOf(memory: LimitMemory, owner: number): number {
+  const table = openTable(memory.counters, SUPERVISOR);
+  const { words } = table;
+  let freed = 0;
+  if (takeOver(words, HEAD_LOCK, owner, SUPERVISOR)) {
+    release(words, HEAD_LOCK);
+    freed++;
+  }
+  for (let index = 0; index <= table.bucketMask; index++) {
+    const bucket = bucketAt(index);
+    if (!takeOver(words, lockOf(bucket), owner, SUPERVISOR)) continue;
+    repairBucket(table, bucket);
+    release(words, lockOf(bucket));
+    freed++;
+  }
+  return freed;
+}
+
+/**
+ * Takes back all that a thread which no longer runs has left behind: its locks, and its places under concurrency caps.
+ * The main thread calls it when a worker has exited, before another one starts in its place.
+ */
+export function releaseThread(memory: LimitMemory, owner: number): void {
+  releaseLocksOf(memory, owner);
+  releaseColumnOf(memory.concurrency, owner);
+}

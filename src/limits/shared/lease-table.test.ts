@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { LeaseTable } from './lease-table.ts';
+import type { LimitRule } from '../store.ts';
+
+const ruleOf = (id: string): LimitRule => ({
+  id,
+  algorithm: 'fixed_window',
+  requests: 10,
+  windowMs: 1_000,
+  burst: 0,
+});
+
+describe('the leases of a thread', () => {
+  it('are one for a counter, whichever of the rules with its identity asks', () => {
+    const table = new LeaseTable();
+    const [one, other] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:1'))];
+    expect(table.find(other, 'a', 0)).toBe(table.find(one, 'a', 0));
+    expect(table.find(other, 'b', 0)).not.toBe(table.find(one, 'a', 0));
+    expect(table.size).toBe(2);
+  });
+
+  it('are so too when all of a rule were forgotten meanwhile', () => {
+    const table = new LeaseTable(2);
+    const [one, filler] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:2'))];
+    table.find(one, 'a', 0);
+    for (const subject of ['x', 'y']) table.find(filler, subject, 0);
+    const other = table.prepare(ruleOf('app:1'));
+    const lease = table.find(other, 'a', 0);
+    expect(table.find(one, 'a', 0)).toBe(lease);
+  });
+
+  it('stay while callers of another rule come in any number', () => {
+    const table = new LeaseTable(100);
+    const [quiet, flooded] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:2'))];
+    const leases = Array.from({ length: 40 }, (_, index) => table.find(quiet, `key ${index}`, 0));
+    for (let device = 0; device < 1_000; device++) table.find(flooded, `device ${device}`, 0);
+    for (const [index, lease] of leases.entries()) expect(table.find(quiet, `key ${index}`, 0)).toBe(lease);
+    // A rule that comes later has as much room as the one that flooded.
+    const late = table.prepare(ruleOf('app:3'));
+    const lateLeases = Array.from({ length: 30 }, (_, index) => table.find(late, `key ${index}`, 0));
+    for (const [index, lease] of lateLeases.entries())
+      expect(table.find(late, `key ${index}`, 0)).toBe(lease);
+  });
+
+  it('are never more than there is room for, whoever asks', () => {
+    const table = new LeaseTable(3);
+    const same = Array.from({ length: 4 }, () => table.prepare(ruleOf('app:1')));
+    const filler = table.prepare(ruleOf('app:2'));
+    for (let index = 0; index < 200; index++) {
+      const prepared = index % 7 === 0 ? table.prepare(ruleOf('app:1')) : same[index % 4]!;
+      table.find(index % 3 === 0 ? filler : prepared, `s${index}`, 0);
+      expect(table.size).toBeLessThanOrEqual(3);
+    }
+  });
+});

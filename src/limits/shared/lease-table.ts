@@ -1,0 +1,127 @@
+/**
+ * The counters that one thread knows of: leases by rule and subject. Bounded: when it is full, one goes of the rule that
+ * has most of them, so that a flood of callers under one rule takes nothing from another: the one that was made first,
+ * and with it permits that it has at hand and what it owes (the store counts them as used).
+ *
+ * Rules come and go with the configuration; what stays is their identity (store.ts), so that a lease survives a change
+ * of everything else.
+ */
+import { createHash } from 'node:crypto';
+import { Lease } from './lease.ts';
+import { fairShare, type LiveNodes } from './live-nodes.ts';
+import type { LimitRule } from '../store.ts';
+
+/** Leases of one thread; some 300 bytes each. */
+export const LEASES_MAX = 65_536;
+/** How many are looked at for one that can go. */
+const EVICTION_TRIES = 16;
+/** Hexadecimal digits of a counter's name in the store: 128 bits. */
+const KEY_LENGTH = 32;
+
+/** Of one identity; one that has leases is in the table's `#groups`. */
+interface Group {
+  readonly identity: string;
+  readonly leases: Map<string, Lease>;
+}
+
+/** A rule as this thread has prepared it. */
+export interface PreparedRule {
+  readonly rule: LimitRule;
+  group: Group;
+  /** The node's fair share of the rule, and for how many nodes it was worked out. */
+  share: LimitRule | undefined;
+  shareCount: number;
+  shareRank: number;
+}
+
+export class LeaseTable {
+  readonly #max: number;
+  /** Keyed by the object: rules of a configuration that is gone are forgotten with it. */
+  readonly #prepared = new WeakMap<LimitRule, PreparedRule>();
+  readonly #groups = new Map<string, Group>();
+  #last: PreparedRule | undefined;
+  #size = 0;
+  /** The rule with most leases, as far as is known; looked for again after so many evictions. */
+  #greatest: Group | undefined;
+  #looksIn = 0;
+
+  constructor(max = LEASES_MAX) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  prepare(rule: LimitRule): PreparedRule {
+    if (this.#last?.rule === rule) return this.#last;
+    let prepared = this.#prepared.get(rule);
+    if (prepared === undefined) {
+      const group = this.#groupOf(`${rule.algorithm} ${rule.windowMs} ${rule.id}`);
+      prepared = { rule, group, share: undefined, shareCount: 0, shareRank: 0 };
+      this.#prepared.set(rule, prepared);
+    }
+    this.#last = prepared;
+    return prepared;
+  }
+
+  find(prepared: PreparedRule, subject: string, monotonicMs: number): Lease {
+    // Routes have rules of their own with one identity: a group that has lost its last lease may have a successor.
+    if (prepared.group.leases.size === 0) prepared.group = this.#groupOf(prepared.group.identity);
+    const { group, rule } = prepared;
+    const known = group.leases.get(subject);
+    if (known !== undefined) return known;
+    if (this.#size >= this.#max) this.#evict();
+    if (group.leases.size === 0) this.#groups.set(group.identity, group);
+    const lease = new Lease(keyOf(group.identity, subject), rule, monotonicMs);
+    group.leases.set(subject, lease);
+    this.#size += 1;
+    if (group.leases.size > (this.#greatest?.leases.size ?? 0)) this.#greatest = group;
+    return lease;
+  }
+
+  shareOf(prepared: PreparedRule, nodes: LiveNodes): LimitRule {
+    const { count, rank } = nodes;
+    if (prepared.share === undefined || prepared.shareCount !== count || prepared.shareRank !== rank) {
+      prepared.share = fairShare(prepared.rule, { count, rank });
+      prepared.shareCount = count;
+      prepared.shareRank = rank;
+    }
+    return prepared.share;
+  }
+
+  #groupOf(identity: string): Group {
+    return this.#groups.get(identity) ?? { identity, leases: new Map() };
+  }
+
+  #evict(): void {
+    if (--this.#looksIn < 0) {
+      for (const group of this.#groups.values()) {
+        if (group.leases.size > (this.#greatest?.leases.size ?? 0)) this.#greatest = group;
+      }
+      // As often as costs little for each eviction.
+      this.#looksIn = this.#groups.size >> 3;
+    }
+    if (this.#greatest !== undefined && this.#evictFrom(this.#greatest)) return;
+    for (const group of this.#groups.values()) if (this.#evictFrom(group)) return;
+  }
+
+  /** False if all that were looked at wait for the store: they must stay. */
+  #evictFrom(group: Group): boolean {
+    let tries = 0;
+    for (const [subject, lease] of group.leases) {
+      if (++tries > EVICTION_TRIES) return false;
+      if (lease.inFlight || lease.waiters.length > 0) continue;
+      group.leases.delete(subject);
+      this.#size -= 1;
+      if (group.leases.size === 0) this.#groups.delete(group.identity);
+      return true;
+    }
+    return false;
+  }
+}
+
+/** The same on all nodes. Subjects may be long, and may be secrets of clients. */
+export function keyOf(identity: string, subject: string): string {
+  return createHash('sha256').update(`${identity}\0${subject}`).digest('hex').slice(0, KEY_LENGTH);
+}

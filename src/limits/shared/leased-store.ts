@@ -1,0 +1,385 @@
+/**
+ * Limits over many nodes: each thread takes permits of a counter from the store that all nodes share, and decides at
+ * once while it has one at hand. Only when it has none does a request wait, for one round trip; requests that wait for
+ * the same counter make one call. What the store granted is counted there, so all nodes together never admit more than
+ * the limit.
+ *
+ * `leased` counters take portions ahead of need (lease-size.ts) and remember a refusal for a while; `exact` ones take
+ * what the waiting requests need and nothing else. When the store is out of reach (store-circuit.ts), permits at hand are
+ * used up, and then the rule says how to decide (without-store.ts). What is admitted that way is told to the store as soon
+ * as it answers (debts.ts), and until all threads have had the time to tell, none takes permits again.
+ *
+ * Owns the leases of one thread; unused permits go back through unused-permits.ts. Rules that are not shared go to the
+ * node's own counters directly.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { Debts } from './debts.ts';
+import { holdersOf, portionOf } from './lease-size.ts';
+import { LeaseTable, type PreparedRule } from './lease-table.ts';
+import type { Lease, Report, Waiter } from './lease.ts';
+import type { LeasedStoreCounts, LeasedStoreDeps } from './leased-store-deps.ts';
+import { type GrantReply, type GrantRequest, NOTHING_ASKED, PROBE_REQUEST } from './limit-server.ts';
+import { SETTLE_MS, StoreCircuit } from './store-circuit.ts';
+import { type LimitDecision, type LimitRule, type LimitStore, refusal } from '../store.ts';
+import { UnusedPermits } from './unused-permits.ts';
+import { type NodeLimits, WithoutStore } from './without-store.ts';
+
+interface Call {
+  readonly lease: Lease;
+  readonly prepared: PreparedRule;
+  readonly waiters: readonly Waiter[];
+  readonly sentMs: number;
+  readonly report: Report;
+  /** Made to tell what is owed. */
+  readonly isTold: boolean;
+  readonly cancel: () => void;
+  settled: boolean;
+}
+
+/** A timer that is late because the thread was busy: the answer may lie in the socket, which is read in between. */
+const SECOND_LOOK_MS = 1;
+/** A counter whose server did not answer is not asked again for so long, while others are. */
+const LEASE_PAUSE_MS = 200;
+/** As long as one of several servers has answered so lately, only a part of them is lost. */
+const PARTS_MS = 1_000;
+/** Names of probes, enough that each of several servers has one. */
+const PROBE_KEYS = 64;
+/** Of the latest round trip in the average. */
+const ROUND_TRIP_WEIGHT = 1 / 8;
+
+export class LeasedLimitStore implements LimitStore {
+  readonly #deps: LeasedStoreDeps;
+  readonly #local: NodeLimits;
+  readonly #clock: Clock;
+  readonly #table = new LeaseTable();
+  readonly #circuit: StoreCircuit;
+  readonly #calls = new Set<Call>();
+  readonly #unused: UnusedPermits;
+  readonly #debts: Debts;
+  readonly #without: WithoutStore;
+  readonly #counts: LeasedStoreCounts = {
+    answered: 0,
+    timedOut: 0,
+    failed: 0,
+    waited: 0,
+    share: 0,
+    allow: 0,
+    deny: 0,
+  };
+  #roundTripMs = 0;
+  #probes = 0;
+  #stopped = false;
+
+  constructor(deps: LeasedStoreDeps) {
+    this.#deps = deps;
+    this.#local = deps.local;
+    this.#clock = deps.clock;
+    this.#circuit = new StoreCircuit({
+      clock: deps.clock,
+      after: deps.after,
+      timeoutMs: deps.timeoutMs,
+      probe: (done) =>
+        deps.server.grant(this.#probe(), (reply, reason) => done(reply ? '' : reason || 'no reply')),
+      reconnect: () => deps.server.reconnect(),
+      onOpen: (reason) => this.#onOutage(reason),
+      onClose: () => {
+        this.#tellDebts();
+        deps.onRecovery();
+      },
+    });
+    const { server, clock, after } = deps;
+    this.#unused = new UnusedPermits({ server, circuit: this.#circuit, clock, after });
+    this.#debts = new Debts((prepared, lease) => this.#call(prepared, lease, true));
+    this.#without = new WithoutStore(deps.local, this.#table, deps.nodes);
+  }
+
+  get counts(): Readonly<LeasedStoreCounts> {
+    return this.#counts;
+  }
+
+  /** Limits are counted in the store. */
+  get isConnected(): boolean {
+    return this.#circuit.isSettled(this.#clock.monotonicMs());
+  }
+
+  /** Asks the store for the first time and begins to look for unused permits; to be called once. */
+  start(): void {
+    this.#circuit.start();
+    this.#unused.start();
+  }
+
+  /** Gives unused permits back; decides on without the store. */
+  stop(): void {
+    this.#unused.stop();
+    this.#stopped = true;
+    this.#circuit.stop();
+  }
+
+  take(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
+    if (rule.shared === undefined) return this.#local.take(rule, subject, nowMs);
+    const prepared = this.#table.prepare(rule);
+    const monotonicMs = this.#clock.monotonicMs();
+    const lease = this.#table.find(prepared, subject, monotonicMs);
+    if (!lease.ask(rule, monotonicMs)) return this.#takeWithout(prepared, lease, subject, nowMs, monotonicMs);
+    lease.use();
+    if (lease.isLow) this.#refill(prepared, lease, monotonicMs);
+    return lease.admitted(rule, monotonicMs);
+  }
+
+  expect(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
+    if (rule.shared === undefined) return this.#local.peek(rule, subject, nowMs);
+    const prepared = this.#table.prepare(rule);
+    const monotonicMs = this.#clock.monotonicMs();
+    const lease = this.#table.find(prepared, subject, monotonicMs);
+    if (lease.has(rule, monotonicMs)) return lease.admitted(rule, monotonicMs);
+    if (this.#isOut(lease, monotonicMs))
+      return this.#without.peek(prepared, lease, subject, nowMs, monotonicMs);
+    if (!this.#isExact(rule) && lease.isRefused(monotonicMs)) return lease.refused(rule, monotonicMs);
+    return this.#wait(prepared, lease, subject, nowMs, true);
+  }
+
+  /** Asks the store itself, since what other nodes have used decides. */
+  peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
+    if (rule.shared === undefined) return this.#local.peek(rule, subject, nowMs);
+    const prepared = this.#table.prepare(rule);
+    const monotonicMs = this.#clock.monotonicMs();
+    const lease = this.#table.find(prepared, subject, monotonicMs);
+    const without = (): LimitDecision =>
+      this.#without.peek(prepared, lease, subject, nowMs, this.#clock.monotonicMs());
+    if (this.#isOut(lease, monotonicMs)) return without();
+    return new Promise((resolve) => {
+      const cancel = this.#deps.after(this.#deps.timeoutMs, () => resolve(without()));
+      const { key, leaseMs } = lease;
+      this.#deps.server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, consume: false }, (reply) => {
+        cancel();
+        resolve(reply === undefined ? without() : looked(rule, lease, reply));
+      });
+    });
+  }
+
+  #isExact({ shared }: LimitRule): boolean {
+    return (shared?.mode ?? this.#deps.mode) === 'exact';
+  }
+
+  #isOut(lease: Lease, monotonicMs: number): boolean {
+    return !this.#circuit.isSettled(monotonicMs) || monotonicMs < lease.outUntilMs || this.#stopped;
+  }
+
+  #takeWithout(
+    prepared: PreparedRule,
+    lease: Lease,
+    subject: string,
+    nowMs: number,
+    monotonicMs: number,
+  ): LimitDecision | Promise<LimitDecision> {
+    const { rule } = prepared;
+    if (this.#isOut(lease, monotonicMs)) {
+      const decision = this.#decideWithout(prepared, lease, subject, nowMs, monotonicMs);
+      // While the store answers, it is told at once.
+      if (decision.admitted && !this.#circuit.isOpen) this.#tellDebts();
+      return decision;
+    }
+    if (!this.#isExact(rule) && lease.isRefused(monotonicMs)) return lease.refused(rule, monotonicMs);
+    return this.#wait(prepared, lease, subject, nowMs, false);
+  }
+
+  #wait(
+    prepared: PreparedRule,
+    lease: Lease,
+    subject: string,
+    nowMs: number,
+    keeps: boolean,
+  ): Promise<LimitDecision> {
+    this.#counts.waited += 1;
+    return new Promise((resolve) => {
+      lease.waiters.push({ rule: prepared.rule, subject, nowMs, keeps, resolve });
+      if (!lease.inFlight) this.#call(prepared, lease);
+    });
+  }
+
+  /** More than half of a portion is used up: the next one comes before anybody has to wait. */
+  #refill(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
+    if (lease.inFlight || lease.lowWater === 0 || this.#isExact(prepared.rule)) return;
+    if (this.#isOut(lease, monotonicMs) || lease.isRefused(monotonicMs)) return;
+    this.#call(prepared, lease);
+  }
+
+  /** Asks for what the waiting requests need, and in leased mode for a portion beyond it, but not when it is to tell. */
+  #call(prepared: PreparedRule, lease: Lease, isTold = false): void {
+    const { rule } = prepared;
+    const { server, nodes, threads, timeoutMs, after } = this.#deps;
+    const sentMs = this.#clock.monotonicMs();
+    const { waiters } = lease;
+    lease.waiters = [];
+    // A lease that has nearly run out when it arrives is not worth taking.
+    const isTooFar = 2 * this.#roundTripMs > lease.leaseMs;
+    const extra =
+      isTold || isTooFar || this.#isExact(rule) ? 0 : portionOf(lease.rate(sentMs), lease.leaseMs);
+    lease.lowWater = extra >> 1;
+    lease.inFlight = true;
+    const report = lease.takeReport(rule, sentMs);
+    const onLate = (): void => void after(SECOND_LOOK_MS, () => this.#onTimeout(call));
+    const call: Call = {
+      lease,
+      prepared,
+      waiters,
+      sentMs,
+      report,
+      isTold,
+      cancel: after(timeoutMs, onLate),
+      settled: false,
+    };
+    this.#calls.add(call);
+    server.grant(
+      {
+        rule,
+        key: lease.key,
+        consume: true,
+        need: waiters.length,
+        extra,
+        holders: holdersOf(nodes.count, threads),
+        leaseMs: lease.leaseMs,
+        ...report,
+        birth: lease.birth,
+        used: lease.birth === 0 ? 0 : lease.granted(sentMs),
+      },
+      (reply, reason) => this.#onReply(call, reply, reason),
+    );
+  }
+
+  #onReply(call: Call, reply: GrantReply | undefined, reason: string): void {
+    const { lease, prepared, report, sentMs } = call;
+    call.cancel();
+    if (reply === undefined) {
+      this.#counts.failed += 1;
+      if (call.settled) return;
+      this.#fail(call);
+      if (!this.#isPartLost(reason)) this.#circuit.failed(reason);
+      return this.#pause(lease);
+    }
+    this.#counts.answered += 1;
+    this.#circuit.answered();
+    const monotonicMs = this.#clock.monotonicMs();
+    lease.told(report, sentMs);
+    this.#roundTripMs += (monotonicMs - sentMs - this.#roundTripMs) * ROUND_TRIP_WEIGHT;
+    const { rule } = prepared;
+    const used = call.settled
+      ? lease.payOwed(reply.granted)
+      : Math.min(reply.granted, call.waiters.filter(({ keeps }) => !keeps).length);
+    lease.learn({ rule, sentMs, report }, reply, reply.granted - used, monotonicMs);
+    if (!call.settled) {
+      this.#settle(call);
+      this.#serve(call.waiters, reply.granted, lease, monotonicMs);
+      this.#serveLater(prepared, lease, monotonicMs);
+    }
+    this.#unused.note(prepared, lease, monotonicMs);
+    this.#tellDebts();
+  }
+
+  #tellDebts(): void {
+    if (!this.#circuit.isOpen && !this.#stopped) this.#debts.tellAll(this.#clock.monotonicMs());
+  }
+
+  /** Those that were in the call: as many as permits came; the store has refused the others. */
+  #serve(waiters: readonly Waiter[], granted: number, lease: Lease, monotonicMs: number): void {
+    for (const [index, { rule, resolve }] of waiters.entries()) {
+      resolve(index < granted ? lease.admitted(rule, monotonicMs) : lease.refused(rule, monotonicMs));
+    }
+  }
+
+  /** Those that came meanwhile. */
+  #serveLater(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
+    const { rule } = prepared;
+    const { waiters } = lease;
+    if (waiters.length === 0) return;
+    while (waiters.length > 0 && lease.has(rule, monotonicMs)) {
+      const waiter = waiters.shift();
+      if (waiter?.keeps === false) lease.use();
+      waiter?.resolve(lease.admitted(rule, monotonicMs));
+    }
+    const isRefused = !this.#isExact(rule) && lease.isRefused(monotonicMs);
+    if (isRefused)
+      for (const waiter of waiters.splice(0)) waiter.resolve(lease.refused(waiter.rule, monotonicMs));
+    if (waiters.length > 0) this.#call(prepared, lease);
+  }
+
+  #onTimeout(call: Call): void {
+    if (call.settled) return;
+    const { lease, sentMs } = call;
+    this.#counts.timedOut += 1;
+    this.#fail(call);
+    if (!this.#isPartLost(`no answer within ${this.#deps.timeoutMs} ms`)) this.#circuit.timedOut(sentMs);
+    this.#pause(lease);
+  }
+
+  /** Whether only one server of several is lost, of which the counters of the others must not suffer. */
+  #isPartLost(reason: string): boolean {
+    const { server, onPartLost } = this.#deps;
+    if (server.isDivided !== true || this.#circuit.isOpen) return false;
+    const isLost = this.#circuit.answeredWithin(PARTS_MS);
+    if (isLost) onPartLost?.(reason);
+    return isLost;
+  }
+
+  /** Of several servers another one each time. */
+  #probe(): GrantRequest {
+    if (this.#deps.server.isDivided !== true) return PROBE_REQUEST;
+    this.#probes += 1;
+    return { ...PROBE_REQUEST, key: `${PROBE_REQUEST.key}-${this.#probes % PROBE_KEYS}` };
+  }
+
+  #pause(lease: Lease): void {
+    if (this.#circuit.isOpen) return;
+    lease.failedUntilMs = this.#clock.monotonicMs() + LEASE_PAUSE_MS;
+    lease.outUntilMs = lease.failedUntilMs + SETTLE_MS;
+    this.#deps.after(LEASE_PAUSE_MS + 1, () => this.#tellDebts());
+  }
+
+  #onOutage(reason: string): void {
+    for (const call of this.#calls) this.#fail(call);
+    this.#deps.onOutage(reason);
+  }
+
+  /** Decides without the store for all who wait for this counter. */
+  #fail(call: Call): void {
+    const { lease, prepared } = call;
+    this.#settle(call);
+    const later = lease.waiters;
+    lease.waiters = [];
+    const monotonicMs = this.#clock.monotonicMs();
+    for (const { rule, subject, nowMs, keeps, resolve } of [...call.waiters, ...later]) {
+      const own = rule === prepared.rule ? prepared : this.#table.prepare(rule);
+      if (keeps) resolve(this.#without.peek(own, lease, subject, nowMs, monotonicMs));
+      else resolve(this.#decideWithout(own, lease, subject, nowMs, monotonicMs));
+    }
+    this.#debts.note(prepared, lease);
+  }
+
+  #settle(call: Call): void {
+    call.cancel();
+    call.settled = true;
+    call.lease.inFlight = false;
+    this.#calls.delete(call);
+    if (call.isTold) this.#debts.ended();
+  }
+
+  #decideWithout(
+    prepared: PreparedRule,
+    lease: Lease,
+    subject: string,
+    nowMs: number,
+    monotonicMs: number,
+  ): LimitDecision {
+    this.#counts[prepared.rule.shared?.onFailure ?? 'share'] += 1;
+    const decision = this.#without.take(prepared, lease, subject, nowMs, monotonicMs);
+    if (decision.admitted) this.#debts.note(prepared, lease);
+    return decision;
+  }
+}
+
+function looked(rule: LimitRule, lease: Lease, reply: GrantReply): LimitDecision {
+  const limit = rule.algorithm === 'token_bucket' ? rule.burst : rule.requests;
+  const remaining = reply.left + lease.hand;
+  if (remaining === 0) return refusal(limit, reply.waitMs, reply.resetMs);
+  return { admitted: true, limit, remaining: remaining - 1, resetMs: reply.resetMs, retryAfterSecs: 0 };
+}

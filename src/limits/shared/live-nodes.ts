@@ -1,0 +1,62 @@
+/**
+ * How many nodes share the limits, and which of them this one is: two words of shared memory that the main thread
+ * writes after each heartbeat (control/cluster/limit-node.ts) and that every thread of the node reads; and what each node
+ * may admit by itself when the store is gone.
+ */
+import type { LimitRule } from '../store.ts';
+
+const COUNT = 0;
+const RANK = 1;
+
+export interface LiveNodes {
+  /** At least 1. */
+  readonly count: number;
+  /** From 0, a different one for each node that lives. */
+  readonly rank: number;
+}
+
+/** What a heartbeat has found. */
+export interface ListedNodes extends LiveNodes {
+  /** The store knew this node already. One that did not may have forgotten the others as well. */
+  readonly wasListed: boolean;
+}
+
+export type LiveNodesMemory = SharedArrayBuffer;
+
+export function createLiveNodesMemory(): LiveNodesMemory {
+  return new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+}
+
+export function writeLiveNodes(memory: LiveNodesMemory, { count, rank }: LiveNodes): void {
+  const words = new Int32Array(memory);
+  Atomics.store(words, RANK, rank);
+  Atomics.store(words, COUNT, count);
+}
+
+/** Reads what was last written; a node that has never been told of others counts itself alone. */
+export function liveNodesOf(memory: LiveNodesMemory): LiveNodes {
+  const words = new Int32Array(memory);
+  return {
+    get count() {
+      return Math.max(1, Atomics.load(words, COUNT));
+    },
+    get rank() {
+      return Atomics.load(words, RANK);
+    },
+  };
+}
+
+/**
+ * The part of a limit that one node may admit by itself; the parts of all nodes add up to the limit. Where it does not
+ * divide evenly, the nodes of the lowest rank have one more, so a limit below the number of nodes leaves some with none.
+ */
+export function fairShare(rule: LimitRule, { count, rank }: LiveNodes): LimitRule {
+  const part = (whole: number): number => Math.floor(whole / count) + (rank < whole % count ? 1 : 0);
+  return Object.freeze({
+    id: `${rule.id} share`,
+    algorithm: rule.algorithm,
+    requests: part(rule.requests),
+    windowMs: rule.windowMs,
+    burst: part(rule.burst),
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * The one file that knows the client library: a connection to one server, to all servers of a cluster, or to the
+ * primary that Sentinels name, behind the few functions that redis-server.ts needs.
+ *
+ * Nothing is queued while there is no connection, and connecting goes on until it succeeds or `destroy`. Commands of one
+ * turn of the event loop leave in one write, which the library does by itself.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { createClient, createCluster, createSentinel } from '@redis/client';
+import { parseRedisUrl, type RedisTarget } from '../../model/redis-url.ts';
+
+export interface RedisOptions {
+  /** One of the forms of model/redis-url.ts. */
+  readonly url: string;
+  readonly connectTimeoutMs: number;
+}
+
+export interface Commander {
+  /** `key` says which server of a cluster gets the command. Rejects when it fails, at once without a connection. */
+  send(key: string, args: string[]): Promise<unknown>;
+  /** Resolves once connected; does not reject before `destroy`. */
+  connect(): Promise<void>;
+  isReady(): boolean;
+  /** What the last failure of a connection was; '' when there was none. Texts of servers and of TLS, no credentials. */
+  lastFailure(): string;
+  /** Ends all connections; commands without an answer reject. */
+  destroy(): void;
+}
+
+/** Longest time between attempts to connect. */
+const RECONNECT_MS_MAX = 250;
+/** Commands that wait for an answer at one time on one connection; more fail at once. */
+const COMMANDS_MAX = 10_000;
+/** Connections to the primary behind Sentinels: there a connection takes one command at a time. */
+const PRIMARY_CONNECTIONS = 8;
+
+/** @throws Error when the URL has none of the forms, which the settings have checked */
+export function createCommander({ url, connectTimeoutMs }: RedisOptions): Commander {
+  const target = parseRedisUrl(url);
+  if (target === undefined) throw new Error('The URL of the limit store has none of the known forms');
+  const common = commonOptions(target, connectTimeoutMs);
+  if (target.kind === 'cluster') return clusterCommander(target, common);
+  return target.kind === 'sentinel' ? sentinelCommander(target, common) : singleCommander(target, common);
+}
+
+function commonOptions({ tls, username, password }: RedisTarget, connectTimeout: number) {
+  const reconnectStrategy = (retries: number): number =>
+    Math.min(25 * 2 ** Math.min(retries, 8), RECONNECT_MS_MAX);
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    RESP: 2 as const,
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: COMMANDS_MAX,
+    socket: { connectTimeout, reconnectStrategy, ...(tls && { tls: true as const }) },
+  };
+}
+type CommonOptions = ReturnType<typeof commonOptions>;
+
+/** Errors come to the calls that they end, but those of connecting come here only. */
+class Failures {
+  #last = '';
+
+  readonly note = (error: unknown): void => {
+    // Of a cluster or of Sentinels each host has failed in a way of its own; one will do.
+    const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+    this.#last = first instanceof Error ? first.message : String(first);
+  };
+  readonly last = (): string => this.#last;
+}
+
+function singleCommander({ hosts, database }: RedisTarget, common: CommonOptions): Commander {
+  const client = createClient({ ...common, socket: { ...common.socket, ...hosts[0]! }, database });
+  const failures = new Failures();
+  client.on('error', failures.note);
+  return {
+    lastFailure: failures.last,
+    send: (_key, args) => client.sendCommand(args),
+    connect: async () => void (await client.connect()),
+    isReady: () => client.isReady,
+    destroy: () => {
+      if (client.isOpen) client.destroy();
+    },
+  };
+}
+
+function clusterCommander({ hosts }: RedisTarget, common: CommonOptions): Commander {
+  const cluster = createCluster({
+    rootNodes: hosts.map((host) => ({ socket: { ...common.socket, ...host } })),
+    defaults: common,
+    RESP: 2,
+  });
+  const failures = new Failures();
+  cluster.on('error', failures.note);
+  return {
+    lastFailure: failures.last,
+    send: (key, args) => cluster.sendCommand(key, false, args),
+    ...persistent(
+      () => cluster.connect(),
+      () => void cluster.destroy(),
+      failures,
+    ),
+  };
+}
+
+function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOptions): Commander {
+  const { socket, RESP, ...login } = common;
+  const sentinel = createSentinel({
+    name: primaryName,
+    sentinelRootNodes: hosts.map(({ host, port }) => ({ host, port })),
+    nodeClientOptions: { ...login, socket },
+    // Sentinels have logins of their own, if any; TLS is for all or for none.
+    sentinelClientOptions: { socket },
+    masterPoolSize: PRIMARY_CONNECTIONS,
+    RESP,
+  });
+  const failures = new Failures();
+  sentinel.on('error', failures.note);
+  return {
+    lastFailure: failures.last,
+    send: (_key, args) => sentinel.sendCommand(false, args),
+    ...persistent(
+      () => sentinel.connect(),
+      () => void sentinel.destroy().catch(failures.note),
+      failures,
+    ),
+  };
+}
+
+/** Clients that do not try again by themselves when the first connection fails. */
+function persistent(
+  connect: () => Promise<unknown>,
+  destroy: () => void,
+  failures: Failures,
+): Pick<Commander, 'connect' | 'isReady' | 'destroy'> {
+  let state: 'connecting' | 'ready' | 'destroyed' = 'connecting';
+  const isDestroyed = (): boolean => state === 'destroyed';
+  return {
+    connect: async () => {
+      while (!isDestroyed()) {
+        const connected = await connect().then(
+          () => true,
+          (error: unknown) => void failures.note(error),
+        );
+        if (isDestroyed()) return destroy();
+        if (connected) return void (state = 'ready');
+        await pause(RECONNECT_MS_MAX);
+      }
+    },
+    isReady: () => state === 'ready',
+    destroy: () => {
+      const was = state;
+      state = 'destroyed';
+      if (was === 'ready') destroy();
+    },
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * Valkey or Redis as the store that nodes share: its keys, and how scripts are called there. Owns one client
+ * (redis-client.ts). A script that the server does not know (yet, or since its restart) is sent along once.
+ *
+ * Nothing is queued while there is no connection: such calls fail at once, and whoever asked goes by its own share.
+ * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
+ */
+import { within } from '../../lib/with-timeout.ts';
+import { parseRedisUrl } from '../../model/redis-url.ts';
+import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
+import type { ListedNodes } from './live-nodes.ts';
+import { createCommander, type Commander, type RedisOptions as ConnectOptions } from './redis-client.ts';
+import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
+
+export interface RedisOptions extends ConnectOptions {
+  /** Before every key, so that several installations can share a server. */
+  readonly keyPrefix: string;
+}
+
+export class RedisLimitServer implements LimitServer {
+  readonly isDivided: boolean;
+  readonly #options: RedisOptions;
+  #commander: Commander;
+  #closed = false;
+
+  /** @throws Error when the URL has none of the forms, which the settings have checked */
+  constructor(options: RedisOptions) {
+    this.#options = options;
+    this.isDivided = parseRedisUrl(options.url)?.kind === 'cluster';
+    this.#commander = createCommander(options);
+  }
+
+  /** Resolves once connected, or after `timeoutMs` when that does not succeed; goes on trying in any case. */
+  async connect(timeoutMs: number): Promise<boolean> {
+    return (await within(timeoutMs, this.#open())) ?? false;
+  }
+
+  grant(request: GrantRequest, done: GrantDone): void {
+    void this.#grant(request, done);
+  }
+
+  async #grant(request: GrantRequest, done: GrantDone): Promise<void> {
+    const key = `${this.#options.keyPrefix}limit:{${request.key}}`;
+    let reply: GrantReply | undefined;
+    let reason = 'the answer is not one of the script';
+    try {
+      reply = readGrant(await this.#run(SCRIPT_OF[request.rule.algorithm], key, grantArguments(request)));
+    } catch (error) {
+      reason = reasonOf(error);
+    }
+    done(reply, reason);
+  }
+
+  /** Notes that this node lives; resolves with how many do, and how many of those sort before it. */
+  async heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes> {
+    const key = `${this.#options.keyPrefix}nodes`;
+    const reply = await this.#run(HEARTBEAT, key, [nodeId, String(ttlMs), leave ? '1' : '0']);
+    if (!isNumbers(reply)) throw new Error('the answer is not one of the script');
+    return { count: reply[0] ?? 0, rank: reply[1] ?? 0, wasListed: reply[2] === 1 };
+  }
+
+  reconnect(): void {
+    if (this.#closed) return;
+    this.#commander.destroy();
+    this.#commander = createCommander(this.#options);
+    void this.#open();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#commander.destroy();
+  }
+
+  #open(): Promise<boolean> {
+    const commander = this.#commander;
+    return commander.connect().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async #run(script: RedisScript, key: string, args: readonly string[]): Promise<unknown> {
+    const commander = this.#commander;
+    if (!commander.isReady()) {
+      const failure = commander.lastFailure();
+      throw new Error(failure === '' ? 'there is no connection' : `there is no connection: ${failure}`);
+    }
+    try {
+      return await commander.send(key, ['EVALSHA', script.sha1, '1', key, ...args]);
+    } catch (error) {
+      if (!reasonOf(error).startsWith('NOSCRIPT')) throw error;
+      return commander.send(key, ['EVAL', script.text, '1', key, ...args]);
+    }
+  }
+}
+
+/** In the order in which the scripts read them. */
+export function grantArguments(request: GrantRequest): string[] {
+  const { rule } = request;
+  return [
+    String(rule.requests),
+    String(rule.windowMs),
+    String(rule.burst),
+    request.consume ? '1' : '0',
+    String(request.need),
+    String(request.extra),
+    String(request.holders),
+    String(request.leaseMs),
+    String(request.owed),
+    String(request.unused),
+    String(request.birth),
+    String(request.window),
+    String(request.used),
+    String(request.owedLately),
+    String(request.owedForMs),
+    // Who chose no limit during an outage is not made to pay for it afterwards.
+    rule.shared?.onFailure === 'allow' ? '1' : '2',
+  ];
+}
+
+function readGrant(reply: unknown): GrantReply | undefined {
+  if (!isNumbers(reply) || reply.length !== 7) return undefined;
+  const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, birth = 0, window = 0] = reply;
+  return { granted, left, waitMs, resetMs, validMs, birth, window };
+}
+
+function isNumbers(reply: unknown): reply is number[] {
+  return Array.isArray(reply) && reply.every((value) => typeof value === 'number');
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? error.message : String(error);
+}

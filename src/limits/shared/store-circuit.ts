@@ -1,0 +1,138 @@
+/**
+ * Whether the shared store can be asked. Closed: calls are made. Open: nobody waits for the store; it is probed in the
+ * background until it answers in time again.
+ *
+ *   state    event                                        next
+ *   closed   a call failed, or was not answered in time
+ *            and nothing else was answered meanwhile      open
+ *   closed   anything else                                closed
+ *   open     a probe was answered in time                 closed
+ *   open     anything else                                open
+ *
+ * Closed again, it is not settled for a while: the threads of all nodes find the store again one after the other, each with
+ * its next probe, and tell what they have admitted meanwhile. Until all have, none takes a permit from what the store
+ * has left without knowing of that.
+ *
+ * A connection on which nothing has been answered for a second is replaced: after a partition TCP may take minutes to
+ * find its way again.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { After } from '../timers.ts';
+
+export interface CircuitDeps {
+  readonly clock: Clock;
+  readonly after: After;
+  /** How long an answer may take. */
+  readonly timeoutMs: number;
+  /** Asks the store for something that needs all that decisions need; `done` once, with '' or the reason. */
+  readonly probe: (done: (reason: string) => void) => void;
+  readonly reconnect: () => void;
+  readonly onOpen: (reason: string) => void;
+  readonly onClose: () => void;
+}
+
+const PROBE_MS = 100;
+/** All have probed by then, late timers included. */
+export const SETTLE_MS = 250;
+const SILENCE_MS_MAX = 1_000;
+
+export class StoreCircuit {
+  readonly #deps: CircuitDeps;
+  #isOpen: boolean;
+  #answeredMs: number;
+  #reconnectedMs: number;
+  #settledAtMs = -Infinity;
+  #stopped = false;
+  /** An outage is told once, one at the start included. */
+  #told = false;
+
+  /** Begins open, and probes at once: nothing is known of the store yet. */
+  constructor(deps: CircuitDeps) {
+    this.#deps = deps;
+    this.#isOpen = true;
+    this.#answeredMs = this.#reconnectedMs = deps.clock.monotonicMs();
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** The store answers, and all threads have had the time to tell it what they owe. */
+  isSettled(monotonicMs: number): boolean {
+    return !this.#isOpen && monotonicMs >= this.#settledAtMs;
+  }
+
+  answeredWithin(ms: number): boolean {
+    return this.#deps.clock.monotonicMs() - this.#answeredMs <= ms;
+  }
+
+  /** To be called once. */
+  start(): void {
+    this.#probe();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  answered(): void {
+    this.#answeredMs = this.#deps.clock.monotonicMs();
+  }
+
+  /** A call that was sent at `sentMs` has had no answer in time. */
+  timedOut(sentMs: number): void {
+    if (this.#answeredMs < sentMs) this.failed(`no answer within ${this.#deps.timeoutMs} ms`);
+  }
+
+  failed(reason: string): void {
+    if (this.#isOpen || this.#stopped) return;
+    this.#isOpen = true;
+    this.#tell(reason);
+    this.#probeLater();
+  }
+
+  #probeLater(): void {
+    this.#deps.after(PROBE_MS, () => this.#probe());
+  }
+
+  #probe(): void {
+    if (this.#stopped) return;
+    const { clock, after, timeoutMs, probe } = this.#deps;
+    let settled = false;
+    const fail = (reason = `no answer within ${timeoutMs} ms`): void => {
+      if (settled) return;
+      settled = true;
+      this.#tell(reason);
+      this.#replaceSilentConnection();
+      this.#probeLater();
+    };
+    const cancel = after(timeoutMs, () => fail());
+    const sentMs = clock.monotonicMs();
+    probe((reason) => {
+      cancel();
+      if (reason !== '') return fail(reason);
+      this.answered();
+      if (settled || clock.monotonicMs() - sentMs > timeoutMs || this.#stopped) return fail();
+      settled = true;
+      this.#isOpen = false;
+      // Of the first start there is nothing to tell.
+      if (this.#told) this.#settledAtMs = clock.monotonicMs() + SETTLE_MS;
+      this.#told = false;
+      this.#deps.onClose();
+    });
+  }
+
+  #tell(reason: string): void {
+    if (this.#told || this.#stopped) return;
+    this.#told = true;
+    this.#deps.onOpen(reason);
+  }
+
+  #replaceSilentConnection(): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const silentMs = nowMs - Math.max(this.#answeredMs, this.#reconnectedMs);
+    if (silentMs < SILENCE_MS_MAX) return;
+    this.#reconnectedMs = nowMs;
+    this.#deps.reconnect();
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Permits that one thread has at hand and nobody uses: they go back to the store, so that other nodes can have them.
+ * Owns which leases have any, and since when none of them was used.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { PreparedRule } from './lease-table.ts';
+import type { Lease } from './lease.ts';
+import { type LimitServer, NOTHING_ASKED } from './limit-server.ts';
+import type { StoreCircuit } from './store-circuit.ts';
+import type { After } from '../timers.ts';
+
+export interface UnusedPermitsDeps {
+  readonly server: LimitServer;
+  readonly circuit: StoreCircuit;
+  readonly clock: Clock;
+  readonly after: After;
+}
+
+interface Holding {
+  /** Under which the lease was last asked. */
+  readonly prepared: PreparedRule;
+  untouchedMs: number;
+  hand: number;
+}
+
+/** How often permits that nobody uses are looked for. */
+const SWEEP_MS = 100;
+
+export class UnusedPermits {
+  readonly #deps: UnusedPermitsDeps;
+  readonly #holding = new Map<Lease, Holding>();
+  #stopped = false;
+
+  constructor(deps: UnusedPermitsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The lease may have permits at hand from now on. */
+  note(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
+    if (lease.hand === 0 || this.#holding.has(lease)) return;
+    this.#holding.set(lease, { prepared, untouchedMs: monotonicMs, hand: lease.hand });
+  }
+
+  /** To be called once. */
+  start(): void {
+    this.#deps.after(SWEEP_MS, () => {
+      if (this.#stopped) return;
+      this.#sweep();
+      this.start();
+    });
+  }
+
+  /** Gives all of them back. */
+  stop(): void {
+    this.#stopped = true;
+    for (const [lease, { prepared }] of this.#holding) this.#return(prepared, lease);
+  }
+
+  /** Those of which none was used for the time of a lease. */
+  #sweep(): void {
+    const monotonicMs = this.#deps.clock.monotonicMs();
+    for (const [lease, seen] of this.#holding) {
+      const { hand } = lease;
+      if (hand === 0) this.#holding.delete(lease);
+      else if (hand !== seen.hand) {
+        seen.hand = hand;
+        seen.untouchedMs = monotonicMs;
+      } else if (monotonicMs - seen.untouchedMs >= lease.leaseMs / 2 && !lease.inFlight) {
+        this.#holding.delete(lease);
+        this.#return(seen.prepared, lease);
+      }
+    }
+  }
+
+  #return({ rule }: PreparedRule, lease: Lease): void {
+    const { server, circuit } = this.#deps;
+    lease.dropHand(rule);
+    if (lease.unused === 0 || lease.inFlight || circuit.isOpen) return;
+    const report = lease.takeUnused(rule);
+    const { key, leaseMs, birth } = lease;
+    server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, ...report, birth }, (reply) => {
+      if (reply === undefined) return;
+      circuit.answered();
+    });
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Refused admin tokens in the log and in the audit log: the first from an address at once, what follows from there
+ * as a count once a minute. A flood fills neither: beyond a budget of entries all addresses share one entry a minute.
+ * Owns the counts that are still to be written.
+ */
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import { emptyAnswer } from '../api/failure.ts';
+import { NOTHING_TOUCHED, type WritePath } from '../write/write.ts';
+
+const ADDRESSES_MAX = 1_000;
+const INTERVAL_MS = 60_000;
+/** Entries at once, and one more with each minute. */
+const ENTRIES_MAX = 60;
+
+export interface RefusedLogin {
+  readonly address: string;
+  readonly requestId: string;
+  /** In words. */
+  readonly reason: string;
+  /** What lists of admin tokens show of a token; undefined for what cannot be one. */
+  readonly tokenPrefix: string | undefined;
+}
+
+interface Refusals {
+  readonly last: RefusedLogin;
+  readonly attempts: number;
+  readonly firstAtMs: number;
+}
+
+export interface RefusedLoginsDependencies {
+  readonly write: WritePath;
+  readonly clock: Clock;
+  readonly log: { warn(fields: object, text: string): void };
+}
+
+export class RefusedLogins {
+  readonly #deps: RefusedLoginsDependencies;
+  /** With 0 attempts: written lately, and nothing since. */
+  #counts = new Map<string, Refusals>();
+  #others: (Refusals & { readonly addresses: number }) | undefined;
+  #budget = ENTRIES_MAX;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: RefusedLoginsDependencies) {
+    this.#deps = deps;
+  }
+
+  note(login: RefusedLogin): void {
+    const nowMs = this.#deps.clock.nowMs();
+    this.#timer ??= setInterval(() => this.flush(), INTERVAL_MS).unref();
+    const known = this.#counts.get(login.address);
+    if (known !== undefined) this.#counts.set(login.address, added(known, login, nowMs));
+    else if (this.#budget < 1 || this.#counts.size >= ADDRESSES_MAX) {
+      const others = this.#others ?? { last: login, attempts: 0, firstAtMs: nowMs, addresses: 0 };
+      this.#others = { ...added(others, login, nowMs), addresses: others.addresses + 1 };
+    } else {
+      this.#counts.set(login.address, { last: login, attempts: 0, firstAtMs: nowMs });
+      this.#report({ last: login, attempts: 1, firstAtMs: nowMs });
+    }
+  }
+
+  /** Writes what was counted; at the end of each minute, and of the server. */
+  flush(): void {
+    this.#budget = Math.min(ENTRIES_MAX, this.#budget + 1);
+    const counts = this.#counts;
+    const others = this.#others;
+    this.#counts = new Map();
+    this.#others = undefined;
+    for (const [address, refusals] of counts) {
+      if (refusals.attempts === 0) continue;
+      // Counted on: the address is not new to the next minute.
+      this.#counts.set(address, { ...refusals, attempts: 0 });
+      this.#report(refusals);
+    }
+    if (others !== undefined) this.#report(others, others.addresses);
+    if (counts.size > 0 || others !== undefined) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  close(): void {
+    this.flush();
+    clearInterval(this.#timer);
+  }
+
+  /** @param requests from further addresses: they have no entry of their own */
+  #report({ last, attempts, firstAtMs }: Refusals, requests?: number): void {
+    const { log, write, clock } = this.#deps;
+    const { address, requestId, reason, tokenPrefix } = last;
+    const change = {
+      attempts,
+      reason,
+      first_at: timestamp(firstAtMs),
+      ...(tokenPrefix !== undefined && { token_prefix: tokenPrefix }),
+      ...(requests !== undefined && { from: 'several addresses' }),
+    };
+    this.#budget = Math.max(0, this.#budget - 1);
+    log.warn({ request_id: requestId, address, ...change }, 'admin tokens were refused');
+    void write({ actor: { id: 'anonymous' }, address, requestId }, async () => ({
+      answer: emptyAnswer(204),
+      touched: NOTHING_TOUCHED,
+      audit: {
+        action: 'login.refused',
+        resourceType: 'login',
+        resourceId: address,
+        resourceName: null,
+        parents: {},
+        change,
+      },
+    })).catch((error: unknown) =>
+      log.warn({ err: error, at: timestamp(clock.nowMs()) }, 'refused admin tokens were not audited'),
+    );
+  }
+}
+
+function added(known: Refusals, last: RefusedLogin, nowMs: number): Refusals {
+  return {
+    last,
+    attempts: known.attempts + 1,
+    firstAtMs: known.attempts === 0 ? nowMs : known.firstAtMs,
+  };
+}

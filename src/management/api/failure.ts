@@ -1,0 +1,77 @@
+/**
+ * What the parts of the management API hand to each other: an answer, or a failure that becomes a problem document
+ * (RFC 9457). Failures are values; only programmer errors and a failing database are thrown.
+ */
+import type { ErrorCode, FieldError } from '../../model/errors.ts';
+import type { Warning } from '../../model/warnings.ts';
+
+export interface Failure {
+  readonly failure: ErrorCode;
+  /** For people: action, value, wanted state. Never a secret. */
+  readonly detail: string;
+  readonly errors?: readonly FieldError[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** An object is sent as JSON, a string as it is; undefined sends no body. */
+  readonly body: object | string | undefined;
+}
+
+export interface PageInfo {
+  readonly limit: number;
+  readonly next_cursor: string | null;
+  readonly total: number;
+}
+
+export function isFailure(value: object): value is Failure {
+  return 'failure' in value;
+}
+
+export function fail(failure: ErrorCode, detail: string, errors?: readonly FieldError[]): Failure {
+  return { failure, detail, ...(errors === undefined ? {} : { errors }) };
+}
+
+/** 422 for a list of field errors; the first one also makes the detail. */
+export function invalid(errors: readonly FieldError[]): Failure {
+  const first = errors[0];
+  if (first === undefined) return fail('validation_failed', 'The body is not valid', errors);
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  const field = first.pointer === '' ? 'The body' : first.pointer;
+  return fail('validation_failed', `${field} ${first.detail}${more}`, errors);
+}
+
+/** 409 about one field. */
+export function conflict(pointer: string, detail: string): Failure {
+  return fail('conflict', `${pointer} ${detail}`, [{ pointer, detail }]);
+}
+
+export function notFound(what: string, reference: string): Failure {
+  return fail('not_found', `There is no ${what} "${reference}" here`);
+}
+
+/** The success envelope. */
+export function answer(
+  status: number,
+  message: string,
+  data: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Answer {
+  return { status, headers, body: { status, message, data } };
+}
+
+/** The same answer with what it warns of; one without a body says nothing. */
+export function withWarnings(plain: Answer, warnings: readonly Warning[] = []): Answer {
+  if (warnings.length === 0 || typeof plain.body !== 'object') return plain;
+  return { ...plain, body: { ...plain.body, warnings } };
+}
+
+export function listAnswer(message: string, data: readonly unknown[], page: PageInfo): Answer {
+  return { status: 200, headers: {}, body: { status: 200, message, data, page } };
+}
+
+export function emptyAnswer(status: 204 | 304, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers, body: undefined };
+}

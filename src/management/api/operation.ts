@@ -1,0 +1,68 @@
+/**
+ * One operation of the management API as data: what it takes, who may call it, what it answers, and the function
+ * that does it. server.ts serves the list of operations and openapi.ts documents it, so that the two cannot differ.
+ */
+import type { ErrorCode } from '../../model/errors.ts';
+import type { AdminRole } from '../../model/resources.ts';
+import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { Actor } from '../access/admin-auth.ts';
+import type { Answer, Failure } from './failure.ts';
+import type { Query } from './query.ts';
+
+export const API_PREFIX = '/api/v1';
+export const JSON_TYPE = 'application/json';
+export const MERGE_PATCH_TYPE = 'application/merge-patch+json';
+
+export interface Call {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  /** Has passed the operation's body schema; undefined when an optional body was not sent. */
+  readonly body: unknown;
+  /** Whoever calls; for public operations `{id: 'anonymous', role: 'viewer'}`. */
+  readonly actor: Actor;
+  /** Of the client, in canonical form. */
+  readonly address: string;
+  readonly requestId: string;
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+}
+
+export interface OperationBody {
+  readonly schema: JsonSchema;
+  readonly required: boolean;
+  readonly mergePatch: boolean;
+  /** A secret that is given as it is served, masked, stands for the stored one. */
+  readonly keepsMaskedSecrets?: true;
+  /** Names that the record has and the body must not, since only the gateway sets them. */
+  readonly readOnly?: ReadonlySet<string>;
+  readonly example?: unknown;
+}
+
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Whole path, with `{name}` for parameters. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: 'public' | AdminRole;
+  readonly query: JsonSchema;
+  readonly body?: OperationBody;
+  /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
+  readonly entityTag: boolean;
+  /** A write of what is stored: the answer says how many gateways obey it. */
+  readonly isWrite?: true;
+  readonly success: {
+    readonly status: 200 | 201 | 204;
+    readonly description: string;
+    readonly schema?: JsonSchema;
+    readonly contentType?: string;
+    readonly example?: unknown;
+  };
+  /** Says when the answer comes with 503 and the shape of a success instead: probes and health. */
+  readonly degraded?: string;
+  /** Problems beyond those that follow from the fields above. */
+  readonly failures: readonly ErrorCode[];
+  readonly handle: (call: Call) => Promise<Answer | Failure>;
+}

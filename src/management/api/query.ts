@@ -1,0 +1,101 @@
+/**
+ * Query parameters: each operation lists its own in a schema; an unknown, repeated or malformed one is 400, since a
+ * mistyped `cascade` or `cursor` must not be ignored. Also the paging of lists: `limit` and an opaque `cursor`.
+ */
+import { Format } from 'typebox/format';
+import { Type } from 'typebox';
+import { closed, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
+import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { Page, PageRequest } from '../../storage/repository.ts';
+import { fail, type Failure, type PageInfo } from './failure.ts';
+import { validate } from './validate.ts';
+
+export type Query = Readonly<Record<string, string | number | boolean>>;
+
+export const NO_QUERY = jsonSchema(Type.Object({}, closed));
+
+/** What every list takes. */
+export const PAGE_FIELDS = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_LIMIT_MAX,
+      default: PAGE_LIMIT_DEFAULT,
+      description: 'Most items on the page.',
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 128, description: '`page.next_cursor` of the page before.' }),
+  ),
+};
+
+export const PAGE_QUERY = jsonSchema(Type.Object(PAGE_FIELDS, closed));
+
+const CASCADE_FIELDS = {
+  cascade: Type.Optional(
+    Type.Boolean({ default: false, description: 'Also delete everything below the resource.' }),
+  ),
+};
+const DRY_RUN_FIELDS = {
+  dry_run: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Change nothing, and answer 200 with what would change for which endpoints.',
+    }),
+  ),
+};
+
+export const CASCADE_QUERY = jsonSchema(Type.Object(CASCADE_FIELDS, closed));
+export const DRY_RUN_QUERY = jsonSchema(Type.Object(DRY_RUN_FIELDS, closed));
+export const DRY_RUN_CASCADE_QUERY = jsonSchema(
+  Type.Object({ ...CASCADE_FIELDS, ...DRY_RUN_FIELDS }, closed),
+);
+
+/** Reads raw query parameters by the schema; numbers and booleans in their one usual spelling. */
+export function parseQuery(raw: Readonly<Record<string, unknown>>, schema: JsonSchema): Query | Failure {
+  const query: Record<string, string | number | boolean> = {};
+  for (const [name, text] of Object.entries(raw)) {
+    const known = schema.properties?.[name];
+    if (known === undefined || !Object.hasOwn(schema.properties ?? {}, name)) {
+      return fail('invalid_query', `The query parameter "${name}" is not known here`);
+    }
+    if (typeof text !== 'string') {
+      return fail('invalid_query', `The query parameter "${name}" must be given once`);
+    }
+    const value = convert(known, text);
+    const error = validate(known, value)[0];
+    if (error !== undefined) {
+      const detail = known.type === 'boolean' ? 'must be true or false' : error.detail;
+      return fail('invalid_query', `The query parameter "${name}" ${detail}`);
+    }
+    query[name] = value;
+  }
+  return query;
+}
+
+function convert(schema: JsonSchema, text: string): string | number | boolean {
+  if (schema.type === 'integer' && /^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text);
+  if (schema.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}
+
+/** The page that a query asks for; a cursor that was not made by `pageInfo` is 400. */
+export function pageRequest(query: Query): PageRequest | Failure {
+  const limit = typeof query['limit'] === 'number' ? query['limit'] : PAGE_LIMIT_DEFAULT;
+  const cursor = query['cursor'];
+  if (cursor === undefined) return { limit, after: undefined };
+  const after = Buffer.from(String(cursor), 'base64url').toString('latin1');
+  if (!Format.IsUuid(after) || encodeCursor(after) !== cursor) {
+    return fail('invalid_query', 'The query parameter "cursor" must be a next_cursor of this API');
+  }
+  return { limit, after };
+}
+
+export function pageInfo(page: Page<unknown>, limit: number): PageInfo {
+  const { nextAfter, total } = page;
+  return { limit, next_cursor: nextAfter === null ? null : encodeCursor(nextAfter), total };
+}
+
+function encodeCursor(id: string): string {
+  return Buffer.from(id, 'latin1').toString('base64url');
+}

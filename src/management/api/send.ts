@@ -1,0 +1,92 @@
+/**
+ * Sends answers and failures, and turns whatever Fastify or a handler throws into a problem document (RFC 9457).
+ * Nothing of an unexpected error is shown to the client; it is in the log, under the request id of the answer.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ERRORS, problemDocument, type ErrorCode } from '../../model/errors.ts';
+import { StorageUnavailable } from '../../storage/repository.ts';
+import { fail, type Answer, type Failure } from './failure.ts';
+
+/** Carries a failure through code of Fastify's that only knows errors. */
+export class RequestFailure extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.detail);
+    this.failure = failure;
+  }
+}
+
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status).header('Cache-Control', 'no-store').headers(answer.headers);
+  if (answer.body === undefined) return reply.send();
+  if (typeof answer.body === 'string') return reply.send(answer.body);
+  return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));
+}
+
+/** As octets: to a text Fastify would add a charset, which application/problem+json does not have. */
+export function sendFailure(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
+  const instance = request.url.split('?', 1)[0] ?? '';
+  const document = problemDocument(failure.failure, failure.detail, instance, request.id, failure.errors);
+  return reply
+    .code(document.status)
+    .header('Cache-Control', 'no-store')
+    .headers(failure.headers ?? {})
+    .type('application/problem+json')
+    .send(Buffer.from(JSON.stringify(document)));
+}
+
+/** What a thrown value means to the client. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof RequestFailure) return error.failure;
+  if (error instanceof StorageUnavailable) {
+    // Why is told in the words of the error that name no path and no host.
+    const what = error.reason === undefined ? 'does not answer' : `cannot be used: ${error.reason}`;
+    return fail('storage_unavailable', `The database ${what}; the proxy serves on as configured`);
+  }
+  switch (errorCode(error)) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return fail('payload_too_large', 'The body is larger than 1 MiB');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return fail('unsupported_media_type', 'The Content-Type must be application/json');
+    default:
+      return (
+        clientMistake(error) ?? fail('internal_error', 'An unexpected error was logged under this request id')
+      );
+  }
+}
+
+/** Fastify's own refusals, such as a path with a broken percent-encoding; their texts name no internals. */
+function clientMistake(error: unknown): Failure | undefined {
+  if (!(error instanceof Error) || !errorCode(error).startsWith('FST_ERR_')) return undefined;
+  const isRefusal =
+    'statusCode' in error && Number(error.statusCode) >= 400 && Number(error.statusCode) < 500;
+  return isRefusal ? fail('bad_request', error.message) : undefined;
+}
+
+/** Answers what Node could not read as HTTP, and closes the connection. */
+export function refuseConnection(error: unknown, socket: Socket, requestId: string): void {
+  if (errorCode(error) === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const code = unreadable(errorCode(error));
+  const { status, title } = ERRORS[code];
+  const body = JSON.stringify(problemDocument(code, title, '', requestId));
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nX-Request-Id: ${requestId}\r\n` +
+      'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function unreadable(code: string): ErrorCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'bad_request';
+}
+
+function errorCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
+  return String(error.code);
+}

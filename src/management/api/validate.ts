@@ -1,0 +1,154 @@
+/**
+ * Checks a JSON value against a schema and says for each wrong field what was expected, in words for people. TypeBox
+ * does the checking, with a function compiled once per schema; this file only turns its errors into field errors: one
+ * per field, the one that was meant out of the alternatives of a union. Changes nothing in the value, fills in no
+ * defaults and converts no types. Owns the compiled functions, and TypeBox's bound on errors, which is the process's.
+ */
+import type { TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
+import { Settings } from 'typebox/system';
+import { nearest } from '../../lib/nearest.ts';
+import type { FieldError } from '../../model/errors.ts';
+import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import { expectation, unionExpectation } from './expectations.ts';
+
+/** More errors than these are not reported. */
+export const FIELD_ERRORS_MAX = 50;
+/** Errors of TypeBox, of which several may tell of one field; far more than `FIELD_ERRORS_MAX` fields have. */
+const RAW_ERRORS_MAX = 1_000;
+/** TypeBox takes quadratic time to name duplicates; no schema allows as many items as this. */
+const ITEMS_EXPLAINED_MAX = 1_000;
+
+Settings.Set({ maxErrors: RAW_ERRORS_MAX });
+
+/** Schemas are made when the program starts, so there are as many as there are operations and query parameters. */
+const validators = new WeakMap<JsonSchema, Validator>();
+
+/** @returns one entry per wrong field in the order of the schema, at most `FIELD_ERRORS_MAX`; empty when valid */
+export function validate(schema: JsonSchema, value: unknown): FieldError[] {
+  let validator = validators.get(schema);
+  if (validator === undefined) validators.set(schema, (validator = Compile(schema as TSchema)));
+  if (validator.Check(value)) return [];
+  const byPointer = new Map<string, FieldError>();
+  for (const raw of validator.Errors(shortened(value))) {
+    for (const error of fieldErrors(schema, raw)) {
+      if (!byPointer.has(error.pointer)) byPointer.set(error.pointer, error);
+    }
+    if (byPointer.size >= FIELD_ERRORS_MAX) break;
+  }
+  if (byPointer.size === 0) return [{ pointer: '', detail: 'is not valid' }];
+  return [...byPointer.values()].slice(0, FIELD_ERRORS_MAX);
+}
+
+/** What one error of TypeBox tells a person; nothing when another one tells it better. */
+function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldError[] {
+  const found = locate(root, raw);
+  if (found === undefined) return [];
+  const { schema, union } = found;
+  const pointer = raw.instancePath;
+  const wanted = union && unionExpectation(union);
+  if (wanted !== undefined) return [{ pointer, detail: wanted }];
+  switch (raw.keyword) {
+    case 'required':
+      return raw.params.requiredProperties.map((name) => ({
+        pointer: at(pointer, name),
+        detail: 'is required',
+      }));
+    case 'boolean': {
+      // The schema `false`, which additional members have.
+      const { properties } = schema;
+      return [
+        {
+          pointer,
+          detail: properties === undefined ? 'is not an allowed key' : unknown(pointer, properties),
+        },
+      ];
+    }
+    case 'uniqueItems':
+      return raw.params.duplicateItems.map((index) => ({
+        pointer: `${pointer}/${index}`,
+        detail: 'must not appear twice',
+      }));
+    case 'additionalProperties':
+    case 'anyOf':
+      return [];
+    default: {
+      const orNull = union?.anyOf?.some((branch) => branch.type === 'null') === true ? ' or null' : '';
+      return [{ pointer, detail: expectation(schema, raw.keyword) + orNull }];
+    }
+  }
+}
+
+/** With the name that was probably meant: one of which at most a third is different, or the only one with this word. */
+function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): string {
+  const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
+  const names = Object.keys(known);
+  const found = names.length === 0 ? undefined : nearest(name, names);
+  const isNear = found !== undefined && found.distance <= found.name.length / 3;
+  const meant = isNear ? found.name : onlyOneWith(name, names);
+  return meant === undefined ? 'is not a known field' : `is not a known field; did you mean "${meant}"?`;
+}
+
+/** `default_policy` for `policy`. */
+function onlyOneWith(word: string, names: readonly string[]): string | undefined {
+  const having = names.filter((name) => name.split('_').includes(word));
+  return having.length === 1 ? having[0] : undefined;
+}
+
+interface Found {
+  /** Where the error arose; for an additional member the schema of the object. */
+  readonly schema: JsonSchema;
+  /** The outermost union around it for the same value, if there is one. */
+  readonly union: JsonSchema | undefined;
+}
+
+/**
+ * Follows an error's path through the schema. Undefined when it leads into an alternative that was not meant: of a
+ * union the first that is not `null` is, and unions of constants are told as a whole.
+ */
+function locate(
+  root: JsonSchema,
+  { schemaPath, instancePath }: TLocalizedValidationError,
+): Found | undefined {
+  const depth = instancePath.split('/').length;
+  let schema = root;
+  let union: JsonSchema | undefined;
+  let schemaDepth = 1;
+  const steps = schemaPath.split('/').slice(1).map(unescape);
+  for (let index = 0; index < steps.length; index++) {
+    const keyword = steps[index];
+    if (keyword === 'additionalProperties') break;
+    if (keyword === 'anyOf') {
+      if (schemaDepth === depth) union ??= schema;
+      const branch = Number(steps[++index]);
+      const branches = schema.anyOf ?? [];
+      const isTold = unionExpectation(schema) !== undefined && schemaDepth === depth;
+      if (!isTold && branch !== branches.findIndex(({ type }) => type !== 'null')) return undefined;
+      schema = branches[branch] ?? schema;
+      continue;
+    }
+    schemaDepth++;
+    if (keyword === 'items') schema = schema.items ?? schema;
+    else if (keyword === 'properties') schema = schema.properties?.[steps[++index] ?? ''] ?? schema;
+    else schema = schema.patternProperties?.[steps[++index] ?? ''] ?? schema;
+  }
+  if (schema.anyOf !== undefined) union ??= schema;
+  return { schema, union };
+}
+
+/** A copy in which no array is longer than is worth explaining. */
+function shortened(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.slice(0, ITEMS_EXPLAINED_MAX).map(shortened);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shortened(member)]));
+}
+
+/** One reference token more on an RFC 6901 pointer. */
+function at(pointer: string, name: string): string {
+  return `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+function unescape(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,76 @@
+/** The reading operations of a resource: a page of its collection, and one record. */
+import { listSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import type { ManagementContext } from '../context.ts';
+import { entityTag, isNotModified } from '../api/entity-tag.ts';
+import { answer, emptyAnswer, isFailure, listAnswer } from '../api/failure.ts';
+import { itemPath, locate, oneOf, recordEnvelope } from './locate.ts';
+import { API_PREFIX, type Operation } from '../api/operation.ts';
+import { NO_QUERY, pageInfo, PAGE_QUERY, pageRequest } from '../api/query.ts';
+import type { Resource, StoredRecord } from './resource.ts';
+
+export function listOperation<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  context: ManagementContext,
+): Operation {
+  const plural = resource.names[1];
+  const operationName = resource.operationNames[0];
+  return {
+    method: 'GET',
+    path: API_PREFIX + resource.collection,
+    operationId: `list${resource.operationNames[1]}`,
+    tag: resource.tag,
+    summary: `List ${plural.toLowerCase()}`,
+    access: resource.access.read,
+    query: PAGE_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: `A page of ${plural.toLowerCase()}, oldest first`,
+      schema: jsonSchema(listSchema(`${operationName}List`, resource.schema)),
+    },
+    failures: [],
+    handle: async (call) => {
+      const request = pageRequest(call.query);
+      if (isFailure(request)) return request;
+      return context.repository.read(async (reader) => {
+        const scope = await resource.scope(reader, call.params);
+        if (isFailure(scope)) return scope;
+        const page = await resource.list(reader, scope, request);
+        const items = page.items.map((record) => resource.present(record));
+        return listAnswer(`${plural} listed`, items, pageInfo(page, request.limit));
+      });
+    },
+  };
+}
+
+export function getOperation<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  context: ManagementContext,
+): Operation {
+  const [name] = resource.names;
+  return {
+    method: 'GET',
+    path: itemPath(resource),
+    operationId: `get${resource.operationNames[0]}`,
+    tag: resource.tag,
+    summary: `Fetch ${oneOf(resource)}`,
+    access: resource.access.read,
+    query: NO_QUERY,
+    entityTag: true,
+    success: {
+      status: 200,
+      description: `The ${name.toLowerCase()}`,
+      schema: recordEnvelope(resource),
+    },
+    failures: [],
+    handle: async (call) => {
+      const located = await context.repository.read((reader) => locate(resource, reader, call.params));
+      if (isFailure(located)) return located;
+      const served = resource.present(located.record);
+      const tag = entityTag(served);
+      if (isNotModified(call.ifNoneMatch, tag)) return emptyAnswer(304, { ETag: tag });
+      return answer(200, `${name} found`, served, { ETag: tag });
+    },
+  };
+}

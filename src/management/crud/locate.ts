@@ -1,0 +1,62 @@
+/** What the operations of all resources share: finding the record of a path, its place, its envelope, its fields. */
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import type { ManagementContext, RuleContext } from '../context.ts';
+import { isFailure, notFound, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Call } from '../api/operation.ts';
+import type { Resource, StoredRecord } from './resource.ts';
+
+export interface Located<S, R> {
+  readonly scope: S;
+  readonly record: R;
+}
+
+/** The record that a path names, with its parents, or 404. */
+export async function locate<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  reader: ConfigReader,
+  params: Call['params'],
+): Promise<Located<S, R> | Failure> {
+  const scope = await resource.scope(reader, params);
+  if (isFailure(scope)) return scope;
+  const reference = params[resource.parameter] ?? '';
+  const record = await resource.find(reader, scope, reference);
+  return record === undefined ? notFound(resource.names[0].toLowerCase(), reference) : { scope, record };
+}
+
+export function itemPath(resource: { readonly collection: string; readonly parameter: string }): string {
+  return `${API_PREFIX}${resource.collection}/{${resource.parameter}}`;
+}
+
+export function rulesOf(context: ManagementContext, reader: ConfigReader): RuleContext {
+  const { clock, policyGlobals, jwtDefaults, egress } = context;
+  return { reader, clock, policyGlobals, jwtDefaults, egress };
+}
+
+/** As summaries of operations name one of them: `an app`. */
+export function oneOf({ names }: { readonly names: readonly [string, string] }): string {
+  const name = names[0].toLowerCase();
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+/** The success envelope around a record of the resource. */
+export function recordEnvelope({ schema }: { readonly schema: JsonSchema }): JsonSchema {
+  return jsonSchema(envelopeSchema(`${schema.title ?? ''}Envelope`, schema));
+}
+
+/** What answers show beyond what a body may have. */
+export function readOnlyNames(
+  resource: { readonly schema: JsonSchema; readonly createdSchema?: JsonSchema },
+  body: JsonSchema,
+): ReadonlySet<string> {
+  const { schema, createdSchema } = resource;
+  const shown = Object.keys((createdSchema ?? schema).properties ?? {});
+  return new Set(shown.filter((name) => body.properties?.[name] === undefined));
+}
+
+/** A record without what every one has: for audit entries. */
+export function withoutBase(served: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...rest } = served;
+  return rest;
+}

@@ -1,0 +1,111 @@
+/**
+ * The description of one kind of resource, from which crud.ts makes its operations. A description says where the
+ * resource lives, how it is read and stored, and which rules turn an input into a record; it knows no HTTP.
+ */
+import type { TouchedConfig } from '../../model/config.ts';
+import type { Warning } from '../../model/warnings.ts';
+import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { ConfigReader, ConfigWriter, Page, PageRequest } from '../../storage/repository.ts';
+import type { RuleContext } from '../context.ts';
+import type { Failure } from '../api/failure.ts';
+
+export interface StoredRecord {
+  readonly id: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** The fields of a record that every resource has; made by crud.ts. */
+export type RecordBase = StoredRecord;
+
+export interface Built<R> {
+  readonly record: R;
+  /** Shown in the answer to the creation only: the token value. */
+  readonly shownOnce?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * `S` is the scope: the parents that the path names. `I` is the input, after its schema has been checked. `R` is the
+ * stored record.
+ */
+export interface Resource<S extends object, I, R extends StoredRecord> {
+  /** For audit entries and error texts, e.g. `app`. */
+  readonly type: string;
+  /** Singular and plural for messages, e.g. `App`, `Apps`. */
+  readonly names: readonly [string, string];
+  /** For operation ids, e.g. `App`, `Apps`. */
+  readonly operationNames: readonly [string, string];
+  readonly tag: string;
+  /** Path of the collection below the API prefix, e.g. `/apps/{app_id}/versions`. */
+  readonly collection: string;
+  /** Name of the item's path parameter. */
+  readonly parameter: string;
+  /** Its writes take `dry_run`: requests are decided by it. */
+  readonly dryRun: boolean;
+  readonly access: { readonly read: 'viewer' | 'admin'; readonly write: 'editor' | 'admin' };
+  readonly inputSchema: JsonSchema;
+  readonly schema: JsonSchema;
+  /** Body of the creation, where it takes more than `inputSchema`. */
+  readonly creationSchema?: JsonSchema;
+  /** Fields of a creation that only the role `admin` may give. */
+  readonly adminFields?: readonly string[];
+  /** Answer to the creation, where it shows more than `schema`. */
+  readonly createdSchema?: JsonSchema;
+  readonly example: { readonly input: unknown; readonly patch?: unknown };
+
+  scope(reader: ConfigReader, params: Readonly<Record<string, string>>): Promise<S | Failure>;
+  list(reader: ConfigReader, scope: S, page: PageRequest): Promise<Page<R>>;
+  find(reader: ConfigReader, scope: S, reference: string): Promise<R | undefined>;
+  /**
+   * Applies defaults and the rules that a schema cannot say, uniqueness included.
+   * @param base id and times of the record to make
+   * @param previous the record before a PATCH or PUT; undefined for a creation
+   */
+  build(
+    input: I,
+    base: RecordBase,
+    previous: R | undefined,
+    scope: S,
+    rules: RuleContext,
+  ): Promise<Built<R> | Failure>;
+  insert(writer: ConfigWriter, record: R): Promise<void>;
+  /** What a creation does beyond its record, by fields that only `creationSchema` has. */
+  readonly complete?: (
+    writer: ConfigWriter,
+    scope: S,
+    body: Readonly<Record<string, unknown>>,
+    record: R,
+    rules: RuleContext,
+  ) => Promise<Failure | undefined>;
+  /** Absent when the resource cannot be changed. Stores the record and what follows from its change. */
+  readonly update?: (
+    writer: ConfigWriter,
+    record: R,
+    previous: R,
+    rules: RuleContext,
+  ) => Promise<Failure | undefined>;
+  remove(writer: ConfigWriter, record: R): Promise<boolean>;
+  /** What stands in the way of deleting, e.g. `2 versions`; empty when nothing does. */
+  readonly children?: (writer: ConfigWriter, record: R) => Promise<readonly string[]>;
+  /** A refusal to delete for other reasons than children. */
+  readonly keep?: (rules: RuleContext, record: R) => Promise<Failure | undefined>;
+  /** The input that would have made the record: what a PATCH is applied to. Absent fields are at their default. */
+  writable(record: R): Readonly<Record<string, unknown>>;
+  /** The record as it is served, without secrets. */
+  present(record: R): Readonly<Record<string, unknown>>;
+  /** What people call it: slug, label, method and path, or name. */
+  nameOf(record: R): string;
+  /** What is valid and surely not meant about a record that has been written, asked inside of the transaction. */
+  readonly warnings?: (
+    rules: RuleContext,
+    scope: S,
+    record: R,
+    previous: R | undefined,
+  ) => Promise<readonly Warning[]>;
+  /** The same about what a deletion leaves. */
+  readonly removalWarnings?: (rules: RuleContext, scope: S, removed: R) => Promise<readonly Warning[]>;
+  /** What the workers must learn after a write. */
+  touched(scope: S, record: R): TouchedConfig;
+  /** The same for a deletion, asked before it, where more goes than `touched` says. */
+  readonly touchedByRemoval?: (writer: ConfigWriter, scope: S, record: R) => Promise<TouchedConfig>;
+}

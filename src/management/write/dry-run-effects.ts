@@ -1,0 +1,194 @@
+/**
+ * What a change of an app's configuration means to its endpoints: every route before and after, and where their
+ * effective policies differ, with the level that sets each part. A change of a key is told by the endpoints that
+ * treat its callers differently. Pure; compares plain records, of which untouched versions are the same objects.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { AppTree, ConfigChange, RevisionTree, VersionTree } from '../../model/config.ts';
+import {
+  POLICY_PARTS,
+  type EffectivePolicy,
+  type PolicyPart,
+  type PolicySource,
+} from '../../model/policy.ts';
+import type { Endpoint, StoredApiKey } from '../../model/resources.ts';
+import { mergePolicy } from '../../config/merge-policy.ts';
+
+export type ChangeKind = 'added' | 'removed' | 'changed';
+
+export interface PartState {
+  readonly value: unknown;
+  readonly source: PolicySource;
+}
+
+export interface PartChange {
+  readonly part: PolicyPart;
+  readonly before: PartState | undefined;
+  readonly after: PartState | undefined;
+}
+
+export interface RouteState {
+  readonly version: string;
+  readonly revision: string;
+  readonly revisionId: string;
+  /** undefined: what no endpoint of a pass-through revision matches. */
+  readonly endpointId: string | undefined;
+  readonly method: string;
+  readonly route: string;
+  readonly serves: boolean;
+  readonly effective: EffectivePolicy;
+}
+
+export interface EndpointChange {
+  readonly change: ChangeKind;
+  readonly before: RouteState | undefined;
+  readonly after: RouteState | undefined;
+  readonly parts: readonly PartChange[];
+  /** Of a changed key: whether it opens the endpoint. */
+  readonly admits: { readonly before: boolean; readonly after: boolean } | undefined;
+}
+
+/** The app's tree after a change of it; undefined when it is gone. */
+export function treeAfter(before: AppTree | undefined, change: ConfigChange): AppTree | undefined {
+  const replaced = change.apps.find(({ app }) => before === undefined || app.id === before.app.id);
+  const tree = replaced ?? before;
+  if (tree === undefined || change.removedAppIds.includes(tree.app.id)) return undefined;
+  const versions = new Map(tree.versions.map((version) => [version.version.id, version]));
+  for (const id of change.removedVersionIds) versions.delete(id);
+  for (const version of change.versions) {
+    if (version.version.app_id === tree.app.id) versions.set(version.version.id, version);
+  }
+  return { app: tree.app, versions: [...versions.values()] };
+}
+
+/** The routes that differ, those that are there before and after in their old order, then the new ones. */
+export function endpointChanges(before: AppTree | undefined, after: AppTree | undefined): EndpointChange[] {
+  const changes: EndpointChange[] = [];
+  const versionsAfter = new Map(after?.versions.map((version) => [version.version.id, version]));
+  const compare = (old: VersionTree | undefined, fresh: VersionTree | undefined): void => {
+    if (old === fresh && before?.app === after?.app) return;
+    const remaining = new Map(routesOf(after, fresh).map((route) => [keyOf(route), route]));
+    for (const route of routesOf(before, old)) {
+      const next = remaining.get(keyOf(route));
+      remaining.delete(keyOf(route));
+      const change = compareRoutes(route, next);
+      if (change !== undefined) changes.push(change);
+    }
+    for (const route of remaining.values()) changes.push(changeOf('added', undefined, route));
+  };
+  for (const version of before?.versions ?? []) {
+    compare(version, versionsAfter.get(version.version.id));
+    versionsAfter.delete(version.version.id);
+  }
+  for (const version of versionsAfter.values()) compare(undefined, version);
+  return changes;
+}
+
+/**
+ * The endpoints of an app that treat the callers of a key differently: another limit, or another verdict.
+ * @param nowMs for the expiry of the key
+ */
+export function keyChanges(
+  tree: AppTree,
+  before: StoredApiKey | undefined,
+  after: StoredApiKey | undefined,
+  nowMs: number,
+): EndpointChange[] {
+  const changes: EndpointChange[] = [];
+  for (const version of tree.versions) {
+    for (const route of routesOf(tree, version)) {
+      if (!takesApiKeys(route.effective)) continue;
+      const limits = [limitOf(route.effective, before), limitOf(route.effective, after)] as const;
+      const admits = { before: opens(route, before, nowMs), after: opens(route, after, nowMs) };
+      const parts = isDeepStrictEqual(limits[0], limits[1])
+        ? []
+        : [{ part: 'rate_limit' as const, before: limits[0], after: limits[1] }];
+      if (parts.length === 0 && admits.before === admits.after) continue;
+      changes.push({ change: 'changed', before: route, after: route, parts, admits });
+    }
+  }
+  return changes;
+}
+
+const keyOf = ({ revisionId, endpointId }: RouteState): string => `${revisionId} ${endpointId ?? ''}`;
+
+function compareRoutes(before: RouteState, after: RouteState | undefined): EndpointChange | undefined {
+  if (after === undefined) return changeOf('removed', before, undefined);
+  const change = changeOf('changed', before, after);
+  const isSame =
+    change.parts.length === 0 &&
+    before.serves === after.serves &&
+    before.route === after.route &&
+    before.method === after.method;
+  return isSame ? undefined : change;
+}
+
+function changeOf(
+  change: ChangeKind,
+  before: RouteState | undefined,
+  after: RouteState | undefined,
+): EndpointChange {
+  const parts: PartChange[] = [];
+  for (const part of POLICY_PARTS) {
+    const [old, fresh] = [partOf(before?.effective, part), partOf(after?.effective, part)];
+    if (!isDeepStrictEqual(old, fresh)) parts.push({ part, before: old, after: fresh });
+  }
+  return { change, before, after, parts, admits: undefined };
+}
+
+function partOf(effective: EffectivePolicy | undefined, part: PolicyPart): PartState | undefined {
+  const source = effective?.sources[part];
+  return source === undefined ? undefined : { value: effective?.policy[part], source };
+}
+
+function routesOf(tree: AppTree | undefined, version: VersionTree | undefined): RouteState[] {
+  if (tree === undefined || version === undefined) return [];
+  return version.revisions.flatMap((revision) => {
+    const routes = revision.endpoints.map((endpoint) => routeOf(tree, version, revision, endpoint));
+    // Managed mode: what is not registered is not there.
+    if (tree.app.routing_mode === 'pass_through') routes.push(routeOf(tree, version, revision, undefined));
+    return routes;
+  });
+}
+
+function routeOf(
+  { app }: AppTree,
+  { version }: VersionTree,
+  { revision }: RevisionTree,
+  endpoint: Endpoint | undefined,
+): RouteState {
+  const gatewayPath = version.gateway_path === '/' ? '' : version.gateway_path;
+  return {
+    version: version.version,
+    revision: revision.revision,
+    revisionId: revision.id,
+    endpointId: endpoint?.id,
+    method: endpoint?.method ?? '*',
+    route: gatewayPath + (endpoint?.path ?? '/*'),
+    serves:
+      version.status !== 'retired' &&
+      revision.is_current &&
+      revision.traffic_weight > 0 &&
+      (endpoint?.is_active ?? true),
+    effective: mergePolicy(app, revision, endpoint),
+  };
+}
+
+/** As compileAuth has it: scopes without any `auth` imply API keys. */
+function takesApiKeys({ policy }: EffectivePolicy): boolean {
+  if (policy.auth) return policy.auth.auth_type === 'api_key';
+  return (policy.required_scopes?.length ?? 0) > 0;
+}
+
+/** The plan of the key, else what the route has. */
+function limitOf(effective: EffectivePolicy, key: StoredApiKey | undefined): PartState | undefined {
+  if (key === undefined) return undefined;
+  if (key.rate_limit === null) return partOf(effective, 'rate_limit');
+  return { value: key.rate_limit, source: { level: 'key', id: key.id } };
+}
+
+function opens({ effective }: RouteState, key: StoredApiKey | undefined, nowMs: number): boolean {
+  if (key === undefined || !key.is_active) return false;
+  if (key.expires_at !== null && Date.parse(key.expires_at) <= nowMs) return false;
+  return (effective.policy.required_scopes ?? []).every((scope) => key.scopes.includes(scope));
+}

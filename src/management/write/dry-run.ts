@@ -1,0 +1,129 @@
+/**
+ * `dry_run=true` on a write: the very same transaction, with all of its checks, and instead of its commit an answer
+ * that says what would have changed for which endpoints. Nothing is stored, audited or published, and the config
+ * version stays.
+ */
+import type { AppTree, ConfigChange } from '../../model/config.ts';
+import { DRY_RUN_ITEMS_MAX } from '../../model/schemas/dry-run.ts';
+import type { StoredApiKey } from '../../model/resources.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import {
+  endpointChanges,
+  keyChanges,
+  treeAfter,
+  type ChangeKind,
+  type EndpointChange,
+  type PartState,
+  type RouteState,
+} from './dry-run-effects.ts';
+import { answer, type Answer, type Failure } from '../api/failure.ts';
+import type { Call } from '../api/operation.ts';
+import { maskSecrets } from './policy-secrets-view.ts';
+import type { Rehearsal, WritePath, WriteWork } from './write.ts';
+
+/** A write on behalf of a call, which may be a dry run. */
+export type ChangePath = (call: Call, work: WriteWork) => Promise<Answer | Failure>;
+
+/** Policies may be large, and an answer has two of them for each endpoint. */
+const ENDPOINTS_CHARS_MAX = 1_048_576;
+
+export function createChangePath(write: WritePath, nowMs: () => number): ChangePath {
+  return (call, work) =>
+    write(call, work, call.query['dry_run'] === true ? rehearsal(call.params, nowMs) : undefined);
+}
+
+/** @param params of the path: which app, and which key, if it is about one */
+function rehearsal(params: Call['params'], nowMs: () => number): Rehearsal {
+  let before: AppTree | undefined;
+  let keyBefore: StoredApiKey | undefined;
+  return {
+    async begin(reader: ConfigReader) {
+      const { app_id: appRef, token_id: keyId } = params;
+      const app = appRef === undefined ? undefined : await reader.findApp(appRef);
+      if (app === undefined) return;
+      before = await reader.loadAppTree(app.id);
+      keyBefore = keyId === undefined ? undefined : await reader.findKey(app.id, keyId);
+    },
+    conclude(real, change, etag) {
+      const after = change === undefined ? before : treeAfter(before, change);
+      const changes = endpointChanges(before, after);
+      const keyAfter = change?.keys[0];
+      const isOfKey = change !== undefined && change.keys.length + change.removedKeyIds.length === 1;
+      if (isOfKey && before !== undefined && after !== undefined) {
+        changes.push(...keyChanges(after, keyBefore, keyAfter, nowMs()));
+      }
+      return answer(
+        200,
+        'Dry run: nothing has been changed',
+        {
+          would_answer: presentAnswer(real),
+          ...presentEndpoints(changes),
+          ...presentKeys(change, keyBefore),
+        },
+        etag === undefined ? {} : { ETag: etag },
+      );
+    },
+  };
+}
+
+/** Without the value of a token: it is of a key that there will never be. */
+function presentAnswer({ status, body }: Answer): Record<string, unknown> {
+  if (typeof body !== 'object' || !('data' in body)) return { status, message: 'No content', data: null };
+  const { data } = body;
+  const message = 'message' in body ? body.message : '';
+  if (typeof data !== 'object' || data === null || !('token' in data)) return { status, message, data };
+  const { token: _token, ...shown } = data;
+  return { status, message, data: shown };
+}
+
+function presentEndpoints(changes: readonly EndpointChange[]): Record<string, unknown> {
+  const endpoints: unknown[] = [];
+  let characters = 0;
+  for (const change of changes.slice(0, DRY_RUN_ITEMS_MAX)) {
+    const presented = presentEndpoint(change);
+    characters += JSON.stringify(presented).length;
+    if (characters > ENDPOINTS_CHARS_MAX && endpoints.length > 0) break;
+    endpoints.push(presented);
+  }
+  return { endpoints_total: changes.length, endpoints };
+}
+
+function presentEndpoint({ change, before, after, parts, admits }: EndpointChange): unknown {
+  const place = after ?? before;
+  return {
+    change,
+    version: place?.version,
+    revision: place?.revision,
+    revision_id: place?.revisionId,
+    endpoint_id: place?.endpointId ?? null,
+    method: place?.method,
+    before: presentState(before),
+    after: presentState(after),
+    parts: parts.map(({ part, before: old, after: fresh }) => ({
+      part,
+      before: presentPart(old),
+      after: presentPart(fresh),
+    })),
+    admits: admits ?? null,
+  };
+}
+
+const presentState = (state: RouteState | undefined): unknown =>
+  state === undefined ? null : { route: state.route, serves: state.serves };
+
+const presentPart = (part: PartState | undefined): unknown =>
+  part === undefined ? null : { value: maskSecrets(part.value), source: part.source };
+
+function presentKeys(
+  change: ConfigChange | undefined,
+  before: StoredApiKey | undefined,
+): Record<string, unknown> {
+  const keys: { readonly change: ChangeKind; readonly id: string; readonly name: string | null }[] = [];
+  for (const { id, name } of change?.keys ?? []) {
+    keys.push({ change: before?.id === id ? 'changed' : 'added', id, name });
+  }
+  for (const id of change?.removedKeyIds ?? []) {
+    keys.push({ change: 'removed', id, name: before?.id === id ? before.name : null });
+  }
+  return { keys_total: keys.length, keys: keys.slice(0, DRY_RUN_ITEMS_MAX) };
+}

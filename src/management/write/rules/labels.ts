@@ -1,0 +1,11 @@
+/** Natural labels stand for ids in paths, so they must not look like one, and bodies have them as keys. */
+import { Format } from 'typebox/format';
+import type { FieldError } from '../../../model/errors.ts';
+
+/** Rules of a slug or label that its pattern cannot say. */
+export function labelErrors(text: string, pointer: string): FieldError[] {
+  // No JSON body could name it (strict-json.ts).
+  if (text === '__proto__') return [{ pointer, detail: 'must not be "__proto__"' }];
+  if (!Format.IsUuid(text)) return [];
+  return [{ pointer, detail: 'must not look like a UUID: it could not be told from an id' }];
+}

@@ -1,0 +1,20 @@
+/** Warnings of an app. */
+import type { App } from '../../../model/resources.ts';
+import { warning, type Warning } from '../../../model/warnings.ts';
+import type { RuleContext } from '../../context.ts';
+import { policyWarnings } from './policy.ts';
+
+export async function appWarnings(app: App, rules: RuleContext): Promise<Warning[]> {
+  return [
+    ...(await policyWarnings(app, undefined, undefined, rules)),
+    ...(await endpointsMissing(app, rules)),
+  ];
+}
+
+async function endpointsMissing(app: App, { reader }: RuleContext): Promise<Warning[]> {
+  if (app.routing_mode !== 'managed_endpoint') return [];
+  const found = await reader.findRevisionWithoutEndpoint(app.id);
+  if (found === undefined) return [];
+  const what = `The current revision "${found.revision}" of the version "${found.version}" has no active endpoint`;
+  return [warning('no_active_endpoint', '/routing_mode', what)];
+}

@@ -1,0 +1,110 @@
+/** Warnings of a revision: its place in the traffic of its version, its backend, its endpoints, its policy. */
+import type { App, Revision, Version } from '../../../model/resources.ts';
+import { warning, type Warning } from '../../../model/warnings.ts';
+import type { RuleContext } from '../../context.ts';
+import { policyWarnings } from './policy.ts';
+
+export interface RevisionPlace {
+  readonly app: App;
+  readonly version: Version;
+}
+
+/** @param previous the revision before the write; undefined for a new one */
+export async function revisionWarnings(
+  { app, version }: RevisionPlace,
+  revision: Revision,
+  previous: Revision | undefined,
+  rules: RuleContext,
+): Promise<Warning[]> {
+  return [
+    ...(await policyWarnings(app, revision, undefined, rules)),
+    ...backendWarnings(revision),
+    ...(revision.is_current ? currentWarnings(version) : []),
+    ...(await weightWarnings(version, revision.is_current || previous?.is_current === true, rules)),
+    ...(revision.is_current ? await endpointWarnings(app, version, revision, '/is_current', rules) : []),
+  ];
+}
+
+/** Of a split of a version's traffic, whose record has a field for each current revision. */
+export async function trafficWarnings(
+  { app, version }: RevisionPlace,
+  revisions: readonly Revision[],
+  rules: RuleContext,
+): Promise<Warning[]> {
+  const found = await weightWarnings(version, true, rules, '');
+  if (version.status === 'retired') {
+    found.push(warning('version_is_retired', '', `The version "${version.version}" is retired`));
+  }
+  for (const revision of revisions) {
+    found.push(
+      ...(await endpointWarnings(
+        app,
+        version,
+        revision,
+        `/${revision.revision.replaceAll('~', '~0')}`,
+        rules,
+      )),
+    );
+  }
+  return found;
+}
+
+/** What is left of a version when one of its revisions has been deleted. */
+export function revisionRemovalWarnings(
+  { version }: RevisionPlace,
+  removed: Revision,
+  rules: RuleContext,
+): Promise<Warning[]> {
+  return weightWarnings(version, removed.is_current, rules, '');
+}
+
+/** Whether the app serves registered endpoints only, and the revision has none that is active. */
+export async function endpointWarnings(
+  app: App,
+  version: Version,
+  revision: Revision,
+  pointer: string,
+  { reader }: RuleContext,
+): Promise<Warning[]> {
+  if (app.routing_mode !== 'managed_endpoint' || version.status === 'retired') return [];
+  if (!revision.is_current || (await reader.hasActiveEndpoint(revision.id))) return [];
+  const what = `The revision "${revision.revision}" is current and has no active endpoint`;
+  return [warning('no_active_endpoint', pointer, what)];
+}
+
+function backendWarnings(revision: Revision): Warning[] {
+  const { backend_scheme: scheme, backend_port: port, backend_tls: tls } = revision;
+  const found: Warning[] = [];
+  if ((scheme === 'https' && port === 80) || (scheme === 'http' && port === 443)) {
+    const what = `The backend is spoken to with ${scheme} on port ${port}`;
+    found.push(warning('scheme_and_port_differ', '/backend_port', what));
+  }
+  if (scheme === 'http' && tls !== null) {
+    found.push(warning('tls_settings_unused', '/backend_tls', 'The backend_scheme is "http"'));
+  }
+  return found;
+}
+
+function currentWarnings({ status, version }: Version): Warning[] {
+  if (status !== 'retired') return [];
+  return [warning('version_is_retired', '/is_current', `The version "${version}" is retired`)];
+}
+
+/** @param isConcerned the revision is current or was: others do not change what traffic there is */
+async function weightWarnings(
+  { id, status, version }: Version,
+  isConcerned: boolean,
+  { reader }: RuleContext,
+  pointer?: string,
+): Promise<Warning[]> {
+  if (!isConcerned || status === 'retired') return [];
+  const { count, weight } = await reader.currentWeights(id);
+  if (count === 0) {
+    const what = `The version "${version}" has no current revision any more`;
+    return [warning('no_current_revision', pointer ?? '/is_current', what)];
+  }
+  if (weight > 0) return [];
+  const which = count === 1 ? 'The only current revision' : `All ${count} current revisions`;
+  const what = `${which} of the version "${version}" ${count === 1 ? 'has' : 'have'} the weight 0`;
+  return [warning('all_weights_zero', pointer ?? '/traffic_weight', what)];
+}

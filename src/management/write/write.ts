@@ -1,0 +1,255 @@
+/**
+ * The one way of a write: a transaction with its audit entry, the check that the result compiles, and publishing
+ * to the workers before the answer. A dry run goes the same way up to the commit. Owns the order of publishing:
+ * changes reach `publish` in the order of their config versions, whatever the number of parallel requests.
+ *
+ * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
+ * responsible for bringing the workers up to date with it.
+ */
+import { withWaits } from '../../lib/deadline-budget.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { uuidv7 } from '../../lib/ids.ts';
+import type { ConfigChange, ConfigPosition, TouchedConfig } from '../../model/config.ts';
+import type { Warning } from '../../model/warnings.ts';
+import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../storage/repository.ts';
+import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repository.ts';
+import type { ParentNames } from './audit-names.ts';
+import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';
+import { maskSecrets } from './policy-secrets-view.ts';
+import { createTurns } from './write-queue.ts';
+
+export interface WriteDependencies {
+  readonly repository: Repository;
+  /**
+   * Resolves when every worker has swapped to a snapshot with the change. Called in version order, also while earlier
+   * changes are still on their way.
+   */
+  readonly publish: (change: ConfigChange) => Promise<void>;
+  /**
+   * Throws when the change must not be made; the message is shown to the client, but for StorageUnavailable.
+   * @param missed what other gateways have written that this one has not seen yet
+   */
+  readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
+  /** The state that `publish` has brought to the workers; absent: nobody else writes. */
+  readonly known?: () => ConfigPosition;
+  /** Waits, for a bounded time, until the gateways with this database obey a config version. Never rejects. */
+  readonly settle: (configVersion: number) => Promise<{ readonly applied: number; readonly nodes: number }>;
+  readonly clock: Clock;
+}
+
+/** What the audit log keeps of a write; secrets in `change` are masked on the way. */
+export interface AuditNote {
+  readonly action: string;
+  readonly resourceType: string;
+  readonly resourceId: string;
+  /** What it is called: slug, label, method and path, or name; null where there is none. */
+  readonly resourceName: string | null;
+  /** What the records above it are called. */
+  readonly parents: ParentNames;
+  readonly change: Readonly<Record<string, unknown>> | null;
+}
+
+/** Who writes, and by which request; a `Call` is one. */
+export interface WriteOrigin {
+  readonly actor: { readonly id: string };
+  /** Of the client, in canonical form. */
+  readonly address: string | null;
+  readonly requestId: string | null;
+}
+
+export interface Written {
+  readonly answer: Answer;
+  readonly touched: TouchedConfig;
+  readonly audit: AuditNote;
+  /** Entity tag of the record before the write, for a dry run's answer. */
+  readonly previousTag?: string;
+  readonly warnings?: readonly Warning[] | undefined;
+}
+
+/** A write that found nothing to do: the transaction is rolled back and the answer given. */
+export interface Unchanged {
+  readonly unchanged: Answer;
+  readonly warnings?: readonly Warning[] | undefined;
+}
+
+export type WriteWork = (writer: ConfigWriter) => Promise<Result>;
+
+/** Follows a write that is only tried: everything happens as in a real one, up to the commit. */
+export interface Rehearsal {
+  /** Inside of the transaction, before the work. */
+  begin(reader: ConfigReader): Promise<void>;
+  /**
+   * Makes the answer.
+   * @param real what would have been answered
+   * @param change what the workers would have got; undefined when nothing would have changed
+   * @param etag of the record as it is
+   */
+  conclude(real: Answer, change: ConfigChange | undefined, etag: string | undefined): Answer;
+}
+
+/**
+ * Runs one write on behalf of `origin`. Throws only what the repository throws as unavailable.
+ * @param rehearsal makes it a dry run, of which nothing remains
+ */
+export type WritePath = (
+  origin: WriteOrigin,
+  work: WriteWork,
+  rehearsal?: Rehearsal,
+) => Promise<Answer | Failure>;
+
+export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
+
+class ChangeRefused extends Error {}
+
+/** Thrown in place of a commit, so that the transaction is rolled back. */
+class Rehearsed extends Error {
+  readonly change: ConfigChange;
+  constructor(change: ConfigChange) {
+    super('the write was a dry run');
+    this.change = change;
+  }
+}
+
+type Result = Written | Unchanged | Failure;
+
+/** In the answer to each write: how many of the gateways that live obey it. */
+export const NODES_APPLIED_HEADER = 'Headgate-Nodes-Applied';
+
+interface Outcome {
+  readonly result: Result;
+  readonly configVersion: number;
+  /** Settles with the publishing of this write; wrapped, so that returning it does not wait for it. */
+  readonly live: { readonly promise: Promise<void> } | undefined;
+}
+
+export function createWritePath(dependencies: WriteDependencies): WritePath {
+  const { repository, publish, validateChange, known, settle, clock } = dependencies;
+  const inTurn = createTurns(clock, () => repository.writesAtOnce);
+
+  async function commit(origin: WriteOrigin, work: WriteWork): Promise<Outcome> {
+    const { value, change, configVersion } = await repository.write(
+      async (writer) => {
+        const result = await work(writer);
+        if (!('touched' in result)) return { abort: result as Result };
+        await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
+        return { value: result as Result, touched: result.touched };
+      },
+      (change, missed) => assertCompiles(change, missed, validateChange),
+      known,
+    );
+    if (change === undefined) return { result: value, configVersion, live: undefined };
+    // Writes settle in the order of their commits, so that this is called in the order of the config versions.
+    // It serves other writes, too, and what it waits for does not undo this one.
+    const live = withWaits(undefined, () => publish(change));
+    // Somebody waits for it, but only when the turn is over.
+    live.catch(() => undefined);
+    return { result: value, configVersion, live: { promise: live } };
+  }
+
+  /** The answer, when the others obey what it says. */
+  async function settled(answer: Answer, configVersion: number): Promise<Answer> {
+    const { applied, nodes } = await withWaits(undefined, () => settle(configVersion));
+    return { ...answer, headers: { ...answer.headers, [NODES_APPLIED_HEADER]: `${applied}/${nodes}` } };
+  }
+
+  return async (origin, work, rehearsal) => {
+    try {
+      if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, origin, work, rehearsal));
+      const { result, configVersion, live } = await inTurn(() => commit(origin, work));
+      if (isFailure(result)) return result;
+      await live?.promise;
+      return await settled(answerOf(result), configVersion);
+    } catch (error) {
+      if (error instanceof SecretKeyMissing) return fail('validation_failed', error.message);
+      if (error instanceof UniqueViolation) return conflict(`/${error.field}`, 'is already taken');
+      if (error instanceof ChangeRefused) return fail('validation_failed', error.message);
+      throw error;
+    }
+  };
+}
+
+/** Never commits: what touches something is given up before its commit, anything else is aborted. */
+async function rehearse(
+  { repository, validateChange, known, clock }: WriteDependencies,
+  origin: WriteOrigin,
+  work: WriteWork,
+  rehearsal: Rehearsal,
+): Promise<Answer | Failure> {
+  let written: Written | undefined;
+  try {
+    const { value } = await repository.write(
+      async (writer) => {
+        await rehearsal.begin(writer);
+        const result = await work(writer);
+        if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
+        written = result;
+        await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
+        // The effects are told of whole versions.
+        const { endpoints: _endpoints, ...touched } = result.touched;
+        return { value: result as Result, touched };
+      },
+      (change, missed) => {
+        assertCompiles(change, missed, validateChange);
+        throw new Rehearsed(change);
+      },
+      known,
+    );
+    if (isFailure(value)) return value;
+    const real = 'unchanged' in value ? value.unchanged : value.answer;
+    const tried = rehearsal.conclude(real, undefined, real.headers['ETag']);
+    return withWarnings(tried, value.warnings);
+  } catch (error) {
+    if (!(error instanceof Rehearsed) || written === undefined) throw error;
+    const tried = rehearsal.conclude(written.answer, error.change, written.previousTag);
+    return withWarnings(tried, written.warnings);
+  }
+}
+
+/** With what the write is warned of. */
+function answerOf(result: Written | Unchanged): Answer {
+  return withWarnings('unchanged' in result ? result.unchanged : result.answer, result.warnings);
+}
+
+/** Throws `ChangeRefused`, or `StorageUnavailable`. */
+function assertCompiles(
+  change: ConfigChange,
+  missed: ConfigChange | undefined,
+  validateChange: WriteDependencies['validateChange'],
+): void {
+  try {
+    validateChange(change, missed);
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    throw new ChangeRefused(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function auditEntry(
+  { actor, address, requestId }: WriteOrigin,
+  { action, resourceType, resourceId, resourceName, parents, change }: AuditNote,
+  nowMs: number,
+): Parameters<ConfigWriter['appendAudit']>[0] {
+  return {
+    id: uuidv7(nowMs),
+    at: timestamp(nowMs),
+    actor: actor.id,
+    action,
+    resource_type: resourceType,
+    resource_id: resourceId,
+    resource_name: resourceName,
+    parents,
+    address,
+    request_id: requestId,
+    change: change === null ? null : maskSecrets(change),
+  };
+}
+
+function isNothing({ appIds, versionIds, keyIds }: TouchedConfig): boolean {
+  return appIds.length + versionIds.length + keyIds.length === 0;
+}
+
+/** The time of an update: now, but always later than the last one, so that every change has its own ETag. */
+export function nextUpdatedAt(previous: string, nowMs: number): string {
+  return timestamp(Math.max(nowMs, Date.parse(previous) + 1));
+}

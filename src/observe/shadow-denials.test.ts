@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import {
+  WouldDenyTally,
+  type WouldDenyCaller,
+  type WouldDenyFact,
+  type WouldDenyRoute,
+} from './shadow-denials.ts';
+import { RETENTION_MS, WouldDenyReport, type ShadowReportBounds } from './shadow-report.ts';
+
+/** Start of an hour. */
+const NOW_MS = Date.UTC(2026, 0, 31, 12);
+const MINUTE_MS = 60_000;
+const ANYONE: WouldDenyCaller = { kind: 'anonymous', id: '', name: '' };
+
+const key = (id: string): WouldDenyCaller => ({ kind: 'api_key', id, name: `name of ${id}` });
+const route = (endpointId: string, appId = 'app'): WouldDenyRoute => ({
+  appId,
+  app: appId,
+  version: 'v1',
+  revision: 'r1',
+  revisionId: `revision of ${appId}`,
+  endpointId,
+  method: 'GET',
+  route: `/${endpointId}`,
+});
+const fact = (atMs: number, part = 'auth'): WouldDenyFact => ({
+  part,
+  code: 'credentials_missing',
+  detail: '',
+  requestId: `at ${atMs}`,
+  atMs,
+});
+
+interface Once {
+  readonly endpoint?: string;
+  readonly app?: string;
+  readonly part?: string;
+  readonly caller?: WouldDenyCaller;
+}
+
+/** One request, tallied and reported. */
+function happen(report: WouldDenyReport, nowMs: number, once: Once = {}): void {
+  const tally = new WouldDenyTally();
+  tally.add(route(once.endpoint ?? 'e', once.app), fact(nowMs, once.part), once.caller ?? ANYONE);
+  report.add(tally.take(), nowMs);
+}
+
+const SMALL: ShadowReportBounds = {
+  segmentRows: 3,
+  segmentCallers: 8,
+  rows: 6,
+  callers: 16,
+  rowCallers: 2,
+};
+
+describe('WouldDenyTally', () => {
+  it('says what is the first of its route and part, and begins anew when taken', () => {
+    const tally = new WouldDenyTally();
+    expect(tally.add(route('a'), fact(1), ANYONE)).toBe(true);
+    expect(tally.add(route('a'), fact(2), ANYONE)).toBe(false);
+    expect(tally.add(route('a'), fact(3, 'cors'), ANYONE)).toBe(true);
+    expect(tally.take()).toMatchObject([
+      { count: 2, firstMs: 1, last: { requestId: 'at 2' }, callers: [{ count: 2, firstMs: 1, lastMs: 2 }] },
+      { count: 1, last: { part: 'cors' } },
+    ]);
+    expect(tally.take()).toEqual([]);
+    expect(tally.add(route('a'), fact(4), ANYONE)).toBe(true);
+  });
+
+  it('is bounded in routes and callers, and loses no count', () => {
+    const tally = new WouldDenyTally();
+    for (let index = 0; index < 5_000; index++) tally.add(route(`e${index}`), fact(1), ANYONE);
+    for (let index = 0; index < 5_000; index++) tally.add(route('e0'), fact(1), key(`k${index}`));
+    const rows = tally.take();
+    expect(rows).toHaveLength(1_001);
+    expect(rows.reduce((sum, row) => sum + row.count, 0)).toBe(10_000);
+    expect(rows.at(-1)).toMatchObject({ route: undefined, appId: 'app', count: 4_000 });
+    expect(rows[0]?.callers).toHaveLength(50);
+    expect(rows[0]).toMatchObject({ count: 5_001, otherCallers: 4_951 });
+  });
+
+  it('clips the names of callers', () => {
+    const tally = new WouldDenyTally();
+    tally.add(route('a'), fact(1), { kind: 'jwt', id: 'x'.repeat(100_000), name: 'y'.repeat(100_000) });
+    const caller = tally.take()[0]?.callers[0];
+    expect(caller?.id).toHaveLength(256);
+    expect(caller?.name).toHaveLength(256);
+  });
+});
+
+describe('WouldDenyReport', () => {
+  it('adds up what workers send, per route, part and caller', () => {
+    const report = new WouldDenyReport(NOW_MS);
+    happen(report, NOW_MS, { caller: key('a') });
+    happen(report, NOW_MS + 1_000, { caller: key('a') });
+    happen(report, NOW_MS + 2_000, { caller: key('b') });
+    happen(report, NOW_MS + 3_000, { part: 'cors' });
+    happen(report, NOW_MS + 3_000, { app: 'another' });
+    const read = report.read('app', {}, NOW_MS + 4_000);
+    expect(read).toMatchObject({ total: 4, byPart: { auth: 3, cors: 1 }, sinceMs: NOW_MS, fromMs: NOW_MS });
+    expect(read.rows[0]).toMatchObject({
+      count: 3,
+      firstMs: NOW_MS,
+      last: { atMs: NOW_MS + 2_000 },
+      callers: [
+        { id: 'a', count: 2, lastMs: NOW_MS + 1_000 },
+        { id: 'b', count: 1 },
+      ],
+      otherCallers: 0,
+    });
+  });
+
+  it('begins at the minute that is asked for, and at the hour when that is long ago', () => {
+    const report = new WouldDenyReport(NOW_MS);
+    for (let minute = 0; minute < 180; minute++) happen(report, NOW_MS + minute * MINUTE_MS + 30_000);
+    const nowMs = NOW_MS + 180 * MINUTE_MS;
+    const from = (minute: number) => report.read('app', { fromMs: NOW_MS + minute * MINUTE_MS }, nowMs);
+    expect(from(170).total).toBe(10);
+    expect(report.read('app', { fromMs: NOW_MS + 170.5 * MINUTE_MS }, nowMs)).toMatchObject({
+      total: 10,
+      fromMs: NOW_MS + 170 * MINUTE_MS,
+    });
+    expect(from(90)).toMatchObject({ total: 120, fromMs: NOW_MS + 60 * MINUTE_MS });
+    expect(from(0).total).toBe(180);
+    expect(from(-500)).toMatchObject({ total: 180, fromMs: NOW_MS });
+    expect(from(180)).toMatchObject({ total: 0, fromMs: nowMs });
+  });
+
+  it('goes back seven days', () => {
+    const report = new WouldDenyReport(NOW_MS);
+    happen(report, NOW_MS);
+    happen(report, NOW_MS + RETENTION_MS);
+    expect(report.read('app', {}, NOW_MS + RETENTION_MS).total).toBe(2);
+    const read = report.read('app', {}, NOW_MS + RETENTION_MS + MINUTE_MS);
+    expect(read).toMatchObject({ total: 1, sinceMs: NOW_MS + MINUTE_MS });
+  });
+
+  it('keeps the callers with the highest counts and the total exact', () => {
+    const report = new WouldDenyReport(NOW_MS, { ...SMALL, segmentCallers: 1_000, callers: 1_000 });
+    for (let index = 0; index < 100; index++) {
+      happen(report, NOW_MS, { caller: key(`noise ${index}`) });
+      happen(report, NOW_MS, { caller: key('loud') });
+    }
+    const [row] = report.read('app', {}, NOW_MS).rows;
+    expect(row?.count).toBe(200);
+    expect(row?.callers[0]).toMatchObject({ id: 'loud', count: 100 });
+    expect(row?.callers).toHaveLength(2);
+    const named = row?.callers.reduce((sum, caller) => sum + caller.count, 0) ?? 0;
+    expect(named + (row?.otherCallers ?? 0)).toBe(200);
+  });
+
+  it('is bounded in a segment: further routes share a row, further callers are not named', () => {
+    const report = new WouldDenyReport(NOW_MS, SMALL);
+    for (let index = 0; index < 10; index++) {
+      happen(report, NOW_MS, { endpoint: `e${index}`, caller: key(`k${index}`) });
+      happen(report, NOW_MS, { endpoint: `e${index}`, caller: key(`l${index}`) });
+    }
+    const { rows, total } = report.read('app', {}, NOW_MS);
+    expect(total).toBe(20);
+    expect(rows.map(({ route: of, count }) => [of?.route, count])).toEqual([
+      [undefined, 14],
+      ['/e0', 2],
+      ['/e1', 2],
+      ['/e2', 2],
+    ]);
+  });
+
+  it('is bounded over all: the oldest go, and it says since when it counts', () => {
+    const report = new WouldDenyReport(NOW_MS, SMALL);
+    for (let minute = 0; minute < 10; minute++) {
+      for (const endpoint of ['a', 'b']) happen(report, NOW_MS + minute * MINUTE_MS, { endpoint });
+    }
+    const read = report.read('app', {}, NOW_MS + 10 * MINUTE_MS);
+    expect(read).toMatchObject({ total: 6, sinceMs: NOW_MS + 7 * MINUTE_MS });
+  });
+
+  it('forgets one app on demand', () => {
+    const report = new WouldDenyReport(NOW_MS);
+    happen(report, NOW_MS);
+    happen(report, NOW_MS, { app: 'another', endpoint: 'f' });
+    report.reset('app', NOW_MS + 500);
+    expect(report.read('app', {}, NOW_MS + 1_000)).toMatchObject({ total: 0, sinceMs: NOW_MS + 500 });
+    expect(report.read('another', {}, NOW_MS + 1_000)).toMatchObject({ total: 1, sinceMs: NOW_MS });
+    report.forget('app');
+    expect(report.read('app', {}, NOW_MS + 1_000)).toMatchObject({ total: 0, sinceMs: NOW_MS });
+  });
+
+  it('goes on counting when the clock is put back', () => {
+    const report = new WouldDenyReport(NOW_MS);
+    happen(report, NOW_MS + 10 * MINUTE_MS);
+    happen(report, NOW_MS);
+    expect(report.read('app', {}, NOW_MS).total).toBe(2);
+  });
+});

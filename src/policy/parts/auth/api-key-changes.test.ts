@@ -1,0 +1,166 @@
+/**
+ * A key is changed, whatever a worker remembers of it: that it was asked for lately, where it lies, or what it is. The
+ * next request obeys, and is counted for this key and no other.
+ */
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { keyRecord } from '../../../../test/support/config-records.ts';
+import { uuidv7 } from '../../../lib/ids.ts';
+import type { StoredApiKey } from '../../../model/resources.ts';
+import { API_KEY_PREFIX, createToken, tokenHash } from '../../../model/token.ts';
+import { KeyTable } from '../../../keys/key-table.ts';
+import { readId, WordBuffer } from '../../../keys/key-words.ts';
+import { createApiKeys } from './api-key.ts';
+import type { Caller } from '../../stage.ts';
+import { NOW_MS, testGateway } from '../../test-fixtures.ts';
+
+const APP = { id: uuidv7(NOW_MS), slug: 'billing' };
+const PLAN = { enabled: true, requests: 5, window_seconds: 60 };
+const OTHER_PLAN = { enabled: true, requests: 6, window_seconds: 60 };
+
+interface Made {
+  readonly token: string;
+  readonly key: StoredApiKey;
+}
+
+function newKey(fields: Partial<StoredApiKey> = {}): Made {
+  const token = createToken(API_KEY_PREFIX, randomBytes(32));
+  const id = uuidv7(NOW_MS);
+  return {
+    token,
+    key: keyRecord({
+      id,
+      app_id: APP.id,
+      name: 'till',
+      scopes: ['read'],
+      token_hash: tokenHash(token),
+      ...fields,
+    }),
+  };
+}
+
+/** Rows as the worker counts in them: the words of their ids, by row. */
+class Rows {
+  readonly ids: string[] = [''];
+  /** Until when rows are no good any more. */
+  #first = 1;
+
+  rowOf(words: Int32Array, at: number, known: number): number {
+    if (known >= this.#first) return known;
+    return this.ids.push(words.slice(at, at + 4).join()) - 1;
+  }
+
+  handOver(): void {
+    this.#first = this.ids.length;
+  }
+}
+
+function wordsOf(id: string): string {
+  const words = new WordBuffer(4);
+  readId(id, words);
+  return words.words.join();
+}
+
+function start(...keys: readonly StoredApiKey[]) {
+  const table = new KeyTable();
+  table.change(keys, []);
+  const rows = new Rows();
+  const apiKeys = createApiKeys({ ...testGateway().dependencies, keys: table, keyRows: rows });
+  const ask = (token: string, nowMs = NOW_MS): Caller | string =>
+    apiKeys.identify(`Bearer ${token}`, APP, nowMs, { refusedKeyId: '', refusedKeyName: '' });
+  return { table, rows, ask };
+}
+
+describe.each([
+  ['asked for once', 1, null],
+  ['known by where it lies', 2, null],
+  ['asked for again and again', 5, null],
+  ['with a plan of its own', 1, PLAN],
+  ['with a plan, asked for again and again', 5, PLAN],
+])('a key that was %s', (_name, times, rate_limit) => {
+  const ready = () => {
+    const made = newKey({ rate_limit });
+    const gateway = start(made.key, newKey().key);
+    for (let count = 0; count < times; count++) {
+      expect(gateway.ask(made.token)).toMatchObject({ id: made.key.id, keyRateLimit: rate_limit });
+    }
+    const change = (fields: Partial<StoredApiKey>): Caller | string => {
+      gateway.table.change([{ ...made.key, ...fields }], []);
+      return gateway.ask(made.token);
+    };
+    return { ...gateway, ...made, change };
+  };
+
+  it('is refused when it is disabled, and holds again when it is not', () => {
+    const { change } = ready();
+    expect(change({ is_active: false })).toContain('disabled');
+    expect(change({})).toMatchObject({ name: 'till' });
+  });
+
+  it('is refused from its expiry on, without anybody saying so', () => {
+    const { ask, change, token } = ready();
+    const expires_at = new Date(NOW_MS + 1_000).toISOString();
+    expect(change({ expires_at })).toMatchObject({ name: 'till' });
+    for (let count = 0; count < times; count++) ask(token);
+    expect(ask(token, NOW_MS + 999)).toMatchObject({ name: 'till' });
+    expect(ask(token, NOW_MS + 1_000)).toContain('expired');
+  });
+
+  it('has its next limit plan, its next scopes and its next name', () => {
+    const { change } = ready();
+    expect(change({ rate_limit: OTHER_PLAN })).toMatchObject({ keyRateLimit: OTHER_PLAN });
+    expect(change({ rate_limit: null })).toMatchObject({ keyRateLimit: null });
+    expect(change({ rate_limit: PLAN })).toMatchObject({ keyRateLimit: PLAN });
+    const changed = change({ scopes: ['write'], name: 'désk' }) as Caller;
+    expect([changed.name, [...changed.scopes]]).toEqual(['désk', ['write']]);
+    expect(changed.upstreamHeaderLines).toContain('X-Headgate-Scopes: write\r\n');
+  });
+
+  it('is refused by its value of before a rotation when the overlap is over', () => {
+    const { ask, change, key, token } = ready();
+    const next = newKey();
+    const rotated = {
+      token_hash: next.key.token_hash,
+      previous_token_hash: key.token_hash,
+      previous_expires_at: new Date(NOW_MS + 1_000).toISOString(),
+    };
+    expect(change(rotated)).toMatchObject({ id: key.id });
+    expect(ask(next.token)).toMatchObject({ id: key.id });
+    expect(ask(token, NOW_MS + 1_000)).toContain('expired');
+    expect(ask(next.token, NOW_MS + 1_000)).toMatchObject({ id: key.id });
+    expect(change({ ...rotated, previous_expires_at: null })).toContain('not known');
+    expect(ask(next.token)).toMatchObject({ id: key.id });
+  });
+
+  it('is not known when it is gone, also when another key lies in its place', () => {
+    const { ask, key, rows, table, token } = ready();
+    table.change([], [key.id]);
+    expect(ask(token)).toContain('not known');
+    table.release(table.takeRetired());
+    const other = newKey({ rate_limit });
+    table.change([other.key], []);
+    for (let count = 0; count < times; count++) {
+      expect(ask(token)).toContain('not known');
+      const caller = ask(other.token) as Caller;
+      expect(caller.id).toBe(other.key.id);
+      if (caller.countedIn !== 0) expect(rows.ids[caller.countedIn]).toBe(wordsOf(other.key.id));
+    }
+  });
+});
+
+it('one of very many is counted in its own row, which it has until the rows are handed over', () => {
+  const keys = Array.from({ length: 6_000 }, () => newKey());
+  const { rows, ask } = start(...keys.map(({ key }) => key));
+  const ids = keys.map(({ key }) => wordsOf(key.id));
+  const countedIn = (): number[] => {
+    const counted = keys.map(({ token }) => (ask(token) as Caller).countedIn);
+    expect(counted.map((row) => rows.ids[row])).toEqual(ids);
+    return counted;
+  };
+  const first = countedIn();
+  // Nearly all: of some tokens the memory had no room in their set.
+  expect(countedIn().filter((row, index) => row === first[index]).length).toBeGreaterThan(5_700);
+  rows.handOver();
+  const before = new Set(first);
+  expect(countedIn().some((row) => before.has(row))).toBe(false);
+});

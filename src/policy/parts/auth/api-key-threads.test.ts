@@ -1,0 +1,147 @@
+/**
+ * Workers that know more keys than they keep in mind, and a main thread that changes some: the next request of every
+ * worker obeys, whatever the worker remembers of the key or of its token.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keyRecord } from '../../../../test/support/config-records.ts';
+import { uuidv7 } from '../../../lib/ids.ts';
+import type { StoredApiKey } from '../../../model/resources.ts';
+import { API_KEY_PREFIX, createToken, tokenHash } from '../../../model/token.ts';
+import { KeyTable } from '../../../keys/key-table.ts';
+
+const KEYS = 21_000;
+const WORKERS = 2;
+const APP_ID = uuidv7(Date.now());
+
+/** Answers each list of tokens with what they are good for: the name of their key, or why for nothing. */
+const ASKED = `
+  import { parentPort, workerData } from 'node:worker_threads';
+  const [{ KeyReader }, { createApiKeys }] = await Promise.all(workerData.modules.map((module) => import(module)));
+  const apiKeys = createApiKeys({ keys: new KeyReader(workerData.memory) });
+  const verdictOn = (token) => {
+    const caller = apiKeys.identify('Bearer ' + token, { id: workerData.appId }, Date.now(), {});
+    return typeof caller === 'string' ? caller : caller.name;
+  };
+  parentPort.on('message', (tokens) => parentPort.postMessage(tokens.map(verdictOn)));
+`;
+
+interface Known {
+  readonly token: string;
+  readonly key: StoredApiKey;
+}
+
+const table = new KeyTable();
+let all: Known[] = [];
+let workers: Worker[] = [];
+
+function newKey(index: number): Known {
+  const token = createToken(API_KEY_PREFIX, randomBytes(32));
+  const id = uuidv7(Date.now());
+  return {
+    token,
+    key: keyRecord({ id, app_id: APP_ID, name: `key ${index}`, token_hash: tokenHash(token) }),
+  };
+}
+
+async function ask(worker: Worker, tokens: readonly string[]): Promise<readonly string[]> {
+  const answer = once(worker, 'message') as Promise<[readonly string[]]>;
+  worker.postMessage(tokens);
+  return (await answer)[0];
+}
+
+/** The one verdict of all workers on a token. */
+async function verdict(token: string): Promise<string> {
+  const verdicts = await Promise.all(workers.map((worker) => ask(worker, [token])));
+  expect(new Set(verdicts.flat()).size).toBe(1);
+  return verdicts[0]?.[0] ?? '';
+}
+
+beforeAll(async () => {
+  all = Array.from({ length: KEYS }, (_, index) => newKey(index));
+  table.change(
+    all.map(({ key }) => key),
+    [],
+  );
+  const modules = ['../../../keys/key-table.ts', './api-key.ts'].map(
+    (path) => new URL(path, import.meta.url).href,
+  );
+  workers = Array.from({ length: WORKERS }, () => {
+    const url = new URL(`data:text/javascript,${encodeURIComponent(ASKED)}`);
+    return new Worker(url, { workerData: { modules, memory: table.memory, appId: APP_ID } });
+  });
+});
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.terminate()));
+});
+
+describe('on every worker that knows more keys than it remembers', () => {
+  it('each key is itself, however often they are asked for', async () => {
+    const tokens = all.map(({ token }) => token);
+    const names = all.map(({ key }) => key.name);
+    for (let round = 0; round < 3; round++) {
+      for (const worker of workers) expect(await ask(worker, tokens)).toEqual(names);
+    }
+  });
+
+  it.each([
+    ['that is remembered', 1_500],
+    ['of which only the token is', KEYS - 1],
+  ])('a change of a key %s holds for the next request', async (_which, index) => {
+    const { token, key } = all[index]!;
+    const next = newKey(index);
+    const change = async (fields: Partial<StoredApiKey>): Promise<string> => {
+      table.change([{ ...key, ...fields }], []);
+      return verdict(token);
+    };
+    expect(await verdict(token)).toBe(key.name);
+    expect(await change({ is_active: false })).toContain('disabled');
+    expect(await change({ name: 'another name' })).toBe('another name');
+    expect(await change({ expires_at: '2026-01-01T00:00:00.000Z' })).toContain('expired');
+    expect(await change({ app_id: uuidv7(Date.now()) })).toContain('another app');
+    const rotated = { token_hash: next.key.token_hash, previous_token_hash: key.token_hash };
+    expect(await change({ ...rotated, previous_expires_at: '2126-01-01T00:00:00.000Z' })).toBe(key.name);
+    expect(await verdict(next.token)).toBe(key.name);
+    expect(await change({ ...rotated, previous_expires_at: '2026-01-01T00:00:00.000Z' })).toContain(
+      'expired',
+    );
+    expect(await change({ token_hash: next.key.token_hash })).toContain('not known');
+    expect(await verdict(next.token)).toBe(key.name);
+    table.change([], [key.id]);
+    expect([await verdict(token), await verdict(next.token)]).toEqual(
+      Array(2).fill('The API key is not known'),
+    );
+  });
+
+  it('a removed key is refused though its memory is used again, by keys of others', async () => {
+    const gone = all.slice(5_000, 5_050).concat(all.slice(-100, -50));
+    table.change(
+      [],
+      gone.map(({ key }) => key.id),
+    );
+    const refused = gone.map(() => 'The API key is not known');
+    for (const worker of workers)
+      expect(
+        await ask(
+          worker,
+          gone.map(({ token }) => token),
+        ),
+      ).toEqual(refused);
+    table.release(table.takeRetired());
+    const others = gone.map((_, index) => newKey(index));
+    table.change(
+      others.map(({ key }) => key),
+      [],
+    );
+    for (const worker of workers) {
+      expect(
+        await ask(
+          worker,
+          gone.map(({ token }) => token),
+        ),
+      ).toEqual(refused);
+    }
+  });
+});

@@ -1,0 +1,76 @@
+/**
+ * API keys (contract part 5): `Authorization: Bearer hgk_…` or another field (`auth.in`), looked up by SHA-256 in the worker's directory, with a
+ * memory in between (key-cache.ts). A key opens its own app only. Whether the key is active and not expired is
+ * asked anew for every request.
+ */
+import { API_KEY_PREFIX } from '../../../model/token.ts';
+import type { AppName } from '../../../model/resources.ts';
+import { tokenStart } from './bearer.ts';
+import type { PolicyDependencies } from '../../dependencies.ts';
+import { RememberedKeys, type ResolvedKey, type Unresolved } from './key-cache.ts';
+import type { Caller, Evaluation } from '../../stage.ts';
+
+export type KeyRefusal =
+  | Unresolved
+  | 'The API key belongs to another app'
+  | 'The API key is disabled'
+  | 'The API key has expired';
+
+export interface ApiKeys {
+  /**
+   * @param credential the whole field value: of the scheme `Bearer`, or the token alone
+   * @param evaluation learns id and name of a key that is known and refused
+   * @returns the caller, or why the credential does not hold
+   */
+  identify(
+    credential: string,
+    app: AppName,
+    nowMs: number,
+    evaluation: Pick<Evaluation, 'refusedKeyId' | 'refusedKeyName'>,
+  ): Caller | KeyRefusal;
+  /** Bytes in which tokens are remembered, beside what is kept of their keys. */
+  readonly tokenMemoryBytes: number;
+}
+
+export function createApiKeys({ keys, keyRows }: PolicyDependencies): ApiKeys {
+  const remembered = new RememberedKeys(keys, keyRows);
+  const identify: ApiKeys['identify'] = (credential, app, nowMs, evaluation) => {
+    const resolved = remembered.resolve(credential);
+    if (typeof resolved === 'string') return resolved;
+    const refusal = refusalOf(resolved, app, nowMs);
+    if (refusal === undefined) return resolved.caller;
+    evaluation.refusedKeyId = resolved.caller.id;
+    evaluation.refusedKeyName = resolved.caller.name;
+    return refusal;
+  };
+  return Object.freeze({
+    identify,
+    get tokenMemoryBytes(): number {
+      return remembered.tokenBytes;
+    },
+  });
+}
+
+/**
+ * True for anything that has the form of the gateway's own API keys, valid or not: it must not reach an upstream. Values
+ * that were brought along have any form, and are told by looking them up only.
+ */
+export function isApiKey(token: string): boolean {
+  return token.startsWith(API_KEY_PREFIX);
+}
+
+/** The same for a whole `Authorization` value of any scheme. */
+export function carriesApiKey(authorization: string): boolean {
+  const start = tokenStart(authorization);
+  return start > 0 && authorization.startsWith(API_KEY_PREFIX, start);
+}
+
+function refusalOf(
+  { appId, isActive, expiresAtMs }: ResolvedKey,
+  app: AppName,
+  nowMs: number,
+): KeyRefusal | undefined {
+  if (appId !== app.id) return 'The API key belongs to another app';
+  if (!isActive) return 'The API key is disabled';
+  return nowMs >= expiresAtMs ? 'The API key has expired' : undefined;
+}

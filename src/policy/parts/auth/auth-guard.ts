@@ -1,0 +1,60 @@
+/**
+ * The guard against guessing (GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE): an address that has sent that many bad
+ * credentials within a minute is refused before its next one is looked at. Requests without a credential guess
+ * nothing and do not count. One count per address, of IPv6 per network, over all apps and workers.
+ */
+import type { LimitDecision, LimitRule } from '../../../limits/store.ts';
+import type { PolicyDependencies } from '../../dependencies.ts';
+import { addressSubject } from '../../limit-subject.ts';
+import type { Denial, RequestFacts, Stage, StageResult } from '../../stage.ts';
+
+const WINDOW_MS = 60_000;
+
+export interface AuthGuard {
+  /** Refuses an address that has used up its failures; takes nothing. */
+  readonly stage: Stage;
+  /**
+   * Counts one failure. The answer is `verdict` (the refusal of the credential, or undefined where authentication
+   * is optional), or 429 when concurrent failures have used up the count meanwhile.
+   */
+  failed(facts: RequestFacts, verdict: StageResult): StageResult | Promise<StageResult>;
+}
+
+/** @returns undefined when the guard is off */
+export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | undefined {
+  const { limits, authFailuresPerMinute, ipv6PrefixBits, onAuth } = dependencies;
+  if (authFailuresPerMinute === 0) return undefined;
+  const subjectOf = addressSubject(ipv6PrefixBits);
+  const rule: LimitRule = Object.freeze({
+    id: 'auth_failures',
+    algorithm: 'fixed_window',
+    requests: authFailuresPerMinute,
+    windowMs: WINDOW_MS,
+    burst: authFailuresPerMinute,
+  });
+  const conclude = (decision: LimitDecision, verdict: StageResult): StageResult => {
+    if (decision.admitted) return verdict;
+    onAuth('throttled');
+    return tooMany(decision);
+  };
+  return Object.freeze({
+    stage: (facts: RequestFacts): StageResult | Promise<StageResult> => {
+      const decision = limits.peek(rule, subjectOf(facts), facts.nowMs);
+      if (decision instanceof Promise) return decision.then((settled) => conclude(settled, undefined));
+      return conclude(decision, undefined);
+    },
+    failed: (facts: RequestFacts, verdict: StageResult): StageResult | Promise<StageResult> => {
+      const decision = limits.take(rule, subjectOf(facts), facts.nowMs);
+      if (decision instanceof Promise) return decision.then((settled) => conclude(settled, verdict));
+      return conclude(decision, verdict);
+    },
+  });
+}
+
+function tooMany(decision: LimitDecision): Denial {
+  return {
+    code: 'too_many_auth_failures',
+    detail: 'Too many requests with bad credentials came from this address',
+    headerLines: `Retry-After: ${decision.retryAfterSecs}\r\n`,
+  };
+}

@@ -1,0 +1,204 @@
+/**
+ * Authentication of a route: which credential it takes, what happens without one or with a bad one, and whether the
+ * credential goes on to the upstream.
+ *
+ * - `required` (the default): 401. Not required: a valid credential identifies the caller, anything else is
+ *   anonymous; what was wrong is kept for the scopes, which may refuse an anonymous caller.
+ * - `required_scopes` without any `auth` implies `api_key`.
+ * - An API key, valid or not, never reaches the upstream unless `forward_credentials` is true; a verified JWT does
+ *   unless that is false. On a JWT route a bearer token that did not verify is not passed on as if it had; on an
+ *   API-key route a bearer token that is no API key is the upstream's business.
+ * - A JWT that cannot be judged, since no key set could be fetched yet: 503, also where authentication is not required.
+ *   To take such a caller for an anonymous one would answer as if the credential had not been sent.
+ * - In shadow mode the request passes as it came: only API keys are taken out.
+ * - Where `auth.in` names another field than Authorization, it holds the bare token (a `Bearer` before it is passed
+ *   over), and whatever it holds is a credential of the gateway: of an API-key route it never reaches the upstream
+ *   unless `forward_credentials` is true. More than one such field is a bad credential.
+ */
+import type { AuthPolicy, Policy } from '../../../model/policy.ts';
+import type { AppName } from '../../../model/resources.ts';
+import { isApiKey, type ApiKeys } from './api-key.ts';
+import type { AuthGuard } from './auth-guard.ts';
+import { challenges, tokenStart, type Challenges } from './bearer.ts';
+import { credentialPlace, type CredentialPlace } from './credential-place.ts';
+import type { PolicyDependencies } from '../../dependencies.ts';
+import { compileJwt, missingClaim } from './jwt/jwt.ts';
+import { NO_KEYS, type Identity, type JwtVerifiers, type KeysUnavailable } from './jwt/jwt-verifier.ts';
+import type { Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
+
+export interface CompiledAuth {
+  readonly stages: readonly NamedStage[];
+  readonly usesApiKeys: boolean;
+  readonly managedHeaders: ReadonlySet<string> | undefined;
+  readonly place: CredentialPlace | undefined;
+}
+
+/**
+ * Finds out who calls; a text says why the credential does not hold.
+ * @param credential a field value: of the scheme `Bearer`, or the token alone
+ */
+type Identify = (credential: string, nowMs: number, evaluation: Evaluation) => Identity | Promise<Identity>;
+
+interface AuthContext {
+  readonly auth: AuthPolicy;
+  readonly shadow: boolean;
+  readonly place: CredentialPlace | undefined;
+  readonly identify: Identify;
+  readonly challenge: Challenges;
+  readonly guard: AuthGuard | undefined;
+  readonly onAuth: PolicyDependencies['onAuth'];
+}
+
+const NO_AUTH: CompiledAuth = Object.freeze({
+  stages: [],
+  usesApiKeys: false,
+  managedHeaders: undefined,
+  place: undefined,
+});
+const IMPLIED_AUTH: AuthPolicy = Object.freeze({ auth_type: 'api_key' });
+
+export function compileAuth(
+  policy: Policy,
+  app: AppName,
+  dependencies: PolicyDependencies,
+  shared: {
+    readonly apiKeys: ApiKeys;
+    readonly verifiers: JwtVerifiers;
+    readonly guard: AuthGuard | undefined;
+  },
+): CompiledAuth {
+  const implied = (policy.required_scopes?.length ?? 0) > 0 ? IMPLIED_AUTH : undefined;
+  const auth = policy.auth ?? implied;
+  if (auth === undefined || auth.auth_type === 'none') return NO_AUTH;
+  const shadow = policy.shadow?.includes('auth') ?? false;
+  // A guard that refuses would be more than the shadow of one.
+  const guard = shadow ? undefined : shared.guard;
+  const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared.verifiers) : undefined;
+  const identify: Identify =
+    jwt?.identify ??
+    ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));
+  const place = credentialPlace(policy);
+  const challenge = challenges(app.slug, place && { name: place.name, isJwt: jwt !== undefined });
+  const context = { auth, shadow, place, identify, challenge, guard, onAuth: dependencies.onAuth };
+  const stage = place === undefined ? authStage(context) : placedStage(context, place);
+  const stages: NamedStage[] = [];
+  if (guard !== undefined) stages.push({ part: 'auth_guard', run: guard.stage, shadow: false });
+  stages.push({ part: 'auth', run: stage, shadow });
+  return { stages, usesApiKeys: jwt === undefined, managedHeaders: jwt?.managedHeaders, place };
+}
+
+function authStage(context: AuthContext): Stage {
+  const { auth, identify, challenge, onAuth } = context;
+  const required = auth.required ?? true;
+  return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
+    const authorization = facts.header('authorization');
+    const start = authorization === undefined ? 0 : tokenStart(authorization);
+    if (authorization === undefined || start === 0) {
+      onAuth(required ? 'missing' : 'anonymous');
+      return required ? challenge.missing : undefined;
+    }
+    const identity = identify(authorization, facts.nowMs, evaluation);
+    if (identity instanceof Promise) {
+      return identity.then((settled) => conclude(context, facts, evaluation, authorization, settled));
+    }
+    return conclude(context, facts, evaluation, authorization, identity);
+  };
+}
+
+/** The same where the credential is in another field than Authorization, all of which is the credential. */
+function placedStage(context: AuthContext, { name, lowerName }: CredentialPlace): Stage {
+  const { auth, identify, challenge, onAuth } = context;
+  const required = auth.required ?? true;
+  return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
+    const credential = facts.combined(lowerName);
+    if (credential === undefined || credential === '') {
+      onAuth(required ? 'missing' : 'anonymous');
+      return required ? challenge.missing : undefined;
+    }
+    // No token has a comma: it stands between the values of several fields, or of what is a list already.
+    if (credential.includes(',')) {
+      return refuse(context, facts, evaluation, credential, `The request has more than one ${name}`);
+    }
+    const identity = identify(credential, facts.nowMs, evaluation);
+    if (identity instanceof Promise) {
+      return identity.then((settled) => conclude(context, facts, evaluation, credential, settled));
+    }
+    return conclude(context, facts, evaluation, credential, identity);
+  };
+}
+
+/**
+ * Whether a credential that does not hold was meant as an API key: by its form, since it is one of those that were
+ * brought along and have any form, or since nothing else belongs where it was found.
+ */
+function isMeantAsKey({ auth, place }: AuthContext, evaluation: Evaluation, credential: string): boolean {
+  if (place !== undefined && auth.auth_type === 'api_key') return true;
+  return evaluation.refusedKeyId !== '' || isApiKey(credential.slice(tokenStart(credential)));
+}
+
+function conclude(
+  context: AuthContext,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+  authorization: string,
+  identity: Identity,
+): StageResult | Promise<StageResult> {
+  const { auth, onAuth } = context;
+  if (typeof identity === 'string') return refuse(context, facts, evaluation, authorization, identity);
+  if (identity.kind === 'keys_unavailable') return cannotJudge(context, evaluation, authorization, identity);
+  evaluation.caller = identity;
+  evaluation.dropCredential = !(auth.forward_credentials ?? identity.kind === 'jwt');
+  const claim = missingClaim(auth, identity);
+  if (claim === undefined) {
+    onAuth(identity.kind);
+    return undefined;
+  }
+  onAuth('forbidden');
+  return context.challenge.missingClaim(`The token lacks the claim "${claim}"`);
+}
+
+/** Neither good nor bad: it is the gateway that cannot tell. No attempt that the guard would count. */
+function cannotJudge(
+  context: AuthContext,
+  evaluation: Evaluation,
+  authorization: string,
+  { retryAfterSecs }: KeysUnavailable,
+): StageResult {
+  const { auth, shadow, onAuth } = context;
+  const isKey = isMeantAsKey(context, evaluation, authorization);
+  const denial: Denial = {
+    code: 'jwt_keys_unavailable',
+    detail: 'No key set could be fetched yet to verify tokens with',
+    headerLines: `Retry-After: ${retryAfterSecs}\r\n`,
+  };
+  evaluation.authFailure = denial;
+  evaluation.lacksKeys = true;
+  evaluation.dropCredential = auth.forward_credentials !== true && (isKey || !shadow);
+  onAuth('unavailable');
+  return denial;
+}
+
+/** A credential that does not hold: 401, or anonymous where authentication is optional. */
+function refuse(
+  context: AuthContext,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+  authorization: string,
+  reason: string,
+): StageResult | Promise<StageResult> {
+  const { auth, shadow, challenge, guard, onAuth } = context;
+  const required = auth.required ?? true;
+  const isKey = isMeantAsKey(context, evaluation, authorization);
+  if (!required && !isKey && auth.auth_type === 'api_key') {
+    // Some other bearer token, which may mean something to the upstream.
+    onAuth('anonymous');
+    return undefined;
+  }
+  const denial: Denial = challenge.invalid(reason);
+  evaluation.lacksKeys = reason === NO_KEYS;
+  evaluation.authFailure = denial;
+  evaluation.dropCredential = auth.forward_credentials !== true && (isKey || !shadow);
+  onAuth(required ? 'rejected' : 'ignored');
+  const verdict = required ? denial : undefined;
+  return guard === undefined ? verdict : guard.failed(facts, verdict);
+}

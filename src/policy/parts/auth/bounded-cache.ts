@@ -1,0 +1,76 @@
+/**
+ * A map from text to values with a limit on entries and on characters of the keys. When full, the entries that
+ * came first go first, some at once: looking up costs nothing but the look-up, and what is still used comes back by
+ * itself. Before the map stand the entries that were found last (recent-table.ts).
+ */
+import { ownText } from '../../../http/latin1.ts';
+import { RecentTable } from './recent-table.ts';
+
+interface Entry<V> {
+  readonly key: string;
+  readonly value: V;
+}
+
+const RECENT_BITS = 10;
+
+export class BoundedCache<V> {
+  readonly #entries = new Map<string, Entry<V>>();
+  readonly #recent = new RecentTable<Entry<V>>(RECENT_BITS);
+  readonly #entriesMax: number;
+  readonly #keyCharsMax: number;
+  #keyChars = 0;
+
+  constructor(entriesMax: number, keyCharsMax: number) {
+    this.#entriesMax = entriesMax;
+    this.#keyCharsMax = keyCharsMax;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: string): V | undefined {
+    const recent = this.#recent.get(key);
+    if (recent !== undefined) return recent.value;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#recent.set(entry);
+    return entry.value;
+  }
+
+  set(key: string, value: V): void {
+    if (key.length > this.#keyCharsMax) return;
+    this.delete(key);
+    // A copy: the key is usually a slice of a whole request head, which must not be kept alive by it.
+    const entry: Entry<V> = { key: ownText(key), value };
+    this.#entries.set(entry.key, entry);
+    this.#keyChars += key.length;
+    if (this.#entries.size > this.#entriesMax || this.#keyChars > this.#keyCharsMax) this.#makeRoom();
+  }
+
+  delete(key: string): void {
+    if (!this.#entries.delete(key)) return;
+    this.#keyChars -= key.length;
+    this.#recent.delete(key);
+  }
+
+  /**
+   * A sixteenth at once: looking for the first entry of a map passes over all that were deleted before it, which
+   * one by one takes twenty times as long as everything else in here. The entry that came last stays.
+   */
+  #makeRoom(): void {
+    const entriesMax = this.#entriesMax - (this.#entriesMax >> 4);
+    const keyCharsMax = this.#keyCharsMax - (this.#keyCharsMax >> 4);
+    for (const key of this.#entries.keys()) {
+      const isRoom = this.#entries.size <= entriesMax && this.#keyChars <= keyCharsMax;
+      if (isRoom || this.#entries.size === 1) return;
+      this.delete(key);
+    }
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#recent.clear();
+    this.#keyChars = 0;
+  }
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Policy } from '../../../model/policy.ts';
+import { tokenHash } from '../../../model/token.ts';
+import { bearer, run, testFacts, testGateway } from '../../test-fixtures.ts';
+
+const PLACED: Policy = { auth: { auth_type: 'api_key', in: 'X-API-Key' } };
+const DEFAULT: Policy = { auth: { auth_type: 'api_key' } };
+
+describe('a value that was brought along', () => {
+  const brought = (chars: number): string => randomBytes(chars).toString('base64url').slice(0, chars);
+
+  it.each([22, 53, 64, 200])('of %i characters is known, until its key goes', async (chars) => {
+    const gateway = testGateway();
+    const { keys } = gateway;
+    const token = brought(chars);
+    const { key } = keys.create({ token_hash: tokenHash(token) });
+    const policies = [gateway.compile(DEFAULT), gateway.compile(PLACED)];
+    const statuses = async (): Promise<(string | undefined)[]> => {
+      const verdicts = [bearer(token), { 'x-api-key': token }].map((headers, at) =>
+        run(policies[at] as (typeof policies)[number], testFacts(headers)),
+      );
+      return (await Promise.all(verdicts)).map(({ denial }) => denial?.detail);
+    };
+    for (let round = 0; round < 3; round++) expect(await statuses()).toEqual([undefined, undefined]);
+    keys.remove(key);
+    expect(await statuses()).toEqual(['The API key is not known', 'The API key is not known']);
+  });
+
+  it('is told from all others by every character', async () => {
+    const gateway = testGateway();
+    const { keys } = gateway;
+    const token = brought(60);
+    keys.create({ token_hash: tokenHash(token) });
+    const policy = gateway.compile(DEFAULT);
+    for (const other of [token.slice(0, -1), `${token}A`, token.slice(1), token.slice(0, 53), brought(60)]) {
+      expect((await run(policy, testFacts(bearer(other)))).denial?.detail).toBe('The API key is not known');
+    }
+    expect((await run(policy, testFacts(bearer(token)))).denial).toBeUndefined();
+  });
+
+  it('its stored hash is no credential, whole or in part', async () => {
+    const gateway = testGateway();
+    const { keys } = gateway;
+    const hash = tokenHash(brought(40));
+    keys.create({ token_hash: hash });
+    const policy = gateway.compile(DEFAULT);
+    for (const token of [hash, hash.slice(0, 53)]) {
+      expect((await run(policy, testFacts(bearer(token)))).denial?.code).toBe('credentials_invalid');
+    }
+  });
+
+  it('texts that are too long or too short are not even looked up', async () => {
+    const gateway = testGateway();
+    const { keys } = gateway;
+    const policy = gateway.compile(DEFAULT);
+    for (const token of [brought(21), brought(201), `hga_${brought(49)}`, 'x'.repeat(60_000)]) {
+      const { denial } = await run(policy, testFacts(bearer(token)));
+      expect(denial?.detail).toBe('The API key is malformed: it was mistyped or cut off');
+    }
+    expect(keys.lookups).toBe(0);
+  });
+
+  it('one that is known and refused does not go on to the backend', async () => {
+    const gateway = testGateway();
+    const { keys } = gateway;
+    const [disabled, unknown] = [brought(32), brought(32)];
+    keys.create({ token_hash: tokenHash(disabled), is_active: false });
+    const optional = gateway.compile({ auth: { auth_type: 'api_key', required: false } });
+    expect((await run(optional, testFacts(bearer(disabled)))).evaluation.dropCredential).toBe(true);
+    expect((await run(optional, testFacts(bearer(unknown)))).evaluation.dropCredential).toBe(false);
+  });
+});

@@ -1,0 +1,25 @@
+/**
+ * Where a route's credential is, when that is another field than `Authorization` (`auth.in`): the field holds the bare
+ * token, and `Authorization` is an ordinary field. Made once per policy. Pure.
+ */
+import { foldedName } from '../../../lib/folded-name.ts';
+import { isAuthorization } from '../../../model/credential-header.ts';
+import type { Policy } from '../../../model/policy.ts';
+
+export interface CredentialPlace {
+  /** As it is configured. */
+  readonly name: string;
+  readonly lowerName: string;
+  /** As `foldedName` gives it: no field that may be read as the credential's passes beside it. */
+  readonly foldedName: string;
+}
+
+/** @returns undefined for `Authorization`, and where nothing is authenticated */
+export function credentialPlace({ auth }: Policy): CredentialPlace | undefined {
+  if (auth?.in === undefined || auth.auth_type === 'none' || isAuthorization(auth.in)) return undefined;
+  return Object.freeze({
+    name: auth.in,
+    lowerName: auth.in.toLowerCase(),
+    foldedName: foldedName(auth.in),
+  });
+}

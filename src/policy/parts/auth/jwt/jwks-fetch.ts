@@ -1,0 +1,46 @@
+/**
+ * The fetch of a key set: a GET of a small text from where the gateway may connect. Owns the connections to one key
+ * server. Knows nothing of keys.
+ */
+import { lookup } from 'node:dns';
+import type { Dispatcher } from 'undici';
+import type { Egress } from '../../../../egress/egress.ts';
+
+export const FETCH_TIMEOUT_MS = 5_000;
+const RESPONSE_BYTES_MAX = 1024 * 1024;
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+
+/** For one URL. No redirects: they would let the key server hand its trust to another. */
+export function keySetFetch(egress: Egress): (uri: string) => Promise<string> {
+  let dispatcher: Dispatcher | undefined;
+  return async (uri) => {
+    const url = URL.parse(uri);
+    // Refused here, because the refusal of fetch itself would quote the URL with its password.
+    if (url === null || url.username !== '' || url.password !== '') throw new Error('the URL cannot be used');
+    const port = Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 0);
+    const denial = egress.hostDenial(url.hostname, port);
+    if (denial !== undefined) throw new Error(denial);
+    // Loaded on first use only; most workers never fetch keys.
+    const { Agent, fetch } = await import('undici');
+    dispatcher ??= new Agent({ connect: { lookup: egress.lookup(lookup, port) } });
+    const response = await fetch(uri, {
+      dispatcher,
+      redirect: 'error',
+      signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+      headers: { accept: 'application/jwk-set+json, application/json' },
+    });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`the response has status ${response.status}`);
+    }
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > RESPONSE_BYTES_MAX)
+        throw new Error(`the response is larger than ${RESPONSE_BYTES_MAX} bytes`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * The registered claims (RFC 7519 section 4.1) of a token whose signature holds: issuer, audience, times; the
+ * scopes (RFC 8693 section 4.2 `scope`, or `scp`); and the caller that they make.
+ */
+import { fieldLine, scopesLine } from '../../../caller.ts';
+import type { JwtVerification } from './jwt-settings.ts';
+import type { Claims } from './jwt-token.ts';
+import type { Caller } from '../../../stage.ts';
+
+/** When a token is good, Unix milliseconds, leeway included: from `validFromMs` on, before `expiresAtMs`. */
+export interface Validity {
+  readonly validFromMs: number;
+  readonly expiresAtMs: number;
+}
+
+export const EXPIRED = 'The token has expired';
+export const NOT_YET_VALID = 'The token is not valid yet';
+
+/** Why the token is refused at this moment, or undefined. `exp` itself is already too late (section 4.1.4). */
+export function timeRefusal(validity: Validity, nowMs: number): string | undefined {
+  if (nowMs >= validity.expiresAtMs) return EXPIRED;
+  return nowMs < validity.validFromMs ? NOT_YET_VALID : undefined;
+}
+
+/** Checks what does not depend on the time. @returns when the token is good, or why it never is */
+export function checkClaims(claims: Claims, verification: JwtVerification): Validity | string {
+  const { issuer, audiences, leewayMs } = verification;
+  if (issuer !== undefined && claims['iss'] !== issuer) return 'The token is from another issuer';
+  if (audiences.length > 0 && !hasAudience(claims['aud'], audiences))
+    return 'The token is for another audience';
+  for (const name of ['exp', 'nbf', 'iat']) {
+    if (claims[name] !== undefined && !Number.isFinite(claims[name])) return `The claim ${name} is no number`;
+  }
+  const { exp, nbf } = claims;
+  return {
+    validFromMs: typeof nbf === 'number' ? nbf * 1000 - leewayMs : -Infinity,
+    expiresAtMs: typeof exp === 'number' ? exp * 1000 + leewayMs : Infinity,
+  };
+}
+
+function hasAudience(aud: unknown, accepted: readonly string[]): boolean {
+  if (typeof aud === 'string') return accepted.includes(aud);
+  return Array.isArray(aud) && aud.some((item) => typeof item === 'string' && accepted.includes(item));
+}
+
+export function callerOf(claims: Claims, verification: JwtVerification): Caller {
+  const subject = typeof claims['sub'] === 'string' ? claims['sub'] : '';
+  const scopes = scopesOf(claims);
+  let lines = (subject === '' ? '' : fieldLine('X-Headgate-Subject', subject)) + scopesLine(scopes);
+  for (const [claim, header] of verification.claimHeaders)
+    lines += claimLine(header, ownClaim(claims, claim));
+  return Object.freeze({
+    kind: 'jwt',
+    id: subject,
+    name: '',
+    scopes,
+    claims,
+    keyRateLimit: null,
+    upstreamHeaderLines: lines,
+    countedIn: 0,
+  });
+}
+
+/** A claim of the token itself; undefined for absent and for null. Names of Object.prototype are no claims. */
+export function ownClaim(claims: Claims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? (claims[name] ?? undefined) : undefined;
+}
+
+/** Text, number or truth value as they are; lists and objects as JSON, so that no separator can be forged. */
+function claimLine(header: string, value: unknown): string {
+  if (value === undefined) return '';
+  return fieldLine(header, typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+function scopesOf(claims: Claims): ReadonlySet<string> {
+  const value = typeof claims['scope'] === 'string' ? claims['scope'] : claims['scp'];
+  const list: readonly unknown[] =
+    typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
+  return new Set(list.filter((item): item is string => typeof item === 'string' && item !== ''));
+}

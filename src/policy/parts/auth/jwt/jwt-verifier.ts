@@ -1,0 +1,213 @@
+/**
+ * Verifies JWTs: signature by jose, everything else here. Tokens that verified are remembered, bounded, per worker;
+ * a remembered one is answered synchronously, and never after its `exp` nor after the key set has changed.
+ *
+ * Verifiers with equal settings are one; key sets by URL are shared by all verifiers of the worker.
+ */
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { compactVerify, errors, type CompactVerifyResult } from 'jose';
+import { tokenStart } from '../bearer.ts';
+import { BoundedCache } from '../bounded-cache.ts';
+import type { PolicyDependencies } from '../../../dependencies.ts';
+import { inlineKeys, RemoteKeys, type KeySource } from './jwks.ts';
+import { callerOf, checkClaims, timeRefusal, type Validity } from './jwt-claims.ts';
+import type { JwtVerification } from './jwt-settings.ts';
+import { readClaims, readHeader } from './jwt-token.ts';
+import type { Caller } from '../../../stage.ts';
+
+const TOKENS_MAX = 10_000;
+const TOKEN_CHARS_TOTAL_MAX = 8 * 1024 * 1024;
+/** A token that several policies verify by different settings is remembered for so many of them. */
+const VERIFIERS_PER_TOKEN_MAX = 4;
+const VERIFIERS_MAX = 1000;
+const SOURCES_MAX = 1000;
+/** Keys that are tried for a token that names none. */
+const CANDIDATES_MAX = 8;
+
+const BAD_SIGNATURE = 'The signature of the token does not hold';
+const UNKNOWN_KEY = 'The token is signed with an unknown key';
+/** Not the token's fault: none are configured. */
+export const NO_KEYS = 'No keys to verify tokens with are configured';
+
+/** No key set was ever fetched: whether the token is good cannot be said. */
+export interface KeysUnavailable {
+  readonly kind: 'keys_unavailable';
+  readonly retryAfterSecs: number;
+}
+
+/** The caller, why the credential is refused, or that it cannot be judged. */
+export type Identity = Caller | string | KeysUnavailable;
+
+export interface JwtVerifier {
+  /** @param authorization a field value: of the scheme `Bearer`, or the token alone */
+  identify(authorization: string, nowMs: number): Identity | Promise<Identity>;
+}
+
+export interface JwtVerifiers {
+  verifierFor(verification: JwtVerification): JwtVerifier;
+}
+
+interface RememberedToken extends Validity {
+  readonly verifier: JwtVerifier;
+  readonly generation: number;
+  readonly caller: Caller;
+}
+
+type TokenCache = BoundedCache<readonly RememberedToken[]>;
+
+export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifiers {
+  const tokens: TokenCache = new BoundedCache(TOKENS_MAX, TOKEN_CHARS_TOTAL_MAX);
+  const sources = new Map<string, KeySource>();
+  const verifiers = new Map<string, JwtVerifier>();
+  const sourceFor = (uri: string): KeySource =>
+    shared(sources, uri, SOURCES_MAX, () => new RemoteKeys(uri, dependencies));
+  return Object.freeze({
+    verifierFor: (verification: JwtVerification): JwtVerifier =>
+      shared(verifiers, JSON.stringify(verification), VERIFIERS_MAX, () => {
+        const { keys } = verification;
+        if (keys === undefined || verification.algorithms.length === 0) return { identify: () => NO_KEYS };
+        if (keys.kind === 'secret') {
+          return new SettingsVerifier(
+            verification,
+            createSecretKey(Buffer.from(keys.secret, 'utf8')),
+            tokens,
+          );
+        }
+        const source = keys.kind === 'jwks' ? inlineKeys(keys.keys) : sourceFor(keys.uri);
+        return new SettingsVerifier(verification, source, tokens);
+      }),
+  });
+}
+
+/** Gets or makes; beyond the limit the oldest is no longer shared, though those who hold it keep using it. */
+function shared<V>(map: Map<string, V>, key: string, entriesMax: number, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  if (map.size > entriesMax) {
+    const oldest = map.keys().next();
+    if (oldest.done !== true) map.delete(oldest.value);
+  }
+  return made;
+}
+
+class SettingsVerifier implements JwtVerifier {
+  readonly #verification: JwtVerification;
+  readonly #keys: KeyObject | KeySource;
+  readonly #tokens: TokenCache;
+
+  constructor(verification: JwtVerification, keys: KeyObject | KeySource, tokens: TokenCache) {
+    this.#verification = verification;
+    this.#keys = keys;
+    this.#tokens = tokens;
+  }
+
+  identify(authorization: string, nowMs: number): Identity | Promise<Identity> {
+    const waiting = 'freshen' in this.#keys ? this.#keys.freshen() : undefined;
+    const remembered = this.#remembered(authorization);
+    if (remembered === undefined) return this.#verify(authorization, nowMs, waiting);
+    if (waiting !== undefined) return waiting.then(() => this.#identifyAgain(authorization, nowMs));
+    return timeRefusal(remembered, nowMs) ?? remembered.caller;
+  }
+
+  /** After old keys were fetched anew: a token that had been remembered may have lost its key. */
+  async #identifyAgain(authorization: string, nowMs: number): Promise<Identity> {
+    const remembered = this.#remembered(authorization);
+    if (remembered === undefined) return this.#verify(authorization, nowMs, undefined);
+    return timeRefusal(remembered, nowMs) ?? remembered.caller;
+  }
+
+  #remembered(authorization: string): RememberedToken | undefined {
+    const entries = this.#tokens.get(authorization);
+    if (entries === undefined) return undefined;
+    for (const entry of entries) {
+      if (entry.verifier === this && entry.generation === this.#generation()) return entry;
+    }
+    return undefined;
+  }
+
+  #generation(): number {
+    return 'generation' in this.#keys ? this.#keys.generation : 0;
+  }
+
+  async #verify(authorization: string, nowMs: number, waiting: Promise<void> | undefined): Promise<Identity> {
+    const token = authorization.slice(tokenStart(authorization));
+    const header = readHeader(token, this.#verification.algorithms);
+    if (typeof header === 'string') return header;
+    if (waiting !== undefined) await waiting;
+    const { payload, generation, refusal } = await this.#signed(token);
+    if (payload === undefined) return refusal;
+    const claims = readClaims(payload);
+    if (claims === undefined) return 'The payload of the token is no JSON object with unique names';
+    const validity = checkClaims(claims, this.#verification);
+    if (typeof validity === 'string') return validity;
+    const refused = timeRefusal(validity, nowMs);
+    if (refused !== undefined) return refused;
+    const caller = callerOf(claims, this.#verification);
+    this.#remember(authorization, { ...validity, verifier: this, generation, caller });
+    return caller;
+  }
+
+  #remember(authorization: string, token: RememberedToken): void {
+    const others = (this.#tokens.get(authorization) ?? []).filter((entry) => entry.verifier !== this);
+    this.#tokens.set(authorization, [...others.slice(1 - VERIFIERS_PER_TOKEN_MAX), token]);
+  }
+
+  /** The signed payload, and the generation of the keys that it was verified with. */
+  async #signed(
+    token: string,
+  ): Promise<{ payload: Uint8Array | undefined; generation: number; refusal: string | KeysUnavailable }> {
+    let generation = this.#generation();
+    let result = await this.#tryKeys(token);
+    if (result === UNKNOWN_KEY && 'refetch' in this.#keys) {
+      const waiting = this.#keys.refetch();
+      if (waiting !== undefined) await waiting;
+      if (this.#generation() !== generation) {
+        generation = this.#generation();
+        result = await this.#tryKeys(token);
+      }
+    }
+    if (!(result instanceof Uint8Array)) return { payload: undefined, generation, refusal: result };
+    return { payload: result, generation, refusal: '' };
+  }
+
+  async #tryKeys(token: string): Promise<Uint8Array | string | KeysUnavailable> {
+    const options = { algorithms: [...this.#verification.algorithms] };
+    const key = 'keySet' in this.#keys ? this.#keys.keySet : this.#keys;
+    if (key === undefined) {
+      const retryAfterSecs = 'retryAfterSecs' in this.#keys ? this.#keys.retryAfterSecs() : undefined;
+      return retryAfterSecs === undefined ? NO_KEYS : { kind: 'keys_unavailable', retryAfterSecs };
+    }
+    try {
+      const result: CompactVerifyResult =
+        typeof key === 'function'
+          ? await compactVerify(token, key, options)
+          : await compactVerify(token, key, options);
+      return result.payload;
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey) return UNKNOWN_KEY;
+      if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error, options);
+      // Also a key that cannot be imported or is too weak: the token is not shown to be good, so it is refused.
+      return BAD_SIGNATURE;
+    }
+  }
+}
+
+/** Several keys fit a token that names none: a few of them are tried. */
+async function tryEach(
+  token: string,
+  candidates: errors.JWKSMultipleMatchingKeys,
+  options: { algorithms: string[] },
+): Promise<Uint8Array | string> {
+  let tried = 0;
+  for await (const key of candidates) {
+    if (++tried > CANDIDATES_MAX) break;
+    try {
+      return (await compactVerify(token, key, options)).payload;
+    } catch {
+      // The next one may fit.
+    }
+  }
+  return BAD_SIGNATURE;
+}

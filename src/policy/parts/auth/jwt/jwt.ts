@@ -1,0 +1,39 @@
+/**
+ * JWT authentication of a route: its verifier, the claims that it requires, and the header names that carry claims
+ * to the upstream, which clients must therefore not be able to send.
+ */
+import { foldedName } from '../../../../lib/folded-name.ts';
+import type { AuthPolicy } from '../../../../model/policy.ts';
+import type { PolicyDependencies } from '../../../dependencies.ts';
+import { ownClaim } from './jwt-claims.ts';
+import { resolveJwt } from './jwt-settings.ts';
+import type { Identity, JwtVerifiers } from './jwt-verifier.ts';
+import type { Caller } from '../../../stage.ts';
+
+export interface CompiledJwt {
+  readonly identify: (authorization: string, nowMs: number) => Identity | Promise<Identity>;
+  /** As `foldedName` gives them; undefined when there are none. */
+  readonly managedHeaders: ReadonlySet<string> | undefined;
+}
+
+export function compileJwt(
+  auth: AuthPolicy,
+  dependencies: PolicyDependencies,
+  verifiers: JwtVerifiers,
+): CompiledJwt {
+  const verification = resolveJwt(auth.jwt, dependencies.jwtDefaults);
+  const verifier = verifiers.verifierFor(verification);
+  const names = verification.claimHeaders.map(([, header]) => foldedName(header));
+  return {
+    identify: (authorization, nowMs) => verifier.identify(authorization, nowMs),
+    managedHeaders: names.length === 0 ? undefined : new Set(names),
+  };
+}
+
+/** The first of `required_claims` that the caller's token lacks or has as null; undefined when all are there. */
+export function missingClaim(auth: AuthPolicy, caller: Caller): string | undefined {
+  const required = auth.required_claims;
+  if (required === undefined || required.length === 0) return undefined;
+  const claims = caller.claims ?? {};
+  return required.find((name) => ownClaim(claims, name) === undefined);
+}

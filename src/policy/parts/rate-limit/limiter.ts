@@ -1,0 +1,74 @@
+/**
+ * One limit as it applies to requests: the rule for the store, whose requests are counted together, and the texts of
+ * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
+ */
+import type { LimitDecision, LimitRule } from '../../../limits/store.ts';
+import type { RateLimitPolicy } from '../../../model/policy.ts';
+import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
+import { subjectOf, type SubjectOf } from '../../limit-subject.ts';
+import type { Evaluation } from '../../stage.ts';
+
+export interface Limiter {
+  readonly kind: LimitKind;
+  readonly rule: LimitRule;
+  /** Seconds in which `limit` of a decision can be had, the `w` of RateLimit-Policy. */
+  readonly windowSecs: number;
+  readonly subjectOf: SubjectOf;
+  readonly fieldsStart: string;
+  readonly detail: string;
+}
+
+/**
+ * @param name names the limit in the RateLimit fields: the level that set it
+ * @param id names the counter: level and record
+ * @param account whose part of the memory its counters take, where each limit of a kind has few
+ * @returns the name of the missing field when the limit is incomplete and the settings do not fill it in
+ */
+export function createLimiter(
+  kind: LimitKind,
+  name: string,
+  id: string,
+  limit: RateLimitPolicy,
+  { globals, ipv6PrefixBits }: Pick<PolicyDependencies, 'globals' | 'ipv6PrefixBits'>,
+  account?: string,
+): Limiter | 'requests' | 'window_seconds' {
+  const requests = limit.requests ?? globals?.requests;
+  if (requests === undefined) return 'requests';
+  const windowSeconds = limit.window_seconds ?? globals?.windowSeconds;
+  if (windowSeconds === undefined) return 'window_seconds';
+  const algorithm = limit.algorithm ?? 'fixed_window';
+  const burst = limit.burst ?? requests;
+  const per = limit.per ?? 'scope';
+  const isBucket = algorithm === 'token_bucket';
+  const quota = isBucket ? burst : requests;
+  const windowSecs = isBucket ? Math.ceil((burst * windowSeconds) / requests) : windowSeconds;
+  return Object.freeze({
+    kind,
+    rule: Object.freeze({
+      // Counts by different dimensions are different counts, also when a policy goes from one to the other.
+      id: per === 'scope' ? id : `${id} per ${per}`,
+      algorithm,
+      requests,
+      windowMs: windowSeconds * 1000,
+      burst,
+      ...(account === undefined ? undefined : { account }),
+      shared: Object.freeze({ mode: limit.mode, onFailure: limit.on_store_failure ?? 'share' }),
+    }),
+    windowSecs,
+    subjectOf: subjectOf(per, ipv6PrefixBits),
+    fieldsStart: `RateLimit-Policy: "${name}";q=${quota};w=${windowSecs}\r\nX-RateLimit-Limit: ${quota}\r\nRateLimit: "${name}"`,
+    detail: `The limit of ${requests} requests in ${windowSeconds} s is used up (${name})`,
+  });
+}
+
+/**
+ * The header lines of the decision that the evaluation holds (RateLimit-Policy, RateLimit and the X-RateLimit
+ * fields; times in whole seconds from now); '' when no limit was asked.
+ */
+export function limitHeaderLines(evaluation: Evaluation): string {
+  const decision: LimitDecision | undefined = evaluation.limit;
+  if (decision === undefined) return '';
+  const { remaining } = decision;
+  const resetSecs = Math.ceil(decision.resetMs / 1000);
+  return `${evaluation.limitFieldsStart};r=${remaining};t=${resetSecs}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${resetSecs}\r\n`;
+}

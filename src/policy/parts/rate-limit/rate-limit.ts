@@ -1,0 +1,237 @@
+/**
+ * Rate limits of a route (contract part 8): the limit per client address that the settings ask for, and the route's
+ * own, which is the policy's, or the plan of the caller's key in its place, or the global default where no level has
+ * a `rate_limit`.
+ *
+ * A counter belongs to the level that set the limit: an app's limit counts all requests of the app, an endpoint's
+ * those of the endpoint. A `rate_limit` that is not enabled exempts the route, but not a key that has its own plan.
+ * A request that is refused here takes nothing: where two limits apply, both are taken in one step. With a store that
+ * nodes share, the second is asked before the first is charged. (Should another request use up the second in between,
+ * the first keeps one too many; neither ever admits too many.)
+ */
+import type { BothDecisions, LimitDecision } from '../../../limits/store.ts';
+import type { EffectivePolicy } from '../../../model/policy.ts';
+import type { AppName } from '../../../model/resources.ts';
+import type { PolicyDependencies } from '../../dependencies.ts';
+import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
+import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
+
+export { limitHeaderLines };
+
+type StageOutcome = StageResult | Promise<StageResult>;
+
+/**
+ * @param usesApiKeys true when callers may be API keys, which may bring a plan
+ * @throws Error when an enabled limit lacks a value that the settings do not fill in
+ */
+export function compileRateLimits(
+  effective: EffectivePolicy,
+  app: AppName,
+  usesApiKeys: boolean,
+  dependencies: PolicyDependencies,
+): NamedStage[] {
+  const perAddress = addressLimiter(dependencies);
+  const ofRoute = routeLimiter(effective, app, dependencies);
+  const shadow = effective.policy.shadow?.includes('rate_limit') ?? false;
+  const stages: NamedStage[] = [];
+  const hasOwn = ofRoute !== undefined || usesApiKeys;
+  const separate = shadow || !hasOwn;
+  if (perAddress !== undefined && separate) {
+    const run = limitStage(dependencies, perAddress, undefined, false);
+    stages.push({ part: 'ip_rate_limit', run, shadow: false });
+  }
+  if (hasOwn) {
+    const own = usesApiKeys ? withPlans(ofRoute, app, dependencies) : (): Limiter | undefined => ofRoute;
+    const run = limitStage(dependencies, separate ? undefined : perAddress, own, shadow);
+    stages.push({ part: 'rate_limit', run, shadow });
+  }
+  return stages;
+}
+
+function addressLimiter({ perIp, ipv6PrefixBits }: PolicyDependencies): Limiter | undefined {
+  if (perIp === undefined) return undefined;
+  const limit = { requests: perIp.requests, window_seconds: perIp.windowSecs, per: 'ip' };
+  const limiter = createLimiter('ip', 'ip', 'client', limit, { globals: undefined, ipv6PrefixBits });
+  return typeof limiter === 'string' ? undefined : limiter;
+}
+
+function routeLimiter(
+  effective: EffectivePolicy,
+  app: AppName,
+  dependencies: PolicyDependencies,
+): Limiter | undefined {
+  const limit = effective.policy.rate_limit;
+  if (limit === undefined || limit === null) {
+    const limiter = createLimiter('policy', 'global', `global:${app.id}`, {}, dependencies);
+    return typeof limiter === 'string' ? undefined : limiter;
+  }
+  if (limit.enabled !== true) return undefined;
+  const source = effective.sources.rate_limit ?? { level: 'app', id: app.id };
+  const limiter = createLimiter('policy', source.level, `${source.level}:${source.id}`, limit, dependencies);
+  if (typeof limiter !== 'string') return limiter;
+  const setting = limiter === 'requests' ? 'GATEWAY_RATE_LIMIT_REQUESTS' : 'GATEWAY_RATE_LIMIT_WINDOW_SECS';
+  throw new Error(
+    `Cannot use the rate_limit of ${source.level} ${source.id} (app "${app.slug}"): ${limiter} is missing and ${setting} is not set`,
+  );
+}
+
+/**
+ * The limiter of a caller: the plan of its key, else the route's. A plan with `enabled: false` exempts the key; one
+ * that is incomplete, which can only come from settings that have changed since, leaves the route's limit in force.
+ */
+function withPlans(
+  ofRoute: Limiter | undefined,
+  app: AppName,
+  dependencies: PolicyDependencies,
+): (caller: Caller) => Limiter | undefined {
+  // Each plan has a counter or two: those of an app share what memory there is.
+  const account = `keys:${app.id}`;
+  const plans = new WeakMap<Caller, Limiter | 'exempt' | 'none'>();
+  const planOf = (caller: Caller): Limiter | 'exempt' | 'none' => {
+    const plan = caller.keyRateLimit;
+    if (plan === null) return 'none';
+    if (plan.enabled === false) return 'exempt';
+    const limiter = createLimiter('key', 'key', `key:${caller.id}`, plan, dependencies, account);
+    return typeof limiter === 'string' ? 'none' : limiter;
+  };
+  return (caller) => {
+    if (caller.keyRateLimit === null) return ofRoute;
+    let plan = plans.get(caller);
+    if (plan === undefined) {
+      plan = planOf(caller);
+      plans.set(caller, plan);
+    }
+    if (plan === 'none') return ofRoute;
+    return plan === 'exempt' ? undefined : plan;
+  };
+}
+
+interface LimitContext {
+  readonly limits: PolicyDependencies['limits'];
+  readonly onLimit: PolicyDependencies['onLimit'];
+  readonly shadow: boolean;
+}
+
+function limitStage(
+  { limits, onLimit }: PolicyDependencies,
+  perAddress: Limiter | undefined,
+  own: ((caller: Caller) => Limiter | undefined) | undefined,
+  shadow: boolean,
+): Stage {
+  const context: LimitContext = { limits, onLimit, shadow };
+  return (facts: RequestFacts, evaluation: Evaluation): StageOutcome => {
+    const ofCaller = own?.(evaluation.caller);
+    if (perAddress === undefined) {
+      return ofCaller === undefined ? undefined : takeOne(context, ofCaller, facts, evaluation);
+    }
+    if (ofCaller === undefined) return takeOne(context, perAddress, facts, evaluation);
+    return takeBoth(context, perAddress, ofCaller, facts, evaluation);
+  };
+}
+
+function takeOne(
+  context: LimitContext,
+  limiter: Limiter,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  const decision = context.limits.take(limiter.rule, limiter.subjectOf(facts, evaluation), facts.nowMs);
+  if (decision instanceof Promise) {
+    return decision.then((settled) => conclude(context, limiter, settled, evaluation));
+  }
+  return conclude(context, limiter, decision, evaluation);
+}
+
+function takeBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  const { limits } = context;
+  const subject = second.subjectOf(facts, evaluation);
+  if (limits.takeBoth !== undefined) {
+    const firstSubject = first.subjectOf(facts, evaluation);
+    const both = limits.takeBoth(first.rule, firstSubject, second.rule, subject, facts.nowMs);
+    return concludeBoth(context, first, second, both, evaluation);
+  }
+  const expected =
+    limits.expect === undefined
+      ? limits.peek(second.rule, subject, facts.nowMs)
+      : limits.expect(second.rule, subject, facts.nowMs);
+  return expected instanceof Promise
+    ? expected.then((settled) => chargeBoth(context, first, second, settled, facts, evaluation))
+    : chargeBoth(context, first, second, expected, facts, evaluation);
+}
+
+/** @param expected what the second limit will say */
+function chargeBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  expected: LimitDecision,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  if (!expected.admitted) return refuseBoth(context, first, second, expected, facts, evaluation);
+  const outcome = takeOne(context, first, facts, evaluation);
+  if (outcome instanceof Promise) {
+    return outcome.then((denial) => denial ?? takeOne(context, second, facts, evaluation));
+  }
+  return outcome ?? takeOne(context, second, facts, evaluation);
+}
+
+/** `Retry-After` holds only when neither refuses then: where both do, the longer wait is told. */
+function concludeBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  both: BothDecisions,
+  evaluation: Evaluation,
+): StageResult {
+  evaluation.bothLimitsRefuse = !both.first.admitted && !both.second.admitted;
+  const waitsForSecond =
+    !both.second.admitted && (both.first.admitted || both.first.retryAfterSecs <= both.second.retryAfterSecs);
+  if (waitsForSecond) return conclude(context, second, both.second, evaluation);
+  return (
+    conclude(context, first, both.first, evaluation) ?? conclude(context, second, both.second, evaluation)
+  );
+}
+
+function refuseBoth(
+  context: LimitContext,
+  first: Limiter,
+  second: Limiter,
+  ofSecond: LimitDecision,
+  facts: RequestFacts,
+  evaluation: Evaluation,
+): StageOutcome {
+  const refuse = (ofFirst: LimitDecision): StageResult =>
+    concludeBoth(context, first, second, { first: ofFirst, second: ofSecond }, evaluation);
+  const ofFirst = context.limits.peek(first.rule, first.subjectOf(facts, evaluation), facts.nowMs);
+  return ofFirst instanceof Promise ? ofFirst.then(refuse) : refuse(ofFirst);
+}
+
+function conclude(
+  { onLimit, shadow }: LimitContext,
+  limiter: Limiter,
+  decision: LimitDecision,
+  evaluation: Evaluation,
+): StageResult {
+  onLimit(decision.admitted, limiter.kind);
+  // A limit in shadow mode is not announced: the client is not bound by it.
+  if (!shadow) note(limiter, decision, evaluation);
+  if (decision.admitted) return undefined;
+  const headerLines = `Retry-After: ${decision.retryAfterSecs}\r\n`;
+  return { code: 'rate_limited', detail: limiter.detail, headerLines };
+}
+
+/** Keeps the decision for the response's fields: a refusal, else the one with the least remaining. */
+function note(limiter: Limiter, decision: LimitDecision, evaluation: Evaluation): void {
+  const known = evaluation.limit;
+  if (known !== undefined && decision.admitted && known.remaining <= decision.remaining) return;
+  evaluation.limit = decision;
+  evaluation.limitWindowSecs = limiter.windowSecs;
+  evaluation.limitFieldsStart = limiter.fieldsStart;
+}

@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import {
+  appRecord,
+  appTree,
+  configChange,
+  endpointRecord,
+  revisionRecord,
+  versionRecord,
+  versionTree,
+} from '../../test/support/config-records.ts';
+import { hasEncodedSlash } from '../http/canonical-path.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { App, Endpoint, Version } from '../model/resources.ts';
+import { SnapshotHolder } from '../config/holder.ts';
+import { createMatchResult, fullShare, matchRequest } from './match.ts';
+
+/** Policies are told apart by identity, as those of the started program are. */
+const holderOf = () => new SnapshotHolder<EffectivePolicy>((effective) => ({ ...effective }));
+const STRICT = { policy_override: { required_scopes: ['admin'] } };
+const OFF = { is_active: false };
+
+interface Setup {
+  readonly endpoints: readonly (Partial<Endpoint> & Pick<Endpoint, 'path'>)[];
+  readonly app?: Partial<App>;
+  /** Further versions of the app. */
+  readonly versions?: readonly Partial<Version>[];
+}
+
+/** The code of the error, or the template of the route. */
+function match({ endpoints, app, versions = [] }: Setup, path: string, method = 'GET'): string {
+  const holder = holderOf();
+  const records = endpoints.map((fields, index) =>
+    endpointRecord({ id: `e${index}`, method: '*', ...fields }),
+  );
+  const main = versionTree(versionRecord({ id: 'v1', app_id: 'app', gateway_path: '/app/v1' }), {
+    revision: revisionRecord({ id: 'r1' }),
+    endpoints: records,
+  });
+  const others = versions.map((fields, index) => {
+    const id = `other${index}`;
+    const revision = revisionRecord({ id: `r-${id}` });
+    return versionTree(versionRecord({ id, app_id: 'app', ...fields }), { revision, endpoints: [] });
+  });
+  const tree = appTree(appRecord({ id: 'app', allow_encoded_slashes: true, ...app }), main, ...others);
+  holder.apply(configChange(1, { apps: [tree] }));
+  const out = createMatchResult<EffectivePolicy>();
+  matchRequest(holder.current, path, hasEncodedSlash(path), method, fullShare, out);
+  return out.code ?? out.route?.template ?? '';
+}
+
+const FALLBACK = '/app/v1/*';
+const SPELLINGS = [
+  '/Admin/x',
+  '/admin/X',
+  '/admin/x/',
+  '/admin;a/x',
+  '/admin/x;a=1',
+  '/;/admin/x',
+  '/admin%3B/x',
+  '/admin/x.',
+  '/admin./x',
+  '/admin%20/x',
+  '/admin/x%3Fy',
+  '/admin/x%23',
+  '/admin%2Fx',
+  '/admin%252Fx',
+  '/%2561dmin/x',
+  '/y/%252E%252E/admin/x',
+  '/admin%EF%BC%8Fx',
+];
+
+describe('a path that a lenient backend could take for an endpoint with another policy', () => {
+  it.each(SPELLINGS)('%s is refused where the fallback would serve it', (spelling) => {
+    const path = `/app/v1${spelling}`;
+    expect(match({ endpoints: [{ path: '/admin/x', ...STRICT }] }, path)).toBe('bad_path');
+    expect(match({ endpoints: [{ path: '/admin/x', ...OFF }] }, path)).toBe('bad_path');
+    expect(match({ endpoints: [{ path: '/admin/*', ...STRICT }] }, path)).toMatch(
+      /^(bad_path|\/app\/v1\/admin\/\*)$/,
+    );
+    // The same policy: nothing can be got around.
+    expect(match({ endpoints: [{ path: '/admin/x' }] }, path)).toBe(FALLBACK);
+    expect(match({ endpoints: [] }, path)).toBe(FALLBACK);
+  });
+
+  it.each([
+    ['a parameter', [{ path: '/users/{id}' }, { path: '/users/me', ...STRICT }], '/users/ME'],
+    ['a wildcard', [{ path: '/users/*' }, { path: '/users/me', ...STRICT }], '/users/me;x'],
+    [
+      'a looser wildcard',
+      [{ path: '/*', ...STRICT }, { path: '/open/*' }, { path: '/open/x', ...OFF }],
+      '/open/X',
+    ],
+    ['another spelling in the configuration', [{ path: '/Users/Me/', ...STRICT }], '/users/me'],
+    ['one of two that are alike', [{ path: '/me/' }, { path: '/Me', ...STRICT }], '/ME'],
+  ])('is refused where it would match %s', (_what, endpoints, path) => {
+    expect(match({ endpoints }, `/app/v1${path}`)).toBe('bad_path');
+    expect(match({ endpoints, app: { routing_mode: 'managed_endpoint' } }, `/app/v1${path}`)).toMatch(
+      /^(bad_path|endpoint_not_found)$/,
+    );
+  });
+
+  it.each([
+    ['registered as it is', [{ path: '/me', ...STRICT }, { path: '/Me' }], '/Me', '/app/v1/Me'],
+    ['another one altogether', [{ path: '/me', ...STRICT }], '/Mine/', FALLBACK],
+    ['of an endpoint below a wildcard', [{ path: '/*', ...OFF }, { path: '/a/*' }], '/a/', '/app/v1/a/*'],
+    ['of the same endpoint', [{ path: '/a/{id}', ...STRICT }], '/a/ID', '/app/v1/a/{id}'],
+  ])('is not refused when it is %s', (_what, endpoints, path, template) => {
+    expect(match({ endpoints }, `/app/v1${path}`)).toBe(template);
+  });
+
+  it('is refused for a method in other letters', () => {
+    const endpoints = [{ path: '/a/{id}', method: 'DELETE' as const, ...STRICT }];
+    expect(match({ endpoints }, '/app/v1/a/1', 'DELETE')).toBe('/app/v1/a/{id}');
+    expect(match({ endpoints }, '/app/v1/a/1', 'Delete')).toBe('bad_path');
+    expect(match({ endpoints }, '/app/v1/a/1', 'PATCH')).toBe(FALLBACK);
+  });
+});
+
+describe('what was worked out about the endpoints of a revision', () => {
+  it('is worked out anew when single ones change', () => {
+    const revision = revisionRecord({ id: 'r1' });
+    const version = versionRecord({ id: 'v1', app_id: 'app', gateway_path: '/app/v1' });
+    const endpoint = (id: string, path: string, fields: Partial<Endpoint> = {}) =>
+      endpointRecord({ id, method: '*', path, ...fields });
+    const holder = holderOf();
+    const first = versionTree(version, { revision, endpoints: [endpoint('e1', '/a/{id}')] });
+    holder.apply(configChange(1, { apps: [appTree(appRecord({ id: 'app' }), first)] }));
+    let configVersion = 1;
+    const after = (endpointId: string, changed: Endpoint | undefined): string => {
+      const change = { versionId: 'v1', revision, endpointId, endpoint: changed };
+      holder.apply(configChange(++configVersion, { endpoints: [change] }));
+      const out = createMatchResult<EffectivePolicy>();
+      matchRequest(holder.current, '/app/v1/a/B', false, 'GET', fullShare, out);
+      return out.code ?? out.route?.template ?? '';
+    };
+    const served = '/app/v1/a/{id}';
+    expect(after('e2', endpoint('e2', '/c'))).toBe(served);
+    expect(after('e3', endpoint('e3', '/a/b', STRICT))).toBe('bad_path');
+    expect(after('e3', endpoint('e3', '/a/b'))).toBe(served);
+    expect(after('e3', endpoint('e3', '/a/b', OFF))).toBe('bad_path');
+    expect(after('e3', undefined)).toBe(served);
+  });
+});
+
+describe('a path that a lenient backend could take for one of a version below', () => {
+  const versions = [{ gateway_path: '/app/v1/old', status: 'retired' as const }];
+
+  it.each(['/app/v1/OLD/x', '/app/v1/old;a/x', '/app/v1/old%2Fx', '/app/v1/old%20'])(
+    '%s is refused',
+    (path) => {
+      expect(match({ endpoints: [], versions }, path)).toBe('bad_path');
+    },
+  );
+
+  it('is not refused where there is none', () => {
+    expect(match({ endpoints: [], versions }, '/app/v1/older/X')).toBe(FALLBACK);
+    expect(match({ endpoints: [], versions }, '/app/v1/old/x')).toBe('version_retired');
+  });
+});

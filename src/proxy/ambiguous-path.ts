@@ -1,0 +1,133 @@
+/**
+ * What a path could be taken for by a backend that reads it leniently (http/lenient-path.ts). The policy that is
+ * applied is that of the route that was matched; were another spelling of a stricter endpoint's path matched by a
+ * wildcard, a parameter or the fallback of pass-through mode, a lenient backend would answer for the endpoint under
+ * the looser policy. So a path is refused when its lenient reading belongs to another route with another policy, to
+ * a disabled one, or to another version; see docs/decisions/look-alike-paths.md.
+ *
+ * A path that somebody has registered as it is, without parameter or wildcard, is never refused.
+ *
+ * Owns what it has worked out about the endpoints of a revision, which their trie keeps (`known`).
+ */
+import { isPlainPath, lenientPath } from '../http/lenient-path.ts';
+import { buildPathTrie, findRoute, type PathTrie, type PathTrieEntry } from '../config/path-trie.ts';
+import type { CompiledRoute, Snapshot } from '../config/types.ts';
+
+/** The routes that have the same lenient path and method. */
+interface Alike<P> {
+  readonly method: string;
+  readonly routes: CompiledRoute<P>[];
+}
+
+interface Endpoints<P> {
+  /** All of them, and the fallback, are active and have one policy: nothing is looser than anything else. */
+  readonly isUniform: boolean;
+  /** By their lenient paths; undefined when those are the paths that they were registered with. */
+  readonly byLenientPath: PathTrie<Alike<P>> | undefined;
+}
+
+/**
+ * Says for what else the path could be taken, as the end of a sentence; undefined when for nothing that matters.
+ * @param route that was matched
+ * @param path in its comparable spelling
+ * @param restFrom where what follows the gateway path begins
+ * @param isPlainAlready the path is known to be plain
+ */
+export function lookAlike<P>(
+  snapshot: Snapshot<P>,
+  route: CompiledRoute<P>,
+  path: string,
+  restFrom: number,
+  method: string,
+  isPlainAlready = false,
+): string | undefined {
+  if (route.isLiteral) return undefined;
+  const { endpoints } = route.revision;
+  const isPlain = (isPlainAlready || isPlainPath(path)) && !hasLowerCase(method);
+  const { isUniform, byLenientPath } = endpoints.depth > 0 ? endpointsOf(route) : UNIFORM;
+  if (!isUniform && !(isPlain && byLenientPath === undefined)) {
+    const rest = lenientPath(path.slice(restFrom));
+    const asked = method.toUpperCase();
+    const alike =
+      byLenientPath === undefined
+        ? findRoute(endpoints, rest, 0, asked)
+        : findRoute(byLenientPath, rest, 0, asked)?.routes.find((each) => differs(each, route));
+    if (alike !== undefined && differs(alike, route)) return endpointText(alike);
+  }
+  return isPlain ? undefined : deeperVersion(snapshot, route, path);
+}
+
+const HAS_LOWER_CASE = /[a-z]/;
+
+function hasLowerCase(method: string): boolean {
+  return method !== 'GET' && method !== 'POST' && HAS_LOWER_CASE.test(method);
+}
+
+/** Also of none at all. One for all of the kind: a request to any of them needs no other memory. */
+const UNIFORM: Endpoints<never> = { isUniform: true, byLenientPath: undefined };
+
+/** A wildcard above an endpoint of its own has been overridden by it, for all that it matches. */
+function differs<P>(alike: CompiledRoute<P>, route: CompiledRoute<P>): boolean {
+  if (alike.effective === route.effective && alike.active) return false;
+  const isAbove = alike.template.endsWith('/*') && route.template.startsWith(alike.template.slice(0, -1));
+  return route.endpointId === undefined || !isAbove;
+}
+
+function endpointText({ method, template, active }: CompiledRoute<unknown>): string {
+  return `endpoint ${method} ${template}, which ${active ? 'has another policy' : 'is disabled'}`;
+}
+
+/** What a version with a longer gateway path allows, or that it is retired, is for that version alone to say. */
+function deeperVersion<P>(
+  snapshot: Snapshot<P>,
+  { version }: CompiledRoute<P>,
+  path: string,
+): string | undefined {
+  const other = snapshot.findVersion(lenientPath(path));
+  if (other === undefined || other.gatewayPath.length <= version.gatewayPath.length) return undefined;
+  return `version ${other.label} of ${other.app.slug}`;
+}
+
+function endpointsOf<P>({ revision }: CompiledRoute<P>): Endpoints<P> {
+  const { endpoints, fallback } = revision;
+  let found = endpoints.known as Endpoints<P> | undefined;
+  if (found === undefined) {
+    const routes = fallback === undefined ? endpoints.entries : [...endpoints.entries, fallback];
+    const isUniform = routes.every((each) => each.active && each.effective === routes[0]?.effective);
+    found = isUniform ? UNIFORM : { isUniform, byLenientPath: lenientTrie(endpoints.entries) };
+    endpoints.known = found;
+  }
+  return found;
+}
+
+/** Undefined when every endpoint's path is its own lenient reading. */
+function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<P>> | undefined {
+  const paths = routes.map(({ template, version }) => template.slice(version.gatewayPath.length));
+  if (paths.every((path) => isPlainPath(path.replaceAll(PARAMETER, 'x')))) return undefined;
+  const byShape = new Map<string, PathTrieEntry<Alike<P>>>();
+  for (const [index, route] of routes.entries()) {
+    const segments = lenientSegments(paths[index] ?? '/');
+    const key = `${route.method} ${segments.join('/').replaceAll(PARAMETER, '{}')}`;
+    const entry = byShape.get(key);
+    if (entry === undefined) byShape.set(key, { segments, value: { method: route.method, routes: [route] } });
+    else entry.value.routes.push(route);
+  }
+  const trie = buildPathTrie([...byShape.values()]);
+  // No two entries have one method and one shape.
+  return 'first' in trie ? undefined : trie;
+}
+
+const PARAMETER = /\{[^{}/]*\}/g;
+
+/** Of an endpoint's path, literals only: parameters and a final "*" stay as they are. */
+function lenientSegments(path: string): string[] {
+  const segments = path
+    .slice(1)
+    .split('/')
+    .flatMap((segment) => {
+      if (segment === '*' || segment.startsWith('{')) return [segment];
+      const lenient = lenientPath(`/${segment}`).slice(1);
+      return lenient === '' ? [] : lenient.split('/');
+    });
+  return segments.length === 0 ? [''] : segments;
+}

@@ -1,0 +1,152 @@
+/**
+ * Closes a listening socket without resetting anybody. To a client its connection stands as soon as the kernel has
+ * queued it, and closing the socket resets what is queued; between the look that finds the queue empty and the close
+ * there is always room for one more. So a connection of our own is put there first: with a queue of no length the
+ * kernel lets nobody in behind it, and it is the only one that the close can hurt.
+ *
+ * Whose the queued connections are is read from `/proc/self/net/tcp` (proc_net(5)), where a connection that nobody has
+ * accepted yet has the inode 0. Several sockets may share the port (SO_REUSEPORT) and the kernel chooses among them,
+ * so a few connections are made until one has come to the right one. Where that file cannot be read, the socket is
+ * closed when its queue was found empty.
+ */
+import { accessSync, constants, readFileSync, readlinkSync } from 'node:fs';
+import * as net from 'node:net';
+import type { Clock } from '../../lib/clock.ts';
+
+export interface ClosePortOptions {
+  readonly clock: Clock;
+  /** How many connections the server has been given so far. */
+  readonly acceptedCount: () => number;
+  /** After this the port is closed, whoever is still coming; milliseconds. */
+  readonly patienceMs: number;
+}
+
+/** Connections of our own in one attempt: with two sockets on the port one in 256 attempts misses. */
+const FILLERS = 8;
+/** What another socket on the port was given is accepted meanwhile, what lies in this one's queue is not. */
+const LOOKS = 3;
+const BETWEEN_LOOKS_MS = 2;
+/** Where all else fails, the queue is at least seen to be empty. */
+const QUIET_MS_MAX = 1_000;
+const ESTABLISHED = '01';
+const SYN_RECEIVED = '03';
+const LISTENING = '0A';
+const NOT_ACCEPTED = '0';
+
+interface Handle {
+  readonly fd?: number;
+  listen?(backlog: number): number;
+}
+
+/** Resolves when the port is closed; connections that were accepted are not touched. Never rejects. */
+export async function closePort(server: net.Server, options: ClosePortOptions): Promise<void> {
+  const { clock, patienceMs } = options;
+  const endMs = clock.monotonicMs() + patienceMs;
+  // Node has no public call for listen(2) on a socket that listens already; without it the queue stays as it is.
+  const handle = Reflect.get(server, '_handle') as Handle | null;
+  handle?.listen?.(0);
+  const inode = inodeOf(handle?.fd);
+  const address = server.address();
+  while (inode !== undefined && address !== null && typeof address !== 'string') {
+    await untilQuiet(options, endMs);
+    if (clock.monotonicMs() >= endMs || (await closeBehindOwn(server, address, inode))) break;
+  }
+  if (!server.listening) return;
+  await untilQuiet(options, clock.monotonicMs() + QUIET_MS_MAX);
+  server.close();
+}
+
+/** Node takes one connection in each turn of the event loop. */
+async function untilQuiet({ clock, acceptedCount }: ClosePortOptions, endMs: number): Promise<void> {
+  while (clock.monotonicMs() < endMs) {
+    const before = acceptedCount();
+    // Twice: the first ends the turn that runs now, the second comes right after a whole look at the sockets.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    if (acceptedCount() === before) return;
+  }
+}
+
+/**
+ * One attempt, from the first connection to the close without a turn of the event loop, which would accept what is
+ * queued. True when the port is closed.
+ */
+async function closeBehindOwn(
+  server: net.Server,
+  { address, port, family }: net.AddressInfo,
+  inode: string,
+): Promise<boolean> {
+  const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  const fillers = Array.from({ length: FILLERS }, () => {
+    const filler = net.connect({ host, port });
+    filler.on('error', () => undefined);
+    return filler;
+  });
+  try {
+    // Node connects in a tick of its own; on one machine the handshake is over when that returns.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const own = new Set(fillers.map(({ localPort = 0 }) => localPort));
+    if (!isBehindOwn({ port, isIpv6: family === 'IPv6', inode, own })) return false;
+    server.close();
+    return true;
+  } finally {
+    for (const filler of fillers) filler.destroy();
+  }
+}
+
+interface Queue {
+  readonly port: number;
+  readonly isIpv6: boolean;
+  /** Of the listening socket. */
+  readonly inode: string;
+  /** Local ports of our own connections. */
+  readonly own: ReadonlySet<number>;
+}
+
+/**
+ * Whether the queue of the socket is known to hold one of our own connections, and so nobody else's. Once it is full
+ * what lies in it stays, and nobody joins: it is none of the strangers that come later or are accepted meanwhile.
+ */
+function isBehindOwn(queue: Queue): boolean {
+  let strangers: readonly string[] | undefined;
+  for (let look = 0; look < LOOKS; look++) {
+    if (look > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BETWEEN_LOOKS_MS);
+    const seen = readPort(queue);
+    if (!seen.isFull) return false;
+    strangers =
+      strangers === undefined ? seen.strangers : strangers.filter((name) => seen.strangers.includes(name));
+    if (strangers.length === 0) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether the socket's queue is full, and who else waits in the queue of this or of another socket on the port. The
+ * rows of listening sockets come first: whoever was in the queue when it was seen to be full is in the rows behind.
+ */
+function readPort({ port, isIpv6, inode, own }: Queue): { isFull: boolean; strangers: readonly string[] } {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const strangers: string[] = [];
+  let isFull = false;
+  for (const row of readFileSync(`/proc/self/net/${isIpv6 ? 'tcp6' : 'tcp'}`, 'latin1').split('\n')) {
+    if (!row.includes(suffix)) continue;
+    const [, local = '', remote = '', state, queues = '', , , , , rowInode] = row.trim().split(/\s+/);
+    if (!local.endsWith(suffix)) continue;
+    if (state === LISTENING && rowInode === inode) isFull = parseInt(queues.split(':')[1] ?? '', 16) > 0;
+    else if (state === SYN_RECEIVED || (state === ESTABLISHED && rowInode === NOT_ACCEPTED)) {
+      if (!own.has(parseInt(remote.split(':')[1] ?? '', 16))) strangers.push(remote);
+    }
+  }
+  return { isFull, strangers };
+}
+
+/** undefined where the files of proc(5) are not there. */
+function inodeOf(fd: number | undefined): string | undefined {
+  if (fd === undefined || fd < 0) return undefined;
+  try {
+    accessSync('/proc/self/net/tcp', constants.R_OK);
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,491 @@
+/**
+ * One downstream connection (RFC 9112): finds heads in the stream of bytes, starts an exchange for each, one
+ * at a time, lends it the request's body and the way back, and goes on with the next. Owns the socket, the
+ * bytes that were received but not used, and the phase:
+ *
+ *   idle → head → exchange → idle …            keep-alive and pipelining
+ *                 exchange → discarding → idle a small unread body is read away
+ *                 exchange → tunnel             after a 101
+ *   any → lingering → closed                   the answer is out; what still comes is read and dropped
+ *
+ * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
+ * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held (sent-ahead.ts).
+ */
+import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../../http/head-end.ts';
+import { headError, type HeadError } from '../../http/head-error.ts';
+import { joined } from '../../http/joined-bytes.ts';
+import type { RequestHead } from '../../http/request-head.ts';
+import { ClientLink } from './client-link.ts';
+import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
+import type { ProxyContext } from '../context.ts';
+import type { Expiring } from '../resilience/deadlines.ts';
+import { Exchange } from '../exchange.ts';
+import { handle } from '../handle.ts';
+import { HeadWait } from './head-wait.ts';
+import { keepBody, type KeptBody } from '../io/body-buffer-pool.ts';
+import { latin1Text } from '../../http/latin1.ts';
+import { ForwardedFields } from '../upstream/forwarded-fields.ts';
+import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from '../options.ts';
+import { SentAhead, type AheadClient } from './sent-ahead.ts';
+import { RequestBody, type BodySink } from './request-body.ts';
+import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './head-pool.ts';
+import { tunnelledProtocol, type Tunnel } from '../upstream/tunnel.ts';
+
+type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
+
+const EMPTY = Buffer.alloc(0);
+const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
+
+export class Connection extends ClientLink implements Expiring, BodySink, ClientSocketEvents, AheadClient {
+  // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
+  deadlineMs = Infinity;
+  readonly context: ProxyContext;
+  /** Of the request under way. */
+  head: RequestHead = NO_HEAD;
+  readonly body = new RequestBody();
+  /** Address of the peer, IPv4-mapped addresses in their IPv4 form. */
+  readonly peer: string;
+  readonly isTrustedPeer: boolean;
+  readonly isSecure: boolean;
+  /** What the backend is told about requests of a peer that is not trusted. */
+  readonly forwarded: ForwardedFields;
+  /** It is one stream of a connection of HTTP/2 (http2-client-socket.ts). */
+  readonly isHttp2: boolean;
+  /** The body of the response under way ends with the connection. */
+  endsByClosing = false;
+
+  readonly #onClosed: (connection: Connection) => void;
+  #phase: Phase = 'idle';
+  /** On the scale of `Deadlines.nowMs`. */
+  #idleSinceMs = -Infinity;
+  #exchange: Exchange | undefined;
+  /** Between requests, the head of those who have sent several; nobody else's. */
+  #keptHead: RequestHead | undefined;
+  /** It has had a request that was answered. */
+  #hasServed = false;
+  #pending: Buffer = EMPTY;
+  /** How much of `#pending` is known to hold no end of a head. */
+  #scanned = 0;
+  /** For the rest of a head that has to keep a pace. */
+  #headWait: HeadWait | undefined;
+  #tunnel: Tunnel | undefined;
+  #driving = false;
+  /** The client has sent FIN (of TLS: close_notify): no further request will come. */
+  #halfClosed = false;
+  #lingerBytes = 0;
+  #ahead: SentAhead | undefined;
+  #dropsAhead = false;
+
+  constructor(
+    socket: ClientSocket,
+    peer: string,
+    isSecure: boolean,
+    context: ProxyContext,
+    onClosed: (connection: Connection) => void,
+    isHttp2 = false,
+  ) {
+    super(socket);
+    this.#onClosed = onClosed;
+    this.context = context;
+    this.peer = peer;
+    this.isTrustedPeer = context.isTrustedProxy(peer);
+    this.isSecure = isSecure;
+    this.forwarded = new ForwardedFields(peer, isSecure);
+    this.isHttp2 = isHttp2;
+    this.#idleSinceMs = context.deadlines.nowMs;
+    this.deadlineMs = this.#idleSinceMs + context.options.headTimeoutMs;
+    if (!isHttp2) context.waiting.add(this);
+    socket.attach(this);
+  }
+
+  /** In which the latest request came; for logs. */
+  get protocol(): 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2' {
+    if (this.isHttp2) return 'HTTP/2';
+    return this.head.httpMinor === 1 ? 'HTTP/1.1' : 'HTTP/1.0';
+  }
+
+  get expectsMore(): boolean {
+    return this.#phase === 'tunnel' || (this.body.hasSink && !this.body.complete);
+  }
+
+  /** The whole body, in latin1 if it is text, when its length is known, not above `bytesMax`, and all of it has come. */
+  takeWholeBody(bytesMax: number): string | KeptBody | undefined {
+    const length = this.body.remaining;
+    if (this.body.complete) return '';
+    if (this.body.isChunked || length > bytesMax || this.#pending.length < length) return undefined;
+    const whole = keepBody(this.#pending, length) ?? latin1Text(this.#pending, 0, length);
+    this.#pending = this.#pending.length === length ? EMPTY : this.#pending.subarray(length);
+    this.body.markTaken();
+    return whole;
+  }
+
+  /** From now on the body flows to the sink, first what has come already. */
+  startBody(sink: BodySink): void {
+    this.body.setSink(sink);
+    const pending = this.#pending;
+    this.#pending = EMPTY;
+    // Before the sink gets anything: it may ask for a pause at once.
+    this.resumeBody();
+    if (pending.length > 0) this.#feedBody(pending);
+    if (this.#halfClosed && !this.body.complete && !this.body.failed) this.abort();
+  }
+
+  /** The backend has switched protocols: from now on this connection carries bytes that it does not read. */
+  startTunnel(tunnel: Tunnel): void {
+    this.#phase = 'tunnel';
+    this.#tunnel = tunnel;
+    const pending = this.#pending;
+    this.#pending = EMPTY;
+    this.resumeBody();
+    if (pending.length > 0) tunnel.onClientData(pending);
+    if (this.#halfClosed) tunnel.onClientEnd();
+  }
+
+  get unseen(): Exchange | undefined {
+    const isHeld = this.#phase === 'exchange' && this.body.complete && !this.context.options.halfClose;
+    return this.bodyPaused && isHeld && this.#pending.length > PIPELINED_BYTES_MAX
+      ? this.#exchange
+      : undefined;
+  }
+
+  dropAhead(): void {
+    // No other protocol was agreed upon; what is said in it cannot be sent again, nor left out.
+    if (tunnelledProtocol(this.head.upgrade) !== undefined) return this.abort();
+    this.#dropsAhead = true;
+    this.resumeBody();
+  }
+
+  /** Whether the connection can serve another request once this exchange is answered now. */
+  canPersist(): boolean {
+    if (!this.head.persistent || this.body.failed || this.#dropsAhead) return false;
+    // A client that asked for another protocol may have begun to speak it: what it sent is not taken for a request.
+    if (tunnelledProtocol(this.head.upgrade) !== undefined) return false;
+    // Who sent several requests at once is answered all of them; the last answer says close.
+    if (this.context.isDraining() && this.#pending.length === 0) return false;
+    // After its FIN a client may still be owed answers to requests that it sent before.
+    if (this.#halfClosed) return this.body.complete && this.#pending.length > 0;
+    if (this.body.complete) return true;
+    // Somebody who waits for 100 (Continue) may send the body or not: what follows would be ambiguous.
+    if (this.head.expectContinue || this.body.isChunked) return false;
+    return this.body.remaining <= DRAIN_BODY_BYTES_MAX;
+  }
+
+  /** The exchange's response has been written. */
+  endExchange(persist: boolean): void {
+    this.#exchange = undefined;
+    if (this.#phase === 'closed') return;
+    if (!persist || this.#dropsAhead) return this.#linger();
+    if (!this.body.complete) {
+      this.#phase = 'discarding';
+      this.deadlineMs = this.context.deadlines.nowMs + this.context.options.idleTimeoutMs;
+      this.startBody(this);
+      this.#drive();
+      return;
+    }
+    this.#becomeIdle();
+    this.#drive();
+  }
+
+  /** Ends the connection at once: the client sees a truncated response or a reset. */
+  abort(): void {
+    const isWhole = this.#phase === 'lingering' && this.socket.isFlushed;
+    // Where the end of the connection is the end of the body, an orderly end would make a part look whole. Over
+    // TLS the missing close_notify tells.
+    if (this.endsByClosing && !isWhole && !this.isSecure && !this.socket.destroyed) this.socket.reset();
+    else this.socket.destroy();
+    this.#close();
+  }
+
+  /** Ends a tunnel in order, whatever is still said in it; false when there is none. */
+  endTunnel(): boolean {
+    if (this.#phase !== 'tunnel') return false;
+    this.#guard(() => this.#tunnel?.onUpstreamEnd());
+    return true;
+  }
+
+  giveWay(): boolean {
+    // What was answered may still be on its way.
+    if (!this.socket.isFlushed) return false;
+    this.#guard(() => {
+      if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
+      this.abort();
+    });
+    return true;
+  }
+
+  /** Asks the connection to go away when it has been at rest for so long. */
+  closeIfIdle(idleMs: number): void {
+    if (this.#phase !== 'idle') return;
+    if (this.context.deadlines.nowMs - this.#idleSinceMs >= idleMs) this.#linger();
+  }
+
+  onDeadline(): void {
+    try {
+      if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onDeadline();
+      else if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
+      else if (this.#phase === 'idle') this.#rest();
+      else this.abort();
+    } catch (error) {
+      this.#onDefect(error);
+    }
+  }
+
+  /** Bytes that are read away do not extend the time for it: a client could drip them for days. */
+  onBodyData(): void {}
+
+  onBodyEnd(): void {
+    if (this.#phase !== 'discarding') return;
+    this.#becomeIdle();
+  }
+
+  onBodyFailure(): void {
+    this.#linger();
+  }
+
+  onData(bytes: Buffer): void {
+    try {
+      this.#receive(bytes);
+      // The memory is the socket's, which will read into it again.
+      if (this.#pending.length > 0 && this.#pending.buffer === bytes.buffer)
+        this.#pending = Buffer.from(this.#pending);
+    } catch (error) {
+      this.#onDefect(error);
+    }
+  }
+
+  onDrain(): void {
+    this.#guard(() => this.#writeOn());
+  }
+
+  onEnd(): void {
+    this.#guard(() => this.#halfClose());
+  }
+
+  onFlushed(): void {
+    if (this.#phase === 'lingering') this.deadlineMs = this.context.deadlines.nowMs + LINGER_MS;
+  }
+
+  onError(): void {
+    this.#guard(() => this.abort());
+  }
+
+  onClose(): void {
+    this.#guard(() => this.#close());
+  }
+
+  #receive(chunk: Buffer): void {
+    switch (this.#phase) {
+      case 'idle':
+      case 'head':
+        this.#pending = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
+        return this.#drive();
+      case 'exchange':
+      case 'discarding':
+        if (this.body.hasSink && !this.body.complete) this.#feedBody(chunk);
+        else this.#hold(chunk);
+        // A discarded body may have ended within this chunk, with the next request behind it.
+        return this.#drive();
+      case 'tunnel':
+        return this.#tunnel?.onClientData(chunk);
+      case 'lingering':
+        this.#lingerBytes += chunk.length;
+        // Not read any further, but not reset either, which could cost the client its answer.
+        if (this.#lingerBytes > LINGER_BYTES_MAX) this.pauseBody();
+        return;
+      case 'closed':
+    }
+  }
+
+  #feedBody(chunk: Buffer): void {
+    const end = this.body.feed(chunk, 0, chunk.length);
+    if (end < chunk.length && !this.body.failed) this.#hold(chunk.subarray(end));
+  }
+
+  #hold(chunk: Buffer): void {
+    if (this.#dropsAhead) return;
+    this.#pending = this.#pending.length === 0 ? chunk : joined(this.#pending, chunk);
+    if (this.#phase !== 'exchange' || this.#pending.length <= PIPELINED_BYTES_MAX) return;
+    this.pauseBody();
+    if (this.unseen !== undefined) (this.#ahead ??= new SentAhead(this, this.context.deadlines)).watch();
+  }
+
+  /** Starts exchanges for as long as complete heads are there; not re-entered by exchanges that end at once. */
+  #drive(): void {
+    if (this.#driving) return;
+    this.#driving = true;
+    while ((this.#phase === 'idle' || this.#phase === 'head') && this.#pending.length > 0) {
+      if (this.socket.needsDrain) {
+        this.pauseBody();
+        break;
+      }
+      if (!this.#readHead()) break;
+    }
+    this.#driving = false;
+  }
+
+  /** False when more bytes are needed. */
+  #readHead(): boolean {
+    const { options, deadlines } = this.context;
+    const buffer = this.#pending;
+    if (this.#phase === 'idle') {
+      this.#phase = 'head';
+      this.deadlineMs = deadlines.nowMs + options.headTimeoutMs;
+    }
+    const from = skipEmptyLine(buffer, 0, buffer.length);
+    const end = findHeadEnd(buffer, Math.max(from, this.#scanned - 3), buffer.length);
+    if ((end < 0 ? buffer.length : end) - from > options.headBytesMax) {
+      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.headBytesMax), buffer, from);
+      return false;
+    }
+    if (end < 0) {
+      const hopeless = incompleteHeadError(buffer, from, this.#scanned, buffer.length);
+      const received = buffer.length - this.#scanned;
+      this.#scanned = buffer.length;
+      if (hopeless !== undefined) this.#reject(hopeless, buffer, from);
+      else if (this.#halfClosed) this.#linger();
+      else this.#awaitHead(received);
+      return false;
+    }
+    if (this.#scanned > 0) {
+      this.#scanned = 0;
+      this.#headWait = undefined;
+    }
+    this.head = this.#keptHead ?? takeHead();
+    this.#keptHead = undefined;
+    const error = this.head.parseBytes(buffer, from, end - 2, options);
+    this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
+    if (error !== undefined) this.#reject(error, buffer, from);
+    else this.#startExchange();
+    return true;
+  }
+
+  /** The rest of a head is still to come. */
+  #awaitHead(receivedBytes: number): void {
+    const { options, deadlines } = this.context;
+    this.resumeBody();
+    if (options.minHeadBytesPerSec === 0) return;
+    if (this.#headWait === undefined)
+      this.#headWait = new HeadWait(options, this.deadlineMs, deadlines.nowMs);
+    else this.#headWait.received(receivedBytes, deadlines.nowMs);
+    this.deadlineMs = this.#headWait.deadlineMs;
+  }
+
+  #startExchange(): void {
+    this.#phase = 'exchange';
+    this.context.waiting.delete(this);
+    this.body.begin(this.head);
+    this.deadlineMs = this.context.deadlines.nowMs + this.context.options.firstByteTimeoutMs;
+    const exchange = new Exchange(this);
+    this.#exchange = exchange;
+    handle(exchange);
+  }
+
+  /** Answers what could not be read as a request, and closes: where the next one would start is not known. */
+  #reject(error: HeadError, bytes: Buffer, from: number): void {
+    this.#phase = 'exchange';
+    this.context.waiting.delete(this);
+    // Not the kept one, which has the fields of the request before.
+    if (this.head === NO_HEAD) this.head = takeHead();
+    this.head.noteFirstLine(bytes, from, bytes.length);
+    this.#pending = EMPTY;
+    this.body.abandon();
+    const exchange = new Exchange(this, false);
+    this.#exchange = exchange;
+    exchange.rejectHead(error);
+  }
+
+  #becomeIdle(): void {
+    const { options, deadlines } = this.context;
+    this.#phase = 'idle';
+    this.#idleSinceMs = deadlines.nowMs;
+    if (!this.isHttp2) this.context.waiting.add(this);
+    if (this.#hasServed) {
+      this.head.rest();
+      this.#keptHead = this.head;
+      this.deadlineMs = this.#idleSinceMs + Math.min(options.keepaliveTimeoutMs, HEAD_KEPT_MS);
+    } else {
+      giveHead(this.head);
+      this.#hasServed = true;
+      this.deadlineMs = this.#idleSinceMs + options.keepaliveTimeoutMs;
+    }
+    this.head = NO_HEAD;
+    if (this.#halfClosed && this.#pending.length === 0) return this.#linger();
+    this.resumeBody();
+  }
+
+  /** At rest for long enough to let go of what is kept for the next request, or of the connection. */
+  #rest(): void {
+    const endsAtMs = this.#idleSinceMs + this.context.options.keepaliveTimeoutMs;
+    if (this.#keptHead === undefined || this.context.deadlines.nowMs >= endsAtMs) return this.#linger();
+    this.#letGoOfHead();
+    this.deadlineMs = endsAtMs;
+  }
+
+  #letGoOfHead(): void {
+    if (this.#keptHead !== undefined) giveHead(this.#keptHead);
+    this.#keptHead = undefined;
+  }
+
+  #linger(): void {
+    if (this.#phase === 'lingering' || this.#phase === 'closed') return;
+    this.#phase = 'lingering';
+    this.#pending = EMPTY;
+    this.context.waiting.delete(this);
+    const { options, deadlines } = this.context;
+    // What the client has yet to read keeps its time; the lingering begins when it is out.
+    this.deadlineMs = deadlines.nowMs + (this.socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
+    this.socket.end();
+    if (this.#halfClosed) this.socket.destroySoon();
+    else this.resumeBody();
+  }
+
+  #writeOn(): void {
+    if (this.#phase === 'exchange' || this.#phase === 'tunnel') this.#exchange?.onClientWritable();
+    else if (this.#phase === 'idle' || this.#phase === 'head') {
+      this.resumeBody();
+      this.#drive();
+    }
+  }
+
+  #halfClose(): void {
+    this.#halfClosed = true;
+    if (this.#phase === 'exchange') {
+      // Half a request can never be completed. On HTTP/2 this is no more than the end of an answered stream.
+      const isServed = this.isHttp2 || this.context.options.halfClose;
+      if (!isServed || (this.body.hasSink && !this.body.complete)) this.abort();
+    } else if (this.#phase === 'tunnel') this.#tunnel?.onClientEnd();
+    else if (this.#phase === 'lingering') this.socket.destroySoon();
+    else this.#linger();
+  }
+
+  #close(): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'closed';
+    this.#pending = EMPTY;
+    this.context.waiting.delete(this);
+    this.#letGoOfHead();
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#onClosed(this);
+    exchange?.onClientGone();
+  }
+
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#onDefect(error);
+    }
+  }
+
+  /** A defect of ours ends the connection it happened on, and nothing else. */
+  #onDefect(error: unknown): void {
+    this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
+    this.socket.destroy();
+    try {
+      this.#close();
+    } catch (next) {
+      this.context.observer.internalError(next, '');
+    }
+  }
+}

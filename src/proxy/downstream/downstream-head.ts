@@ -1,0 +1,200 @@
+/**
+ * The response head that the client gets for a backend's response: re-serialised, without what was meant for
+ * the upstream hop, with the gateway's own fields in place of the backend's where both speak of the same thing
+ * (CORS, RateLimit, Deprecation, X-Request-Id).
+ *
+ * As with requests (upstream-head.ts), what follows from the fields is kept with them while the backend repeats them
+ * on its connection.
+ */
+import { RESPONSE_VIA, viaLine } from '../../http/forwarded.ts';
+import { BodyFraming } from '../../http/framing.ts';
+import { HeaderKind } from '../../http/header-kind.ts';
+import { ownText } from '../../http/latin1.ts';
+import type { ResponseHead } from '../../http/response-head.ts';
+import { statusText } from '../../http/status-text.ts';
+import type { Exchange } from '../exchange.ts';
+import { KeptPieces } from '../io/head-template-cache.ts';
+import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
+
+/** How the body goes to the client. */
+export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
+
+/** RFC 9112 section 6.3 from the other side: chunked where the length is not known and the client can read it. */
+export function clientFraming(exchange: Exchange, head: ResponseHead): ClientFraming {
+  if (head.framing === BodyFraming.none) return 'none';
+  if (head.framing === BodyFraming.contentLength) return 'length';
+  return exchange.connection.head.httpMinor === 1 ? 'chunked' : 'until_close';
+}
+
+/** A head but for the fields of the gateway's own, which stand between these two. */
+interface Pieces {
+  /** What they depend on beside the fields. */
+  readonly status: number;
+  readonly reason: string;
+  readonly conditions: number;
+  /** Up to the request id. */
+  readonly start: string;
+  /** From there to the end. */
+  readonly end: string;
+  /** The same where more fields come in between. */
+  readonly endBehindMore: string;
+}
+
+export function downstreamResponseHead(
+  exchange: Exchange,
+  head: ResponseHead,
+  framing: ClientFraming,
+  persist: boolean,
+): string {
+  const conditions = conditionsOf(exchange, head, framing, persist);
+  // The date that is made for a backend that sends none is another one soon.
+  const isKeeping = head.isRepeated && head.first(HeaderKind.date) >= 0;
+  const known = isKeeping ? findKept(head, conditions) : undefined;
+  const pieces = known ?? makePieces(exchange, head, framing, persist, conditions);
+  if (isKeeping && known === undefined) keep(head, pieces);
+  const more = fieldsBehindId(exchange);
+  // Mostly there are none; what is written in few pieces costs less.
+  if (more === '') return pieces.start + exchange.requestId + pieces.end;
+  return `${pieces.start}${exchange.requestId}\r\n${more}${pieces.endBehindMore}`;
+}
+
+function keep(head: ResponseHead, pieces: Pieces): void {
+  const kept = (head.made ??= new KeptPieces<Pieces>()) as KeptPieces<Pieces>;
+  if (kept.isOpen) kept.keep(ownPieces(pieces));
+}
+
+function findKept(head: ResponseHead, conditions: number): Pieces | undefined {
+  const kept = head.made as KeptPieces<Pieces> | undefined;
+  if (kept === undefined) return undefined;
+  for (const pieces of kept.all) {
+    const isSame = pieces.status === head.status && pieces.reason === head.reason;
+    if (isSame && pieces.conditions === conditions) return pieces;
+  }
+  return undefined;
+}
+
+const FRAMINGS: readonly ClientFraming[] = ['none', 'length', 'chunked', 'until_close'];
+
+function conditionsOf(
+  { route, version, evaluation, connection }: Exchange,
+  head: ResponseHead,
+  framing: ClientFraming,
+  persist: boolean,
+): number {
+  return (
+    FRAMINGS.indexOf(framing) |
+    (persist ? 4 : 0) |
+    (head.httpMinor === 1 ? 8 : 0) |
+    (connection.head.httpMinor === 1 ? 16 : 0) |
+    (route?.policy.cors === undefined ? 32 : 0) |
+    (evaluation.limit === undefined ? 64 : 0) |
+    (version?.announcesEnd === true ? 128 : 0)
+  );
+}
+
+function makePieces(
+  exchange: Exchange,
+  head: ResponseHead,
+  framing: ClientFraming,
+  persist: boolean,
+  conditions: number,
+): Pieces {
+  const { status, reason } = head;
+  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  const endBehindMore = `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`;
+  return {
+    status,
+    reason,
+    conditions,
+    start:
+      `HTTP/1.1 ${status} ${reason === '' ? statusText(status) : reason}\r\n${head.ordinaryLines()}` +
+      managedLines(exchange, head, framing) +
+      (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
+      `${viaLine(RESPONSE_VIA, head.httpMinor, via)}X-Request-Id: `,
+    end: `\r\n${endBehindMore}`,
+    endBehindMore,
+  };
+}
+
+/** Texts in memory of their own, and in one piece each. */
+function ownPieces(pieces: Pieces): Pieces {
+  const { reason, start, end, endBehindMore } = pieces;
+  return {
+    ...pieces,
+    reason: ownText(reason),
+    start: ownText(start),
+    end: ownText(end),
+    endBehindMore: ownText(endBehindMore),
+  };
+}
+
+/** An interim response (RFC 9110 section 15.2), for clients that know of them. */
+export function interimResponseHead(head: ResponseHead): string {
+  const reason = head.reason === '' ? statusText(head.status) : head.reason;
+  return `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}\r\n`;
+}
+
+/** The 101 that begins a tunnel; `upgrade` is the protocol that the backend has chosen. */
+export function switchingResponseHead(exchange: Exchange, head: ResponseHead, upgrade: string): string {
+  return (
+    `HTTP/1.1 101 Switching Protocols\r\n${head.ordinaryLines()}${managedLines(exchange, head, 'none')}` +
+    `${responseFields(exchange)}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
+  );
+}
+
+function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFraming): string {
+  const { route, version, evaluation } = exchange;
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    switch (head.kind(index)) {
+      case HeaderKind.accessControl:
+      case HeaderKind.accessControlRequestMethod:
+      case HeaderKind.accessControlRequestHeaders:
+        if (route?.policy.cors === undefined) lines += head.line(index);
+        break;
+      case HeaderKind.rateLimit:
+        if (evaluation.limit === undefined) lines += head.line(index);
+        break;
+      case HeaderKind.deprecation:
+      case HeaderKind.sunset:
+        if (version?.announcesEnd !== true) lines += head.line(index);
+        break;
+      case HeaderKind.trailer:
+        if (framing === 'chunked') lines += head.line(index);
+        break;
+      case HeaderKind.origin:
+      case HeaderKind.date:
+      case HeaderKind.server:
+      case HeaderKind.expect:
+      case HeaderKind.host:
+      case HeaderKind.authorization:
+      case HeaderKind.traceparent:
+      case HeaderKind.tracestate:
+      case HeaderKind.forwarded:
+      case HeaderKind.forwardedOther:
+      case HeaderKind.realIp:
+      case HeaderKind.targetOverride:
+      case HeaderKind.underscoreAlias:
+        lines += head.line(index);
+        break;
+      default:
+    }
+  }
+  return lines;
+}
+
+function framingLine(head: ResponseHead, framing: ClientFraming): string {
+  switch (framing) {
+    case 'length':
+      return `Content-Length: ${head.contentLength}\r\n`;
+    case 'chunked':
+      return 'Transfer-Encoding: chunked\r\n';
+    case 'none':
+      // HEAD and 304 say how long the body would have been (RFC 9110 section 8.6).
+      return head.contentLength >= 0 && head.status !== 204
+        ? `Content-Length: ${head.contentLength}\r\n`
+        : '';
+    case 'until_close':
+      return '';
+  }
+}

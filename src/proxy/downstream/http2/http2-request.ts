@@ -1,0 +1,198 @@
+/**
+ * A request of HTTP/2 (RFC 9113 section 8) written as one of HTTP/1.1, so that it can be judged, routed and forwarded
+ * by the one engine. Pure functions. This is where smuggling would begin: everything that could end a line, hide a
+ * field or frame a body is refused here (sections 8.2 and 8.3), and what is made goes through the strict parser of
+ * HTTP/1.1 again, which also has the limits (414, 431). Whatever is malformed by RFC 9113 is a stream error; what is
+ * merely unwelcome (CONNECT, `//host` in a path, a second Authorization) is left for that parser to answer.
+ */
+import { isFieldValue, isToken, TOKEN } from '../../../http/characters.ts';
+import { isHostAndPort } from '../../../http/host.ts';
+
+/** How the body goes on after the head. */
+export type Http2BodyFraming = 'none' | 'length' | 'chunked';
+
+export interface Http2Request {
+  /** Request line, fields and empty line, one character per byte. */
+  readonly text: string;
+  readonly method: string;
+  readonly framing: Http2BodyFraming;
+  /** Bytes, where `framing` is `length`. */
+  readonly contentLength: number;
+}
+
+/** A reason for a stream error of type PROTOCOL_ERROR (RFC 9113 section 8.1.1); holds no bytes of the message. */
+export interface Http2Malformed {
+  readonly malformed: string;
+}
+
+/** RFC 9113 section 8.2.2: their meaning belongs to connections of HTTP/1.1. */
+const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+/** Methods for which a request without content still says so (RFC 9110 section 8.6). */
+const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;
+
+interface Pseudo {
+  ':method'?: string;
+  ':scheme'?: string;
+  ':authority'?: string;
+  ':path'?: string;
+}
+
+interface Fields {
+  lines: string;
+  host: string | undefined;
+  cookie: string | undefined;
+  contentLength: string | undefined;
+}
+
+/**
+ * @param fields names and values by turns, in the order in which they came, one character per byte
+ * @param endStream whether the header section is all there is
+ */
+export function http1Request(fields: readonly string[], endStream: boolean): Http2Request | Http2Malformed {
+  const pseudo: Pseudo = {};
+  const regularFrom = readPseudo(fields, pseudo);
+  if (typeof regularFrom === 'object') return regularFrom;
+  const target = targetOf(pseudo);
+  if (typeof target === 'object') return target;
+  const regular = readFields(fields, regularFrom);
+  if ('malformed' in regular) return regular;
+  const host = hostOf(pseudo, regular.host);
+  if (typeof host === 'object') return host;
+  const length = regular.contentLength;
+  if (length !== undefined && !CONTENT_LENGTH.test(length))
+    return { malformed: 'content-length is no number' };
+  if (endStream && length !== undefined && length !== '0')
+    return { malformed: 'content-length announces content that does not come' };
+  const method = pseudo[':method'] as string;
+  const framing = endStream ? 'none' : length === undefined ? 'chunked' : 'length';
+  const text =
+    `${method} ${target} HTTP/1.1\r\n${host === '' ? '' : `Host: ${host}\r\n`}${regular.lines}` +
+    (regular.cookie === undefined ? '' : `cookie: ${regular.cookie}\r\n`) +
+    framingLine(method, framing, length);
+  return { text: `${text}\r\n`, method, framing, contentLength: length === undefined ? 0 : Number(length) };
+}
+
+/**
+ * The trailer section of a request as lines of HTTP/1.1, each with its CRLF; which of them may pass is decided by
+ * whoever decodes the chunked body that they end.
+ */
+export function http1Trailers(fields: readonly string[]): string | Http2Malformed {
+  let lines = '';
+  for (let index = 0; index < fields.length; index += 2) {
+    const name = fields[index] as string;
+    const value = fields[index + 1] as string;
+    const wrong = fieldError(name, value);
+    if (wrong !== undefined) return wrong;
+    lines += `${name}: ${value}\r\n`;
+  }
+  return lines;
+}
+
+/** Where the regular fields begin. Pseudo-fields come first, each once, and there are no others (section 8.3). */
+function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Malformed {
+  let index = 0;
+  for (; index < fields.length; index += 2) {
+    const name = fields[index] as string;
+    if (name.charCodeAt(0) !== 0x3a) break;
+    if (name !== ':method' && name !== ':scheme' && name !== ':authority' && name !== ':path')
+      return { malformed: 'an unknown pseudo-field' };
+    if (pseudo[name] !== undefined) return { malformed: 'a pseudo-field twice' };
+    pseudo[name] = fields[index + 1] as string;
+  }
+  return index;
+}
+
+/** Method and target are checked here, the host in `hostOf`; section 8.3.1, and 8.5 for CONNECT. */
+function targetOf(pseudo: Pseudo): string | Http2Malformed {
+  const { ':method': method, ':scheme': scheme, ':path': path, ':authority': authority } = pseudo;
+  if (method === undefined || !isToken(method)) return { malformed: ':method is no token' };
+  if (method === 'CONNECT') {
+    if (scheme !== undefined || path !== undefined) return { malformed: 'CONNECT with :scheme or :path' };
+    return authority !== undefined && isHostAndPort(authority)
+      ? authority
+      : { malformed: 'CONNECT without a sound :authority' };
+  }
+  if (scheme !== 'https' && scheme !== 'http') return { malformed: ':scheme is neither https nor http' };
+  if (path === undefined || path === '') return { malformed: ':path is missing' };
+  if (path === '*' ? method !== 'OPTIONS' : path.charCodeAt(0) !== 0x2f)
+    return { malformed: ':path is no absolute path' };
+  for (let index = 0; index < path.length; index++) {
+    const code = path.charCodeAt(index);
+    if (code <= 0x20 || code >= 0x7f || code === 0x23)
+      return { malformed: ':path holds what no path may hold' };
+  }
+  return path;
+}
+
+/** '' when the request names no host, which HTTP/1.1 then refuses. */
+function hostOf(pseudo: Pseudo, field: string | undefined): string | Http2Malformed {
+  const authority = pseudo[':authority'];
+  if (authority === undefined) {
+    return field === undefined || isHostAndPort(field) ? (field ?? '') : { malformed: 'host is no host' };
+  }
+  if (!isHostAndPort(authority)) return { malformed: ':authority is no host' };
+  if (field !== undefined && field.toLowerCase() !== authority.toLowerCase())
+    return { malformed: ':authority and host differ' };
+  return authority;
+}
+
+function readFields(fields: readonly string[], from: number): Fields | Http2Malformed {
+  const read: Fields = { lines: '', host: undefined, cookie: undefined, contentLength: undefined };
+  for (let index = from; index < fields.length; index += 2) {
+    const name = fields[index] as string;
+    const value = fields[index + 1] as string;
+    const wrong = fieldError(name, value);
+    if (wrong !== undefined) return wrong;
+    switch (name) {
+      case 'host':
+        if (read.host !== undefined) return { malformed: 'host twice' };
+        read.host = value;
+        break;
+      case 'content-length':
+        if (read.contentLength !== undefined) return { malformed: 'content-length twice' };
+        read.contentLength = value;
+        break;
+      case 'cookie':
+        // Section 8.2.3: crumbs, which HTTP/1.1 has in one field.
+        read.cookie = read.cookie === undefined ? value : `${read.cookie}; ${value}`;
+        break;
+      case 'te':
+        if (value.toLowerCase() !== 'trailers') return { malformed: 'te is not trailers' };
+        read.lines += 'te: trailers\r\n';
+        break;
+      default:
+        read.lines += `${name}: ${value}\r\n`;
+    }
+  }
+  return read;
+}
+
+/** Section 8.2.1: lower-case names, values without CR, LF, NUL and without white space at their ends. */
+function fieldError(name: string, value: string): Http2Malformed | undefined {
+  if (!isLowerCaseToken(name)) return { malformed: 'a field name that is no lower-case token' };
+  if (!isFieldValue(value))
+    return { malformed: 'a field value with a control character or outer white space' };
+  if (CONNECTION_FIELDS.has(name)) return { malformed: 'a field that belongs to a connection' };
+  return undefined;
+}
+
+function isLowerCaseToken(name: string): boolean {
+  for (let index = 0; index < name.length; index++) {
+    const code = name.charCodeAt(index);
+    if (!TOKEN[code] || (code >= 0x41 && code <= 0x5a)) return false;
+  }
+  return name.length > 0;
+}
+
+function framingLine(method: string, framing: Http2BodyFraming, length: string | undefined): string {
+  if (framing === 'chunked') return 'transfer-encoding: chunked\r\n';
+  if (length !== undefined) return `content-length: ${length}\r\n`;
+  return CONTENT_METHODS.has(method) ? 'content-length: 0\r\n' : '';
+}

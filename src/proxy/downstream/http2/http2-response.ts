@@ -1,0 +1,125 @@
+/**
+ * Reads the HTTP/1.1 response that the engine writes for a stream of HTTP/2 and hands it on in parts. Owns where in
+ * the message it is. The text is the gateway's own, yet it is read with the strict parsers: what they refuse is a
+ * defect, and the stream is ended rather than guessed at. Fields of the connection are left out (RFC 9113 section
+ * 8.2.2), names are in lower case.
+ */
+import { ChunkedDecoder } from '../../../http/chunked-decoder.ts';
+import { BodyFraming } from '../../../http/framing.ts';
+import { findHeadEnd } from '../../../http/head-end.ts';
+import { ResponseHead } from '../../../http/response-head.ts';
+
+export interface Http2ResponseSink {
+  /** Fields as names and values by turns. */
+  onInterim(status: number, fields: string[]): void;
+  onHead(status: number, fields: string[]): void;
+  /** The range is valid only during the call. */
+  onBody(buffer: Buffer, from: number, to: number): void;
+  /** @param trailers names and values by turns */
+  onComplete(trailers: string[]): void;
+}
+
+/** More than any head that the engine makes of a backend's. */
+const LIMITS = { headersMax: 1_000 };
+const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+const EMPTY = Buffer.alloc(0);
+
+export class Http2ResponseReader {
+  readonly #method: string;
+  readonly #sink: Http2ResponseSink;
+  readonly #head = new ResponseHead();
+  #decoder: ChunkedDecoder | undefined;
+  #state: 'head' | 'body' | 'complete' | 'broken' = 'head';
+  #partial: Buffer = EMPTY;
+  #remaining = 0;
+  readonly #onChunk = (buffer: Buffer, from: number, to: number): void => this.#sink.onBody(buffer, from, to);
+
+  /** @param method of the request, in whose light the response is read */
+  constructor(method: string, sink: Http2ResponseSink) {
+    this.#method = method;
+    this.#sink = sink;
+  }
+
+  get isComplete(): boolean {
+    return this.#state === 'complete';
+  }
+
+  /** False when this is no response, or more than one. */
+  write(bytes: Buffer): boolean {
+    let buffer = bytes;
+    if (this.#partial.length > 0) {
+      buffer = Buffer.concat([this.#partial, bytes]);
+      this.#partial = EMPTY;
+    }
+    let from = 0;
+    while (from < buffer.length && this.#state === 'head') from = this.#readHead(buffer, from);
+    if (from < buffer.length && this.#state === 'body') from = this.#readBody(buffer, from);
+    if (from < buffer.length) this.#state = 'broken';
+    return this.#state !== 'broken';
+  }
+
+  #readHead(buffer: Buffer, from: number): number {
+    const end = findHeadEnd(buffer, from, buffer.length);
+    if (end < 0) {
+      this.#partial = Buffer.from(buffer.subarray(from));
+      return buffer.length;
+    }
+    const head = this.#head;
+    const error = head.parseBytes(buffer, from, end - 2, this.#method, LIMITS);
+    if (error !== undefined || head.framing === BodyFraming.untilClose) {
+      this.#state = 'broken';
+      return end;
+    }
+    const fields = fieldsOf(head);
+    if (head.status < 200) {
+      this.#sink.onInterim(head.status, fields);
+      return end;
+    }
+    this.#state = 'body';
+    this.#sink.onHead(head.status, fields);
+    this.#remaining = head.framing === BodyFraming.contentLength ? head.contentLength : 0;
+    if (head.framing === BodyFraming.chunked) this.#decoder = new ChunkedDecoder();
+    else if (this.#remaining === 0) this.#complete('');
+    return end;
+  }
+
+  #readBody(buffer: Buffer, from: number): number {
+    const decoder = this.#decoder;
+    if (decoder === undefined) {
+      const end = Math.min(buffer.length, from + this.#remaining);
+      this.#remaining -= end - from;
+      this.#sink.onBody(buffer, from, end);
+      if (this.#remaining === 0) this.#complete('');
+      return end;
+    }
+    const end = decoder.write(buffer, from, buffer.length, this.#onChunk);
+    if (decoder.error !== undefined) this.#state = 'broken';
+    else if (decoder.done) this.#complete(decoder.trailers ?? '');
+    return end;
+  }
+
+  #complete(trailers: string): void {
+    this.#state = 'complete';
+    const fields: string[] = [];
+    for (const line of trailers.split('\r\n')) {
+      const colon = line.indexOf(':');
+      if (colon > 0) fields.push(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+    }
+    this.#sink.onComplete(fields);
+  }
+}
+
+function fieldsOf(head: ResponseHead): string[] {
+  const fields: string[] = [];
+  for (let index = 0; index < head.count; index++) {
+    const name = head.name(index).toLowerCase();
+    if (!CONNECTION_FIELDS.has(name)) fields.push(name, head.value(index));
+  }
+  return fields;
+}

@@ -1,0 +1,258 @@
+/**
+ * The traffic port of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in good
+ * order when asked to drain. Several workers, and for a hand-over several processes, share the port through
+ * SO_REUSEPORT. Knows nothing of HTTP.
+ */
+import * as net from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { normaliseAddress } from '../../http/address.ts';
+import { AddressCounts } from './address-counts.ts';
+import { streamClientSocket, type ClientSocket } from './client-socket.ts';
+import { closePort } from './close-port.ts';
+import { Connection } from './connection.ts';
+import type { ProxyContext } from '../context.ts';
+import { Http2Connection } from './http2/http2-connection.ts';
+import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
+import { tcpClientSocket } from './tcp-client-socket.ts';
+import { WaitingClient } from './waiting-clients.ts';
+import type { CertificatePair } from './tls/tls-certificate.ts';
+import { errorCodeOf, handshakeFailure } from './tls/tls-failure.ts';
+import { createTlsServer, HTTP2, type TlsServer } from './tls/tls-server.ts';
+
+export interface ListenerTls {
+  /** At least one; the first serves clients that name no host, or one that none is for. */
+  readonly certificates: readonly CertificatePair[];
+  /** Whether HTTP/2 is offered (ALPN). */
+  readonly http2: boolean;
+  /** 48 bytes that session tickets are sealed with; listeners that share them resume each other's sessions. */
+  readonly ticketKeys?: Uint8Array;
+}
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly tls: ListenerTls | undefined;
+}
+
+/** Pending connections that the kernel queues for one worker. */
+const BACKLOG = 4096;
+/** Keep-alive connections at rest get this long to send one more request, which is answered with a close. */
+const DRAIN_IDLE_MS = 500;
+const DRAIN_POLL_MS = 25;
+/** For clients of tunnels that were ended at the deadline to end their side. */
+const TUNNEL_END_MS = 1_000;
+/** How long connections that the kernel has queued are still taken before the port closes; usually milliseconds. */
+const CLOSE_PATIENCE_MS = 2_000;
+
+export class Listener {
+  readonly #context: ProxyContext;
+  readonly #options: ListenerOptions;
+  readonly #server: net.Server;
+  /** undefined without TLS. */
+  readonly #tls: TlsServer | undefined;
+  readonly #connections = new Set<Connection>();
+  readonly #http2Connections = new Set<Http2Connection>();
+  /** By the name of the peer. */
+  readonly #handshakes = new Map<string, Handshake>();
+  readonly #addresses: AddressCounts;
+  #acceptedCount = 0;
+  readonly #forget = (connection: Connection): void => {
+    this.#connections.delete(connection);
+    this.#context.deadlines.delete(connection);
+    // With TLS its place is that of the TCP connection below.
+    if (this.#tls === undefined) this.#addresses.leave(connection.peer);
+  };
+
+  constructor(context: ProxyContext, options: ListenerOptions) {
+    this.#context = context;
+    this.#options = options;
+    const { connectionsMax, connectionsPerIpMax, ipv6PrefixBits, headTimeoutMs } = context.options;
+    this.#addresses = new AddressCounts(connectionsPerIpMax, ipv6PrefixBits, (address) =>
+      context.isTrustedProxy(address),
+    );
+    const { tls } = options;
+    if (tls !== undefined) {
+      this.#tls = createTlsServer({ ...tls, handshakeTimeoutMs: headTimeoutMs }, (socket) =>
+        this.#acceptTls(socket),
+      );
+      this.#tls.server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {
+        this.#endHandshake(peerName(socket));
+        const code = errorCodeOf(error);
+        context.observer.handshakeFailed(handshakeFailure(code), peerAddress(socket), code);
+      });
+    }
+    // TLS makes sockets of its own from those that are accepted here.
+    const allowHalfOpen = tls === undefined;
+    const accept = (socket: net.Socket): void => this.#accept(socket);
+    this.#server = net.createServer({ allowHalfOpen, noDelay: true, pauseOnConnect: allowHalfOpen }, accept);
+    this.#server.maxConnections = connectionsMax + REFUSED_CONNECTIONS_MAX;
+    this.#server.on('drop', () => this.#context.observer.overloaded('connections'));
+  }
+
+  /** Connections of clients; one of HTTP/2 counts once, however many streams it has. */
+  get connectionCount(): number {
+    return this.#connections.size + this.#http2Connections.size + this.#handshakes.size;
+  }
+
+  /**
+   * Serves new handshakes with these certificates; connections that stand are not touched.
+   * @throws when one cannot be used, or the listener has no TLS; then nothing has changed
+   */
+  replaceCertificates(certificates: readonly CertificatePair[]): void {
+    if (this.#tls === undefined) throw new Error('The listener was started without TLS');
+    this.#tls.replace(certificates);
+  }
+
+  /** Seals session tickets with other keys from now on; those that were sealed before are of no use any more. */
+  replaceTicketKeys(ticketKeys: Uint8Array): void {
+    this.#tls?.replaceTicketKeys(ticketKeys);
+  }
+
+  /** Resolves with the port once connections are accepted; rejects with the system's error (EADDRINUSE, EACCES …). */
+  async listen(): Promise<number> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port, reusePort: true, backlog: BACKLOG }, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+    // Errors of accepting (descriptors used up, for one) pass; the listener stays.
+    this.#server.on('error', (error) => this.#context.observer.internalError(error, ''));
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : port;
+  }
+
+  /**
+   * Stops accepting and lets what runs come to its end; from now on responses carry `Connection: close`.
+   * Resolves when the last connection is gone, or when `timeoutMs` has passed and the rest were cut.
+   * @param onPortClosed called when no more connections are accepted
+   */
+  async drain(timeoutMs: number, onPortClosed: () => void = () => undefined): Promise<void> {
+    const { clock } = this.#context;
+    await closePort(this.#server, {
+      clock,
+      acceptedCount: () => this.#acceptedCount,
+      patienceMs: CLOSE_PATIENCE_MS,
+    });
+    onPortClosed();
+    const startedMs = clock.monotonicMs();
+    while (this.connectionCount > 0) {
+      const elapsedMs = clock.monotonicMs() - startedMs;
+      if (elapsedMs >= timeoutMs) break;
+      // Each is counted from its own rest: one that has just been made is about to send its request.
+      for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
+      if (elapsedMs >= DRAIN_IDLE_MS) {
+        for (const connection of this.#http2Connections) connection.closeWhenDone();
+      }
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    }
+    await this.#endTunnels(timeoutMs > 0 ? TUNNEL_END_MS : 0);
+    for (const connection of this.#connections) connection.abort();
+    for (const connection of this.#http2Connections) connection.abort();
+  }
+
+  /** Whoever talks to a backend over a WebSocket or the like is told by an end of the connection, not by a reset. */
+  async #endTunnels(withinMs: number): Promise<void> {
+    const { clock } = this.#context;
+    const tunnels = [...this.#connections].filter((connection) => connection.endTunnel());
+    const endMs = clock.monotonicMs() + withinMs;
+    while (tunnels.some((connection) => this.#connections.has(connection)) && clock.monotonicMs() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+  }
+
+  #accept(socket: net.Socket): void {
+    this.#acceptedCount += 1;
+    const peer = peerAddress(socket);
+    // Gone before it was looked at.
+    if (peer === undefined) return void socket.destroy();
+    if (!this.#addresses.enter(peer)) return this.#refuse(socket, 'connections_per_ip');
+    if (!this.#hasRoom()) {
+      this.#addresses.leave(peer);
+      return this.#refuse(socket, 'connections');
+    }
+    if (this.#tls === undefined) return this.#serve(tcpClientSocket(socket), peer, false);
+    socket.once('close', () => this.#addresses.leave(peer));
+    this.#beginHandshake(socket, this.#tls.server);
+  }
+
+  /** Where there is none, the client that has waited longest for its next request makes some. */
+  #hasRoom(): boolean {
+    const { options, waiting, observer } = this.#context;
+    if (this.connectionCount < options.connectionsMax) return true;
+    if (!waiting.makeRoom()) return false;
+    observer.gaveWay();
+    return true;
+  }
+
+  #refuse(socket: net.Socket, reason: 'connections' | 'connections_per_ip'): void {
+    const context = this.#context;
+    context.observer.overloaded(reason);
+    // With TLS nothing can be said before a handshake, which is too much to spend.
+    if (this.#tls === undefined)
+      refuseConnection(socket, reason, context.nextRequestId(), context.httpDate());
+    else socket.destroy();
+  }
+
+  /** It is not of use to anybody yet, but to be cut now would look to its client like a failure. */
+  #beginHandshake(socket: net.Socket, server: net.Server): void {
+    const name = peerName(socket);
+    const handshake = new Handshake(socket);
+    this.#handshakes.set(name, handshake);
+    this.#context.waiting.add(handshake);
+    socket.once('close', () => this.#endHandshake(name));
+    server.emit('connection', socket);
+  }
+
+  #endHandshake(name: string): void {
+    const handshake = this.#handshakes.get(name);
+    if (handshake === undefined) return;
+    this.#context.waiting.delete(handshake);
+    this.#handshakes.delete(name);
+  }
+
+  #acceptTls(socket: TLSSocket): void {
+    this.#endHandshake(peerName(socket));
+    const peer = peerAddress(socket);
+    if (peer === undefined) return void socket.destroy();
+    if (socket.alpnProtocol !== HTTP2) return this.#serve(streamClientSocket(socket), peer, true);
+    const connection = new Http2Connection(socket, peer, this.#context, (closed) => {
+      this.#http2Connections.delete(closed);
+      this.#context.deadlines.delete(closed);
+    });
+    this.#http2Connections.add(connection);
+    this.#context.deadlines.add(connection);
+  }
+
+  #serve(socket: ClientSocket, peer: string, isSecure: boolean): void {
+    const connection = new Connection(socket, peer, isSecure, this.#context, this.#forget);
+    this.#connections.add(connection);
+    this.#context.deadlines.add(connection);
+  }
+}
+
+/** A client that is not done with the handshake of TLS. */
+class Handshake extends WaitingClient {
+  readonly #socket: net.Socket;
+
+  constructor(socket: net.Socket) {
+    super();
+    this.#socket = socket;
+  }
+
+  giveWay(): boolean {
+    this.#socket.destroy();
+    return true;
+  }
+}
+
+/** Undefined when the peer is gone. */
+function peerAddress({ remoteAddress }: net.Socket): string | undefined {
+  return remoteAddress === undefined ? undefined : (normaliseAddress(remoteAddress) ?? remoteAddress);
+}
+
+function peerName({ remoteAddress = '', remotePort = 0 }: net.Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,112 @@
+/**
+ * The body of the request that a downstream connection is receiving: takes bytes as they come, undoes their
+ * framing (RFC 9112 section 6) and hands them to a sink. Owns how much is still to come. Keeps no bytes.
+ */
+import { ChunkedDecoder, type ChunkedDataHandler } from '../../http/chunked-decoder.ts';
+import type { HeadError } from '../../http/head-error.ts';
+import { BodyFraming } from '../../http/framing.ts';
+import type { RequestHead } from '../../http/request-head.ts';
+
+export interface BodySink {
+  /** The range is valid only during the call. */
+  onBodyData(buffer: Buffer, from: number, to: number): void;
+  /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
+  onBodyEnd(trailers: string): void;
+  /** The framing is broken or the body too large; nothing follows. */
+  onBodyFailure(error: HeadError): void;
+}
+
+export const BODY_TOO_LARGE: HeadError = {
+  status: 413,
+  code: 'body_too_large',
+  detail: 'The request body is larger than this route allows',
+};
+
+export class RequestBody {
+  complete = true;
+  failed = false;
+  /** Bytes received so far, without framing. */
+  bytes = 0;
+  /** 0 is unlimited. */
+  bytesMax = 0;
+  remaining = 0;
+  /** Made for the first body that is chunked. */
+  #decoder: ChunkedDecoder | undefined;
+  #chunked = false;
+  #sink: BodySink | undefined;
+  #onChunk: ChunkedDataHandler | undefined;
+
+  begin(head: RequestHead): void {
+    this.#chunked = head.framing === BodyFraming.chunked;
+    this.remaining = head.framing === BodyFraming.contentLength ? head.contentLength : 0;
+    this.complete = !this.#chunked && this.remaining === 0;
+    this.failed = false;
+    this.bytes = 0;
+    this.bytesMax = 0;
+    this.#sink = undefined;
+    if (this.#chunked) (this.#decoder ??= new ChunkedDecoder()).reset();
+  }
+
+  /** For a head that could not be read: there is no telling where its body would end. */
+  abandon(): void {
+    this.complete = true;
+    this.failed = true;
+    this.bytes = 0;
+    this.#sink = undefined;
+  }
+
+  get isChunked(): boolean {
+    return this.#chunked;
+  }
+
+  get hasSink(): boolean {
+    return this.#sink !== undefined;
+  }
+
+  setSink(sink: BodySink): void {
+    this.#sink = sink;
+  }
+
+  /** For a body that its user has taken from the buffer whole. */
+  markTaken(): void {
+    this.bytes = this.remaining;
+    this.remaining = 0;
+    this.complete = true;
+  }
+
+  /** Uses bytes of the range and returns where the rest begins; needs a sink. */
+  feed(buffer: Buffer, from: number, to: number): number {
+    if (this.complete || this.failed) return from;
+    if (this.#chunked) return this.#feedChunked(buffer, from, to);
+    const end = Math.min(to, from + this.remaining);
+    this.remaining -= end - from;
+    this.complete = this.remaining === 0;
+    this.#deliver(buffer, from, end);
+    if (this.complete) this.#sink?.onBodyEnd('');
+    return end;
+  }
+
+  #feedChunked(buffer: Buffer, from: number, to: number): number {
+    const decoder = (this.#decoder ??= new ChunkedDecoder());
+    this.#onChunk ??= (bytes, start, end) => this.#deliver(bytes, start, end);
+    const end = decoder.write(buffer, from, to, this.#onChunk);
+    if (decoder.error !== undefined) this.#fail(decoder.error);
+    else if (decoder.done && !this.failed) {
+      this.complete = true;
+      this.#sink?.onBodyEnd(decoder.trailers ?? '');
+    }
+    return end;
+  }
+
+  #deliver(buffer: Buffer, from: number, to: number): void {
+    if (this.failed) return;
+    this.bytes += to - from;
+    if (this.bytesMax > 0 && this.bytes > this.bytesMax) this.#fail(BODY_TOO_LARGE);
+    else this.#sink?.onBodyData(buffer, from, to);
+  }
+
+  #fail(error: HeadError): void {
+    this.failed = true;
+    this.#sink?.onBodyFailure(error);
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * A client's TCP connection as the proxy wants it: read into shared or lent memory instead of a new buffer for each
+ * read, text written straight to the handle. Node's server makes its sockets without asking how they should read,
+ * so the connection moves from the socket that came to one of our own making. Owns that socket.
+ */
+import { Socket, type SocketConstructorOpts } from 'node:net';
+import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
+import { filledPart, SocketReader } from '../io/read-buffers.ts';
+import { SocketWriter } from '../io/socket-writer.ts';
+
+/* oxlint-disable no-underscore-dangle -- Node's names */
+/** Of a socket of Node's: the connection itself, and the server that counts it. Not in its types. */
+interface SocketInternals {
+  _handle?: unknown;
+  _server?: unknown;
+}
+
+/**
+ * Takes over the connection of `accepted`, which must come paused from its server (`pauseOnConnect`) and must not be
+ * used afterwards.
+ */
+export function tcpClientSocket(accepted: Socket): ClientSocket {
+  const from = accepted as SocketInternals;
+  const handle = from._handle;
+  if (handle === undefined || handle === null) {
+    accepted.resume();
+    return streamClientSocket(accepted);
+  }
+  // Else it would close the connection when it is itself closed.
+  from._handle = null;
+  const socket = new TcpClientSocket(handle, from._server);
+  from._server = null;
+  return socket;
+}
+
+class TcpClientSocket implements ClientSocket {
+  readonly #socket: Socket;
+  readonly #reader: SocketReader;
+  readonly #writer: SocketWriter;
+  #events: ClientSocketEvents | undefined;
+
+  constructor(handle: unknown, server: unknown) {
+    this.#reader = new SocketReader(
+      (buffer, length) => this.#events?.onData(filledPart(buffer, length)),
+      () => this.#events?.expectsMore ?? false,
+    );
+    const options = { handle, onread: this.#reader.onread, allowHalfOpen: true };
+    this.#socket = new Socket(options as SocketConstructorOpts);
+    (this.#socket as SocketInternals)._server = server;
+    this.#reader.attach(this.#socket);
+    this.#writer = new SocketWriter(this.#socket, () => this.#events?.onDrain());
+  }
+
+  attach(events: ClientSocketEvents): void {
+    this.#events = events;
+    const socket = this.#socket;
+    socket.on('end', () => events.onEnd());
+    socket.on('finish', () => events.onFlushed());
+    socket.on('error', () => events.onError());
+    socket.on('close', () => {
+      this.#reader.close();
+      events.onClose();
+    });
+  }
+
+  writeText(text: string): boolean {
+    return this.#writer.writeText(text);
+  }
+
+  writeBytes(bytes: Buffer, release?: () => void): boolean {
+    return this.#writer.writeBytes(bytes, release);
+  }
+
+  writeCopy(bytes: Buffer, from: number, to: number): boolean {
+    return this.#writer.writeCopy(bytes, from, to);
+  }
+
+  /** Text waits for the bytes behind it as it is. */
+  cork(): void {}
+
+  uncork(): void {}
+
+  get needsDrain(): boolean {
+    return this.#writer.needsDrain;
+  }
+
+  get isFlushed(): boolean {
+    return this.#writer.isFlushed;
+  }
+
+  pause(): void {
+    this.#reader.pause();
+  }
+
+  resume(): void {
+    this.#reader.resume();
+  }
+
+  lend(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.lend(bytes);
+  }
+
+  end(): void {
+    this.#whenWritten(() => this.#socket.end());
+  }
+
+  destroySoon(): void {
+    this.#whenWritten(() => this.#socket.destroySoon());
+  }
+
+  destroy(): void {
+    this.#writer.flush();
+    this.#socket.destroy();
+  }
+
+  reset(): void {
+    this.#writer.flush();
+    // Then the system has everything, and it is too late.
+    if (this.#socket.writableEnded) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
+  }
+
+  get destroyed(): boolean {
+    return this.#socket.destroyed;
+  }
+
+  /** Takes the last step when the system has everything: a connection whose FIN waits in its turn cannot be reset. */
+  #whenWritten(step: () => void): void {
+    this.#writer.flush();
+    if (this.#writer.isFlushed) return step();
+    // Written behind everything else, whichever way that went.
+    this.#socket.write('', 'latin1', () => {
+      if (!this.#socket.destroyed) step();
+    });
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The TLS side of the traffic listener: a server that offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), chooses the
+ * certificate by name, and takes new certificates while it serves. Knows nothing of what is said over TLS.
+ */
+import * as tls from 'node:tls';
+import { secretBytes } from '../../../lib/ids.ts';
+import type { CertificatePair } from './tls-certificate.ts';
+import { contextOptions, TlsContexts } from './tls-contexts.ts';
+
+export interface TlsServerOptions {
+  /** At least one; the first is the default. */
+  readonly certificates: readonly CertificatePair[];
+  readonly http2: boolean;
+  readonly handshakeTimeoutMs: number;
+  /** 48 bytes; made up when they are not given. */
+  readonly ticketKeys?: Uint8Array;
+}
+
+export interface TlsServer {
+  readonly server: tls.Server;
+  /** @throws when one of them cannot be used; then nothing has changed */
+  replace(certificates: readonly CertificatePair[]): void;
+  replaceTicketKeys(ticketKeys: Uint8Array): void;
+}
+
+export const HTTP2 = 'h2';
+const TICKET_KEYS_BYTES = 48;
+
+export function createTlsServer(
+  options: TlsServerOptions,
+  accept: (socket: tls.TLSSocket) => void,
+): TlsServer {
+  const contexts = new TlsContexts(options.certificates);
+  const [first] = options.certificates;
+  let ticketKeys = Buffer.from(options.ticketKeys ?? secretBytes(TICKET_KEYS_BYTES));
+  const server = tls.createServer(
+    {
+      ...(first === undefined ? {} : contextOptions(first)),
+      ticketKeys,
+      ALPNProtocols: options.http2 ? [HTTP2, 'http/1.1'] : ['http/1.1'],
+      SNICallback: (serverName, done) => done(null, contexts.select(serverName)),
+      handshakeTimeout: options.handshakeTimeoutMs,
+      noDelay: true,
+    } as tls.TlsOptions,
+    (socket) => {
+      // Only now: a client that goes away in the middle of its handshake is to be gone at once.
+      socket.allowHalfOpen = true;
+      accept(socket);
+    },
+  );
+  // A failed handshake concerns its client only. After one that took too long Node leaves the socket open.
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return {
+    server,
+    replace: (certificates) => {
+      contexts.replace(certificates);
+      const [next] = certificates;
+      // For clients that send no name, which are never asked about.
+      if (next !== undefined) server.setSecureContext({ ...contextOptions(next), ticketKeys });
+    },
+    // Tickets are sealed and opened with those of the server's own context, whichever certificate is chosen.
+    replaceTicketKeys: (keys) => {
+      ticketKeys = Buffer.from(keys);
+      server.setTicketKeys(ticketKeys);
+    },
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * Waits for the body of a request before the request is carried on, where the policy asks for it
+ * (`buffer_request_bytes`), so that a slow client holds no connection of the backend. Up to that size the whole body is
+ * held; of a longer one the first part, and the rest is streamed. Owns the bytes, which count in the worker's
+ * RequestMemory, until they are handed to a connection or the exchange lets go of them.
+ *
+ *   filling → ready (whole, full, or no room for the app left) → released
+ */
+import { chunkHeader } from '../../http/chunked-decoder.ts';
+import type { HeadError } from '../../http/head-error.ts';
+import { latin1Text } from '../../http/latin1.ts';
+import type { ReceivePace } from './receive-pace.ts';
+import { codeOf, type Exchange } from '../exchange.ts';
+import { TEXT_BODY_BYTES_MAX } from '../options.ts';
+import type { BodySink } from '../downstream/request-body.ts';
+import { paceOf } from '../upstream/request-stream.ts';
+import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
+
+const EMPTY = Buffer.alloc(0);
+const MEMORY_BYTES_MIN = 4 * 1024;
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+const RELEASE_NOTHING = (): void => undefined;
+
+export class RequestBuffer implements BodySink {
+  readonly #exchange: Exchange;
+  /** Whose share of the memory the bytes count in. */
+  readonly #app: string;
+  readonly #bytesMax: number;
+  readonly #onReady: () => void;
+  readonly #pace: ReceivePace | undefined;
+  readonly #endsAtMs: number;
+  #state: 'filling' | 'ready' | 'released' = 'filling';
+  #isWhole = false;
+  #memory = EMPTY;
+  #length = 0;
+  #trailers = '';
+
+  /**
+   * @param app its id
+   * @param onReady called once, in a later microtask, unless the exchange has ended
+   */
+  constructor(exchange: Exchange, app: string, bytesMax: number, onReady: () => void) {
+    this.#exchange = exchange;
+    this.#app = app;
+    this.#bytesMax = bytesMax;
+    this.#onReady = onReady;
+    this.#pace = paceOf(exchange);
+    this.#endsAtMs = exchange.startedMs + (exchange.route?.policy.timeouts?.totalMs ?? Infinity);
+  }
+
+  start(): void {
+    const { connection, context } = this.#exchange;
+    // The backend, which would say it, has not been asked yet.
+    if (connection.head.expectContinue) connection.writeText(CONTINUE);
+    this.#pace?.start(context.deadlines.nowMs);
+    this.#extend();
+    connection.startBody(this);
+  }
+
+  get isFilling(): boolean {
+    return this.#state === 'filling';
+  }
+
+  /** The client is too slow. */
+  onDeadline(): void {
+    this.#exchange.respondProblem('request_timeout', 'The request body did not arrive in time', '', false);
+  }
+
+  onBodyData(buffer: Buffer, from: number, to: number): void {
+    if (this.#state === 'released') return;
+    const { deadlines, requestMemory } = this.#exchange.context;
+    this.#pace?.received(to - from, deadlines.nowMs);
+    this.#reserve(to - from);
+    buffer.copy(this.#memory, this.#length, from, to);
+    this.#length += to - from;
+    if (this.#state !== 'filling') return;
+    this.#extend();
+    if (this.#length < this.#bytesMax && !requestMemory.isFullFor(this.#app)) return;
+    this.#exchange.connection.pauseBody();
+    this.#becomeReady();
+  }
+
+  onBodyEnd(trailers: string): void {
+    this.#isWhole = true;
+    this.#trailers = trailers;
+    this.#exchange.connection.resumeBody();
+    if (this.#state === 'filling') this.#becomeReady();
+  }
+
+  onBodyFailure(error: HeadError): void {
+    this.#exchange.respondProblem(codeOf(error), error.detail, '', false);
+  }
+
+  /** All of the body, as text if it is small, with the framing that the client chose; undefined when more is to come. */
+  takeWhole(): string | RequestBuffer | undefined {
+    if (!this.#isWhole) return undefined;
+    if (this.#length > TEXT_BODY_BYTES_MAX) return this;
+    const text = latin1Text(this.#memory, 0, this.#length);
+    this.release();
+    return this.#isChunked ? `${this.#chunk(text)}0\r\n${this.#trailers}\r\n` : text;
+  }
+
+  /** Writes what there is. Of a whole body it may be done again, for another attempt. */
+  writeTo(upstream: UpstreamConnection): void {
+    upstream.cork();
+    const isChunked = this.#isChunked;
+    if (this.#length > 0) {
+      if (isChunked) upstream.writeText(chunkHeader(this.#length));
+      // Nothing else is ever written to this memory.
+      upstream.writeFrom(this.#memory, 0, this.#length, RELEASE_NOTHING);
+      if (isChunked) upstream.writeText('\r\n');
+    }
+    if (isChunked && this.#isWhole) upstream.writeText(`0\r\n${this.#trailers}\r\n`);
+    upstream.uncork();
+    if (!this.#isWhole) this.release();
+  }
+
+  /** May be called again. */
+  release(): void {
+    this.#state = 'released';
+    this.#exchange.context.requestMemory.give(this.#app, this.#memory.length);
+    this.#memory = EMPTY;
+    this.#length = 0;
+  }
+
+  get #isChunked(): boolean {
+    return this.#exchange.connection.body.isChunked;
+  }
+
+  #chunk(text: string): string {
+    return text === '' ? '' : `${chunkHeader(text.length)}${text}\r\n`;
+  }
+
+  /** Room for so many bytes more. Not for all that a head announces: a client may never send it. */
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes;
+    const had = this.#memory.length;
+    if (needed <= had) return;
+    const wanted = Math.min(Math.max(2 * had, MEMORY_BYTES_MIN), this.#bytesMax);
+    const memory = Buffer.allocUnsafeSlow(Math.max(wanted, needed));
+    this.#memory.copy(memory, 0, 0, this.#length);
+    this.#memory = memory;
+    this.#exchange.context.requestMemory.take(this.#app, memory.length - had);
+  }
+
+  /** Not from within the connection's reading: what follows may end the exchange. */
+  #becomeReady(): void {
+    this.#state = 'ready';
+    queueMicrotask(() => {
+      if (!this.#exchange.ended) this.#onReady();
+    });
+  }
+
+  #extend(): void {
+    const { connection, context, route } = this.#exchange;
+    const idleMs = route?.policy.timeouts?.idleMs ?? context.options.idleTimeoutMs;
+    const lateAtMs = this.#pace?.lateAtMs ?? Infinity;
+    connection.deadlineMs = Math.min(context.deadlines.nowMs + idleMs, this.#endsAtMs, lateAtMs);
+  }
+}

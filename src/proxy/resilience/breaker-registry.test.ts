@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { createBreakerMemory } from './breaker.ts';
+import { BreakerHandles } from './breaker-registry.ts';
+
+const revision = (id: string): { readonly id: string; breakerHandle: unknown } => ({
+  id,
+  breakerHandle: undefined,
+});
+
+describe('the handles on breakers', () => {
+  it('are one per revision, also for a later form of it', () => {
+    const handles = new BreakerHandles();
+    handles.add('a', createBreakerMemory());
+    handles.add('b', createBreakerMemory());
+    const a = revision('a');
+    const breaker = handles.of(a);
+    expect(breaker).toBeDefined();
+    expect(handles.of(a)).toBe(breaker);
+    expect(handles.of(revision('a'))).toBe(breaker);
+    expect(handles.byId('a')).toBe(breaker);
+    expect(handles.of(revision('b'))).not.toBe(breaker);
+  });
+
+  it('stay as they are when the revision comes again', () => {
+    const handles = new BreakerHandles();
+    const a = revision('a');
+    handles.add('a', createBreakerMemory());
+    const breaker = handles.of(a);
+    handles.add('a', createBreakerMemory());
+    expect(handles.of(a)).toBe(breaker);
+  });
+
+  it('of a revision that has asked already are gone when they are deleted, and another one is found', () => {
+    const handles = new BreakerHandles();
+    const a = revision('a');
+    expect(handles.of(a)).toBeUndefined();
+    handles.add('a', createBreakerMemory());
+    const first = handles.of(a);
+    expect(first).toBeDefined();
+    handles.delete('a');
+    expect([handles.of(a), handles.of(a), handles.byId('a')]).toEqual([undefined, undefined, undefined]);
+    const memory = createBreakerMemory();
+    handles.add('a', memory);
+    expect(handles.of(a)?.number).not.toBe(first?.number);
+    handles.delete('a');
+    handles.add('a', memory);
+    expect(handles.of(a)).toBe(handles.byId('a'));
+    handles.delete('unknown');
+  });
+});

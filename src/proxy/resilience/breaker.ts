@@ -1,0 +1,284 @@
+/**
+ * The circuit breaker of a revision (design section 2 "Breaker"): the status of breaker-table.ts in one 64-bit word
+ * of shared memory, so that all workers of a node see one breaker and the management API can show it. A step replaces
+ * the whole word by compare-and-exchange and is taken again when another thread was faster: no step is lost, none is
+ * taken twice, and nobody sees half of one.
+ *
+ *   bits 0–1 state, 2 due, 3 recovering, 4–17 failures, 18–21 a counter of steps, 22–63 Unix milliseconds
+ *
+ * A breaker that is closed with nothing to tell has 0 in its low 18 bits: requests and answers look at those only.
+ */
+import { assert } from '../../lib/assert.ts';
+import {
+  BREAKER_STATES,
+  INITIAL_STATUS,
+  transition,
+  type BreakerEvent,
+  type BreakerRules,
+  type BreakerState,
+  type BreakerStatus,
+} from './breaker-table.ts';
+
+export type { BreakerEvent, BreakerRules, BreakerState } from './breaker-table.ts';
+
+/** Proof of being the trial of a moment: the word that the trial has put there. */
+export type Trial = bigint;
+
+/** A change of state, told once, by the thread that made it. */
+export interface BreakerMove {
+  readonly from: BreakerState;
+  readonly to: BreakerState;
+  readonly event: BreakerEvent;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+}
+
+/** Whether a request may go to the backend; with a `trial` the breaker waits for what comes of it. */
+export type Admission =
+  | { readonly refused: true }
+  | { readonly refused: false; readonly trial: Trial | undefined; readonly move: BreakerMove | undefined };
+
+/** How an exchange with the backend ended, as far as the breaker goes. */
+export type Outcome = 'success' | 'failure' | 'lost';
+
+const REFUSED: Admission = Object.freeze({ refused: true });
+export const ADMITTED: Admission = Object.freeze({ refused: false, trial: undefined, move: undefined });
+
+const STATE_MASK = 0x3;
+const DUE_BIT = 0x4;
+const RECOVERING_BIT = 0x8;
+const FAILURES_SHIFT = 4;
+const FAILURES_MASK = 0x3fff;
+const STEP_SHIFT = 18;
+const STEP_MASK = 0xf;
+const TIME_SHIFT = 22n;
+const TIME_MS_MAX = 2 ** 42 - 1;
+const CALM_MASK = 0x3ffff;
+/** Of the 32-bit words: the status takes two, the low one first. */
+const OPENINGS = 2;
+const NUMBER = 3;
+const BYTES = 16;
+
+/** Least share of its traffic that a recovering revision gets. */
+const RECOVERING_SHARE_MIN = 0.1;
+
+// The low half of the word is read by itself; all platforms that Node runs on have it first.
+assert(new Uint8Array(new Uint16Array([1]).buffer)[0] === 1, 'breakers need a little-endian machine');
+
+let lastNumber = 0;
+
+/** Of a closed breaker, with a number that no other one of this thread has. */
+export function createBreakerMemory(): SharedArrayBuffer {
+  const memory = new SharedArrayBuffer(BYTES);
+  lastNumber = (lastNumber + 1) | 0;
+  new Int32Array(memory)[NUMBER] = lastNumber;
+  return memory;
+}
+
+export interface BreakerView {
+  readonly state: BreakerState;
+  readonly consecutive_failures: number;
+  /** Milliseconds since it opened or sent its trial; 0 while closed. */
+  readonly since_ms: number;
+  readonly openings: number;
+}
+
+/** One thread's handle on a breaker's shared words. */
+export class Breaker {
+  readonly #word: BigUint64Array;
+  readonly #halves: Int32Array;
+  /** Its revision has gone, or has another one now. */
+  isRemoved = false;
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#word = new BigUint64Array(memory, 0, 1);
+    this.#halves = new Int32Array(memory);
+  }
+
+  /** A breaker in the same state that moves nothing but itself. */
+  copy(): Breaker {
+    const copy = new Breaker(createBreakerMemory());
+    copy.#word[0] = Atomics.load(this.#word, 0);
+    copy.#halves[OPENINGS] = this.openings;
+    return copy;
+  }
+
+  /** Closed, no failure since the last success, and not recovering: neither a request nor a success moves it. */
+  get isCalm(): boolean {
+    return ((this.#halves[0] as number) & CALM_MASK) === 0;
+  }
+
+  get isClosed(): boolean {
+    return ((this.#halves[0] as number) & STATE_MASK) === 0;
+  }
+
+  get status(): BreakerStatus {
+    return unpack(Atomics.load(this.#word, 0));
+  }
+
+  /** Tells it from the one that a revision had before its backend was changed. */
+  get number(): number {
+    return this.#halves[NUMBER] as number;
+  }
+
+  get openings(): number {
+    return Atomics.load(this.#halves, OPENINGS);
+  }
+
+  view(nowMs: number): BreakerView {
+    const { state, failures, sinceMs } = this.status;
+    return {
+      state,
+      consecutive_failures: failures,
+      since_ms: state === 'closed' ? 0 : Math.max(0, nowMs - sinceMs),
+      openings: this.openings,
+    };
+  }
+
+  /**
+   * The share of its usual traffic that the revision should get now: 0 when it would be refused, 1 normally, and in
+   * between while it recovers. Takes nothing.
+   */
+  share(rules: BreakerRules, hasProbe: boolean, nowMs: number): number {
+    if (this.isCalm) return 1;
+    const { status } = this;
+    if (status.state !== 'closed') {
+      const { row } = transition(status, 'request', rules, hasProbe, nowMs);
+      return row.actions.includes('send_trial') ? 1 : 0;
+    }
+    return status.recovering ? recoveredShare(status.sinceMs, rules, nowMs) : 1;
+  }
+
+  /** Asks to send one request; when only a trial is possible, exactly one asker of all workers gets it. */
+  admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): Admission {
+    if (this.isCalm) return ADMITTED;
+    if (this.#isRecovered(rules, nowMs)) this.#step('recovery_over', rules, hasProbe, nowMs);
+    const { actions, move, word } = this.#step('request', rules, hasProbe, nowMs);
+    if (actions.includes('refuse')) return REFUSED;
+    return actions.includes('send_trial') ? { refused: false, trial: word, move } : ADMITTED;
+  }
+
+  /**
+   * An exchange that was admitted has ended. A trial that was given up meanwhile counts as any other exchange.
+   * @param trial as `admit` gave it
+   */
+  onOutcome(
+    outcome: Outcome,
+    trial: Trial | undefined,
+    rules: BreakerRules,
+    nowMs: number,
+  ): BreakerMove | undefined {
+    if (outcome === 'success' && this.isCalm) return undefined;
+    if (trial !== undefined) {
+      const event = `trial_${outcome}` as const;
+      const step = this.#stepFrom(trial, event, rules, nowMs);
+      if (step !== undefined) return step;
+    }
+    return outcome === 'lost' ? undefined : this.#step(outcome, rules, false, nowMs).move;
+  }
+
+  /** The backend's health checks have made up their mind. */
+  onProbe(isHealthy: boolean, rules: BreakerRules, nowMs: number): BreakerMove | undefined {
+    return this.#step(isHealthy ? 'probe_healthy' : 'probe_unhealthy', rules, true, nowMs).move;
+  }
+
+  /** Whole seconds until it is worth trying again, at least 1. */
+  retryAfterSecs(rules: BreakerRules, nowMs: number): number {
+    const { due, sinceMs } = this.status;
+    return due ? 1 : Math.max(1, Math.ceil(rules.open_secs - (nowMs - sinceMs) / 1000));
+  }
+
+  #isRecovered(rules: BreakerRules, nowMs: number): boolean {
+    const { recovering, sinceMs } = this.status;
+    return recovering && recoveredShare(sinceMs, rules, nowMs) === 1;
+  }
+
+  #step(
+    event: BreakerEvent,
+    rules: BreakerRules,
+    hasProbe: boolean,
+    nowMs: number,
+  ): {
+    readonly actions: readonly string[];
+    readonly move: BreakerMove | undefined;
+    /** As it is after the step. */
+    readonly word: bigint;
+  } {
+    for (;;) {
+      const before = Atomics.load(this.#word, 0);
+      const status = unpack(before);
+      const { row, status: next } = transition(status, event, rules, hasProbe, nowMs);
+      // Most steps leave things as they are.
+      if (isSame(status, next)) return { actions: row.actions, move: undefined, word: before };
+      const word = pack(next, before);
+      if (Atomics.compareExchange(this.#word, 0, before, word) !== before) continue;
+      return { actions: row.actions, move: this.#moved(status, next, event, nowMs), word };
+    }
+  }
+
+  /** undefined when the word is another one by now, so that the step is not this caller's any more. */
+  #stepFrom(
+    before: bigint,
+    event: BreakerEvent,
+    rules: BreakerRules,
+    nowMs: number,
+  ): BreakerMove | undefined {
+    const status = unpack(before);
+    const { status: next } = transition(status, event, rules, false, nowMs);
+    if (Atomics.compareExchange(this.#word, 0, before, pack(next, before)) !== before) return undefined;
+    return this.#moved(status, next, event, nowMs);
+  }
+
+  #moved(
+    { state: from }: BreakerStatus,
+    { state: to }: BreakerStatus,
+    event: BreakerEvent,
+    atMs: number,
+  ): BreakerMove | undefined {
+    if (from === to) return undefined;
+    if (to === 'open' && event !== 'trial_lost') Atomics.add(this.#halves, OPENINGS, 1);
+    return { from, to, event, atMs };
+  }
+}
+
+/** From the least share at the closing to 1 at the end of `recovery_secs`. */
+function recoveredShare(sinceMs: number, { recovery_secs }: BreakerRules, nowMs: number): number {
+  const elapsedMs = nowMs - sinceMs;
+  if (elapsedMs < 0 || elapsedMs >= recovery_secs * 1000) return 1;
+  return Math.max(RECOVERING_SHARE_MIN, elapsedMs / (recovery_secs * 1000));
+}
+
+function isSame(a: BreakerStatus, b: BreakerStatus): boolean {
+  return (
+    a.state === b.state &&
+    a.failures === b.failures &&
+    a.sinceMs === b.sinceMs &&
+    a.due === b.due &&
+    a.recovering === b.recovering
+  );
+}
+
+function unpack(word: bigint): BreakerStatus {
+  if (word === 0n) return INITIAL_STATUS;
+  const low = Number(word & 0xffff_ffffn);
+  return {
+    state: BREAKER_STATES[low & STATE_MASK] ?? 'closed',
+    failures: (low >>> FAILURES_SHIFT) & FAILURES_MASK,
+    sinceMs: Number(word >> TIME_SHIFT),
+    due: (low & DUE_BIT) !== 0,
+    recovering: (low & RECOVERING_BIT) !== 0,
+  };
+}
+
+/** @param before the word that it takes the place of: the two differ though their statuses may be equal */
+function pack({ state, failures, sinceMs, due, recovering }: BreakerStatus, before: bigint): bigint {
+  const step = ((Number(before & 0xffff_ffffn) >>> STEP_SHIFT) + 1) & STEP_MASK;
+  const low =
+    BREAKER_STATES.indexOf(state) |
+    (due ? DUE_BIT : 0) |
+    (recovering ? RECOVERING_BIT : 0) |
+    (failures << FAILURES_SHIFT) |
+    (step << STEP_SHIFT);
+  const timeMs = Math.min(Math.max(Math.trunc(sinceMs), 0), TIME_MS_MAX);
+  return (BigInt(timeMs) << TIME_SHIFT) | BigInt(low);
+}

@@ -1,0 +1,68 @@
+/**
+ * What follows a failed attempt: asks retry.ts whether there may be another one, looks for a revision that stands in,
+ * and pays for it out of the budget of the backend that it goes to. Reports both outcomes. One per exchange that has
+ * failed at all; owns which revisions have failed it.
+ */
+import { alternativeTo } from './failover.ts';
+import type { Revision, Route } from '../context.ts';
+import type { Exchange } from '../exchange.ts';
+import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
+import type { UpstreamCause, UpstreamConnection } from '../upstream/upstream-connection.ts';
+
+export class NextAttempt {
+  readonly #exchange: Exchange;
+  /** The whole body is at hand and can be sent again. */
+  readonly #replayable: boolean;
+  readonly #tried: Revision[] = [];
+
+  constructor(exchange: Exchange, replayable: boolean) {
+    this.#exchange = exchange;
+    this.#replayable = replayable;
+  }
+
+  /**
+   * After a connection has failed.
+   * @param upstream the one, as the attempt has left it
+   * @returns the route of the next attempt, perhaps the same; undefined when there is none
+   */
+  afterFailure(route: Route, cause: UpstreamCause, upstream: UpstreamConnection): Route | undefined {
+    const sent = upstream.isUnsent ? 'unsent' : 'some';
+    return this.#next(route, {
+      condition: conditionOf(cause),
+      sent: upstream.connected ? sent : 'nothing',
+      wasReused: upstream.uses > 0,
+      responseBegun: upstream.responseBegun,
+    });
+  }
+
+  /**
+   * In place of a response with this status, of which the client has seen nothing.
+   * @param hasInterim it may have seen an interim response
+   */
+  afterStatus(route: Route, status: number, hasInterim: boolean): Route | undefined {
+    const condition = conditionOfStatus(status);
+    return this.#next(route, { condition, sent: 'some', wasReused: false, responseBegun: hasInterim });
+  }
+
+  #next(route: Route, failed: Omit<FailedAttempt, 'attempt' | 'method' | 'replayable'>): Route | undefined {
+    const exchange = this.#exchange;
+    const { context, method } = exchange;
+    const { condition } = failed;
+    const attempt = { ...failed, method, attempt: exchange.retries + 1, replayable: this.#replayable };
+    const verdict = decideRetry(attempt, route.policy.retries);
+    if (verdict === 'give_up' || condition === undefined) return undefined;
+    if (verdict === 'resend') {
+      context.observer.attemptRepeated('unsent', exchange);
+      return route;
+    }
+    if (!this.#tried.includes(route.revision)) this.#tried.push(route.revision);
+    const next = alternativeTo(route, exchange, this.#tried) ?? route;
+    if (!context.retryBudgets.take(next.revision.backend.poolKey, context.deadlines.nowMs)) {
+      context.observer.retryRefused(condition);
+      return undefined;
+    }
+    exchange.retries += 1;
+    context.observer.attemptRepeated(condition, exchange);
+    return next;
+  }
+}

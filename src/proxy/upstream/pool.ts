@@ -1,0 +1,118 @@
+/**
+ * Idle upstream connections of one worker, a stack per backend: the one used last is taken first, so that the
+ * rest can age out. Owns them only while they are idle. Connections that the peer closes, or says anything on,
+ * leave at once. There is no queue: a request without an idle connection opens one.
+ */
+import type { CompiledBackend } from '../../config/types.ts';
+import type { Deadlines } from '../resilience/deadlines.ts';
+import { UpstreamConnection } from './upstream-connection.ts';
+import type { ConnectionMeans } from './upstream-socket.ts';
+
+export interface PoolOptions extends ConnectionMeans {
+  /** Idle connections kept per backend. */
+  readonly idleMax: number;
+  readonly idleTimeoutMs: number;
+}
+
+export class UpstreamPool {
+  readonly #deadlines: Deadlines;
+  readonly #options: PoolOptions;
+  readonly #idle = new Map<string, UpstreamConnection[]>();
+  #isClosed = false;
+  /** Counts the turns of the event loop in which connections became idle. */
+  #turn = 0;
+  #isTurnEnding = false;
+  readonly #onTurnEnd = (): void => {
+    this.#turn += 1;
+    this.#isTurnEnding = false;
+  };
+  readonly #onLost = (connection: UpstreamConnection): void => this.#remove(connection);
+
+  constructor(deadlines: Deadlines, options: PoolOptions) {
+    this.#deadlines = deadlines;
+    this.#options = options;
+  }
+
+  /** An idle connection to the backend, or undefined. */
+  take(backend: CompiledBackend): UpstreamConnection | undefined {
+    return this.#idle.get(backend.poolKey)?.pop();
+  }
+
+  /**
+   * One for a request that must not be repeated: of those that nobody knows to be dead the likeliest to live. It was
+   * used lately, and was looked at since: a FIN right behind a response is seen in the next turn of the event loop.
+   * @param idleMsMax how long it may have been idle
+   */
+  takeFresh(backend: CompiledBackend, idleMsMax: number): UpstreamConnection | undefined {
+    const stack = this.#idle.get(backend.poolKey);
+    if (stack === undefined) return undefined;
+    let index = stack.length - 1;
+    while (index >= 0 && stack[index]?.idleSinceTurn === this.#turn) index -= 1;
+    const connection = stack[index];
+    if (connection === undefined) return undefined;
+    if (this.#deadlines.nowMs - connection.idleSinceMs > idleMsMax) return undefined;
+    stack.splice(index, 1);
+    return connection;
+  }
+
+  /** @param idleMax how many idle connections to the backend may stay beside it */
+  open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
+    if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
+    return new UpstreamConnection(backend, this.#deadlines, this.#options);
+  }
+
+  /** Keeps the connection for later, or closes it when it cannot or need not be kept. */
+  put(connection: UpstreamConnection): void {
+    // What TLS has decrypted comes record by record: only when the turn is over is it known that nothing came behind
+    // the response, which must not become the answer to a request that is sent at once.
+    if (connection.isTls) setImmediate(() => this.#keep(connection));
+    else this.#keep(connection);
+  }
+
+  #keep(connection: UpstreamConnection): void {
+    let stack = this.#idle.get(connection.poolKey);
+    const { nowMs } = this.#deadlines;
+    const isFull = (stack?.length ?? 0) >= this.#options.idleMax;
+    if (this.#isClosed || !connection.reusable || isFull || connection.renewAtMs <= nowMs) {
+      connection.destroy();
+      return;
+    }
+    if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
+    connection.release(this.#onLost);
+    connection.idleSinceTurn = this.#turn;
+    if (!this.#isTurnEnding) setImmediate(this.#onTurnEnd);
+    this.#isTurnEnding = true;
+    connection.deadlineMs = Math.min(nowMs + this.#options.idleTimeoutMs, connection.renewAtMs);
+    stack.push(connection);
+  }
+
+  get idleCount(): number {
+    let count = 0;
+    for (const stack of this.#idle.values()) count += stack.length;
+    return count;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const stack of this.#idle.values()) {
+      for (const connection of stack) connection.destroy();
+    }
+    this.#idle.clear();
+  }
+
+  /** Closes idle connections to a backend, those unused for longest first, until no more than so many are left. */
+  #trim(poolKey: string, idleMax: number): void {
+    const stack = this.#idle.get(poolKey);
+    if (stack === undefined || stack.length <= idleMax) return;
+    for (const connection of stack.splice(0, stack.length - idleMax)) connection.destroy();
+    if (stack.length === 0) this.#idle.delete(poolKey);
+  }
+
+  #remove(connection: UpstreamConnection): void {
+    const stack = this.#idle.get(connection.poolKey);
+    const index = stack?.indexOf(connection) ?? -1;
+    if (stack === undefined || index < 0) return;
+    stack.splice(index, 1);
+    if (stack.length === 0) this.#idle.delete(connection.poolKey);
+  }
+}

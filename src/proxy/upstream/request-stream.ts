@@ -1,0 +1,82 @@
+/**
+ * The way of a body that is still to come, from the client to the backend, with back-pressure: the connection is read as
+ * fast as the backend takes it, and has to keep a least pace where one is set (receive-pace.ts). One per attempt that
+ * streams; there is no second one, since what was sent is gone. Owns the pace.
+ */
+import type { HeadError } from '../../http/head-error.ts';
+import { ReceivePace } from '../io/receive-pace.ts';
+import { codeOf, type Exchange } from '../exchange.ts';
+import type { BodySink } from '../downstream/request-body.ts';
+import { writeBodyPiece } from './upstream-body.ts';
+import { upstreamTrailers } from './upstream-head.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+
+/** Whose body it is. */
+export interface RequestStreamOwner {
+  /** undefined once the attempt is over; what still comes is dropped. */
+  readonly upstream: UpstreamConnection | undefined;
+  /** A side has moved, or is waited for anew. */
+  extendIdle(): void;
+  /** All of the body was written. */
+  onRequestSent(): void;
+}
+
+export class RequestStream implements BodySink {
+  readonly #exchange: Exchange;
+  readonly #owner: RequestStreamOwner;
+  readonly #pace: ReceivePace | undefined;
+
+  /** @param isAwaited false while the client waits for 100 (Continue) */
+  constructor(exchange: Exchange, owner: RequestStreamOwner, isAwaited: boolean) {
+    this.#exchange = exchange;
+    this.#owner = owner;
+    this.#pace = paceOf(exchange);
+    if (isAwaited) this.expectBytes();
+  }
+
+  /** When the body is too slow; Infinity when it is not that which is waited for. */
+  get lateAtMs(): number {
+    return this.#pace?.lateAtMs ?? Infinity;
+  }
+
+  /** From now on it is the client's turn. */
+  expectBytes(): void {
+    this.#pace?.start(this.#exchange.context.deadlines.nowMs);
+  }
+
+  onBodyData(buffer: Buffer, from: number, to: number): void {
+    const { upstream } = this.#owner;
+    if (upstream === undefined) return;
+    const { connection, context } = this.#exchange;
+    if (this.#pace?.lateAtMs === Infinity) this.expectBytes();
+    this.#pace?.received(to - from, context.deadlines.nowMs);
+    const writable = writeBodyPiece(upstream, connection, buffer, from, to);
+    if (!writable && !connection.body.complete) {
+      connection.pauseBody();
+      this.#pace?.stop();
+    }
+    this.#owner.extendIdle();
+  }
+
+  onBodyEnd(trailers: string): void {
+    const { upstream } = this.#owner;
+    if (upstream === undefined) return;
+    const { connection, route } = this.#exchange;
+    if (connection.body.isChunked) upstream.writeText(upstreamTrailers(route, trailers));
+    // A pause for the backend's sake is over, or nothing would notice that the client goes away.
+    connection.resumeBody();
+    this.#pace?.stop();
+    this.#owner.onRequestSent();
+  }
+
+  onBodyFailure(error: HeadError): void {
+    this.#exchange.respondProblem(codeOf(error), error.detail, '', false);
+  }
+}
+
+/** The pace that the body of an exchange has to keep; undefined where none is set. */
+export function paceOf({ context, route }: Exchange): ReceivePace | undefined {
+  const { minBodyBytesPerSec, minBodyGraceMs } = context.options;
+  const bytesPerSec = route?.policy.minBodyBytesPerSec ?? minBodyBytesPerSec;
+  return bytesPerSec === 0 ? undefined : new ReceivePace(bytesPerSec, minBodyGraceMs);
+}

@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { isValidTraceparent } from '../../http/trace-context.ts';
+import { newTraceparent } from './traceparents.ts';
+
+it('makes values that can be passed on, never one twice', () => {
+  const values = Array.from({ length: 1_000 }, newTraceparent);
+  expect(values.every(isValidTraceparent)).toBe(true);
+  expect(values.every((value) => value.endsWith('-00'))).toBe(true);
+  for (const part of [1, 2]) expect(new Set(values.map((value) => value.split('-')[part])).size).toBe(1_000);
+});

@@ -1,0 +1,31 @@
+/**
+ * Writes one piece of a request's body to the backend, with the framing that the client gave the whole of it. Small
+ * pieces go as text, which leaves together with what else waits; large ones are lent from where they were read to.
+ */
+import { chunkHeader } from '../../http/chunked-decoder.ts';
+import { latin1Text } from '../../http/latin1.ts';
+import type { Connection } from '../downstream/connection.ts';
+import { TEXT_BODY_BYTES_MAX } from '../options.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+
+/** False when the backend reads too slowly. */
+export function writeBodyPiece(
+  upstream: UpstreamConnection,
+  connection: Connection,
+  buffer: Buffer,
+  from: number,
+  to: number,
+): boolean {
+  const { isChunked } = connection.body;
+  if (to - from <= TEXT_BODY_BYTES_MAX) {
+    const text = latin1Text(buffer, from, to);
+    return upstream.writeText(isChunked ? `${chunkHeader(to - from)}${text}\r\n` : text);
+  }
+  const release = connection.lend(buffer);
+  upstream.cork();
+  if (isChunked) upstream.writeText(chunkHeader(to - from));
+  let isWritable = upstream.writeFrom(buffer, from, to, release);
+  if (isChunked) isWritable = upstream.writeText('\r\n');
+  upstream.uncork();
+  return isWritable;
+}

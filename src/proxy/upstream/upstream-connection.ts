@@ -1,0 +1,473 @@
+/**
+ * One connection to a backend: opens it, writes what it is given, reads responses (RFC 9112) and hands them to
+ * the exchange that uses it, piece by piece and without keeping them. Owns the socket, the parse state and
+ * whether the connection may be used again. Sockets read into shared memory (read-buffers.ts): whoever gets a range of
+ * it must use, copy or lend it before returning. Decides nothing about retries, headers or clients.
+ */
+import * as net from 'node:net';
+import { EgressDenied } from '../../egress/egress.ts';
+import { ChunkedDecoder } from '../../http/chunked-decoder.ts';
+import { BodyFraming } from '../../http/framing.ts';
+import { findHeadEnd, incompleteResponseError } from '../../http/head-end.ts';
+import { joined } from '../../http/joined-bytes.ts';
+import { ResponseHead } from '../../http/response-head.ts';
+import type { CompiledBackend } from '../../config/types.ts';
+import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
+import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
+import { heldCopy } from '../io/write-backlog.ts';
+import type { KeptBody } from '../io/body-buffer-pool.ts';
+import { SocketReader } from '../io/read-buffers.ts';
+import { SocketWriter } from '../io/socket-writer.ts';
+import { isProtocolAskedFor } from './tunnel.ts';
+import { connect, type ConnectionMeans } from './upstream-socket.ts';
+import { readOnAfterWriteError } from '../io/write-errors.ts';
+
+/** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
+export type UpstreamCause =
+  | 'connect'
+  | 'connect_timeout'
+  /** The gateway may not connect there. */
+  | 'denied'
+  | 'tls'
+  | 'reset'
+  | 'bad_response'
+  | 'first_byte_timeout'
+  | 'idle_timeout'
+  | 'total_timeout';
+
+export interface UpstreamFailure {
+  readonly cause: UpstreamCause;
+  readonly detail: string;
+}
+
+/** The side that uses the connection. Every call comes from a socket event, never from within `send`. */
+export interface UpstreamClient {
+  onUpstreamConnected(): void;
+  /** 1xx. */
+  onInterim(head: ResponseHead): void;
+  onResponseHead(head: ResponseHead): void;
+  /** 101 to a request that asked for it; everything after it comes as `onResponseData` until `onResponseEnd`. */
+  onSwitch(head: ResponseHead): void;
+  /** The range is valid only during the call. */
+  onResponseData(buffer: Buffer, from: number, to: number): void;
+  /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
+  onResponseEnd(trailers: string): void;
+  /** All that one read has brought was handed over; only now is it known whether the connection can be reused. */
+  onReadEnd(): void;
+  onUpstreamWritable(): void;
+  onUpstreamFailure(failure: UpstreamFailure): void;
+  /** The gateway itself failed while it read the response; the connection is closed. */
+  onDefect(error: unknown): void;
+}
+
+const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
+const EMPTY = Buffer.alloc(0);
+
+type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';
+
+export class UpstreamConnection implements Expiring {
+  readonly poolKey: string;
+  readonly isTls: boolean;
+  /** Set while the connection is idle in the pool. */
+  deadlineMs = Infinity;
+  /** Coarse monotonic time of the last release into the pool. */
+  idleSinceMs = 0;
+  /** The pool's count of turns at that time. */
+  idleSinceTurn = -1;
+  /** From then on it serves no further exchange: its backend's name may have got another address. */
+  readonly renewAtMs: number;
+  /** Exchanges that were finished on it. */
+  uses = 0;
+
+  readonly #socket: net.Socket;
+  readonly #reader = new SocketReader(
+    (buffer, length) => this.#onRead(buffer, length),
+    () => this.#state === 'body' || this.#state === 'tunnel',
+  );
+  /** undefined with TLS. */
+  readonly #writer: SocketWriter | undefined;
+  readonly #head = new ResponseHead();
+  readonly #decoder = new ChunkedDecoder();
+  readonly #deadlines: Deadlines;
+  #client: UpstreamClient | undefined;
+  #state: ReadState = 'unused';
+  #connected = false;
+  /** Writes that had left when the exchange began. */
+  #departuresBefore = -1;
+  #requestMethod = '';
+  #upgrade: string | undefined;
+  #partial: Buffer = EMPTY;
+  /** How much of it is known to hold no end of a head. */
+  #scanned = 0;
+  #interimCount = 0;
+  #bodyRemaining = 0;
+  #reusable = false;
+  #responseBegun = false;
+  /** The backend takes no more of what is written, which is dropped; what it has said is read to its end. */
+  #isDeaf = false;
+  #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
+  readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
+
+  constructor(backend: CompiledBackend, deadlines: Deadlines, means: ConnectionMeans) {
+    const { ageMsMax } = means;
+    this.poolKey = backend.poolKey;
+    this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + ageMsMax : Infinity;
+    this.#deadlines = deadlines;
+    deadlines.add(this);
+    this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
+    const isTls = backend.scheme === 'https';
+    this.isTls = isTls;
+    this.#socket = connect(backend, this.#reader.onread, means);
+    this.#reader.attach(this.#socket);
+    this.#socket.setNoDelay(true);
+    this.#socket.once(isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
+    const onDrain = (): void => this.#guard(() => this.#client?.onUpstreamWritable());
+    if (isTls) this.#socket.on('drain', onDrain);
+    else this.#writer = new SocketWriter(this.#socket, onDrain);
+    const onEnd = (): void => this.#guard(() => this.#onEnd());
+    this.#socket.on('end', onEnd);
+    readOnAfterWriteError(this.#socket, (error) => this.#beDeaf(error), onEnd);
+    this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
+    this.#socket.on('close', () => {
+      this.#reader.close();
+      this.#deadlines.delete(this);
+      this.#guard(() => this.#fail('reset', 'the backend closed the connection'));
+    });
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** A byte of the response to the exchange under way has come, if only of an interim one. */
+  get responseBegun(): boolean {
+    return this.#responseBegun;
+  }
+
+  /**
+   * Nothing of the exchange under way has been handed to the kernel: the peer cannot have seen it. Never true with
+   * TLS, which hands over what it is given at once.
+   */
+  get isUnsent(): boolean {
+    return this.#writer?.departures === this.#departuresBefore;
+  }
+
+  /** All that was written has been handed to the kernel. */
+  get isFlushed(): boolean {
+    return this.#writer?.isFlushed ?? this.#socket.writableLength === 0;
+  }
+
+  /** True once the response is complete and nothing forbids another request on this connection. */
+  get reusable(): boolean {
+    return this.#reusable && this.#state === 'ended' && !this.#isDeaf && !this.#socket.destroyed;
+  }
+
+  /**
+   * Takes the connection for one exchange; responses are read in the light of the request's method.
+   * @param upgrade the protocol that the request asks for, so that a 101 that names it is an answer
+   */
+  acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void {
+    this.#client = client;
+    this.#requestMethod = requestMethod;
+    this.#upgrade = upgrade;
+    this.#departuresBefore = this.#writer?.departures ?? -1;
+    this.#state = 'head';
+    this.#interimCount = 0;
+    this.#partial = EMPTY;
+    this.#scanned = 0;
+    this.#reusable = false;
+    this.#responseBegun = false;
+    this.#onIdleLost = undefined;
+    this.deadlineMs = Infinity;
+  }
+
+  /** Gives it back as idle; `onLost` is called when it dies or the peer says anything while it is idle. */
+  release(onLost: (connection: UpstreamConnection) => void): void {
+    this.#client = undefined;
+    this.#state = 'unused';
+    this.#head.rest();
+    this.uses += 1;
+    this.idleSinceMs = this.#deadlines.nowMs;
+    this.#onIdleLost = onLost;
+    // A pause for back-pressure must not outlive its exchange.
+    if (this.#reader.isPaused) this.resumeReading();
+  }
+
+  onDeadline(): void {
+    this.#lose();
+  }
+
+  /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
+  writeText(text: string): boolean {
+    if (this.#isDeaf) return true;
+    return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
+  }
+
+  /** `writeText` for a text with a body behind it, which is held for as long as it takes. */
+  writeWithBody(text: string, body: KeptBody): boolean {
+    if (this.#isDeaf) return true;
+    return this.#writer?.writeWithBody(text, body) ?? this.#socket.write(text + body.text(), 'latin1');
+  }
+
+  /**
+   * `bytes[from, to)` of somebody else's.
+   * @param release called once when the bytes are written or given up, never from within this call; without one they
+   *   are copied
+   */
+  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
+    const writer = this.#writer;
+    if (this.#isDeaf) {
+      if (release !== undefined) process.nextTick(release);
+      return true;
+    }
+    if (release === undefined) {
+      if (writer !== undefined) return writer.writeCopy(bytes, from, to);
+      const held = heldCopy(bytes, from, to);
+      return this.#socket.write(held.copy, held.release);
+    }
+    const lent = bytes.subarray(from, to);
+    return writer?.writeBytes(lent, release) ?? this.#socket.write(lent, release);
+  }
+
+  /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
+  lend(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.lend(bytes);
+  }
+
+  /** Tells the backend that nothing more will come (FIN). */
+  endWriting(): void {
+    this.#writer?.flush();
+    this.#socket.end();
+  }
+
+  /** Until `uncork`, writes are collected so that they leave as one. Without TLS they are as it is. */
+  cork(): void {
+    if (this.#writer === undefined) this.#socket.cork();
+  }
+
+  uncork(): void {
+    if (this.#writer === undefined) this.#socket.uncork();
+  }
+
+  pauseReading(): void {
+    this.#reader.pause();
+  }
+
+  resumeReading(): void {
+    this.#reader.resume();
+  }
+
+  /** Ends it when what was written is out, or after `timeoutMs`, without telling the client of it. */
+  destroySoon(timeoutMs: number): void {
+    this.#client = undefined;
+    this.#state = 'closed';
+    this.deadlineMs = this.#deadlines.nowMs + timeoutMs;
+    this.#reader.pause();
+    this.#writer?.flush();
+    this.#socket.destroySoon();
+  }
+
+  /** Ends it at once, without telling the client of it. */
+  destroy(): void {
+    this.#client = undefined;
+    this.#state = 'closed';
+    this.#deadlines.delete(this);
+    this.#socket.destroy();
+  }
+
+  #onConnect(): void {
+    this.#connected = true;
+    this.#client?.onUpstreamConnected();
+  }
+
+  #onRead(shared: Buffer, length: number): void {
+    const client = this.#client;
+    try {
+      this.#read(shared, length);
+    } catch (error) {
+      this.destroy();
+      client?.onDefect(error);
+    }
+  }
+
+  #read(shared: Buffer, length: number): void {
+    if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
+    // On a connection that was idle, what comes before the request has left was said unasked: it answers nobody.
+    if (this.uses > 0 && this.isUnsent) return this.#fail('reset', 'the backend spoke before it was asked');
+    const client = this.#client;
+    this.#responseBegun = true;
+    let buffer = shared;
+    let to = length;
+    if (this.#partial.length > 0) {
+      buffer = joined(this.#partial, shared.subarray(0, length));
+      to = buffer.length;
+      this.#partial = EMPTY;
+    }
+    let from = 0;
+    while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
+    // The next read of any connection overwrites what is shared.
+    if (this.#partial.buffer === shared.buffer) this.#partial = Buffer.from(this.#partial);
+    if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
+    if (from < to && this.#state === 'tunnel') {
+      this.#client?.onResponseData(buffer, from, to);
+      from = to;
+    }
+    // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
+    // a full one, there may be some that it left behind.
+    if (this.#state === 'ended' && (from < to || this.#reader.wasFull)) this.#reusable = false;
+    // Who has turned away from this response is with another connection by now.
+    if (this.#client === client) client?.onReadEnd();
+  }
+
+  /** Returns where to go on; `to` when more is needed. */
+  #readHead(buffer: Buffer, from: number, to: number): number {
+    const end = findHeadEnd(buffer, Math.max(from, from + this.#scanned - 3), to);
+    if (end < 0 || end - from > RESPONSE_HEAD_BYTES_MAX) {
+      const isTooLarge = to - from > RESPONSE_HEAD_BYTES_MAX;
+      const hopeless = incompleteResponseError(buffer, from, from + this.#scanned, to);
+      if (isTooLarge) this.#fail('bad_response', 'the response head is too large');
+      else if (hopeless !== undefined) this.#fail('bad_response', hopeless.detail);
+      else this.#partial = buffer.subarray(from, to);
+      this.#scanned = to - from;
+      return to;
+    }
+    this.#scanned = 0;
+    const head = this.#head;
+    const error = head.parseBytes(buffer, from, end - 2, this.#requestMethod, RESPONSE_LIMITS);
+    if (error !== undefined) {
+      this.#fail('bad_response', error.detail);
+      return to;
+    }
+    if (head.status < 200) return this.#readInterim(head, end, to);
+    this.#state = 'body';
+    this.#reusable = head.persistent && head.framing !== BodyFraming.untilClose;
+    this.#bodyRemaining = head.contentLength;
+    if (head.framing === BodyFraming.chunked) this.#decoder.reset();
+    this.#client?.onResponseHead(head);
+    const isEmpty =
+      head.framing === BodyFraming.none ||
+      (head.framing === BodyFraming.contentLength && head.contentLength === 0);
+    if (isEmpty && this.#state === 'body') this.#end('');
+    return end;
+  }
+
+  #readInterim(head: ResponseHead, end: number, to: number): number {
+    if (head.status === 101 && isProtocolAskedFor(this.#upgrade, head.upgrade)) {
+      this.#state = 'tunnel';
+      this.#client?.onSwitch(head);
+      return end;
+    }
+    this.#interimCount += 1;
+    if (head.status === 101)
+      this.#fail('bad_response', 'the backend switched to a protocol that was not asked for');
+    else if (this.#interimCount > INTERIM_RESPONSES_MAX) {
+      this.#fail('bad_response', `more than ${INTERIM_RESPONSES_MAX} interim responses`);
+    } else {
+      this.#client?.onInterim(head);
+      return end;
+    }
+    return to;
+  }
+
+  #readBody(buffer: Buffer, from: number, to: number): number {
+    if (this.#head.framing === BodyFraming.chunked) return this.#readChunked(buffer, from, to);
+    if (this.#head.framing === BodyFraming.untilClose) {
+      this.#client?.onResponseData(buffer, from, to);
+      return to;
+    }
+    const end = Math.min(to, from + this.#bodyRemaining);
+    this.#bodyRemaining -= end - from;
+    this.#client?.onResponseData(buffer, from, end);
+    if (this.#bodyRemaining === 0 && this.#state === 'body') this.#end('');
+    return end;
+  }
+
+  #readChunked(buffer: Buffer, from: number, to: number): number {
+    const decoder = this.#decoder;
+    const end = decoder.write(buffer, from, to, this.#onChunk);
+    if (decoder.error !== undefined) {
+      this.#fail('bad_response', decoder.error.detail);
+      return to;
+    }
+    if (decoder.done && this.#state === 'body') this.#end(decoder.trailers ?? '');
+    return end;
+  }
+
+  #end(trailers: string): void {
+    this.#state = 'ended';
+    // What the backend has not read of the request by now it may never read.
+    if (!this.isFlushed) this.#reusable = false;
+    this.#client?.onResponseEnd(trailers);
+  }
+
+  #onEnd(): void {
+    // Behind a failed write it is no end but a reset.
+    const isOrderly = this.#head.framing === BodyFraming.untilClose && !this.#isDeaf;
+    const endsByClosing = this.#state === 'body' && isOrderly;
+    if (endsByClosing || this.#state === 'tunnel') {
+      const client = this.#client;
+      this.#end('');
+      client?.onReadEnd();
+    } else if (this.#state === 'unused') this.#lose();
+    else if (this.#state === 'ended') this.#reusable = false;
+    else this.#fail('reset', 'the backend closed the connection before its response was complete');
+  }
+
+  /** Told of in a later turn: users are not called from within their writes. */
+  #beDeaf(error: Error): void {
+    this.#isDeaf = true;
+    process.nextTick(() => this.#guard(() => this.#onDeaf(error)));
+  }
+
+  #onDeaf(error: Error): void {
+    // Nothing can have come for a request that never left a connection which was idle.
+    if (this.#state === 'unused' || (this.uses > 0 && this.isUnsent)) return this.#onError(error);
+    // What the client still sends is read and dropped: it may look for the answer only when it has sent all.
+    if (this.#state !== 'closed') this.#client?.onUpstreamWritable();
+  }
+
+  #onError(error: Error): void {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (this.#connected) return this.#fail('reset', `the connection failed (${code || error.message})`);
+    if (error instanceof EgressDenied) return this.#fail('denied', error.message);
+    const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
+    // What newcomers meet first: `https` is the default of backend_scheme.
+    const isPlain = code === 'ERR_SSL_WRONG_VERSION_NUMBER';
+    const why = isPlain ? ': it does not speak TLS, which backend_scheme https asks for' : '';
+    this.#fail(isTcp ? 'connect' : 'tls', `cannot connect${why} (${code || error.message})`);
+  }
+
+  #fail(cause: UpstreamCause, detail: string): void {
+    if (this.#state === 'closed') return;
+    if (this.#state === 'unused') return this.#lose();
+    const client = this.#client;
+    const wasEnded = this.#state === 'ended';
+    this.destroy();
+    this.#reusable = false;
+    if (!wasEnded)
+      client?.onUpstreamFailure({ cause: this.#connected ? cause : connectCause(cause), detail });
+  }
+
+  /** A defect of ours ends the exchange it happened in, and nothing else. */
+  #guard(step: () => void): void {
+    const client = this.#client;
+    try {
+      step();
+    } catch (error) {
+      this.destroy();
+      client?.onDefect(error);
+    }
+  }
+
+  #lose(): void {
+    const onLost = this.#onIdleLost;
+    this.#onIdleLost = undefined;
+    this.destroy();
+    onLost?.(this);
+  }
+}
+
+/** Before the connection stands, everything that goes wrong is a failure to connect. */
+function connectCause(cause: UpstreamCause): UpstreamCause {
+  return cause === 'reset' ? 'connect' : cause;
+}

@@ -1,0 +1,261 @@
+/**
+ * The request head that the backend gets: re-serialised from parsed fields, never copied through, with what is
+ * meant for this hop dropped (RFC 9110 section 7.6.1) and what the gateway vouches for put in place (design
+ * section 2 "Client IP"). Trust decides: what an untrusted client says about where a request comes from is
+ * replaced, what a trusted proxy says is continued.
+ *
+ * What follows from the fields of the request is kept with them for as long as the client repeats them on its
+ * connection (`isRepeated` of http/field-section.ts), together with all else that it depends on.
+ */
+import { foldedName } from '../../lib/folded-name.ts';
+import { BodyFraming } from '../../http/framing.ts';
+import { HeaderKind } from '../../http/header-kind.ts';
+import { forwardedForValue, forwardedLines, viaLine } from '../../http/forwarded.ts';
+import { forwardsLeft, isMaxForwards } from '../../http/max-forwards.ts';
+import { isValidTraceparent } from '../../http/trace-context.ts';
+import { trailersWithout } from '../../http/trailers.ts';
+import { ownText } from '../../http/latin1.ts';
+import { carriesApiKey } from '../../policy/parts/auth/api-key.ts';
+import type { CredentialPlace } from '../../policy/parts/auth/credential-place.ts';
+import type { Evaluation } from '../../policy/stage.ts';
+import type { RequestHead } from '../../http/request-head.ts';
+import type { Connection } from '../downstream/connection.ts';
+import type { Route } from '../context.ts';
+import type { Exchange } from '../exchange.ts';
+import { KeptPieces } from '../io/head-template-cache.ts';
+import { newTraceparent } from './traceparents.ts';
+
+/** The end of a chunked body; trailers, as lines, that a backend could take for fields of the gateway's are left out. */
+export function upstreamTrailers(route: Route | undefined, trailers: string): string {
+  const withheld = route?.policy.withheldTrailers;
+  const kept = withheld === undefined ? trailers : trailersWithout(trailers, withheld);
+  return `0\r\n${kept}\r\n`;
+}
+
+/** A head but for what is new in every request: its target, its id, and mostly its trace. */
+interface Pieces {
+  /**
+   * What it depends on beside the fields. Of the connection it depends too, which is one for all requests that repeat
+   * their fields.
+   */
+  readonly host: string;
+  readonly requestHost: string;
+  readonly callerLines: string;
+  readonly managedHeaders: ReadonlySet<string> | undefined;
+  readonly credentialPlace: CredentialPlace | undefined;
+  readonly conditions: number;
+  /** From behind the target to the request id. */
+  readonly start: string;
+  /** On to the value of a new trace, if there is to be one. */
+  readonly middle: string;
+  readonly end: string;
+  readonly beginsTrace: boolean;
+}
+
+/**
+ * @param path the upstream's, without the query
+ * @param upgrade the protocol that the backend is asked to switch to
+ * @param expectContinue whether the client's expectation is passed on, since its body is still to come
+ */
+export function upstreamRequestHead(
+  exchange: Exchange,
+  route: Route,
+  path: string,
+  expectContinue: boolean,
+  upgrade: string | undefined,
+): string {
+  const { head } = exchange.connection;
+  const pieces =
+    head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined
+      ? repeatedPieces(exchange, route, expectContinue)
+      : makePieces(exchange, route, expectContinue, upgrade);
+  return (
+    `${head.method} ${path}${exchange.query}${pieces.start}${exchange.requestId}${pieces.middle}` +
+    (pieces.beginsTrace ? newTraceparent() + pieces.end : pieces.end)
+  );
+}
+
+function repeatedPieces(exchange: Exchange, route: Route, expectContinue: boolean): Pieces {
+  const { head } = exchange.connection;
+  const kept = (head.made ??= new KeptPieces<Pieces>()) as KeptPieces<Pieces>;
+  for (const pieces of kept.all) {
+    if (isFor(pieces, exchange, route, expectContinue)) return pieces;
+  }
+  const pieces = makePieces(exchange, route, expectContinue, undefined);
+  if (kept.isOpen) kept.keep(ownPieces(pieces));
+  return pieces;
+}
+
+function isFor(pieces: Pieces, exchange: Exchange, route: Route, expectContinue: boolean): boolean {
+  const { connection, evaluation } = exchange;
+  return (
+    pieces.conditions === conditionsOf(evaluation, route, expectContinue) &&
+    pieces.host === hostFor(connection.head, route) &&
+    pieces.requestHost === connection.head.host &&
+    pieces.callerLines === evaluation.caller.upstreamHeaderLines &&
+    pieces.managedHeaders === route.policy.managedHeaders &&
+    pieces.credentialPlace === route.policy.credentialPlace
+  );
+}
+
+function conditionsOf(evaluation: Evaluation, { policy }: Route, expectContinue: boolean): number {
+  return (expectContinue ? 1 : 0) | (policy.forwardsApiKeys ? 2 : 0) | (evaluation.dropCredential ? 4 : 0);
+}
+
+function hostFor(head: RequestHead, { revision }: Route): string {
+  return revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
+}
+
+function makePieces(
+  exchange: Exchange,
+  route: Route,
+  expectContinue: boolean,
+  upgrade: string | undefined,
+): Pieces {
+  const { connection, evaluation } = exchange;
+  const { head } = connection;
+  const { managedHeaders, credentialPlace } = route.policy;
+  const { upstreamHeaderLines } = evaluation.caller;
+  const host = hostFor(head, route);
+  const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
+  const traceLines = continuedTrace(head);
+  return {
+    host,
+    requestHost: head.host,
+    callerLines: upstreamHeaderLines,
+    managedHeaders,
+    credentialPlace,
+    conditions: conditionsOf(evaluation, route, expectContinue),
+    start:
+      ` HTTP/1.1\r\nHost: ${host}\r\n` +
+      ordinaryLines(exchange, route) +
+      forwardsLine(head) +
+      managedLines(exchange, route, upgrade === undefined) +
+      (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwarded.lines(head.host)) +
+      'X-Request-Id: ',
+    middle:
+      '\r\n' +
+      viaLine(exchange.context.via, head.httpMinor, via, connection.isHttp2) +
+      (traceLines ?? 'traceparent: '),
+    end:
+      (traceLines === undefined ? '\r\n' : '') +
+      upstreamHeaderLines +
+      framingLines(head) +
+      (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
+      (expectContinue ? 'Expect: 100-continue\r\n\r\n' : '\r\n'),
+    beginsTrace: traceLines === undefined,
+  };
+}
+
+/** Texts in memory of their own, and in one piece each. */
+function ownPieces(pieces: Pieces): Pieces {
+  const { start, middle, end } = pieces;
+  return { ...pieces, start: ownText(start), middle: ownText(middle), end: ownText(end) };
+}
+
+/**
+ * What passes as it is; on routes that put claims into headers, without what the client sent under those names, and on
+ * routes with a place of their own for credentials, without what is to be kept back there.
+ */
+function ordinaryLines(exchange: Exchange, { policy }: Route): string {
+  const { head } = exchange.connection;
+  const { managedHeaders: managed, credentialPlace: place } = policy;
+  const isCounted = forwardsLeft(head) !== undefined;
+  if (managed === undefined && place === undefined && !isCounted) return head.ordinaryLines();
+  const dropped = exchange.evaluation.dropCredential;
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    if (head.kind(index) !== HeaderKind.ordinary || head.isNominated(index)) continue;
+    const name = head.name(index);
+    if (isCounted && isMaxForwards(name)) continue;
+    if (managed?.has(foldedName(name)) === true) continue;
+    if (place !== undefined && isKeptBack(name, place, dropped)) continue;
+    lines += head.line(index);
+  }
+  return lines;
+}
+
+/** The credential where it is dropped, and always what is not read here but may be taken for it. */
+function isKeptBack(name: string, place: CredentialPlace, dropped: boolean): boolean {
+  if (foldedName(name) !== place.foldedName) return false;
+  return dropped || name.toLowerCase() !== place.lowerName;
+}
+
+/** Max-Forwards, one less than it came; '' where it does not count. */
+function forwardsLine(head: RequestHead): string {
+  const left = forwardsLeft(head);
+  return left === undefined ? '' : `Max-Forwards: ${left - 1}\r\n`;
+}
+
+/** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
+function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean): string {
+  const { head } = exchange.connection;
+  const { forwardsApiKeys, managedHeaders, credentialPlace } = route.policy;
+  const trusted = exchange.connection.isTrustedPeer;
+  // An ordinary field where the credential is in another one.
+  const keepAuthorization = credentialPlace !== undefined || !exchange.evaluation.dropCredential;
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    switch (head.kind(index)) {
+      case HeaderKind.authorization:
+        if (keepAuthorization && (forwardsApiKeys || !carriesApiKey(head.value(index))))
+          lines += head.line(index);
+        break;
+      case HeaderKind.forwarded:
+      case HeaderKind.forwardedOther:
+      case HeaderKind.realIp:
+        // A claim may be written to one of these; then not even a trusted proxy knows better.
+        if (trusted && managedHeaders?.has(foldedName(head.name(index))) !== true) lines += head.line(index);
+        break;
+      case HeaderKind.trailer:
+        if (head.framing === BodyFraming.chunked) lines += head.line(index);
+        break;
+      case HeaderKind.hopByHop:
+        if (mayHaveTrailers && isTrailersRequest(head, index)) lines += 'TE: trailers\r\nConnection: TE\r\n';
+        break;
+      case HeaderKind.origin:
+      case HeaderKind.accessControlRequestMethod:
+      case HeaderKind.accessControlRequestHeaders:
+      case HeaderKind.accessControl:
+      case HeaderKind.deprecation:
+      case HeaderKind.sunset:
+      case HeaderKind.rateLimit:
+      case HeaderKind.date:
+      case HeaderKind.server:
+        lines += head.line(index);
+        break;
+      default:
+    }
+  }
+  return lines;
+}
+
+function isTrailersRequest(head: RequestHead, index: number): boolean {
+  return head.name(index).length === 2 && head.value(index).toLowerCase() === 'trailers';
+}
+
+/** What a trusted proxy says about the way of the request, with the proxy as the last step of it. */
+function continuedLines(connection: Connection, head: RequestHead): string {
+  const { peer, isSecure } = connection;
+  const forwardedFor = forwardedForValue(peer, head.combined('x-forwarded-for'), true);
+  const proto = head.valueOf(HeaderKind.forwardedProto) ?? (isSecure ? 'https' : 'http');
+  const host = head.valueOf(HeaderKind.forwardedHost) ?? head.host;
+  return forwardedLines(forwardedFor, proto, host);
+}
+
+/**
+ * W3C Trace Context: a valid traceparent is passed on with its tracestate; anything else starts a new trace.
+ * @returns undefined for a new trace
+ */
+function continuedTrace(head: RequestHead): string | undefined {
+  const given = head.valueOf(HeaderKind.traceparent);
+  if (given === undefined || head.repeated(HeaderKind.traceparent) || !isValidTraceparent(given))
+    return undefined;
+  const state = head.first(HeaderKind.tracestate) < 0 ? undefined : head.combined('tracestate');
+  return `traceparent: ${given}\r\n${state === undefined ? '' : `tracestate: ${state}\r\n`}`;
+}
+
+function framingLines(head: RequestHead): string {
+  if (head.framing === BodyFraming.chunked) return 'Transfer-Encoding: chunked\r\n';
+  return head.framing === BodyFraming.contentLength ? `Content-Length: ${head.contentLength}\r\n` : '';
+}

@@ -1,0 +1,290 @@
+import { describe, expect, it } from 'vitest';
+import { ACCESS_FIELDS } from '../model/access-fields.ts';
+import { SETTINGS } from './settings-table.ts';
+import { readSettings, type Settings } from './settings.ts';
+
+function settingsOf(env: Record<string, string | undefined>): Settings {
+  const result = readSettings(env);
+  if ('errors' in result) throw new Error(result.errors.join('\n'));
+  return result.settings;
+}
+
+function errorsOf(env: Record<string, string | undefined>): readonly string[] {
+  const result = readSettings(env);
+  return 'errors' in result ? result.errors : [];
+}
+
+describe('defaults', () => {
+  it('are those of the contract and the design when nothing is set', () => {
+    const settings = settingsOf({});
+    expect(settings).toMatchObject({
+      database: {
+        url: 'sqlite://data/headgate.db',
+        autoMigrate: undefined,
+        poolMax: 4,
+        timeoutMs: 1_500,
+        idleTimeoutMs: 60_000,
+      },
+      server: { host: '127.0.0.1', port: 9090, swaggerEnabled: false },
+      adminToken: undefined,
+      rateLimit: undefined,
+      perIpRateLimit: undefined,
+      trustedProxies: [],
+      log: { level: 'info', format: 'json', access: 'all', accessFields: ACCESS_FIELDS },
+      proxy: {
+        host: '0.0.0.0',
+        port: 8080,
+        tls: undefined,
+        maxHeadBytes: 32 * 1024,
+        maxHeaders: 100,
+        maxTargetBytes: 8 * 1024,
+        maxBodyBytes: 0,
+        headTimeoutMs: 10_000,
+        keepaliveTimeoutMs: 75_000,
+        connectTimeoutMs: 5_000,
+        firstByteTimeoutMs: 60_000,
+        idleTimeoutMs: 60_000,
+        drainTimeoutMs: 30_000,
+        authFailuresPerMinute: 0,
+      },
+    });
+    expect(settings.workers).toBeGreaterThanOrEqual(1);
+  });
+
+  it('apply to empty and blank values too', () => {
+    expect(settingsOf({ GATEWAY_PROXY__PORT: '', GATEWAY_TRUSTED_PROXY_IPS: '  ' })).toEqual(settingsOf({}));
+  });
+
+  it('are frozen at every depth', () => {
+    const settings = settingsOf({ GATEWAY_TRUSTED_PROXY_IPS: '10.0.0.1' });
+    expect(Object.isFrozen(settings)).toBe(true);
+    expect(Object.isFrozen(settings.proxy)).toBe(true);
+    expect(Object.isFrozen(settings.trustedProxies)).toBe(true);
+  });
+});
+
+describe('good values', () => {
+  it.each<[string, string, (settings: Settings) => unknown, unknown]>([
+    ['GATEWAY_AUTO_MIGRATE', 'true', (s) => s.database.autoMigrate, true],
+    ['GATEWAY_AUTO_MIGRATE', 'FALSE', (s) => s.database.autoMigrate, false],
+    ['GATEWAY_AUTO_MIGRATE', '1', (s) => s.database.autoMigrate, true],
+    ['GATEWAY_AUTO_MIGRATE', '0', (s) => s.database.autoMigrate, false],
+    [
+      'GATEWAY_DATABASE_URL',
+      'sqlite:///var/h.db?mode=rwc',
+      (s) => s.database.url,
+      'sqlite:///var/h.db?mode=rwc',
+    ],
+    ['GATEWAY_DATABASE_URL', 'sqlite::memory:', (s) => s.database.url, 'sqlite::memory:'],
+    ['GATEWAY_DATABASE_URL', 'postgres://u@h/db', (s) => s.database.url, 'postgres://u@h/db'],
+    ['GATEWAY_DATABASE__POOL_MAX', '9', (s) => s.database.poolMax, 9],
+    ['GATEWAY_DATABASE__TIMEOUT_MS', '900', (s) => s.database.timeoutMs, 900],
+    ['GATEWAY_DATABASE__IDLE_TIMEOUT_MS', '1000', (s) => s.database.idleTimeoutMs, 1_000],
+    ['GATEWAY_SERVER__SWAGGER_ENABLED', 'True', (s) => s.server.swaggerEnabled, true],
+    ['GATEWAY_SERVER__HOST', '::', (s) => s.server.host, '::'],
+    ['GATEWAY_SERVER__HOST', 'localhost', (s) => s.server.host, 'localhost'],
+    ['GATEWAY_SERVER__PORT', '0', (s) => s.server.port, 0],
+    ['GATEWAY_PROXY__PORT', ' 65535 ', (s) => s.proxy.port, 65_535],
+    ['GATEWAY_WORKERS', '3', (s) => s.workers, 3],
+    ['GATEWAY_PROXY__DRAIN_GRACE_MS', '2000', (s) => s.proxy.drainGraceMs, 2000],
+    ['GATEWAY_WORKER_STALL_TIMEOUT_MS', '0', (s) => s.workerStallTimeoutMs, 0],
+    ['GATEWAY_WORKER_SPARE', 'false', (s) => s.workerSpare, false],
+    ['GATEWAY_KEY_USAGE_DAYS', '31', (s) => s.keyUsageDays, 31],
+    ['GATEWAY_ADMIN_TOKEN', 'a-token_0123456789', (s) => s.adminToken, 'a-token_0123456789'],
+    [
+      'GATEWAY_SECRET_KEY',
+      'aB3_-'.repeat(8).concat('xyz'),
+      (s) => s.secretKey,
+      'aB3_-'.repeat(8).concat('xyz'),
+    ],
+    ['GATEWAY_SECRET_KEY', '0123456789abcDEF'.repeat(4), (s) => s.secretKey, '0123456789abcDEF'.repeat(4)],
+    ['GATEWAY_LOG__LEVEL', 'WARN', (s) => s.log.level, 'warn'],
+    ['GATEWAY_LOG__FORMAT', 'text', (s) => s.log.format, 'text'],
+    ['GATEWAY_LOG__ACCESS', 'false', (s) => s.log.access, 'off'],
+    ['GATEWAY_LOG__ACCESS', 'TRUE', (s) => s.log.access, 'all'],
+    ['GATEWAY_LOG__ACCESS', '0', (s) => s.log.access, 'off'],
+    ['GATEWAY_LOG__ACCESS', '1', (s) => s.log.access, 'all'],
+    ['GATEWAY_LOG__ACCESS', 'off', (s) => s.log.access, 'off'],
+    ['GATEWAY_LOG__ACCESS', 'Errors', (s) => s.log.access, 'errors'],
+    ['GATEWAY_LOG__ACCESS', 'all', (s) => s.log.access, 'all'],
+    ['GATEWAY_LOG__ACCESS_FIELDS', 'path, status', (s) => s.log.accessFields, ['path', 'status']],
+    ['GATEWAY_JWT__JWKS_URI', 'https://id.example/keys', (s) => s.jwt.jwksUri, 'https://id.example/keys'],
+    ['GATEWAY_JWT__AUDIENCES', 'a, b,a', (s) => s.jwt.audiences, ['a', 'b']],
+    ['GATEWAY_JWT__ALGORITHMS', 'RS256,ES256', (s) => s.jwt.algorithms, ['RS256', 'ES256']],
+    ['GATEWAY_JWT__LEEWAY_SECS', '0', (s) => s.jwt.leewaySecs, 0],
+    ['GATEWAY_JWT__SECRET', 'x'.repeat(32), (s) => s.jwt.secret, 'x'.repeat(32)],
+    [
+      'GATEWAY_PROXY__MAX_BODY_BYTES',
+      '9007199254740991',
+      (s) => s.proxy.maxBodyBytes,
+      Number.MAX_SAFE_INTEGER,
+    ],
+    [
+      'GATEWAY_TRUSTED_PROXY_IPS',
+      '10.0.0.0/8, 192.0.2.7,2001:db8::/32,::1',
+      (s) => s.trustedProxies,
+      ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1'],
+    ],
+  ])('%s=%s', (name, value, read, expected) => {
+    expect(read(settingsOf({ [name]: value }))).toEqual(expected);
+  });
+
+  it('come together from variables that belong together', () => {
+    const settings = settingsOf({
+      GATEWAY_RATE_LIMIT_REQUESTS: '100',
+      GATEWAY_RATE_LIMIT_WINDOW_SECS: '60',
+      GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+      GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '10',
+      GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: '1',
+      GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem, /d.pem',
+      GATEWAY_PROXY__TLS__KEY_FILE: '/k.pem,/l.pem',
+    });
+    expect(settings.rateLimit).toEqual({ requests: 100, windowSecs: 60 });
+    expect(settings.perIpRateLimit).toEqual({ requests: 10, windowSecs: 1 });
+    expect(settings.proxy.tls).toEqual([
+      { certFile: '/c.pem', keyFile: '/k.pem' },
+      { certFile: '/d.pem', keyFile: '/l.pem' },
+    ]);
+  });
+});
+
+describe('bad values', () => {
+  it.each<[string, string, RegExp]>([
+    ['GATEWAY_AUTO_MIGRATE', 'yes', /true or false/],
+    ['GATEWAY_SERVER__PORT', '65536', /integer, 0 to 65535/],
+    ['GATEWAY_SERVER__PORT', '-1', /integer/],
+    ['GATEWAY_SERVER__PORT', '80.5', /integer/],
+    ['GATEWAY_SERVER__PORT', '1e3', /integer/],
+    ['GATEWAY_SERVER__PORT', '0x50', /integer/],
+    ['GATEWAY_SERVER__PORT', '９０', /integer/],
+    ['GATEWAY_SERVER__HOST', '127.0.0.1:80', /without a port/],
+    ['GATEWAY_SERVER__HOST', '[::1]', /without brackets/],
+    ['GATEWAY_SERVER__HOST', '999.1.1.1', /IP address/],
+    ['GATEWAY_SERVER__HOST', 'a b', /host name/],
+    ['GATEWAY_WORKERS', '0', /1 to 256/],
+    ['GATEWAY_RATE_LIMIT_REQUESTS', '0', /1 to/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/33', /CIDR/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/', /CIDR/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.1/8/8', /CIDR/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', '::1/129', /CIDR/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', 'fe80::1%eth0', /CIDR/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.1,,10.0.0.2', /CIDR/],
+    ['GATEWAY_TRUSTED_PROXY_IPS', 'lb.example', /CIDR/],
+    ['GATEWAY_DATABASE_URL', 'mysql://db', /sqlite:\/\//],
+    ['GATEWAY_DATABASE_URL', 'headgate.db', /sqlite:\/\//],
+    ['GATEWAY_JWT__JWKS_URI', 'ftp://id.example/keys', /https:\/\//],
+    ['GATEWAY_JWT__JWKS_URI', 'id.example/keys', /https:\/\//],
+    ['GATEWAY_JWT__ALGORITHMS', 'none', /RS256/],
+    ['GATEWAY_JWT__LEEWAY_SECS', '601', /0 to 600/],
+    ['GATEWAY_LOG__LEVEL', 'verbose', /trace, debug, info, warn, error, fatal or silent/],
+    ['GATEWAY_LOG__FORMAT', 'pretty', /json or text/],
+    ['GATEWAY_PROXY__HEAD_TIMEOUT_MS', '0', /1 to/],
+    ['GATEWAY_PROXY__MAX_BODY_BYTES', '9007199254740992', /integer/],
+  ])('%s=%s names variable, value and expectation', (name, value, expected) => {
+    const errors = errorsOf({ [name]: value }).filter((error) => error.includes(`${name}=`));
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(JSON.stringify(value));
+    expect(errors[0]).toMatch(expected);
+  });
+
+  it('are reported all at once', () => {
+    const errors = errorsOf({ GATEWAY_WORKERS: 'x', GATEWAY_PROXY__PORT: 'y', GATEWAY_LOG__LEVEL: 'z' });
+    expect(errors).toHaveLength(3);
+  });
+
+  it('never show a secret', () => {
+    const result = readSettings({
+      GATEWAY_ADMIN_TOKEN: 'hunter two',
+      GATEWAY_JWT__SECRET: 'hunter2',
+      GATEWAY_REDIS_URL: 'redis://:hunter2@cache:port',
+      GATEWAY_DATABASE_URL: 'mysql://root:hunter2@db/x',
+      GATEWAY_JWT__JWKS_URI: 'ftp://me:hunter2@id.example/',
+    });
+    expect('errors' in result && result.errors.length).toBe(5);
+    expect(JSON.stringify(result)).not.toContain('hunter');
+  });
+
+  it('are shortened when they are long', () => {
+    expect(errorsOf({ GATEWAY_WORKERS: 'x'.repeat(100_000) })[0]?.length).toBeLessThan(400);
+  });
+});
+
+describe('checks over several variables', () => {
+  const secret = 's'.repeat(32);
+  it.each<[string, Record<string, string>, RegExp]>([
+    ['a request count without a window', { GATEWAY_RATE_LIMIT_REQUESTS: '1' }, /WINDOW_SECS to be set/],
+    ['a window without a request count', { GATEWAY_RATE_LIMIT_WINDOW_SECS: '1' }, /REQUESTS to be set/],
+    ['a certificate without a key', { GATEWAY_PROXY__TLS__CERT_FILE: 'c' }, /KEY_FILE to be set/],
+    ['a key without a certificate', { GATEWAY_PROXY__TLS__KEY_FILE: 'k' }, /CERT_FILE to be set/],
+    [
+      'fewer keys than certificates',
+      { GATEWAY_PROXY__TLS__CERT_FILE: 'c,d', GATEWAY_PROXY__TLS__KEY_FILE: 'k' },
+      /KEY_FILE.*expected as many files as GATEWAY_PROXY__TLS__CERT_FILE has, which is 2/,
+    ],
+    [
+      'an empty path among certificates',
+      { GATEWAY_PROXY__TLS__CERT_FILE: 'c,,d', GATEWAY_PROXY__TLS__KEY_FILE: 'k,l,m' },
+      /CERT_FILE.*expected paths, separated by commas/,
+    ],
+    [
+      'a per-IP limit without numbers',
+      { GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true' },
+      /PER_IP_RATE_LIMIT_REQUESTS/,
+    ],
+    [
+      'a per-IP limit without a window',
+      { GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true', GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '1' },
+      /PER_IP_RATE_LIMIT_WINDOW_SECS/,
+    ],
+    [
+      'a target longer than the head',
+      { GATEWAY_PROXY__MAX_HEAD_BYTES: '2048', GATEWAY_PROXY__MAX_TARGET_BYTES: '4096' },
+      /at most GATEWAY_PROXY__MAX_HEAD_BYTES/,
+    ],
+    ['one port for both listeners', { GATEWAY_PROXY__PORT: '9090' }, /other than GATEWAY_SERVER__PORT/],
+    [
+      'both kinds of keys',
+      { GATEWAY_JWT__JWKS_URI: 'https://i/', GATEWAY_JWT__SECRET: secret },
+      /one of the two/,
+    ],
+    ['both kinds of algorithms', { GATEWAY_JWT__ALGORITHMS: 'HS256,RS256' }, /not both/],
+    [
+      'shared-secret algorithms with public keys',
+      { GATEWAY_JWT__JWKS_URI: 'https://i/', GATEWAY_JWT__ALGORITHMS: 'HS256' },
+      /public-key algorithms only/,
+    ],
+    [
+      'public-key algorithms with a shared secret',
+      { GATEWAY_JWT__SECRET: secret, GATEWAY_JWT__ALGORITHMS: 'RS256' },
+      /HS256, HS384 or HS512 only/,
+    ],
+  ])('refuse %s', (_what, env, expected) => {
+    expect(errorsOf(env).join('\n')).toMatch(expected);
+  });
+
+  it('accept port 0 for both listeners', () => {
+    expect(errorsOf({ GATEWAY_PROXY__PORT: '0', GATEWAY_SERVER__PORT: '0' })).toEqual([]);
+  });
+});
+
+describe('warnings', () => {
+  it('name an unknown variable and the nearest known one, and do not stop the start', () => {
+    const result = readSettings({ GATEWAY_PROXY_PORT: '1', GATEWAY_SERVICE_HOST: 'x', PATH: '/bin' });
+    expect('settings' in result).toBe(true);
+    expect(result.warnings).toHaveLength(2);
+    expect(result.warnings[0]).toMatch(/GATEWAY_PROXY_PORT .*GATEWAY_PROXY__PORT/);
+  });
+
+  it('tell of per-IP numbers that have no effect', () => {
+    expect(readSettings({ GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: '5' }).warnings[0]).toMatch(/no effect/);
+  });
+});
+
+describe('the table', () => {
+  const constants = Object.entries(SETTINGS).filter(
+    ([, row]) => row.default !== undefined && !Array.isArray(row.default),
+  );
+  it.each(constants)('has a default for %s that its own parser gives back', (_name, row) => {
+    expect(row.parse(String(row.default))).toEqual({ value: row.default });
+  });
+});

@@ -1,0 +1,213 @@
+/**
+ * One place of a pool for a connection to Postgres: it connects when it is first used, and again when the connection
+ * was lost. Owns the time that an operation has for all of its waits; what one wait is, is in postgres-client.ts.
+ */
+import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
+import { assert } from '../../lib/assert.ts';
+import { noWaits, type CallWaits } from '../../lib/deadline-budget.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
+import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
+import type { PostgresAddress } from './postgres-tls.ts';
+import { StorageUnavailable } from '../repository.ts';
+
+/**
+ * An answer that comes this fast, and the work in between, do not count against the operation's time: a long write on
+ * a database in good health is not a slow one.
+ */
+const PROMPT_ANSWER_MS = 50;
+
+export interface PostgresConnectionConfig {
+  readonly address: PostgresAddress;
+  /** Statements, separated by semicolons, that begin a transaction. */
+  readonly begin: string;
+  readonly connectTimeoutMs: number;
+  /** For one statement. */
+  readonly statementTimeoutMs: number;
+  /**
+   * For all that one operation waits from the call on, but for prompt answers, together with what the operations
+   * before it have waited in the same call from outside; undefined: no such limit.
+   */
+  readonly operationTimeoutMs: number | undefined;
+  readonly clock: Clock;
+}
+
+export class PostgresConnection implements DatabaseConnection {
+  readonly #config: PostgresConnectionConfig;
+  #live: PostgresClient | undefined;
+  /** What has been waited of the operation's time. */
+  #waits: CallWaits = noWaits();
+  #inTransaction = false;
+  /** The end of the statement before: the driver takes one at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(config: PostgresConnectionConfig) {
+    this.#config = config;
+  }
+
+  /**
+   * @param waits of the call that the operation is for; it grows
+   * @param sinceMs when the operation was asked for, by the monotonic clock
+   */
+  startOperation(waits: CallWaits, sinceMs: number): void {
+    this.#waits = waits;
+    waits.spentMs += this.#config.clock.monotonicMs() - sinceMs;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const result = this.#turn.then(() => this.#execute<R>(query));
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+
+  async #execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    try {
+      if (this.#inTransaction && this.#usable() === undefined) throw lostConnection();
+      const live = this.#usable() ?? (await this.#reconnect());
+      const result = await this.#send<R>(live, query.sql, query.parameters.map(storable));
+      const numAffectedRows = result.command === 'SELECT' ? undefined : BigInt(result.rowCount ?? 0);
+      return { rows: result.rows, ...(numAffectedRows !== undefined && { numAffectedRows }) };
+    } catch (error) {
+      throw mapPostgresError(error);
+    }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+
+  /** A connection that was lost while it lay idle is replaced: nothing has happened on it yet. */
+  async begin(): Promise<void> {
+    try {
+      const idle = this.#usable();
+      if (idle === undefined || !(await this.#beginOn(idle))) {
+        await this.#send(await this.#reconnect(), this.#config.begin);
+      }
+      this.#inTransaction = true;
+    } catch (error) {
+      // A part of the statements may have been executed.
+      this.discard();
+      throw mapPostgresError(error);
+    }
+  }
+
+  /** False when the connection had been lost, and only that. */
+  async #beginOn(idle: PostgresClient): Promise<boolean> {
+    try {
+      await this.#send(idle, this.#config.begin);
+      return true;
+    } catch (error) {
+      if (isRefusal(error) || error instanceof StorageUnavailable) throw error;
+      return false;
+    }
+  }
+
+  /**
+   * @throws StorageUnavailable that says so when the connection was lost before the answer came: then nobody knows
+   * whether the transaction took place
+   */
+  async commit(): Promise<void> {
+    const live = this.#usable();
+    if (live === undefined) throw lostConnection();
+    this.#assertTimeLeft('answer');
+    let command: string;
+    try {
+      ({ command } = await this.#send(live, 'commit'));
+    } catch (error) {
+      if (isRefusal(error)) throw mapPostgresError(error);
+      throw new StorageUnavailable(
+        'Cannot tell whether the write was stored: the connection to the database was lost before it answered; expected the caller to read before trying again',
+        error,
+      );
+    }
+    this.#inTransaction = false;
+    // A transaction in which a statement had failed ends in a rollback, without an error.
+    assert(command === 'COMMIT', `a transaction with a failed statement was to be given up, not committed`);
+  }
+
+  /** Never throws: the error that led to the rollback is the one to report. */
+  async rollback(): Promise<void> {
+    const live = this.#usable();
+    if (live === undefined || !this.#inTransaction) return;
+    try {
+      await this.#send(live, 'rollback');
+      this.#inTransaction = false;
+    } catch {
+      this.discard();
+    }
+  }
+
+  /** What comes back into the pool with a transaction open must not be used again. */
+  endOperation(): void {
+    this.#waits = noWaits();
+    if (this.#inTransaction) this.discard();
+  }
+
+  discard(): void {
+    const live = this.#live;
+    this.#live = undefined;
+    this.#inTransaction = false;
+    live?.drop();
+  }
+
+  async close(): Promise<void> {
+    const live = this.#usable();
+    this.#live = undefined;
+    await live?.end(this.#config.connectTimeoutMs);
+  }
+
+  #usable(): PostgresClient | undefined {
+    return this.#live === undefined || this.#live.isLost ? undefined : this.#live;
+  }
+
+  async #reconnect(): Promise<PostgresClient> {
+    this.discard();
+    const live = new PostgresClient(this.#config.address);
+    await this.#bounded(this.#config.connectTimeoutMs, (waitMs) => live.connect(waitMs));
+    this.#live = live;
+    return live;
+  }
+
+  async #send<R>(live: PostgresClient, text: string, values?: unknown[]): Promise<PostgresAnswer<R>> {
+    this.#assertTimeLeft('answer');
+    const { statementTimeoutMs } = this.#config;
+    try {
+      return await this.#bounded(statementTimeoutMs, (waitMs) => live.query<R>(text, values, waitMs));
+    } catch (error) {
+      if (endsConnection(error)) live.markLost();
+      throw error;
+    }
+  }
+
+  #assertTimeLeft(action: string): void {
+    if (this.#leftMs() <= 0) throw tooLate(action);
+  }
+
+  #leftMs(): number {
+    return (this.#config.operationTimeoutMs ?? Infinity) - this.#waits.spentMs;
+  }
+
+  /** One wait, of at most `timeoutMs` and of what is left of the operation's time. */
+  async #bounded<T>(timeoutMs: number, work: (waitMs: number) => Promise<T>): Promise<T> {
+    const waits = this.#waits;
+    const startedMs = this.#config.clock.monotonicMs();
+    try {
+      return await work(Math.max(0, Math.min(timeoutMs, this.#leftMs())));
+    } finally {
+      const tookMs = this.#config.clock.monotonicMs() - startedMs;
+      if (tookMs > PROMPT_ANSWER_MS) waits.spentMs += tookMs;
+    }
+  }
+}
+
+function lostConnection(): StorageUnavailable {
+  return new StorageUnavailable('Cannot use the database: the connection to it was lost');
+}
+
+/**
+ * Postgres cannot hold NUL in a text, and refuses to compare with one. Schemas keep it out of what is stored, so it
+ * comes in look-ups only: it is replaced by a noncharacter, which is found as little.
+ */
+function storable(value: unknown): unknown {
+  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uffff') : value;
+}

@@ -1,0 +1,177 @@
+/**
+ * A Kysely dialect over connections to Postgres: a small pool with a bounded queue, in which an operation's time-out
+ * begins with its call, or with the operations before it of the same call from outside (lib/deadline-budget.ts). Knows
+ * nothing of Headgate's tables. What happens on a connection is in postgres-connection.ts.
+ */
+import {
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type Kysely,
+} from 'kysely';
+import { currentWaits, noWaits, type CallWaits } from '../../lib/deadline-budget.ts';
+import { tooLate } from './postgres-client.ts';
+import { PostgresConnection, type PostgresConnectionConfig } from './postgres-connection.ts';
+import { StorageUnavailable } from '../repository.ts';
+
+/** Callers that may wait for a connection; further ones are refused. */
+const WAITERS_MAX = 10_000;
+/** How long a caller waits for a connection when its operation has no time-out of its own. */
+const ACQUIRE_TIMEOUT_MS = 15_000;
+
+export interface PostgresDialectConfig extends PostgresConnectionConfig {
+  readonly connectionsMax: number;
+  /** A connection that nobody has used for so long is closed. */
+  readonly idleTimeoutMs: number;
+}
+
+export function postgresDialect(config: PostgresDialectConfig): Dialect {
+  return {
+    createDriver: () => new PostgresPool(config),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+    createAdapter: () => new PostgresAdapter(),
+    createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
+  };
+}
+
+interface Waiter {
+  readonly waits: CallWaits;
+  readonly sinceMs: number;
+  readonly resolve: (connection: PostgresConnection) => void;
+  readonly reject: (error: unknown) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+class PostgresPool implements Driver {
+  readonly #config: PostgresDialectConfig;
+  readonly #idle: { readonly connection: PostgresConnection; readonly timer: NodeJS.Timeout }[] = [];
+  readonly #waiters: Waiter[] = [];
+  /** Handed out or idle. */
+  #count = 0;
+  #closed = false;
+  #drained: (() => void) | undefined;
+
+  constructor(config: PostgresDialectConfig) {
+    this.#config = config;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<PostgresConnection> {
+    if (this.#closed) throw unavailable('it is closed');
+    const waits = currentWaits() ?? noWaits();
+    // A connection that could not be waited for would be lost.
+    if (this.#leftMs(waits) <= 0) throw tooLate('answer');
+    const sinceMs = this.#config.clock.monotonicMs();
+    const idle = this.#idle.pop();
+    if (idle !== undefined) {
+      clearTimeout(idle.timer);
+      idle.connection.startOperation(waits, sinceMs);
+      return idle.connection;
+    }
+    if (this.#count < this.#config.connectionsMax) {
+      this.#count += 1;
+      const connection = new PostgresConnection(this.#config);
+      connection.startOperation(waits, sinceMs);
+      return connection;
+    }
+    if (this.#waiters.length >= WAITERS_MAX) throw unavailable(`${WAITERS_MAX} callers wait for it already`);
+    return this.#wait(waits, sinceMs);
+  }
+
+  #leftMs({ spentMs }: CallWaits): number {
+    return (this.#config.operationTimeoutMs ?? Infinity) - spentMs;
+  }
+
+  async #wait(waits: CallWaits, sinceMs: number): Promise<PostgresConnection> {
+    const leftMs = this.#leftMs(waits);
+    const timeoutMs = leftMs === Infinity ? ACQUIRE_TIMEOUT_MS : leftMs;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        waits.spentMs += timeoutMs;
+        reject(unavailable(`it was busy for ${Math.round(timeoutMs)} ms`));
+      }, timeoutMs);
+      const waiter: Waiter = { waits, sinceMs, resolve, reject, timer };
+      this.#waiters.push(waiter);
+    });
+  }
+
+  async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    if (!(connection instanceof PostgresConnection)) return;
+    connection.endOperation();
+    const next = this.#waiters.shift();
+    if (next !== undefined) {
+      give(connection, next);
+    } else if (this.#closed) {
+      await this.#close(connection);
+    } else {
+      this.#rest(connection);
+    }
+  }
+
+  #rest(connection: PostgresConnection): void {
+    const timer = setTimeout(() => {
+      this.#idle.splice(
+        this.#idle.findIndex((entry) => entry.connection === connection),
+        1,
+      );
+      void this.#close(connection);
+    }, this.#config.idleTimeoutMs);
+    timer.unref();
+    this.#idle.push({ connection, timer });
+  }
+
+  async beginTransaction(connection: PostgresConnection): Promise<void> {
+    await connection.begin();
+  }
+
+  async commitTransaction(connection: PostgresConnection): Promise<void> {
+    await connection.commit();
+  }
+
+  async rollbackTransaction(connection: PostgresConnection): Promise<void> {
+    await connection.rollback();
+  }
+
+  /** Refuses those that wait, lets those that hold a connection finish, and closes everything. */
+  async destroy(): Promise<void> {
+    this.#closed = true;
+    for (const waiter of this.#waiters.splice(0)) {
+      clearTimeout(waiter.timer);
+      waiter.reject(unavailable('it is closed'));
+    }
+    const drained = new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+    if (this.#count === 0) return;
+    for (const { connection, timer } of this.#idle.splice(0)) {
+      clearTimeout(timer);
+      void this.#close(connection);
+    }
+    await drained;
+  }
+
+  /** Never rejects. */
+  async #close(connection: PostgresConnection): Promise<void> {
+    await connection.close();
+    // Somebody may have come meanwhile, for whom there was no other one.
+    const next = this.#waiters.shift();
+    if (next !== undefined) return give(new PostgresConnection(this.#config), next);
+    this.#count -= 1;
+    if (this.#count === 0) this.#drained?.();
+  }
+}
+
+function give(connection: PostgresConnection, { waits, sinceMs, resolve, timer }: Waiter): void {
+  clearTimeout(timer);
+  connection.startOperation(waits, sinceMs);
+  resolve(connection);
+}
+
+function unavailable(reason: string): StorageUnavailable {
+  return new StorageUnavailable(`Cannot use the database: ${reason}`);
+}

@@ -1,0 +1,98 @@
+/**
+ * What Postgres's SQLSTATE codes (PostgreSQL documentation, appendix A) and the failures of its connections mean for
+ * callers: a duplicate, a database that cannot be used now, a transaction that may be tried again, or a programmer
+ * error, which passes through as it is.
+ */
+import { StorageUnavailable, UniqueViolation } from '../repository.ts';
+import { UNIQUE_CONSTRAINTS } from '../sql/schema.ts';
+
+const UNIQUE_VIOLATION = '23505';
+const READ_ONLY = '25006';
+/** Serialisation failure and deadlock: the database has rolled back, and nothing has happened. */
+const TRY_AGAIN: ReadonlySet<string> = new Set(['40001', '40P01']);
+
+/** Codes, or their classes (two characters), after which the database, not the statement, is to blame. */
+const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
+  ['08', 'the connection to it failed'],
+  ['28', 'it refuses the user or the password'],
+  ['3D', 'it has no such database'],
+  ['53', 'it is out of resources or of connections'],
+  ['57', 'it was stopped, or took too long'],
+  ['58', 'its system failed'],
+  ['XX', 'it is damaged'],
+  [READ_ONLY, 'it is read-only'],
+  ['25P03', 'the transaction was idle for too long'],
+  ['25P04', 'the transaction took too long'],
+  ['40', 'transactions were in each other’s way too often'],
+  ['42501', 'the user lacks a privilege in it'],
+  ['42P01', 'a table is missing'],
+  ['42703', 'a column is missing'],
+  ['55P03', 'another transaction holds a lock on it'],
+  ['57014', 'it took too long'],
+]);
+
+interface ServerError extends Error {
+  readonly code: string;
+  readonly severity: string;
+  readonly table?: string;
+  readonly constraint?: string;
+}
+
+/** True when the server itself has answered with an error. */
+function isServerError(error: unknown): error is ServerError {
+  return error instanceof Error && 'severity' in error && 'code' in error && typeof error.code === 'string';
+}
+
+/** True when the transaction was rolled back only because of others. */
+export function mayTryAgain(error: unknown): boolean {
+  return isServerError(sourceOf(error)) && TRY_AGAIN.has((sourceOf(error) as ServerError).code);
+}
+
+/** True when the server's answer leaves no doubt that the transaction is rolled back. */
+export function isRefusal(error: unknown): boolean {
+  return isServerError(error) && error.severity === 'ERROR';
+}
+
+/** True when the connection must not be used again: it is gone, or leads to a server that has become a standby. */
+export function endsConnection(error: unknown): boolean {
+  return !isServerError(error) || error.severity !== 'ERROR' || error.code === READ_ONLY;
+}
+
+/** The SQLSTATE of the error, or of what caused it; undefined when it did not come from the server. */
+export function sqlState(error: unknown): string | undefined {
+  const source = sourceOf(error);
+  return isServerError(source) ? source.code : undefined;
+}
+
+/** `UniqueViolation`, `StorageUnavailable`, or the error itself. */
+export function mapPostgresError(error: unknown): unknown {
+  if (error instanceof StorageUnavailable) return error;
+  if (!isServerError(error)) {
+    const text = error instanceof Error ? failureText(error) : String(error);
+    return new StorageUnavailable(`Cannot use the database: the connection to it failed (${text})`, error);
+  }
+  if (error.code === UNIQUE_VIOLATION) return uniqueViolation(error);
+  const reason = UNAVAILABLE.get(error.code) ?? UNAVAILABLE.get(error.code.slice(0, 2));
+  return reason === undefined
+    ? error
+    : new StorageUnavailable(`Cannot use the database: ${reason} (${error.message})`, error, reason);
+}
+
+function sourceOf(error: unknown): unknown {
+  return error instanceof StorageUnavailable ? error.cause : error;
+}
+
+/** Several addresses of a host fail with an error that has no message of its own. */
+function failureText(error: Error): string {
+  if (error instanceof AggregateError && error.message === '') {
+    return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join(', ');
+  }
+  return error.message;
+}
+
+function uniqueViolation({ table = '', constraint = '' }: ServerError): UniqueViolation {
+  const known = UNIQUE_CONSTRAINTS.find(({ index }) => index === constraint);
+  return known === undefined
+    ? new UniqueViolation(table, 'id')
+    : new UniqueViolation(known.resource, known.field);
+}

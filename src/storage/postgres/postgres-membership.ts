@@ -1,0 +1,174 @@
+/**
+ * One gateway among the others of a Postgres database: a connection of its own that listens to what they say, and a
+ * heartbeat on it that is at once the sign of life, the look for changes that were not heard of, and the proof that
+ * the connection still leads to the server. When it does not, it is made again, with waits that grow; nothing is
+ * missed by that, as every heartbeat brings the state of the database.
+ *
+ * Owns the row of its gateway. Which changes there are, and what is done with them, is for its listener.
+ */
+import { PostgresClient } from './postgres-client.ts';
+import { mapPostgresError } from './postgres-errors.ts';
+import {
+  beatQuery,
+  CHANNEL_QUERY,
+  leaveQuery,
+  otherKeyQuery,
+  parseNotice,
+  type Beat,
+} from './postgres-nodes.ts';
+import type { PostgresAddress } from './postgres-tls.ts';
+import {
+  StorageRefused,
+  type Membership,
+  type MembershipEvents,
+  type NodeDescription,
+} from '../repository.ts';
+
+const RECONNECT_MS = 100;
+const RECONNECT_MS_MAX = 2_000;
+
+export interface MembershipOptions {
+  readonly address: PostgresAddress;
+  readonly node: NodeDescription;
+  readonly secretKeyId: string | undefined;
+  readonly events: MembershipEvents;
+  readonly connectTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+}
+
+export class PostgresMembership implements Membership {
+  readonly #options: MembershipOptions;
+  #client: PostgresClient | undefined;
+  #applied: number;
+  /** The version that the others were told of last, on this connection. */
+  #told: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+  #failures = 0;
+  #left = false;
+
+  /** @param configVersion what the gateway obeys now */
+  constructor(options: MembershipOptions, configVersion: number) {
+    this.#options = options;
+    this.#applied = configVersion;
+  }
+
+  /**
+   * The first heartbeat.
+   * @throws StorageUnavailable; StorageRefused when other gateways have another key
+   */
+  async join(): Promise<void> {
+    try {
+      await this.#connect();
+      await this.#beat();
+      await this.#assertSameKey();
+    } catch (error) {
+      await this.leave();
+      throw mapPostgresError(error);
+    }
+    this.#wait(this.#options.node.heartbeatMs);
+  }
+
+  applied(configVersion: number): void {
+    this.#applied = configVersion;
+    // One that is under way may have been sent with the version before: it is followed by another.
+    if (this.#working === undefined && !this.#left) this.#work();
+  }
+
+  async leave(): Promise<void> {
+    this.#left = true;
+    clearTimeout(this.#timer);
+    await this.#working;
+    const client = this.#client;
+    this.#client = undefined;
+    if (client === undefined || client.isLost) return;
+    const { node, connectTimeoutMs, statementTimeoutMs } = this.#options;
+    const { text, values } = leaveQuery(node.id);
+    await client.query(text, values, statementTimeoutMs).catch(() => undefined);
+    await client.end(connectTimeoutMs);
+  }
+
+  #wait(ms: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#left) this.#timer = setTimeout(() => this.#work(), ms);
+  }
+
+  /** A heartbeat, on a new connection if need be; never two at once. */
+  #work(): void {
+    if (this.#working !== undefined || this.#left) return;
+    clearTimeout(this.#timer);
+    this.#working = this.#tryBeat().then((works) => {
+      this.#working = undefined;
+      const { heartbeatMs } = this.#options.node;
+      if (!works) this.#wait(Math.min(RECONNECT_MS * 2 ** (this.#failures - 1), RECONNECT_MS_MAX));
+      else if (this.#told === this.#applied) this.#wait(heartbeatMs);
+      else this.#work();
+    });
+  }
+
+  /** Never rejects. */
+  async #tryBeat(): Promise<boolean> {
+    const { events } = this.#options;
+    try {
+      if (this.#client === undefined || this.#client.isLost) await this.#connect();
+      await this.#beat();
+      if (this.#failures > 0) events.onBack();
+      this.#failures = 0;
+      return true;
+    } catch (error) {
+      // Of its end nothing more is to be heard: after a failure the next attempt has to wait.
+      const client = this.#client;
+      this.#client = undefined;
+      client?.drop();
+      this.#failures += 1;
+      if (this.#failures === 1) events.onLost(mapPostgresError(error));
+      return false;
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const { address, connectTimeoutMs, statementTimeoutMs } = this.#options;
+    const client = new PostgresClient(address);
+    this.#client = client;
+    this.#told = undefined;
+    await client.connect(connectTimeoutMs);
+    client.onNotification((payload) => this.#hear(payload));
+    client.onEnd(() => {
+      // Not at the next heartbeat only: nothing is heard meanwhile.
+      if (this.#client === client) this.#work();
+    });
+    const { rows } = await client.query<{ channel: string }>(CHANNEL_QUERY, undefined, statementTimeoutMs);
+    await client.query(`listen "${rows[0]?.channel ?? ''}"`, undefined, statementTimeoutMs);
+  }
+
+  async #beat(): Promise<void> {
+    const { node, secretKeyId, events, statementTimeoutMs } = this.#options;
+    const applied = this.#applied;
+    const { text, values } = beatQuery(node, secretKeyId, applied, this.#told !== applied);
+    const { rows } = (await this.#client?.query<Beat>(text, values, statementTimeoutMs)) ?? { rows: [] };
+    this.#told = applied;
+    const [beat] = rows;
+    if (beat === undefined) return;
+    events.onNodes({ count: beat.live, rank: beat.before });
+    events.onPosition({ configVersion: beat.config_version, changeId: beat.change_id ?? undefined });
+  }
+
+  #hear(payload: string): void {
+    const notice = parseNotice(payload);
+    if (notice === undefined || this.#left) return;
+    const { node, events } = this.#options;
+    if (notice.kind === 'changed') events.onChanged();
+    else if (notice.nodeId !== node.id) events.onApplied(notice.nodeId, notice.configVersion);
+  }
+
+  async #assertSameKey(): Promise<void> {
+    const { node, secretKeyId, statementTimeoutMs } = this.#options;
+    const { text, values } = otherKeyQuery(node.id, secretKeyId);
+    const answer = await this.#client?.query<{ name: string }>(text, values, statementTimeoutMs);
+    const other = answer?.rows[0];
+    if (other === undefined) return;
+    throw new StorageRefused(
+      `Cannot join the gateways on this database: "${other.name}" has another GATEWAY_SECRET_KEY; expected the same on every gateway with one database`,
+    );
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * The table of the gateways that share a database, and how they tell each other of changes: statements only. Times
+ * are those of the database, so that the clocks of the gateways do not matter. The channel is one for each schema.
+ */
+import { sql, type Kysely } from 'kysely';
+import { timestamp } from '../../lib/clock.ts';
+import type { NodeDescription, NodeRecord } from '../repository.ts';
+import type { Tables } from '../sql/schema.ts';
+
+const CHANNEL = `'headgate_' || substr(md5(current_schema()), 1, 16)`;
+const NOW_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
+/** What is sent on the channel. */
+export type Notice =
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'applied'; readonly nodeId: string; readonly configVersion: number };
+
+/** undefined for what another program has sent. */
+export function parseNotice(payload: string): Notice | undefined {
+  const [kind, nodeId = '', version = ''] = payload.split(' ');
+  if (kind === 'changed') return { kind };
+  return kind === 'applied' && /^\d{1,15}$/.test(version)
+    ? { kind, nodeId, configVersion: Number(version) }
+    : undefined;
+}
+
+/** Inside of a write: the others hear of it when it is committed. */
+export async function announceChange(db: Kysely<Tables>, configVersion: number): Promise<void> {
+  await sql`select pg_notify(${sql.raw(CHANNEL)}, ${`changed ${configVersion}`})`.execute(db);
+}
+
+/** Those that live, ordered by their start. */
+export async function readLiveNodes(db: Kysely<Tables>): Promise<NodeRecord[]> {
+  const rows = await db
+    .selectFrom('node')
+    .selectAll()
+    .where(sql<boolean>`last_seen_ms + timeout_ms > ${sql.raw(NOW_MS)}`)
+    .orderBy('started_at')
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    programVersion: row.program_version,
+    startedAt: row.started_at,
+    lastSeenAt: timestamp(row.last_seen_ms),
+    configVersion: row.config_version,
+  }));
+}
+
+/** The name of the channel to LISTEN on. */
+export const CHANNEL_QUERY = `select ${CHANNEL} as channel`;
+
+export interface Beat {
+  readonly config_version: number;
+  readonly change_id: string | null;
+  readonly live: number;
+  /** How many of them have started before this one. */
+  readonly before: number;
+}
+
+/**
+ * Tells that the node lives, removes those that do not, and asks for the state of the database, all in one round trip.
+ * Nothing is lost with it in a crash of the server, so its commit does not wait for the disk.
+ */
+const beat = (first: string): string => `
+  with quiet as (select set_config('synchronous_commit', 'off', true) as value),
+  dead as (
+    delete from node where id <> $1 and last_seen_ms + timeout_ms <= ${NOW_MS}
+      and (select value from quiet) is not null
+  ),
+  beat as (
+    insert into node
+      (id, name, program_version, secret_key_id, started_at, timeout_ms, config_version, last_seen_ms)
+    values ($1, $2, $3, $4, $5, $6, $7, ${NOW_MS})
+    on conflict (id) do update
+      set config_version = excluded.config_version, last_seen_ms = excluded.last_seen_ms
+  )
+  select ${first} config_version, change_id, 1 + others.live as live, others.before
+  from config_state left join config_change using (config_version), (
+    select count(*) as live, count(*) filter (where (started_at, id) < ($5, $1)) as before
+    from node where id <> $1 and last_seen_ms + timeout_ms > ${NOW_MS}
+  ) as others`;
+
+const BEAT = beat('');
+/** The same, and tells the others which version the node obeys. */
+const BEAT_AND_TELL = beat(`pg_notify(${CHANNEL}, $8),`);
+
+/** @param tell whether the others are to hear of the version */
+export function beatQuery(
+  node: NodeDescription,
+  secretKeyId: string | undefined,
+  configVersion: number,
+  tell: boolean,
+): { readonly text: string; readonly values: unknown[] } {
+  const values: unknown[] = [node.id, node.name, node.programVersion, secretKeyId ?? null];
+  values.push(node.startedAt, node.timeoutMs, configVersion);
+  if (!tell) return { text: BEAT, values };
+  return { text: BEAT_AND_TELL, values: [...values, `applied ${node.id} ${configVersion}`] };
+}
+
+/** Whether another gateway that lives seals secrets with another key. */
+export function otherKeyQuery(
+  nodeId: string,
+  secretKeyId: string | undefined,
+): { readonly text: string; readonly values: unknown[] } {
+  const text = `
+    select name from node where id <> $1 and last_seen_ms + timeout_ms > ${NOW_MS}
+      and secret_key_id is distinct from $2 order by started_at, id limit 1`;
+  return { text, values: [nodeId, secretKeyId ?? null] };
+}
+
+export function leaveQuery(nodeId: string): { readonly text: string; readonly values: unknown[] } {
+  return { text: 'delete from node where id = $1', values: [nodeId] };
+}

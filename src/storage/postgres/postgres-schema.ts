@@ -1,0 +1,131 @@
+/**
+ * The schema on Postgres: checked at a start, and brought up to date under an advisory lock, so that of several
+ * gateways that start at once one migrates and the others wait. The statements are the same as for SQLite but for
+ * one thing: texts compare by their bytes, whatever the language of the database.
+ */
+import { sql, type Kysely } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import { migrate, migrationState, type MigrationDialect, type MigrationState } from '../migrate.ts';
+import { sqlState } from './postgres-errors.ts';
+import { DatabaseEmpty, StorageRefused } from '../repository.ts';
+import type { SecretBox } from '../secrets/secret-box.ts';
+import { SECRET_KEY_SETTING, serverSecretBox } from '../secrets/secret-key.ts';
+import { inspectSealedValues } from '../sql/policy-secrets.ts';
+import type { Tables } from '../sql/schema.ts';
+
+/** For one statement of a migration, and for waiting until another process has migrated. */
+export const MIGRATION_TIMEOUT_MS = 600_000;
+/** "headgate" in ASCII: the name of the lock. */
+const LOCK_KEY = '7522525836451345509';
+/** A table or a column is there, or not there, against what Headgate has made. */
+const OTHER_SCHEMA: ReadonlySet<string | undefined> = new Set(['42P07', '42703', '42P01', '42704', '42804']);
+
+const MIGRATION_DIALECT: MigrationDialect = {
+  lock: async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${sql.raw(LOCK_KEY)})`.execute(transaction);
+  },
+  adapt: (statement) => statement.replaceAll(/\btext\b/g, 'text collate "C"'),
+};
+
+export interface PrepareOptions {
+  readonly autoMigrate: boolean;
+  /** True: a database without tables is to be left without, and throws `DatabaseEmpty`. */
+  readonly mustExist?: boolean;
+  readonly clock: Clock;
+  readonly secretKey?: Buffer | undefined;
+}
+
+/** Connections for what differs in how long it may take; they may be one. */
+export interface PrepareConnections {
+  /** A start, or a recovery, is held up by these: they give up as soon as a management call does. */
+  readonly check: Kysely<Tables>;
+  /** Walks through whole tables. */
+  readonly load: Kysely<Tables>;
+  /** Waits until another gateway has migrated. */
+  readonly migrate: Kysely<Tables>;
+}
+
+/** In this order: a database that cannot be used is left as it is. Throws `StorageRefused` for one of those. */
+export async function preparePostgres(
+  { check, load, migrate: migrating }: PrepareConnections,
+  { autoMigrate, mustExist = false, clock, secretKey }: PrepareOptions,
+): Promise<{ readonly secrets: SecretBox; readonly applied: readonly string[] }> {
+  try {
+    const state = await check.transaction().execute((db) => inspectSchema(db, mustExist));
+    if (!autoMigrate) assertCurrent(state);
+    if (state.pending.length === 0) {
+      const secrets = await load.transaction().execute((db) => openSecrets(db, secretKey));
+      return { secrets, applied: [] };
+    }
+    const secrets = await openSecrets(migrating, secretKey);
+    const migrated = await migrate(migrating, clock, MIGRATION_DIALECT);
+    assertKnown(migrated);
+    return { secrets, applied: migrated.applied };
+  } catch (error) {
+    if (!OTHER_SCHEMA.has(sqlState(error))) throw error;
+    const text = error instanceof Error ? error.message : '';
+    throw new StorageRefused(
+      `Cannot open the database: it holds tables of another program, or changed ones (${text}); expected a database or a schema of Headgate's own, or an empty one`,
+    );
+  }
+}
+
+/** @throws StorageRefused for a database that is not to be used, and `DatabaseEmpty` */
+async function inspectSchema(db: Kysely<Tables>, mustExist: boolean): Promise<MigrationState> {
+  await assertEncoding(db);
+  if (mustExist && !(await hasTable(db, 'config_state'))) {
+    throw new DatabaseEmpty('Cannot use the database: there is nothing of Headgate in it');
+  }
+  const state = await migrationState(db, (name) => hasTable(db, name));
+  assertKnown(state);
+  return state;
+}
+
+/** In the schemas that statements without a schema find. */
+export async function hasTable(db: Kysely<Tables>, name: string): Promise<boolean> {
+  const result = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db);
+  return result.rows[0]?.there === true;
+}
+
+/** What is stored is Unicode, and comes back as it was. */
+async function assertEncoding(db: Kysely<Tables>): Promise<void> {
+  const result = await sql<{ name: string }>`select current_setting('server_encoding') as name`.execute(db);
+  const name = result.rows[0]?.name;
+  if (name === 'UTF8') return;
+  throw new StorageRefused(`Cannot open the database: its encoding is ${name}; expected UTF8`);
+}
+
+async function openSecrets(db: Kysely<Tables>, secretKey: Buffer | undefined): Promise<SecretBox> {
+  const isNew = !(await hasTable(db, 'app'));
+  const secrets = await serverSecretBox(
+    secretKey,
+    async () => !isNew && (await inspectSealedValues(db, undefined)).total > 0,
+  );
+  if (isNew || secretKey === undefined) return secrets;
+  const { otherKey, damaged } = await inspectSealedValues(db, secrets);
+  if (otherKey) {
+    throw new StorageRefused(
+      `Cannot open the database: the secrets in it were encrypted with another key than that of ${SECRET_KEY_SETTING}; expected the key that they were written with`,
+    );
+  }
+  if (damaged !== undefined) {
+    throw new StorageRefused(
+      `Cannot open the database: the encrypted secret in the policy of ${damaged} is damaged; expected a sound database, such as one from a backup`,
+    );
+  }
+  return secrets;
+}
+
+function assertKnown({ unknown }: MigrationState): void {
+  if (unknown.length === 0) return;
+  throw new StorageRefused(
+    `Cannot open the database: its schema is newer than this program (it has ${unknown.join(', ')}); expected a Headgate that is at least as new`,
+  );
+}
+
+function assertCurrent({ pending }: MigrationState): void {
+  if (pending.length === 0) return;
+  throw new StorageRefused(
+    `Cannot open the database: its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * TLS to a Postgres server, as the connection URI asks for it: `sslmode` with the meaning that libpq gives it
+ * (PostgreSQL documentation, "SSL Support" of libpq), `sslrootcert`, `sslcert` and `sslkey`. Modes that would fall
+ * back to plain text (`allow`, `prefer`) are refused. Files are read for each connection, so that they may be renewed.
+ */
+import { readFileSync } from 'node:fs';
+import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
+import { StorageRefused } from '../repository.ts';
+
+const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
+type Mode = (typeof MODES)[number];
+
+/** Names that are taken out of the URI, so that no one else gives them another meaning. */
+const PARAMETERS = new Set(['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'ssl', 'uselibpqcompat']);
+const SETTING = 'GATEWAY_DATABASE_URL';
+
+export interface PostgresAddress {
+  /** The URI without what is about TLS. */
+  readonly url: string;
+  /**
+   * For one connection; undefined: plain text.
+   * @throws StorageRefused when a file cannot be read
+   */
+  readonly tls: (() => ConnectionOptions) | undefined;
+}
+
+/**
+ * @param caFile of the settings; the URI's `sslrootcert` wins. With one of them the default is `verify-full`, else `disable`
+ * @throws StorageRefused when the parameters contradict each other or are not known
+ */
+export function postgresAddress(uri: string, caFile: string | undefined): PostgresAddress {
+  const { url, parameters } = takeOut(uri);
+  const ca = parameters.get('sslrootcert') ?? caFile;
+  const [cert, key] = [parameters.get('sslcert'), parameters.get('sslkey')];
+  const mode = modeOf(parameters, ca !== undefined);
+  if ((cert === undefined) !== (key === undefined)) {
+    throw refused('sslcert and sslkey belong together; expected both or none');
+  }
+  if (mode === 'disable') {
+    if (ca === undefined && cert === undefined) return { url, tls: undefined };
+    throw refused('sslmode=disable contradicts the files for TLS; expected verify-full, or none of them');
+  }
+  if (mode === 'verify-ca' && ca === undefined) {
+    throw refused('sslmode=verify-ca needs sslrootcert or GATEWAY_DATABASE__CA_FILE');
+  }
+  // As in libpq: who brings a certificate authority wants it to be asked.
+  const checked = mode !== 'require' || ca !== undefined;
+  return {
+    url,
+    tls: () => ({
+      minVersion: 'TLSv1.2',
+      rejectUnauthorized: checked,
+      checkServerIdentity: mode === 'verify-full' ? checkServerIdentity : () => undefined,
+      ...(ca !== undefined && { ca: contentOf(ca) }),
+      ...(cert !== undefined && key !== undefined && { cert: contentOf(cert), key: contentOf(key) }),
+    }),
+  };
+}
+
+/** The query as it is, but for the parameters that are about TLS. */
+function takeOut(uri: string): { readonly url: string; readonly parameters: ReadonlyMap<string, string> } {
+  const start = uri.indexOf('?');
+  const parameters = new Map<string, string>();
+  if (start < 0) return { url: uri, parameters };
+  const others: string[] = [];
+  for (const pair of uri.slice(start + 1).split('&')) {
+    const [[name, value] = ['', '']] = new URLSearchParams(pair);
+    if (PARAMETERS.has(name)) parameters.set(name, value);
+    else if (pair !== '') others.push(pair);
+  }
+  const query = others.length === 0 ? '' : `?${others.join('&')}`;
+  return { url: uri.slice(0, start) + query, parameters };
+}
+
+function modeOf(parameters: ReadonlyMap<string, string>, hasAuthority: boolean): Mode {
+  const given = parameters.get('sslmode');
+  if (given === undefined) {
+    if (parameters.has('ssl')) throw refused(`the parameter ssl is not known; expected ${wanted()}`);
+    return hasAuthority ? 'verify-full' : 'disable';
+  }
+  const mode = MODES.find((one) => one === given);
+  if (mode === undefined)
+    throw refused(`sslmode=${given.slice(0, 40)} is not known here; expected ${wanted()}`);
+  return mode;
+}
+
+const wanted = (): string => `sslmode=${MODES.join(', ').replace(/, (?=[^,]*$)/, ' or ')}`;
+
+function contentOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be read';
+    throw refused(`the file "${path}" for TLS cannot be read (${code}); expected a PEM file`);
+  }
+}
+
+function refused(problem: string): StorageRefused {
+  return new StorageRefused(`Cannot use ${SETTING}: ${problem}`);
+}

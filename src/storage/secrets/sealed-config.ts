@@ -1,0 +1,74 @@
+/**
+ * A configuration outside of the database, such as in the snapshot file, with the secrets of its policies sealed as
+ * they are inside: copies of app trees on their way out and in again.
+ */
+import { secretBytes } from '../../lib/ids.ts';
+import type { AppTree, VersionTree } from '../../model/config.ts';
+import type { App } from '../../model/resources.ts';
+import type { Policy } from '../../model/policy.ts';
+import { StorageUnavailable } from '../repository.ts';
+import type { SecretBox } from './secret-box.ts';
+import { openPolicy, sealPolicy } from '../sql/policy-secrets.ts';
+
+const UNKNOWN_SECRET_BYTES = 64;
+
+export function sealApp(app: App, box: SecretBox): App {
+  return withAppPolicy(app, (policy, id) => sealPolicy(policy, box, id));
+}
+
+export function sealVersionTree(tree: VersionTree, box: SecretBox): VersionTree {
+  return withVersionPolicies(tree, (policy, id) => sealPolicy(policy, box, id));
+}
+
+/**
+ * The tree as it was before it was sealed. A secret that does not open is replaced by one that nobody knows, so that
+ * its routes refuse every token: closed, not open.
+ * @param box undefined: there is no key
+ * @param onClosed told the id of each record whose secret did not open
+ */
+export function openAppTree(
+  tree: AppTree,
+  box: SecretBox | undefined,
+  onClosed: (recordId: string) => void,
+): AppTree {
+  const open: ChangePolicy = (policy, id) => {
+    if (policy.auth?.jwt?.secret === undefined) return policy;
+    try {
+      if (box !== undefined) return openPolicy(policy, box, id);
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+    }
+    onClosed(id);
+    const secret = secretBytes(UNKNOWN_SECRET_BYTES).toString('base64url');
+    return { ...policy, auth: { ...policy.auth, jwt: { ...policy.auth.jwt, secret } } };
+  };
+  return {
+    app: withAppPolicy(tree.app, open),
+    versions: tree.versions.map((version) => withVersionPolicies(version, open)),
+  };
+}
+
+type ChangePolicy = (policy: Policy, recordId: string) => Policy;
+
+function withAppPolicy(app: App, change: ChangePolicy): App {
+  const { default_policy: policy, id } = app;
+  return policy === null ? app : { ...app, default_policy: change(policy, id) };
+}
+
+/** Records without a policy are the same objects. */
+function withVersionPolicies({ version, revisions }: VersionTree, change: ChangePolicy): VersionTree {
+  return {
+    version,
+    revisions: revisions.map(({ revision, endpoints }) => ({
+      revision:
+        revision.default_policy === null
+          ? revision
+          : { ...revision, default_policy: change(revision.default_policy, revision.id) },
+      endpoints: endpoints.map((endpoint) =>
+        endpoint.policy_override === null
+          ? endpoint
+          : { ...endpoint, policy_override: change(endpoint.policy_override, endpoint.id) },
+      ),
+    })),
+  };
+}

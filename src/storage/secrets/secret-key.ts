@@ -1,0 +1,170 @@
+/**
+ * Where the key of the secrets in a database comes from: the setting GATEWAY_SECRET_KEY, else the file `secret-key`
+ * beside the database, which the first start makes. The file is never overwritten, and never made for a database
+ * that already holds secrets: they could not be read with a new key.
+ */
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { randomHex, secretBytes } from '../../lib/ids.ts';
+import { formatKeyText, KEY_BYTES, parseKeyText } from '../../lib/secret-key-text.ts';
+import { SecretKeyMissing, StorageRefused, StorageUnavailable } from '../repository.ts';
+import { createSecretBox, type SecretBox } from './secret-box.ts';
+import { attempt, syncFolder } from '../sqlite/sqlite-file.ts';
+
+export const SECRET_KEY_SETTING = 'GATEWAY_SECRET_KEY';
+const FILE_MODE = 0o600;
+const WANTED_KEY = '32 bytes as base64url or hexadecimal text';
+
+export function secretKeyFile(databasePath: string): string {
+  return join(dirname(databasePath), 'secret-key');
+}
+
+/** What an operator has to put right when there is no key, or another one than the database was written with. */
+export function wantedKey(databasePath: string): string {
+  return `${SECRET_KEY_SETTING}, or while that is unset the file "${secretKeyFile(databasePath)}", to hold the key that they were written with`;
+}
+
+/** For a database in memory, which ends with the process: any key, known to nobody. */
+export function memorySecretBox(): SecretBox {
+  return createSecretBox(secretBytes(KEY_BYTES), 'this process');
+}
+
+/**
+ * The box for a database on a server, beside which there is no file: the key comes from the setting.
+ * @param key undefined: there is none, and secrets are refused, here when the database holds some already, and
+ * otherwise when one is to be stored
+ * @throws StorageRefused
+ */
+export async function serverSecretBox(
+  key: Buffer | undefined,
+  holdsSecrets: () => Promise<boolean>,
+): Promise<SecretBox> {
+  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  if (await holdsSecrets()) {
+    throw new StorageRefused(
+      `Cannot open the database: it holds encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING} to be the key that they were written with`,
+    );
+  }
+  return keylessSecretBox();
+}
+
+/** For a database on a server that holds no secrets: it refuses them. */
+export function keylessSecretBox(): SecretBox {
+  const problem = (action: string): string =>
+    `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`;
+  return {
+    keyName: SECRET_KEY_SETTING,
+    keyId: undefined,
+    seal: () => {
+      throw new SecretKeyMissing(problem('store'));
+    },
+    open: () => {
+      throw new StorageRefused(problem('read'));
+    },
+  };
+}
+
+/**
+ * The box for the database at an absolute path.
+ * @param key of the setting; undefined when that is unset
+ * @param holdsSecrets whether the database has sealed values already; asked only when there is no key yet
+ * @throws StorageUnavailable when the file cannot be read, made or understood, or is missing and needed
+ */
+export async function fileSecretBox(
+  databasePath: string,
+  key: Buffer | undefined,
+  holdsSecrets: () => Promise<boolean>,
+): Promise<SecretBox> {
+  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  const file = secretKeyFile(databasePath);
+  const existing = readKeyFile(file);
+  if (existing === undefined && (await holdsSecrets())) {
+    throw new StorageRefused(
+      `Cannot open the database "${databasePath}": it holds encrypted secrets, and there is no key for them; expected ${wantedKey(databasePath)}`,
+    );
+  }
+  return createSecretBox(existing ?? makeKeyFile(file), `the file "${file}"`);
+}
+
+/** The box of a key that is there already, for a database that is not; undefined when there is none to be had. */
+export function existingSecretBox(databasePath: string, key: Buffer | undefined): SecretBox | undefined {
+  if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
+  const file = secretKeyFile(databasePath);
+  try {
+    const existing = readKeyFile(file);
+    return existing === undefined ? undefined : createSecretBox(existing, `the file "${file}"`);
+  } catch (error) {
+    if (error instanceof StorageUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** The key; undefined when there is no such file. */
+function readKeyFile(file: string): Buffer | undefined {
+  const text = attempt(`Cannot read the secret key "${file}"`, 'a file that Headgate may read', () => {
+    try {
+      return readFileSync(file, 'latin1');
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  });
+  if (text === undefined) return undefined;
+  const key = parseKeyText(text.trim());
+  if (key === undefined) {
+    throw new StorageRefused(
+      `Cannot use the secret key "${file}": the file holds something else; expected ${WANTED_KEY}`,
+    );
+  }
+  return key;
+}
+
+/**
+ * Makes the file complete under another name and then links it: the name appears with its content, or not at all,
+ * and a file that another process has made meanwhile stays and is read.
+ */
+function makeKeyFile(file: string): Buffer {
+  const key = secretBytes(KEY_BYTES);
+  const temporary = `${file}.${randomHex(8)}.new`;
+  const wanted = `a folder that Headgate may write, on a file system with hard links, or ${SECRET_KEY_SETTING} to be set`;
+  const made = attempt(`Cannot make the secret key "${file}"`, wanted, () => {
+    try {
+      writeDurably(temporary, `${formatKeyText(key)}\n`);
+      return linkIfMissing(temporary, file);
+    } finally {
+      rmSync(temporary, { force: true });
+    }
+  });
+  if (made) return key;
+  const other = readKeyFile(file);
+  if (other !== undefined) return other;
+  throw new StorageUnavailable(
+    `Cannot use the secret key "${file}": it is a link to a file that does not exist; expected ${WANTED_KEY}`,
+  );
+}
+
+function writeDurably(path: string, content: string): void {
+  const descriptor = openSync(path, 'wx', FILE_MODE);
+  try {
+    writeFileSync(descriptor, content);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** On disk when it returns: a secret must not outlive its key. */
+function linkIfMissing(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return false;
+    throw error;
+  }
+  syncFolder(dirname(to));
+  return true;
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,102 @@
+/**
+ * One connection to SQLite: its settings (https://sqlite.org/pragma.html), the check of a file's content before
+ * it is used, and the words for what is wrong with it.
+ */
+import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../../lib/clock.ts';
+import type { NodeSqliteDialectConfig } from './node-sqlite-dialect.ts';
+import { StorageRefused, StorageUnavailable } from '../repository.ts';
+import { isBusy, mapSqliteError, unavailableReason } from './sqlite-errors.ts';
+import type { DatabaseFile } from './sqlite-file.ts';
+
+/**
+ * While another process opens, recovers or closes the database; it blocks the thread, but those are short. A
+ * lock that is held for long (a backup, `headgate migrate`) concerns writes only, and they wait without blocking.
+ */
+const BUSY_TIMEOUT_MS = 1_000;
+/** The log is cut back to this after a checkpoint. */
+const WAL_BYTES_MAX = 64 * 1024 * 1024;
+/** A larger file is not read through at start (1 GiB takes seconds); corruption then shows when it is met. */
+const CHECKED_BYTES_MAX = 128 * 1024 * 1024;
+
+/**
+ * Opens a connection with the log (WAL), full durability and foreign keys.
+ * @param pragmas further settings, as `name = value`
+ * @throws the driver's own error
+ */
+export function openConnection(path: string, ...pragmas: readonly string[]): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+  try {
+    db.exec('pragma journal_mode = wal');
+    // FULL: a commit returns only when the log is on disk.
+    db.exec('pragma synchronous = full');
+    db.exec(`pragma journal_size_limit = ${WAL_BYTES_MAX}`);
+    for (const pragma of pragmas) db.exec(`pragma ${pragma}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** What a dialect has to know of connections to a database. */
+export function connectionsOf(
+  path: string,
+  pragma: string,
+  clock: Clock,
+): Pick<NodeSqliteDialectConfig, 'open' | 'mapError' | 'isBusy' | 'unavailable' | 'clock'> {
+  return {
+    clock,
+    open: () => openConnection(path, pragma),
+    mapError: mapSqliteError,
+    isBusy,
+    unavailable: (reason) => new StorageUnavailable(`Cannot use the database: ${reason}`),
+  };
+}
+
+/** Throws `StorageUnavailable` unless the file is a sound SQLite database, or empty, and not one of another program. */
+export function checkContent(file: DatabaseFile): void {
+  let db: DatabaseSync | undefined;
+  let problem: string | undefined;
+  try {
+    // Without the settings above: another program's database is to stay as it is.
+    db = new DatabaseSync(file.path, { timeout: BUSY_TIMEOUT_MS });
+    problem = file.sizeBytes > CHECKED_BYTES_MAX ? undefined : quickCheck(db);
+    if (problem === undefined && isForeign(db)) {
+      throw new StorageRefused(
+        `Cannot open the database "${file.path}": it holds tables of another program; expected a database of Headgate or an empty one`,
+      );
+    }
+  } catch (error) {
+    throw asStartError(file.path, error);
+  } finally {
+    db?.close();
+  }
+  if (problem !== undefined) throw startError(file.path, `the file is corrupt (${problem})`);
+}
+
+function quickCheck(db: DatabaseSync): string | undefined {
+  const first = db.prepare('pragma quick_check(1)').get()?.['quick_check'];
+  return first === 'ok' ? undefined : String(first).replaceAll('\n', ' ');
+}
+
+function isForeign(db: DatabaseSync): boolean {
+  const query = "select count(*) as tables, sum(name = 'schema_migration') as ours from sqlite_schema";
+  const row = db.prepare(`${query} where type = 'table'`).get();
+  return Number(row?.['tables']) > 0 && Number(row?.['ours']) === 0;
+}
+
+function startError(path: string, reason: string, cause?: unknown): StorageUnavailable {
+  return new StorageUnavailable(
+    `Cannot open the database "${path}": ${reason}; expected a sound SQLite database that Headgate may read and write`,
+    cause,
+  );
+}
+
+/** An error of SQLite at start, told with the path; others are passed on. */
+export function asStartError(path: string, error: unknown): unknown {
+  if (error instanceof StorageRefused) return error;
+  const source = error instanceof StorageUnavailable && error.cause !== undefined ? error.cause : error;
+  const reason = unavailableReason(source);
+  return reason === undefined ? error : startError(path, reason, source);
+}

@@ -1,0 +1,99 @@
+/**
+ * The schema in an SQLite database: checked at a start and brought up to date, with the key of the secrets in it
+ * looked at before anything is changed.
+ */
+import { resolve } from 'node:path';
+import { sql, type Kysely } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import { migrate, migrationState, type MigrationState } from '../migrate.ts';
+import { StorageRefused } from '../repository.ts';
+import type { SecretBox } from '../secrets/secret-box.ts';
+import { fileSecretBox, memorySecretBox, wantedKey } from '../secrets/secret-key.ts';
+import { inspectSealedValues } from '../sql/policy-secrets.ts';
+import type { Tables } from '../sql/schema.ts';
+
+export const MEMORY = ':memory:';
+
+export interface PrepareSqliteOptions {
+  /** A path, relative to the working folder, or `:memory:`. */
+  readonly path: string;
+  /** False: a schema that is behind is an error that names the command to run. */
+  readonly autoMigrate: boolean;
+  readonly clock: Clock;
+  /** 32 bytes for the secrets in it. Without one the file `secret-key` beside the database has it; see secret-key.ts. */
+  readonly secretKey?: Buffer | undefined;
+}
+
+export interface PreparedSqlite {
+  readonly secrets: SecretBox;
+  /** Names of the migrations, in order. */
+  readonly applied: readonly string[];
+}
+
+/**
+ * In this order: a database that cannot be used is left as it is, and without a key file that it does not need.
+ * @throws StorageRefused for one of those
+ */
+export async function prepareSqlite(
+  db: Kysely<Tables>,
+  options: PrepareSqliteOptions,
+): Promise<PreparedSqlite> {
+  const { path, autoMigrate, clock } = options;
+  const state = await migrationState(db, (name) => hasTable(db, name));
+  assertKnown(path, state);
+  if (!autoMigrate) assertCurrent(path, state);
+  const secrets = await openSecrets(db, options);
+  if (!autoMigrate) return { secrets, applied: [] };
+  const migrated = await migrate(db, clock);
+  assertKnown(path, migrated);
+  return { secrets, applied: migrated.applied };
+}
+
+/** The box with the key of this database, which has opened every sealed value in it. */
+async function openSecrets(
+  db: Kysely<Tables>,
+  { path, secretKey }: PrepareSqliteOptions,
+): Promise<SecretBox> {
+  if (path === MEMORY) return memorySecretBox();
+  const file = resolve(path);
+  const isNew = !(await hasTable(db, 'app'));
+  const secrets = await fileSecretBox(
+    file,
+    secretKey,
+    async () => !isNew && (await inspectSealedValues(db, undefined)).total > 0,
+  );
+  if (isNew) return secrets;
+  const { otherKey, damaged } = await inspectSealedValues(db, secrets);
+  if (otherKey) {
+    throw new StorageRefused(
+      `Cannot open the database "${file}": the secrets in it were encrypted with another key than that of ${secrets.keyName}; expected ${wantedKey(file)}`,
+    );
+  }
+  if (damaged !== undefined) {
+    throw new StorageRefused(
+      `Cannot open the database "${file}": the encrypted secret in the policy of ${damaged} is damaged; expected a sound database, such as one from a backup`,
+    );
+  }
+  return secrets;
+}
+
+export async function hasTable(db: Kysely<Tables>, name: string): Promise<boolean> {
+  const result = await sql`select 1 from sqlite_schema where type = 'table' and name = ${name}`.execute(db);
+  return result.rows.length > 0;
+}
+
+/** @throws StorageRefused when the program is older than the schema */
+export function assertKnown(path: string, { unknown }: MigrationState): void {
+  if (unknown.length === 0) return;
+  throw new StorageRefused(
+    `Cannot open the database "${path}": its schema is newer than this program (it has ${unknown.join(', ')}); expected a Headgate that is at least as new`,
+  );
+}
+
+/** @throws StorageRefused when the schema is older than the program */
+export function assertCurrent(path: string, { pending }: MigrationState): void {
+  if (pending.length === 0) return;
+  throw new StorageRefused(
+    `Cannot open the database "${path}": its schema is behind (${pending.join(', ')} not applied); run \`headgate migrate\`, or set GATEWAY_AUTO_MIGRATE=true`,
+  );
+}

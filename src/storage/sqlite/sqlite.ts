@@ -1,0 +1,95 @@
+/**
+ * SQLite: opens a database file (or one in memory) and supplies the SQL repository with connections to it. One
+ * connection writes, a few read, so that reads neither wait for a write nor see it half-done; in memory there is
+ * one connection for everything. What happens on the connections is in sql/, how each is set up in
+ * sqlite-connection.ts, what the file must be in sqlite-file.ts, the schema's part in sqlite-schema.ts.
+ */
+import { resolve } from 'node:path';
+import { Kysely } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
+import type { Repository } from '../repository.ts';
+import { createSqlRepository } from '../sql/repository.ts';
+import type { Tables } from '../sql/schema.ts';
+import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';
+import { prepareDatabaseFile } from './sqlite-file.ts';
+import { MEMORY, prepareSqlite, type PrepareSqliteOptions } from './sqlite-schema.ts';
+
+const READ_CONNECTIONS_MAX = 4;
+
+export type OpenSqliteOptions = PrepareSqliteOptions;
+
+/**
+ * Opens the database, makes it when it is missing, checks that its secrets can be read, and brings its schema up
+ * to date.
+ * @throws StorageUnavailable with a message for the operator: action, value, what was expected
+ */
+export async function openSqlite(options: OpenSqliteOptions): Promise<Repository> {
+  const connections = await connect(options);
+  try {
+    const { secrets } = await prepareSqlite(connections.write, options);
+    return createSqlRepository({ driver: 'sqlite', ...connections, secrets, groupsWrites: true });
+  } catch (error) {
+    await destroy(connections);
+    throw asStartError(options.path, error);
+  }
+}
+
+/**
+ * Only brings the schema up to date: the command `headgate migrate`. It needs the key as a start does, so that a
+ * wrong one shows before anything is changed.
+ * @returns the names of the migrations that were applied, in order
+ * @throws StorageUnavailable as `openSqlite` does
+ */
+export async function migrateSqlite(
+  options: Omit<OpenSqliteOptions, 'autoMigrate'>,
+): Promise<{ readonly applied: readonly string[] }> {
+  const connections = await connect(options);
+  try {
+    const { applied } = await prepareSqlite(connections.write, { ...options, autoMigrate: true });
+    return { applied };
+  } catch (error) {
+    throw asStartError(options.path, error);
+  } finally {
+    await destroy(connections);
+  }
+}
+
+interface Connections {
+  readonly write: Kysely<Tables>;
+  readonly read: Kysely<Tables>;
+  readonly assertPresent: () => void;
+}
+
+async function connect({ path, clock }: Pick<OpenSqliteOptions, 'path' | 'clock'>): Promise<Connections> {
+  if (path === MEMORY) {
+    const only = new Kysely<Tables>({
+      dialect: nodeSqliteDialect({ ...writing(MEMORY, clock), replaceBroken: false }),
+    });
+    return { write: only, read: only, assertPresent: () => {} };
+  }
+  const file = prepareDatabaseFile(resolve(path));
+  checkContent(file);
+  const write = new Kysely<Tables>({
+    dialect: nodeSqliteDialect({ ...writing(file.path, clock), replaceBroken: true }),
+  });
+  const read = new Kysely<Tables>({
+    dialect: nodeSqliteDialect({
+      ...connectionsOf(file.path, 'query_only = on', clock),
+      connectionsMax: READ_CONNECTIONS_MAX,
+      begin: 'begin',
+      replaceBroken: true,
+    }),
+  });
+  return { write, read, assertPresent: file.assertPresent };
+}
+
+function writing(path: string, clock: Clock) {
+  const begin = 'begin immediate' as const;
+  return { ...connectionsOf(path, 'busy_timeout = 0', clock), connectionsMax: 1, begin };
+}
+
+async function destroy({ write, read }: Connections): Promise<void> {
+  if (read !== write) await read.destroy();
+  await write.destroy();
+}
