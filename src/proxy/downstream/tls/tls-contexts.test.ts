@@ -7,7 +7,7 @@ import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
 import { contextOptions, TlsContexts } from './tls-contexts.ts';
 
 const pem = (name: string): string =>
-  readFileSync(join(import.meta.dirname, '../../test/support/tls', name), 'utf8');
+  readFileSync(join(import.meta.dirname, '../../../../test/support/tls', name), 'utf8');
 const pairOf = (name: string): CertificatePair => ({ cert: pem(`${name}.pem`), key: pem(`${name}-key.pem`) });
 const backend = pairOf('backend');
 const site = pairOf('site');
