@@ -1,4 +1,4 @@
-/** The table of docs/breaker.md, made from the one that breakers go by (src/proxy/resilience/breaker-table.ts). Pure. */
+/** The table of docs/reference/circuit-breaker.md, made from the one that breakers go by (src/proxy/resilience/breaker-table.ts). Pure. */
 import {
   BREAKER_EVENTS,
   BREAKER_STATES,
@@ -15,7 +15,8 @@ const END = '<!-- End of the table. -->';
 export function breakerPage(page: string): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error('docs/breaker.md has lost the place of its table');
+  if (begin < 0 || end < begin)
+    throw new Error('docs/reference/circuit-breaker.md has lost the place of its table');
   return `${page.slice(0, begin + BEGIN.length)}\n\n${breakerTable()}\n\n${page.slice(end)}`;
 }
 

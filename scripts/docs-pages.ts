@@ -1,6 +1,6 @@
 /**
- * The pages of the docs that are made from tables in the code: docs/settings.md from the table of settings,
- * docs/errors.md from the table of errors, docs/warnings.md from the table of warnings. Pure; docs.ts writes or compares them.
+ * The pages of the docs that are made from tables in the code: docs/reference/settings.md from the table of settings,
+ * docs/reference/errors.md from the table of errors, docs/reference/warnings.md from the table of warnings. Pure; docs.ts writes or compares them.
  */
 import { ERRORS, type ErrorCode, type ErrorRow } from '../src/model/errors.ts';
 import { WARNINGS, type WarningRow } from '../src/model/warnings.ts';

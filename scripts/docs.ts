@@ -11,10 +11,13 @@ import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';
 
 const root = join(import.meta.dirname, '..');
 const pages: readonly (readonly [path: string, text: string])[] = [
-  ['docs/settings.md', settingsPage()],
-  ['docs/errors.md', errorsPage()],
-  ['docs/warnings.md', warningsPage()],
-  ['docs/breaker.md', breakerPage(readFileSync(join(root, 'docs/breaker.md'), 'utf8'))],
+  ['docs/reference/settings.md', settingsPage()],
+  ['docs/reference/errors.md', errorsPage()],
+  ['docs/reference/warnings.md', warningsPage()],
+  [
+    'docs/reference/circuit-breaker.md',
+    breakerPage(readFileSync(join(root, 'docs/reference/circuit-breaker.md'), 'utf8')),
+  ],
 ];
 
 const project: Project = {

@@ -24,7 +24,9 @@ export interface Commands {
 
 export function createProgram(version: string, commands: Commands): Command {
   const program = new Command('headgate')
-    .description('An API gateway. All settings come from GATEWAY_* variables; see docs/settings.md.')
+    .description(
+      'An API gateway. All settings come from GATEWAY_* variables; see docs/reference/settings.md.',
+    )
     .version(version)
     .showHelpAfterError();
   program

@@ -28,7 +28,7 @@ import type {
 import { sharedText } from './shared-text.ts';
 import { REVISIONS_MAX, WeightedChoice } from './weights.ts';
 
-/** The defaults of `circuit_breaker` (docs/policies.md). */
+/** The defaults of `circuit_breaker` (docs/reference/policies.md). */
 export const BREAKER_DEFAULTS = Object.freeze({
   failures: 5,
   open_secs: 10,

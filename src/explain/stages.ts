@@ -200,7 +200,7 @@ function partDecider({ policy }: ExchangeFacts, part: PolicyPart): Decider | und
   return isOff(part, value) ? undefined : { level: source.level, sourceId: source.id, value };
 }
 
-/** The values that switch an inherited part off (docs/policies.md). */
+/** The values that switch an inherited part off (docs/reference/policies.md). */
 function isOff(part: PolicyPart, value: NonNullable<Policy[PolicyPart]>): boolean {
   // A scope may be called "*": it is a scope like any other.
   if (Array.isArray(value)) return value.length === 0 || (part === 'allowed_methods' && value[0] === '*');

@@ -1,6 +1,6 @@
 /**
  * The table of all errors that Headgate answers with: one row per code, used by the management API and the
- * proxy alike; docs/errors.md is made from it. The body is an RFC 9457 problem document that also reads as
+ * proxy alike; docs/reference/errors.md is made from it. The body is an RFC 9457 problem document that also reads as
  * the success envelope.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The policy object: schema and type. Contract part 2 "Policy object", 5 and 8, with the extensions that
- * docs/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in config/merge-policy.ts.
+ * docs/reference/policies.md lists. Rules over several fields are in policy-rules.ts; merging is in config/merge-policy.ts.
  */
 import { Type, type Static, type TLiteral, type TSchema, type TUnion } from 'typebox';
 import { JWT_ALGORITHMS } from './jwt-algorithms.ts';

@@ -51,8 +51,11 @@ describe('tokens', () => {
   });
 
   it('are found by the documented pattern for secret scanners, whole and nothing else', () => {
-    const docs = readFileSync(new URL('../../docs/policies.md', import.meta.url), 'utf8');
-    const pattern = new RegExp(/^\\bhg.+$/m.exec(docs)?.[0] ?? 'the pattern is not in docs/policies.md', 'g');
+    const docs = readFileSync(new URL('../../docs/reference/policies.md', import.meta.url), 'utf8');
+    const pattern = new RegExp(
+      /^\\bhg.+$/m.exec(docs)?.[0] ?? 'the pattern is not in docs/reference/policies.md',
+      'g',
+    );
     const tokens = Array.from({ length: 200 }, (_, index) =>
       createToken(index % 2 === 0 ? API_KEY_PREFIX : ADMIN_TOKEN_PREFIX, randomBytes(32)),
     );

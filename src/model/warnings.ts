@@ -1,6 +1,6 @@
 /**
  * The table of all warnings: what a write may say of itself although it is valid, one row per code. The management
- * API gives them in `warnings`, the OpenAPI document lists the codes, and docs/warnings.md is made from here. The
+ * API gives them in `warnings`, the OpenAPI document lists the codes, and docs/reference/warnings.md is made from here. The
  * rules that find them are in management/warnings/.
  */
 

@@ -33,7 +33,7 @@ export const LIMIT_SETTINGS = {
       default: Math.min(COUNTER_BYTES_DEFAULT, halfOfMemory()),
       defaultText: '2147483648, or half of the memory of the machine or container where that is less',
       description:
-        'Memory for the counters of rate limits, at most; it is taken as callers come. A caller takes 64 bytes, with a sliding window 128 to 1792. Beyond it, the limit that has the most counters counts roughly (see `rate_limit` in docs/policies.md).',
+        'Memory for the counters of rate limits, at most; it is taken as callers come. A caller takes 64 bytes, with a sliding window 128 to 1792. Beyond it, the limit that has the most counters counts roughly (see `rate_limit` in docs/reference/policies.md).',
     },
   ),
   GATEWAY_LIMITS__MODE: oneOf(LIMIT_MODES, {

@@ -1,6 +1,6 @@
 /**
  * The table of all settings: one row per environment variable, with its kind, default and meaning. Parsing
- * (settings.ts), defaults and docs/settings.md come from these rows; nothing else knows a variable's name.
+ * (settings.ts), defaults and docs/reference/settings.md come from these rows; nothing else knows a variable's name.
  * A double underscore in a name nests. Contract part 1 "Runtime configuration" names the first nine.
  */
 import { ACCESS_FIELDS, ACCESS_MODES, type AccessField } from '../model/access-fields.ts';

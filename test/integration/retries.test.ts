@@ -1,5 +1,5 @@
 /**
- * What is tried again and what is not (docs/policies.md "retries"), at the origin: how often each request reached it,
+ * What is tried again and what is not (docs/reference/policies.md "retries"), at the origin: how often each request reached it,
  * where a retry goes, and what it costs. The rules one by one are in src/proxy/resilience/retry.test.ts.
  */
 import type { Socket } from 'node:net';

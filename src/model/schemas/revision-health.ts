@@ -34,7 +34,9 @@ const TransitionSchema = Type.Object(
     at: dateTime('When.'),
     from: state('Before.'),
     to: state('After.'),
-    event: Type.String({ description: 'Of the table in docs/breaker.md, for example `trial_success`.' }),
+    event: Type.String({
+      description: 'Of the table in docs/reference/circuit-breaker.md, for example `trial_success`.',
+    }),
     detail: Type.String({ description: 'What had happened, for people.' }),
     request_id: nullable(Type.String({ description: 'Null for health checks.' })),
   },

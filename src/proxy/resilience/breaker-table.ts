@@ -1,5 +1,5 @@
 /**
- * What a circuit breaker does, as a total table: every state meets every event (docs/breaker.md has the same table,
+ * What a circuit breaker does, as a total table: every state meets every event (docs/reference/circuit-breaker.md has the same table,
  * made from this one). Pure: owns nothing, reads no clock. breaker.ts keeps the status in shared memory, forward.ts
  * decides what a failure is, health-probe.ts what a healthy backend is.
  *
