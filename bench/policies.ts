@@ -32,7 +32,7 @@ export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<C
     perIp: undefined,
     ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
-    bodyBytesMax: 0,
+    maxBodyBytes: 0,
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), systemClock)),
     onAuth: nothing,
     onLimit: nothing,

@@ -54,7 +54,6 @@ import type {
 import { labelsInUse, WorkerObserver } from './control/workers/worker-observer.ts';
 import { SnapshotHolder } from './config/holder.ts';
 import { KeyReader } from './keys/key-table.ts';
-import type { Settings } from './settings/settings.ts';
 
 /** A worker that failed ends by itself when the main thread has not ended it by then. */
 const FAILED_EXIT_MS = 2_000;
@@ -134,7 +133,7 @@ const policyDependencies: PolicyDependencies = {
   perIp: settings.perIpRateLimit,
   ipv6PrefixBits: settings.ipv6PrefixBits,
   authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
-  bodyBytesMax: settings.proxy.maxBodyBytes,
+  maxBodyBytes: settings.proxy.maxBodyBytes,
   egress,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
@@ -145,7 +144,7 @@ const compilers = createPolicyCompilers(policyDependencies);
 const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
 
 const breakerOf = (revision: Revision): Breaker | undefined => breakers.of(revision);
-const options = proxyOptions(settings);
+const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
 const context: ProxyContext = {
   options,
   clock,
@@ -154,10 +153,10 @@ const context: ProxyContext = {
   egress,
   via: viaHops(viaName),
   slots: new UpstreamSlots({
-    slotsMax: options.upstreamConnectionsMax,
-    waitingMax: options.upstreamQueueMax,
+    slotsMax: options.maxUpstreamConnections,
+    waitingMax: options.maxUpstreamQueue,
   }),
-  load: new Load(options.exchangesMax),
+  load: new Load(options.maxConcurrentExchanges),
   waiting: new WaitingClients(),
   requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
   retryBudgets: new RetryBudgets(),
@@ -165,7 +164,7 @@ const context: ProxyContext = {
   snapshot: () => holder.current,
   breakerOf,
   shareOf: shares(breakerOf, clock),
-  isTrustedProxy: trustedProxies(settings.trustedProxies),
+  isTrustedProxy: trustedProxies(settings.trustedProxyIps),
   nextRequestId: requestIds(),
   isDraining: () => draining,
   httpDate: httpDates(),
@@ -299,32 +298,6 @@ async function drain(): Promise<void> {
   output.flushSync();
   send({ type: 'drained' });
   process.exit(0);
-}
-
-function proxyOptions({ proxy, ipv6PrefixBits }: Settings): ProxyOptions {
-  return {
-    headBytesMax: proxy.maxHeadBytes,
-    headersMax: proxy.maxHeaders,
-    targetBytesMax: proxy.maxTargetBytes,
-    bodyBytesMax: proxy.maxBodyBytes,
-    headTimeoutMs: proxy.headTimeoutMs,
-    minHeadBytesPerSec: proxy.minHeadBytesPerSec,
-    minHeadGraceMs: proxy.minHeadGraceMs,
-    keepaliveTimeoutMs: proxy.keepaliveTimeoutMs,
-    connectTimeoutMs: proxy.connectTimeoutMs,
-    firstByteTimeoutMs: proxy.firstByteTimeoutMs,
-    idleTimeoutMs: proxy.idleTimeoutMs,
-    minBodyBytesPerSec: proxy.minBodyBytesPerSec,
-    minBodyGraceMs: proxy.minBodyGraceMs,
-    halfClose: proxy.halfClose,
-    exchangesMax: proxy.maxConcurrentExchanges,
-    connectionsMax: proxy.maxConnections,
-    connectionsPerIpMax: proxy.maxConnectionsPerIp,
-    ipv6PrefixBits,
-    upstreamConnectionsMax: proxy.maxUpstreamConnections,
-    upstreamQueueMax: proxy.maxUpstreamQueue,
-    upstreamQueueTimeoutMs: proxy.upstreamQueueTimeoutMs,
-  };
 }
 
 /** @param entries addresses and CIDR blocks, checked by the settings */

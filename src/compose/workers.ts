@@ -132,9 +132,9 @@ function probePool({ clock, log, egress }: Parts): UpstreamPool {
 
 /** Changes the keys of session tickets now and then, where there are any; returns how to end it. */
 export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
-  const { tls, ticketRotationMs } = settings.proxy;
+  const { tls, ticketRotationSecs } = settings.proxy;
   if (tls === undefined) return async () => undefined;
-  const stop = startTicketRotation(ticketRotationMs, (keys) => supervisor.setTicketKeys(keys), log);
+  const stop = startTicketRotation(ticketRotationSecs * 1_000, (keys) => supervisor.setTicketKeys(keys), log);
   return async () => stop();
 }
 

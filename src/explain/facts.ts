@@ -59,7 +59,7 @@ export interface ExchangeFacts {
   readonly hasEncodedSlash: boolean;
   readonly policy: CompiledPolicy | undefined;
   readonly evaluation: Evaluation;
-  readonly bodyBytesMax: number;
+  readonly maxBodyBytes: number;
   /** Of the settings. */
   readonly timeoutDefaults: Pick<
     ProxyOptions,
@@ -100,7 +100,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     candidates: version === undefined ? [] : candidatesFor(exchange, version, matched),
     policy: route?.policy,
     evaluation,
-    bodyBytesMax: context.options.bodyBytesMax,
+    maxBodyBytes: context.options.maxBodyBytes,
     timeoutDefaults: context.options,
   };
 }

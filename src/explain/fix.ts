@@ -208,7 +208,7 @@ function addScopes({ evaluation, policy, detail }: ExchangeFacts, isJwt: boolean
 }
 
 function fixPolicy(facts: ExchangeFacts): Fix {
-  const { code, policy, bodyBytes, bodyBytesMax, method } = facts;
+  const { code, policy, bodyBytes, maxBodyBytes, method } = facts;
   const parts = policy?.effective.policy;
   if (code === 'method_not_allowed') {
     const allowed = [...(parts?.allowed_methods ?? []), method];
@@ -236,7 +236,7 @@ function fixPolicy(facts: ExchangeFacts): Fix {
   if (facts.version === null) return fix('shorten_request', `Send less. ${facts.detail}`);
   return fix(
     'shorten_request',
-    `Send at most ${bodyBytesMax} bytes, or raise ${setting.id}`,
+    `Send at most ${maxBodyBytes} bytes, or raise ${setting.id}`,
     setting,
     bodyBytes,
   );

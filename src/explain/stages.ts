@@ -152,7 +152,7 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
       return rateLimitDecider(facts, settings);
     case 'max_body_bytes':
       return (
-        ofPolicy('max_body_bytes') ?? (facts.bodyBytesMax > 0 ? ofSettings(facts.bodyBytesMax) : undefined)
+        ofPolicy('max_body_bytes') ?? (facts.maxBodyBytes > 0 ? ofSettings(facts.maxBodyBytes) : undefined)
       );
     case 'circuit_breaker':
       return { level: 'revision', sourceId: facts.revision?.id ?? null, value: facts.breakerRules };

@@ -2,7 +2,7 @@
  * Scanner of field lines (RFC 9112 section 5), shared by request heads, response heads and trailer sections.
  * Owns the positions of the last scanned section; an instance is reused for message after message and keeps no
  * objects per field. Refused: obs-fold, white space before the colon, empty names, bare CR or LF, NUL and every
- * other control character, more than `headersMax` fields.
+ * other control character, more than `maxHeaders` fields.
  *
  * Who keeps a connection sends the same fields again and again. So a section that has been scanned is good until
  * another one comes: when the fields of the connection's next message are the same bytes (`holds`), nothing is scanned.
@@ -192,9 +192,9 @@ export class FieldSection {
   }
 
   /** Whether the section was kept, is within the limit, and is the same as `bytes[from, to)`. */
-  protected holds(bytes: Buffer, from: number, to: number, headersMax: number): boolean {
+  protected holds(bytes: Buffer, from: number, to: number, maxHeaders: number): boolean {
     const kept = this.#kept;
-    if (kept === undefined || this.count > headersMax) return false;
+    if (kept === undefined || this.count > maxHeaders) return false;
     const length = this.#keptLength;
     if (length === 0 || length !== to - from) return false;
     for (let at = 0; at < length; at++) {
@@ -209,7 +209,7 @@ export class FieldSection {
    * scanned, because typed arrays are several times faster to walk over than strings; their text, which names and values
    * are sliced from, is made for it. On an error the state is that of a section with no fields.
    */
-  protected scan(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
+  protected scan(bytes: Buffer, from: number, to: number, maxHeaders: number): HeadError | undefined {
     this.release();
     this.#misses += 1;
     this.text = from < to ? latin1Text(bytes, from, to) : '';
@@ -238,7 +238,7 @@ export class FieldSection {
       while (valueEnd > valueStart && isBlank(bytes[valueEnd - 1] as number)) valueEnd--;
       position += 2;
       const index = this.count;
-      if (index >= headersMax) return this.#fail(tooManyHeaders(headersMax));
+      if (index >= maxHeaders) return this.#fail(tooManyHeaders(maxHeaders));
       if (index === this.#kinds.length) this.#grow();
       const bounds = this.#bounds;
       bounds[index * 4] = nameStart - from;
@@ -306,15 +306,15 @@ export class FieldSection {
 
 /** A section outside of a message head: trailers. `parse` refuses what `FieldSection` refuses. */
 export class TrailerSection extends FieldSection {
-  parse(text: string, headersMax: number): HeadError | undefined {
+  parse(text: string, maxHeaders: number): HeadError | undefined {
     if (!text.endsWith('\r\n'))
       return headError(400, 'bad_header_line', 'The trailer section is incomplete.');
-    return this.scan(scratchBytes(text), 0, text.length, headersMax);
+    return this.scan(scratchBytes(text), 0, text.length, maxHeaders);
   }
 }
 
-function tooManyHeaders(headersMax: number): HeadError {
-  return headError(431, 'too_many_headers', `The message has more than ${headersMax} header fields.`);
+function tooManyHeaders(maxHeaders: number): HeadError {
+  return headError(431, 'too_many_headers', `The message has more than ${maxHeaders} header fields.`);
 }
 
 /** Whether `text` has `lowerCase` (token characters, already in lower case) at `start`, in any case. */

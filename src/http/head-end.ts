@@ -133,18 +133,18 @@ function isRequestLine(buffer: Buffer, from: number, to: number): boolean {
   return hasBytes(buffer, targetEnd, VERSION_START);
 }
 
-/** The refusal of a head that is longer than `headBytesMax`: 414 when its request line alone fills it, else 431. */
+/** The refusal of a head that is longer than `maxHeadBytes`: 414 when its request line alone fills it, else 431. */
 export function oversizeHeadError(
   buffer: Buffer,
   start: number,
   to: number,
-  headBytesMax: number,
+  maxHeadBytes: number,
 ): HeadError {
   const lineEnd = buffer.indexOf(LF, start);
   if (lineEnd >= 0 && lineEnd < to)
-    return headError(431, 'header_too_large', `The head is longer than ${headBytesMax} bytes.`);
+    return headError(431, 'header_too_large', `The head is longer than ${maxHeadBytes} bytes.`);
   const space = buffer.indexOf(SP, start);
   if (space < 0 || space >= to)
     return headError(400, 'bad_request_line', 'The first line is not a request line.');
-  return headError(414, 'target_too_long', `The request line is longer than ${headBytesMax} bytes.`);
+  return headError(414, 'target_too_long', `The request line is longer than ${maxHeadBytes} bytes.`);
 }

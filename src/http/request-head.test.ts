@@ -6,7 +6,7 @@ import { BodyFraming } from './framing.ts';
 import { HeaderKind } from './header-kind.ts';
 import { RequestHead } from './request-head.ts';
 
-const limits = { targetBytesMax: 100, headersMax: 5 };
+const limits = { maxTargetBytes: 100, maxHeaders: 5 };
 
 describe('RequestHead', () => {
   it('overwrites everything that the request before it has set', () => {

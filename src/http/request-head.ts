@@ -16,9 +16,9 @@ import { hasBytes, latin1Text, ownText, scratchBytes } from './latin1.ts';
 
 export type RequestHeadLimits = {
   /** Longest request target, in bytes; beyond it 414. */
-  readonly targetBytesMax: number;
+  readonly maxTargetBytes: number;
   /** Largest number of header fields; beyond it 431. */
-  readonly headersMax: number;
+  readonly maxHeaders: number;
 };
 
 const METHOD_BYTES_MAX = 64;
@@ -109,11 +109,11 @@ export class RequestHead extends FieldSection {
     const targetStart = position + 1;
     const plainEnd = endOfPlainPath(bytes, targetStart);
     const targetEnd = endOfTarget(bytes, plainEnd);
-    if (targetEnd - targetStart > limits.targetBytesMax) {
+    if (targetEnd - targetStart > limits.maxTargetBytes) {
       return headError(
         414,
         'target_too_long',
-        `The request target is longer than ${limits.targetBytesMax} bytes.`,
+        `The request target is longer than ${limits.maxTargetBytes} bytes.`,
       );
     }
     if (bytes[targetEnd] !== SP) return requestLineError(bytes, targetEnd);
@@ -124,9 +124,9 @@ export class RequestHead extends FieldSection {
     if (versionError !== undefined) return versionError;
 
     const fieldsStart = targetEnd + 1 + VERSION_BYTES + 2;
-    const { headersMax } = limits;
-    this.isRepeated = this.#soundMinor === this.httpMinor && this.holds(bytes, fieldsStart, to, headersMax);
-    return this.isRepeated ? this.#resolveTarget() : this.#parseFields(bytes, fieldsStart, to, headersMax);
+    const { maxHeaders } = limits;
+    this.isRepeated = this.#soundMinor === this.httpMinor && this.holds(bytes, fieldsStart, to, maxHeaders);
+    return this.isRepeated ? this.#resolveTarget() : this.#parseFields(bytes, fieldsStart, to, maxHeaders);
   }
 
   /**
@@ -147,10 +147,10 @@ export class RequestHead extends FieldSection {
   }
 
   /** Everything that follows from the fields; also whether they are sound, which depends on the version. */
-  #parseFields(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
+  #parseFields(bytes: Buffer, from: number, to: number, maxHeaders: number): HeadError | undefined {
     this.#soundMinor = -1;
     const error =
-      this.scan(bytes, from, to, headersMax) ??
+      this.scan(bytes, from, to, maxHeaders) ??
       this.#resolveTarget() ??
       this.#resolveConnection() ??
       this.#resolveFraming() ??

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { BodyFraming } from './framing.ts';
 import { ResponseHead } from './response-head.ts';
 
-const limits = { headersMax: 5 };
+const limits = { maxHeaders: 5 };
 
 describe('ResponseHead', () => {
   it('overwrites everything that the response before it has set', () => {

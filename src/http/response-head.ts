@@ -13,7 +13,7 @@ import { hasBytes, latin1Text, scratchBytes } from './latin1.ts';
 
 export type ResponseHeadLimits = {
   /** Largest number of header fields. */
-  readonly headersMax: number;
+  readonly maxHeaders: number;
 };
 
 /** What the fields say, whatever the status and the method of the request make of it. */
@@ -64,15 +64,15 @@ export class ResponseHead extends FieldSection {
     from: number,
     to: number,
     requestMethod: string,
-    { headersMax }: ResponseHeadLimits,
+    { maxHeaders }: ResponseHeadLimits,
   ): HeadError | undefined {
     if (to - from < 2 || bytes[to - 2] !== CR || bytes[to - 1] !== LF)
       return upstreamError('The response head is incomplete.');
     const fieldsStart = this.#parseStatusLine(bytes, from);
     if (typeof fieldsStart === 'object') return fieldsStart;
-    this.isRepeated = this.#facts !== undefined && this.holds(bytes, fieldsStart, to, headersMax);
+    this.isRepeated = this.#facts !== undefined && this.holds(bytes, fieldsStart, to, maxHeaders);
     if (!this.isRepeated) {
-      const error = this.#parseFields(bytes, fieldsStart, to, headersMax);
+      const error = this.#parseFields(bytes, fieldsStart, to, maxHeaders);
       if (error !== undefined) return upstreamError(error.detail);
     }
     return this.#resolve(requestMethod);
@@ -116,8 +116,8 @@ export class ResponseHead extends FieldSection {
     return end + 2;
   }
 
-  #parseFields(bytes: Buffer, from: number, to: number, headersMax: number): HeadError | undefined {
-    const error = this.scan(bytes, from, to, headersMax);
+  #parseFields(bytes: Buffer, from: number, to: number, maxHeaders: number): HeadError | undefined {
+    const error = this.scan(bytes, from, to, maxHeaders);
     if (error !== undefined) return error;
     const options = this.scanConnection();
     if ('code' in options) return options;

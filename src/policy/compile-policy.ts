@@ -90,7 +90,7 @@ function compilePolicy(
   const bodyInShadow = isShadow(policy, 'max_body_bytes');
   const policyBytes = policy.max_body_bytes ?? 0;
   const maxBodyBytes = bodyInShadow ? 0 : policyBytes;
-  const bodySize = compileBodySize(maxBodyBytes || dependencies.bodyBytesMax);
+  const bodySize = compileBodySize(maxBodyBytes || dependencies.maxBodyBytes);
   if (bodySize !== undefined) stages.push(bodySize);
   const concurrency = compileConcurrency(effective, app, dependencies);
   if (concurrency !== undefined) stages.push(concurrency);

@@ -84,7 +84,7 @@ export interface PolicyDependencies {
   /** 0: off. */
   readonly authFailuresPerMinute: number;
   /** Longest request body where no policy says; 0: unlimited. */
-  readonly bodyBytesMax: number;
+  readonly maxBodyBytes: number;
   /** Where key sets may be fetched. */
   readonly egress: Egress;
   readonly onAuth: (outcome: AuthOutcome) => void;

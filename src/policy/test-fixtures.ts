@@ -156,7 +156,7 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
     perIp: undefined,
     ipv6PrefixBits: 64,
     authFailuresPerMinute: 0,
-    bodyBytesMax: 0,
+    maxBodyBytes: 0,
     egress: new Egress({ allow: [], deny: [] }, new OwnListeners(createOwnPorts(), clock)),
     onAuth: (outcome) => outcomes.push(outcome),
     onLimit: (admitted, kind) => limited.push(`${kind} ${admitted ? 'admitted' : 'refused'}`),

@@ -16,11 +16,11 @@ export type OverloadReason =
 export const OVERLOAD_RETRY_AFTER_SECS = 1;
 
 export class Load {
-  readonly #exchangesMax: number;
+  readonly #maxConcurrentExchanges: number;
   #exchanges = 0;
 
-  constructor(exchangesMax: number) {
-    this.#exchangesMax = exchangesMax;
+  constructor(maxConcurrentExchanges: number) {
+    this.#maxConcurrentExchanges = maxConcurrentExchanges;
   }
 
   /** Requests that were let in and are not yet answered to their end; streams and tunnels too. */
@@ -28,13 +28,13 @@ export class Load {
     return this.#exchanges;
   }
 
-  get exchangesMax(): number {
-    return this.#exchangesMax;
+  get maxConcurrentExchanges(): number {
+    return this.#maxConcurrentExchanges;
   }
 
   /** False when there is no room; otherwise `leave` must follow, once. */
   enter(): boolean {
-    if (this.#exchanges >= this.#exchangesMax) return false;
+    if (this.#exchanges >= this.#maxConcurrentExchanges) return false;
     this.#exchanges += 1;
     return true;
   }

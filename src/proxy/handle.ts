@@ -56,7 +56,7 @@ function overloaded(exchange: Exchange): void {
   const { context, connection } = exchange;
   exchange.method = connection.head.method;
   context.observer.overloaded('exchanges');
-  const detail = `The gateway has ${context.load.exchangesMax} requests under way already`;
+  const detail = `The gateway has ${context.load.maxConcurrentExchanges} requests under way already`;
   exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
 }
 
@@ -196,7 +196,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
   }
   if (answerAtLastHop(exchange)) return;
   // The length of a chunked body shows only as it comes.
-  connection.body.bytesMax = route.policy.maxBodyBytes || context.options.bodyBytesMax;
+  connection.body.bytesMax = route.policy.maxBodyBytes || context.options.maxBodyBytes;
   if (route.policy.bufferRequestBytes > 0 && waitForBody(exchange, route, matches)) return;
   const breaker = context.breakerOf(route.revision);
   const admission = admit(exchange, route, breaker);

@@ -4,13 +4,13 @@
  */
 export interface ProxyOptions {
   /** Request and status line, header fields and empty line together, bytes (431). */
-  readonly headBytesMax: number;
+  readonly maxHeadBytes: number;
   /** Header fields of a request (431). */
-  readonly headersMax: number;
+  readonly maxHeaders: number;
   /** Request target, bytes (414). */
-  readonly targetBytesMax: number;
+  readonly maxTargetBytes: number;
   /** Request body, bytes; 0 is unlimited (413). */
-  readonly bodyBytesMax: number;
+  readonly maxBodyBytes: number;
   /** From the first byte of a head (or the connection's start) to its end, absolute (408). */
   readonly headTimeoutMs: number;
   /** Least pace of a head that comes in more than one read, bytes a second; 0 is off (408). */
@@ -32,17 +32,17 @@ export interface ProxyOptions {
   /** A client that has ended its side (FIN) still gets its answers; otherwise that ends the exchange under way. */
   readonly halfClose: boolean;
   /** Exchanges under way at once in one worker; streams of HTTP/2 and tunnels count (503). */
-  readonly exchangesMax: number;
+  readonly maxConcurrentExchanges: number;
   /** Connections of clients at once to one worker; beyond it idle ones are closed, or else newcomers refused (503). */
-  readonly connectionsMax: number;
+  readonly maxConnections: number;
   /** Of these, connections of one address, or of one IPv6 network; 0 is unlimited (503). */
-  readonly connectionsPerIpMax: number;
+  readonly maxConnectionsPerIp: number;
   /** As much of an IPv6 address as names its network. */
   readonly ipv6PrefixBits: number;
   /** Connections in use to one backend from one worker; 0 is unlimited. */
-  readonly upstreamConnectionsMax: number;
+  readonly maxUpstreamConnections: number;
   /** Requests that wait for such a connection, per backend and worker (503). */
-  readonly upstreamQueueMax: number;
+  readonly maxUpstreamQueue: number;
   /** How long one of them waits (503). */
   readonly upstreamQueueTimeoutMs: number;
 }

@@ -29,7 +29,7 @@ describe('defaults', () => {
       adminToken: undefined,
       rateLimit: undefined,
       perIpRateLimit: undefined,
-      trustedProxies: [],
+      trustedProxyIps: [],
       log: { level: 'info', format: 'json', access: 'all', accessFields: ACCESS_FIELDS },
       proxy: {
         host: '0.0.0.0',
@@ -59,7 +59,7 @@ describe('defaults', () => {
     const settings = settingsOf({ GATEWAY_TRUSTED_PROXY_IPS: '10.0.0.1' });
     expect(Object.isFrozen(settings)).toBe(true);
     expect(Object.isFrozen(settings.proxy)).toBe(true);
-    expect(Object.isFrozen(settings.trustedProxies)).toBe(true);
+    expect(Object.isFrozen(settings.trustedProxyIps)).toBe(true);
   });
 });
 
@@ -122,7 +122,7 @@ describe('good values', () => {
     [
       'GATEWAY_TRUSTED_PROXY_IPS',
       '10.0.0.0/8, 192.0.2.7,2001:db8::/32,::1',
-      (s) => s.trustedProxies,
+      (s) => s.trustedProxyIps,
       ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1'],
     ],
   ])('%s=%s', (name, value, read, expected) => {

@@ -31,7 +31,7 @@ export interface ProxySettings {
   readonly port: number;
   /** Pairs of files, the default first; undefined without TLS. */
   readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
-  readonly ticketRotationMs: number;
+  readonly ticketRotationSecs: number;
   readonly http2: boolean;
   /** undefined: made at the start. */
   readonly viaName: string | undefined;
@@ -128,7 +128,7 @@ export interface Settings {
   /** Per client address; undefined: off. */
   readonly perIpRateLimit: RateLimitDefault | undefined;
   /** IP addresses and CIDR blocks. */
-  readonly trustedProxies: readonly string[];
+  readonly trustedProxyIps: readonly string[];
   readonly ipv6PrefixBits: number;
   /** IP addresses, CIDR blocks and host names. */
   readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
@@ -340,7 +340,7 @@ function nest(v: SettingValues): Settings {
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)
       : undefined,
-    trustedProxies: v.GATEWAY_TRUSTED_PROXY_IPS,
+    trustedProxyIps: v.GATEWAY_TRUSTED_PROXY_IPS,
     ipv6PrefixBits: v.GATEWAY_IPV6_PREFIX_BITS,
     egress: { allow: v.GATEWAY_EGRESS__ALLOW, deny: v.GATEWAY_EGRESS__DENY },
     jwt: {
@@ -375,7 +375,7 @@ function proxySettings(v: SettingValues): ProxySettings {
     host: v.GATEWAY_PROXY__HOST,
     port: v.GATEWAY_PROXY__PORT,
     tls: tlsFiles(v),
-    ticketRotationMs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS * 1_000,
+    ticketRotationSecs: v.GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS,
     http2: v.GATEWAY_PROXY__HTTP2,
     viaName: v.GATEWAY_PROXY__VIA_NAME,
     maxHeadBytes: v.GATEWAY_PROXY__MAX_HEAD_BYTES,

@@ -18,7 +18,7 @@ import { latin1Text } from '../../src/http/latin1.ts';
 import { RequestHead } from '../../src/http/request-head.ts';
 import { ResponseHead } from '../../src/http/response-head.ts';
 
-export const limits = Object.freeze({ headBytesMax: 32 * 1024, targetBytesMax: 8 * 1024, headersMax: 100 });
+export const limits = Object.freeze({ maxHeadBytes: 32 * 1024, maxTargetBytes: 8 * 1024, maxHeaders: 100 });
 
 export type Outcome =
   | {
@@ -92,8 +92,8 @@ export class RequestReader extends MessageReader {
     const { bytes } = this;
     const start = skipEmptyLine(bytes, 0, bytes.length);
     const end = findHeadEnd(bytes, Math.max(start, this.scanned - 3), bytes.length);
-    if ((end < 0 ? bytes.length : end) - start > limits.headBytesMax) {
-      return refuse('head', oversizeHeadError(bytes, start, bytes.length, limits.headBytesMax));
+    if ((end < 0 ? bytes.length : end) - start > limits.maxHeadBytes) {
+      return refuse('head', oversizeHeadError(bytes, start, bytes.length, limits.maxHeadBytes));
     }
     if (end < 0) {
       const error = incompleteHeadError(bytes, start, this.scanned, bytes.length);

@@ -37,7 +37,7 @@ function someParts(random: Random, some: (random: Random) => string): { firsts: 
 }
 
 function oftenSoundRequest(random: Random): string {
-  const limits = { targetBytesMax: 1000, headersMax: 100 };
+  const limits = { maxTargetBytes: 1000, maxHeaders: 100 };
   let text = someRequest(random);
   for (let tries = 1; tries < TRIES; tries++) {
     const end = text.indexOf('\r\n\r\n');
@@ -101,7 +101,7 @@ export const repeatedRequestsFuzzer: Fuzzer = {
     const known = new RequestHead();
     for (let count = 0; count < HEADS; count++) {
       const text = someHead(random, parts);
-      const limits = { targetBytesMax: random.pick([8, 1000]), headersMax: random.pick([1, 3, 100]) };
+      const limits = { maxTargetBytes: random.pick([8, 1000]), maxHeaders: random.pick([1, 3, 100]) };
       const shown = JSON.stringify(text);
       const fresh = new RequestHead();
       const error = known.parse(text, limits);
@@ -126,7 +126,7 @@ export const repeatedResponsesFuzzer: Fuzzer = {
     for (let count = 0; count < HEADS; count++) {
       const text = someHead(random, parts);
       const method = random.pick(['GET', 'HEAD', 'POST']);
-      const limits = { headersMax: random.pick([1, 3, 100]) };
+      const limits = { maxHeaders: random.pick([1, 3, 100]) };
       const shown = `${method} ${JSON.stringify(text)}`;
       const fresh = new ResponseHead();
       // With more behind the head, as when a body has come with it.

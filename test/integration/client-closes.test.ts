@@ -154,7 +154,7 @@ describe('a client that closes', () => {
 
   it('while it waits in line for a connection', async () => {
     const backend = await startBackend();
-    const options = { upstreamConnectionsMax: 1, upstreamQueueTimeoutMs: 60_000 };
+    const options = { maxUpstreamConnections: 1, upstreamQueueTimeoutMs: 60_000 };
     const setup = await proxyTo(backend.port, { options });
     const first = await send(setup.proxy, GET);
     await untilHolds(() => backend.open() === 1, 'the connection is taken');

@@ -90,7 +90,7 @@ describe('clients', () => {
     const origin = await rawOrigin(() => undefined);
     const proxy = await proxyTo(
       { backendPort: origin.port },
-      { options: { targetBytesMax: 512, headersMax: 50, headBytesMax: 4_096, bodyBytesMax: 1_000 } },
+      { options: { maxTargetBytes: 512, maxHeaders: 50, maxHeadBytes: 4_096, maxBodyBytes: 1_000 } },
     );
     const response = await sendRaw(proxy.port, bytes);
     expect(response.status).toBe(status);

@@ -68,7 +68,7 @@ afterAll(async () => {
 function startGateway(draft: Draft): Promise<TestProxy> {
   return startProxy(changeOf(draft, { alive: origin.port, dead }), {
     trustedProxies: ['127.0.0.1'],
-    options: { bodyBytesMax: 8, halfClose: true },
+    options: { maxBodyBytes: 8, halfClose: true },
     policy: {
       perIp: { requests: 3, windowSecs: 31_000_000 },
       globals: { requests: 4, windowSeconds: 31_000_000 },

@@ -75,7 +75,7 @@ async function expectServed(client: RawClient): Promise<void> {
 
 describe('a newcomer on a full worker', () => {
   it('takes the place of the connection that has been idle longest', async () => {
-    const setup = await start({ connectionsMax: 4 });
+    const setup = await start({ maxConnections: 4 });
     const kept = [await idle(setup), await idle(setup), await idle(setup), await idle(setup)] as const;
     // No longer the one that rests longest.
     await expectServed(kept[0]);
@@ -88,7 +88,7 @@ describe('a newcomer on a full worker', () => {
   });
 
   it('is served whatever number of idle connections others open', async () => {
-    const setup = await start({ connectionsMax: 20 });
+    const setup = await start({ maxConnections: 20 });
     for (let round = 0; round < 10; round++) {
       await Promise.all(Array.from({ length: 10 }, () => connect(setup)));
       await expectServed(await connect(setup));
@@ -98,7 +98,7 @@ describe('a newcomer on a full worker', () => {
   });
 
   it('also takes that of a client that has sent a part of a head, and is told so', async () => {
-    const setup = await start({ connectionsMax: 2 });
+    const setup = await start({ maxConnections: 2 });
     const part = await connect(setup);
     part.write('GET /a/v1/x HT');
     await untilHolds(() => setup.proxy.listener.connectionCount === 1, 'it is there');
@@ -109,7 +109,7 @@ describe('a newcomer on a full worker', () => {
   });
 
   it('takes none where a request is under way, and is refused', async () => {
-    const setup = await start({ connectionsMax: 2 });
+    const setup = await start({ maxConnections: 2 });
     const held = [await busy(setup), await busy(setup)];
     const late = await connect(setup);
     expect((await late.response()).status).toBe(503);
@@ -124,7 +124,7 @@ describe('a newcomer on a full worker', () => {
     // Between two requests as far as the gateway is concerned.
     ['has been read whole from the backend', 'answer in one piece', 600, 20_000],
   ])('takes none that does not read its answer, which %s', async (_what, command, count, bytes) => {
-    const setup = await start({ connectionsMax: 1 });
+    const setup = await start({ maxConnections: 1 });
     const slow = await connect(setup);
     slow.socket.pause();
     slow.write(`GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Do: ${command}\r\n\r\n`.repeat(count));
@@ -142,7 +142,7 @@ describe('a newcomer on a full worker', () => {
 
 describe('over TLS', () => {
   it('a handshake that does not come makes room, as does an idle session of HTTP/2', async () => {
-    const setup = await start({ connectionsMax: 2 }, { tls: TLS_PAIR });
+    const setup = await start({ maxConnections: 2 }, { tls: TLS_PAIR });
     const { port } = setup.proxy;
     const silent = net.connect(port, '127.0.0.1').on('error', () => undefined);
     const silentClosed = new Promise((done) => silent.once('close', done));
@@ -171,7 +171,7 @@ describe('over TLS', () => {
   });
 
   it('an idle connection of HTTP/1.1 makes room', async () => {
-    const setup = await start({ connectionsMax: 1 }, { tls: TLS_PAIR });
+    const setup = await start({ maxConnections: 1 }, { tls: TLS_PAIR });
     const options = { port: setup.proxy.port, ca: CA, servername: 'localhost' };
     const open = (): tls.TLSSocket => tls.connect(options).on('error', () => undefined);
     const first = open();
@@ -192,7 +192,7 @@ describe('GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP', () => {
     ['', {}],
     [' over TLS', { tls: TLS_PAIR }],
   ])('bounds the connections of one address%s', async (_name, more) => {
-    const setup = await start({ connectionsPerIpMax: 2 }, more);
+    const setup = await start({ maxConnectionsPerIp: 2 }, more);
     const open = (): net.Socket => net.connect(setup.proxy.port, '127.0.0.1').on('error', () => undefined);
     const first = open();
     const second = open();
@@ -213,7 +213,7 @@ describe('GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP', () => {
   });
 
   it('does not bound those of trusted proxies', async () => {
-    const setup = await start({ connectionsPerIpMax: 2 }, { trustedProxies: ['127.0.0.1'] });
+    const setup = await start({ maxConnectionsPerIp: 2 }, { trustedProxies: ['127.0.0.1'] });
     const clients = [await idle(setup), await idle(setup), await idle(setup), await idle(setup)];
     for (const client of clients) await expectServed(client);
     expect(setup.refused).toEqual([]);

@@ -292,7 +292,7 @@ describe('limits', () => {
 
   it('a body that is too large: 413 at once, and the rest is not waited for', async () => {
     const origin = await echo();
-    const proxy = await proxyTo({ backendPort: origin.port }, { options: { bodyBytesMax: 100_000 } });
+    const proxy = await proxyTo({ backendPort: origin.port }, { options: { maxBodyBytes: 100_000 } });
     const client = await clientOf(proxy.port);
     const body = Buffer.alloc(2_000_000);
     for (const headers of [{ 'content-length': body.length }, {}]) {

@@ -42,7 +42,7 @@ import { backendPathError, endpointShape, parseEndpointPath } from '../../src/co
 import { growth, type Prepare } from '../support/linear-time.ts';
 import { oneRoute, startProxy } from '../support/proxy.ts';
 
-const UNLIMITED = { targetBytesMax: 1e6, headersMax: 1e6, headBytesMax: 1e6 };
+const UNLIMITED = { maxTargetBytes: 1e6, maxHeaders: 1e6, maxHeadBytes: 1e6 };
 
 /** As many of `piece` as fill the size. */
 const repeated = (piece: string, bytes: number): string => piece.repeat(Math.ceil(bytes / piece.length));

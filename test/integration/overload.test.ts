@@ -86,7 +86,7 @@ const waiting = ({ origin }: Setup, count: number): Promise<true> => until(() =>
 
 describe('exchanges under way', () => {
   it('beyond the bound are refused at once, on connections that go on, and there is room again afterwards', async () => {
-    const setup = await start({ exchangesMax: 20 });
+    const setup = await start({ maxConcurrentExchanges: 20 });
     const held = await askMany(setup, 20);
     await waiting(setup, 20);
     const startedMs = awakeMs();
@@ -111,7 +111,7 @@ describe('exchanges under way', () => {
   });
 
   it('count tunnels until they end', async () => {
-    const setup = await start({ exchangesMax: 2 });
+    const setup = await start({ maxConcurrentExchanges: 2 });
     for (let tunnels = 0; tunnels < 2; tunnels++) (await client(setup)).write(UPGRADE);
     await waiting(setup, 2);
     expectRefused(await answerTo(setup));
@@ -121,7 +121,7 @@ describe('exchanges under way', () => {
   });
 
   it('count each stream of HTTP/2', async () => {
-    const setup = await start({ exchangesMax: 3 }, {}, { tls: TLS_PAIR });
+    const setup = await start({ maxConcurrentExchanges: 3 }, {}, { tls: TLS_PAIR });
     const http2 = await connectHttp2(setup.proxy.port);
     const open = (fields: Record<string, string> = {}) => request(http2, { ':path': '/a/v1/x', ...fields });
     const held = Array.from({ length: 3 }, () => open());
@@ -135,7 +135,7 @@ describe('exchanges under way', () => {
   });
 
   it('that a client gave up make room', async () => {
-    const setup = await start({ exchangesMax: 1 });
+    const setup = await start({ maxConcurrentExchanges: 1 });
     const gone = await client(setup);
     gone.write(GET);
     await waiting(setup, 1);
@@ -147,7 +147,7 @@ describe('exchanges under way', () => {
 
 describe('connections', () => {
   it('beyond the bound are answered 503 and closed, whatever they were going to ask', async () => {
-    const setup = await start({ connectionsMax: 5 });
+    const setup = await start({ maxConnections: 5 });
     const kept = await Promise.all(Array.from({ length: 5 }, () => client(setup)));
     for (const each of kept) each.write(GET);
     await waiting(setup, 5);
@@ -170,7 +170,7 @@ describe('connections', () => {
   it(
     'with TLS are closed before a handshake',
     steadily(async () => {
-      const setup = await start({ connectionsMax: 1 }, {}, { tls: TLS_PAIR });
+      const setup = await start({ maxConnections: 1 }, {}, { tls: TLS_PAIR });
       const first = await connectHttp2(setup.proxy.port);
       const held = request(first, { ':path': '/a/v1/x' });
       await waiting(setup, 1);
@@ -205,7 +205,7 @@ describe('connections', () => {
 });
 
 describe('connections to a backend', () => {
-  const options = { upstreamConnectionsMax: 2, upstreamQueueMax: 3, upstreamQueueTimeoutMs: 400 };
+  const options = { maxUpstreamConnections: 2, maxUpstreamQueue: 3, upstreamQueueTimeoutMs: 400 };
 
   it(
     'beyond the bound are waited for in line; a full line and a long wait are 503',
@@ -235,7 +235,7 @@ describe('connections to a backend', () => {
   );
 
   it('are passed on in the order of the line, past those who have gone', async () => {
-    const setup = await start({ ...options, upstreamConnectionsMax: 1, upstreamQueueTimeoutMs: 5_000 });
+    const setup = await start({ ...options, maxUpstreamConnections: 1, upstreamQueueTimeoutMs: 5_000 });
     const order: string[] = [];
     const send = async (name: string): Promise<RawClient> => {
       const connection = await client(setup);
@@ -266,7 +266,7 @@ describe('connections to a backend', () => {
   });
 
   it('are never more than the bound, idle ones included, whatever becomes of requests', async () => {
-    const setup = await start({ ...options, upstreamQueueMax: 100, upstreamQueueTimeoutMs: 5_000 });
+    const setup = await start({ ...options, maxUpstreamQueue: 100, upstreamQueueTimeoutMs: 5_000 });
     const relay = await countingRelay(setup.origin.port);
     const change = oneRoute({ backendPort: relay.port });
     setup.proxy.apply({ ...change, configVersion: 2 });

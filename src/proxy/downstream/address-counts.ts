@@ -6,34 +6,34 @@
 import { addressBlock } from '../../http/address.ts';
 
 export class AddressCounts {
-  readonly #connectionsMax: number;
+  readonly #maxConnections: number;
   readonly #ipv6PrefixBits: number;
   readonly #isExempt: (address: string) => boolean;
   readonly #counts = new Map<string, number>();
 
   /**
-   * @param connectionsMax 0: no bound
+   * @param maxConnections 0: no bound
    * @param ipv6PrefixBits as much of an IPv6 address as names its network
    * @param isExempt whether an address may have any number, as load balancers must
    */
-  constructor(connectionsMax: number, ipv6PrefixBits: number, isExempt: (address: string) => boolean) {
-    this.#connectionsMax = connectionsMax;
+  constructor(maxConnections: number, ipv6PrefixBits: number, isExempt: (address: string) => boolean) {
+    this.#maxConnections = maxConnections;
     this.#ipv6PrefixBits = ipv6PrefixBits;
     this.#isExempt = isExempt;
   }
 
   /** False when the address has as many as it may; otherwise `leave` must follow, once. */
   enter(address: string): boolean {
-    if (this.#connectionsMax === 0 || this.#isExempt(address)) return true;
+    if (this.#maxConnections === 0 || this.#isExempt(address)) return true;
     const block = addressBlock(address, this.#ipv6PrefixBits);
     const count = this.#counts.get(block) ?? 0;
-    if (count >= this.#connectionsMax) return false;
+    if (count >= this.#maxConnections) return false;
     this.#counts.set(block, count + 1);
     return true;
   }
 
   leave(address: string): void {
-    if (this.#connectionsMax === 0 || this.#isExempt(address)) return;
+    if (this.#maxConnections === 0 || this.#isExempt(address)) return;
     const block = addressBlock(address, this.#ipv6PrefixBits);
     const count = this.#counts.get(block) ?? 0;
     if (count > 1) this.#counts.set(block, count - 1);

@@ -333,8 +333,8 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     }
     const from = skipEmptyLine(buffer, 0, buffer.length);
     const end = findHeadEnd(buffer, Math.max(from, this.#scanned - 3), buffer.length);
-    if ((end < 0 ? buffer.length : end) - from > options.headBytesMax) {
-      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.headBytesMax), buffer, from);
+    if ((end < 0 ? buffer.length : end) - from > options.maxHeadBytes) {
+      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.maxHeadBytes), buffer, from);
       return false;
     }
     if (end < 0) {

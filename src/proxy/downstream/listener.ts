@@ -67,8 +67,8 @@ export class Listener {
   constructor(context: ProxyContext, options: ListenerOptions) {
     this.#context = context;
     this.#options = options;
-    const { connectionsMax, connectionsPerIpMax, ipv6PrefixBits, headTimeoutMs } = context.options;
-    this.#addresses = new AddressCounts(connectionsPerIpMax, ipv6PrefixBits, (address) =>
+    const { maxConnections, maxConnectionsPerIp, ipv6PrefixBits, headTimeoutMs } = context.options;
+    this.#addresses = new AddressCounts(maxConnectionsPerIp, ipv6PrefixBits, (address) =>
       context.isTrustedProxy(address),
     );
     const { tls } = options;
@@ -86,7 +86,7 @@ export class Listener {
     const allowHalfOpen = tls === undefined;
     const accept = (socket: net.Socket): void => this.#accept(socket);
     this.#server = net.createServer({ allowHalfOpen, noDelay: true, pauseOnConnect: allowHalfOpen }, accept);
-    this.#server.maxConnections = connectionsMax + REFUSED_CONNECTIONS_MAX;
+    this.#server.maxConnections = maxConnections + REFUSED_CONNECTIONS_MAX;
     this.#server.on('drop', () => this.#context.observer.overloaded('connections'));
   }
 
@@ -181,7 +181,7 @@ export class Listener {
   /** Where there is none, the client that has waited longest for its next request makes some. */
   #hasRoom(): boolean {
     const { options, waiting, observer } = this.#context;
-    if (this.connectionCount < options.connectionsMax) return true;
+    if (this.connectionCount < options.maxConnections) return true;
     if (!waiting.makeRoom()) return false;
     observer.gaveWay();
     return true;

@@ -60,7 +60,7 @@ export interface UpstreamClient {
   onDefect(error: unknown): void;
 }
 
-const RESPONSE_LIMITS = { headersMax: RESPONSE_HEADERS_MAX };
+const RESPONSE_LIMITS = { maxHeaders: RESPONSE_HEADERS_MAX };
 const EMPTY = Buffer.alloc(0);
 
 type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';

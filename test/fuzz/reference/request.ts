@@ -21,14 +21,14 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** What is in the head, or undefined when it must be refused. `text` as for `RequestHead.parse`. */
 export function referenceRequest(
   text: string,
-  limits: { readonly targetBytesMax: number; readonly headersMax: number },
+  limits: { readonly maxTargetBytes: number; readonly maxHeaders: number },
 ): ReferenceRequest | undefined {
   if (!text.endsWith('\r\n')) return undefined;
   const [first = '', ...rest] = text.slice(0, -2).split('\r\n');
   const line = requestLine.exec(first);
   if (line === null) return undefined;
   const [, method = '', rawTarget = '', minor = ''] = line;
-  if (rawTarget.length > limits.targetBytesMax || rest.length > limits.headersMax) return undefined;
+  if (rawTarget.length > limits.maxTargetBytes || rest.length > limits.maxHeaders) return undefined;
   const fields: Array<readonly [string, string]> = [];
   for (const one of rest) {
     const field = fieldLine.exec(one);

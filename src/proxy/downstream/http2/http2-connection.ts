@@ -263,17 +263,17 @@ export class Http2Connection extends WaitingClient implements Expiring {
  * What node enforces by itself. Heads may be twice as long as those that are served, so that a client that sends
  * one too long is told so (431) instead of being cut off.
  */
-function sessionOptions({ headBytesMax, headersMax }: ProxyOptions): ServerSessionOptions {
+function sessionOptions({ maxHeadBytes, maxHeaders }: ProxyOptions): ServerSessionOptions {
   return {
     settings: {
       maxConcurrentStreams: STREAMS_MAX,
       initialWindowSize: WINDOW_BYTES,
-      maxHeaderListSize: 2 * headBytesMax,
+      maxHeaderListSize: 2 * maxHeadBytes,
       enablePush: false,
       enableConnectProtocol: false,
     },
     // Cookies come in crumbs, each a field.
-    maxHeaderListPairs: 2 * headersMax + 100,
+    maxHeaderListPairs: 2 * maxHeaders + 100,
     maxSettings: SETTINGS_PER_FRAME_MAX,
     maxSessionMemory: SESSION_MEMORY_MB,
     maxSessionInvalidFrames: INVALID_FRAMES_MAX,

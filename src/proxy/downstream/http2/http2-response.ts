@@ -20,7 +20,7 @@ export interface Http2ResponseSink {
 }
 
 /** More than any head that the engine makes of a backend's. */
-const LIMITS = { headersMax: 1_000 };
+const LIMITS = { maxHeaders: 1_000 };
 const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
