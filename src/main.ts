@@ -32,7 +32,7 @@ function settingsOrExit(): Settings {
 }
 
 const program = createProgram(version, {
-  start: async ({ takeOver = false }) => {
+  start: async ({ takeOver: takeover = false }) => {
     const settings = settingsOrExit();
     const { createLogging, startGateway } = await import('./compose/gateway.ts');
     const logging = createLogging(settings);
@@ -43,7 +43,7 @@ const program = createProgram(version, {
       logging.log.error({ err: error }, 'a defect: uncaught exception'),
     );
     const code = await runUntilSignal(
-      () => startGateway({ settings, version, announce: complain, takeOver }, logging),
+      () => startGateway({ settings, version, announce: complain, takeover }, logging),
       (signal) => logging.log.info({ signal }, 'stopping'),
       () => systemClock.monotonicMs(),
     );

@@ -19,7 +19,7 @@ async function serve(gateway: Partial<Running> = {}) {
     stops += 1;
     return stopped.promise;
   };
-  const running: Running = { handOver: async () => undefined, stop, ...gateway };
+  const running: Running = { takeover: async () => undefined, stop, ...gateway };
   const ended = runUntilSignal(
     async () => running,
     (signal) => told.push(signal),

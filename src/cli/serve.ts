@@ -7,7 +7,7 @@
  */
 export interface Running {
   /** SIGUSR2: another process takes over, or has failed to. */
-  handOver(): Promise<void>;
+  takeover(): Promise<void>;
   /** SIGHUP: reads files again; undefined when there are none to read. */
   readonly reload?: (() => Promise<void>) | undefined;
   stop(): Promise<void>;
@@ -45,7 +45,7 @@ export async function runUntilSignal(
   process.on('SIGINT', onStop);
   const run = async (): Promise<number> => {
     const gateway = await start();
-    process.on('SIGUSR2', () => void gateway.handOver());
+    process.on('SIGUSR2', () => void gateway.takeover());
     // Without anything to read again it stays what it is to every program: the terminal is gone.
     if (gateway.reload !== undefined) process.on('SIGHUP', () => void gateway.reload?.());
     await requested.promise;

@@ -4,7 +4,7 @@
  */
 import type { ConfigChange } from '../model/config.ts';
 import { Cluster } from '../control/cluster/cluster.ts';
-import { ConfigFollower } from '../control/cluster/config-sync.ts';
+import { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import { StorageUnavailable } from '../storage/repository.ts';
@@ -12,7 +12,7 @@ import type { Changes, Parts } from './parts.ts';
 
 export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
   const { settings, version, clock, log, repository, state, wouldDeny, snapshotFile } = parts;
-  const follower: ConfigFollower = new ConfigFollower({
+  const configSync: ConfigSync = new ConfigSync({
     repository,
     state,
     apply(change) {
@@ -28,13 +28,13 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
   const cluster = new Cluster({
     settings: settings.cluster,
     programVersion: version,
-    follower,
+    configSync,
     managementPort: () => parts.ownListeners.portOf('management'),
     onNodes: (place) => parts.limitNode?.assume(place),
     clock,
     log,
   });
-  return { follower, cluster };
+  return { configSync, cluster };
 }
 
 /** Throws when a change must not be committed although it compiles. */

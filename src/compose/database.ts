@@ -43,11 +43,11 @@ export function snapshotFileWriter(
 export function recoverDatabase(
   { log, snapshotFile }: Parts,
   recovering: RecoveringRepository,
-  { follower, cluster }: Changes,
+  { configSync, cluster }: Changes,
   announceToken: (repository: Repository) => Promise<void>,
 ): void {
   recovering.recover({
-    publish: (change) => follower.replace(change),
+    publish: (change) => configSync.replace(change),
     onRecovered: async (repository) => {
       await cluster.join(repository.cluster);
       await announceToken(repository);

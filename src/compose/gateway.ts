@@ -9,7 +9,7 @@ import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
 import { createManagement, listenForManagement } from './management.ts';
 import type { Parts } from './parts.ts';
-import { assertAlone, assertClaimed, claim, release, takeOver } from './takeover-files.ts';
+import { assertAlone, assertClaimed, claim, release, takeover } from './takeover-files.ts';
 import {
   createSupervisor,
   listenForTraffic,
@@ -28,10 +28,10 @@ import { standardOutput, type LogOutput } from '../observe/output.ts';
 import { MetricsMerger } from '../observe/prometheus.ts';
 import { WouldDenyReport } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/workers/deprecation-log.ts';
-import { HealthBook } from '../control/health/health-registry.ts';
+import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../control/workers/explain-control.ts';
-import { HandOver } from '../control/takeover/takeover.ts';
-import { instanceFile } from '../control/takeover/pid-file.ts';
+import { TakeoverResponder } from '../control/takeover/takeover.ts';
+import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
 import { ShadowLog } from '../control/workers/shadow-log.ts';
@@ -45,7 +45,7 @@ export interface Gateway {
   readonly managementPort: number;
   readonly proxyPort: number;
   /** Another process asks for the management port, or gives it back (control/takeover/takeover.ts). */
-  handOver(): Promise<void>;
+  takeover(): Promise<void>;
   /** Reads the certificates again; undefined without TLS. */
   readonly reload: (() => Promise<void>) | undefined;
   /** Drains and ends everything; resolves when nothing is left running. */
@@ -58,7 +58,7 @@ export interface StartOptions {
   /** Shows the first admin token to the person at the terminal; it must not reach a log. */
   readonly announce: (text: string) => void;
   /** Take the place of the process that serves this database folder now, if there is one. */
-  readonly takeOver: boolean;
+  readonly takeover: boolean;
 }
 
 /** A worker may need this much longer than the drain itself to end. */
@@ -90,27 +90,27 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   const database = databaseOf(settings);
   makeOwnFolder(database);
   const ownFile = database.file ?? database.snapshotFile;
-  const instance = ownFile === undefined ? undefined : instanceFile(ownFile);
-  const predecessor = options.takeOver ? await takeOver(instance, settings, log) : undefined;
+  const pidFile = ownFile === undefined ? undefined : pidFileOf(ownFile);
+  const predecessor = options.takeover ? await takeover(pidFile, settings, log) : undefined;
   if (predecessor === undefined) {
-    await assertAlone(instance, database.file, settings);
+    await assertAlone(pidFile, database.file, settings);
     // Before anything is written there; a SQLite database has a lock of its own.
-    if (database.kind === 'postgres') claim(instance, 'ended', log);
+    if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
   try {
     const gateway = await startParts(options, log);
-    if (predecessor === undefined && database.kind === 'postgres') assertClaimed(instance);
-    else claim(instance, 'any', log);
+    if (predecessor === undefined && database.kind === 'postgres') assertClaimed(pidFile);
+    else claim(pidFile, 'any', log);
     predecessor?.complete();
     const stop = async (): Promise<void> => {
       await gateway.stop();
-      release(instance, log);
+      release(pidFile, log);
       log.info('headgate has stopped');
       output.flushSync();
     };
     return { ...gateway, stop };
   } catch (error) {
-    if (predecessor === undefined) release(instance, log);
+    if (predecessor === undefined) release(pidFile, log);
     predecessor?.cancel();
     throw error;
   }
@@ -160,16 +160,16 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     logReady(parts, managementPort, proxyPort);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
-    const handOver = new HandOver(management, log);
+    const takeover = new TakeoverResponder(management, log);
     const stop = async (): Promise<void> => {
       stopping = true;
-      handOver.stop();
+      takeover.stop();
       // Whoever balances load asks for readiness now and then, and sends traffic until it has heard of it.
       await delay(settings.proxy.drainGraceMs);
       for (const step of undo) await step();
     };
     const reload = watch && (() => watch.reload());
-    return { managementPort, proxyPort, handOver: () => handOver.request(), reload, stop };
+    return { managementPort, proxyPort, takeover: () => takeover.request(), reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
@@ -195,7 +195,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
     keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
     explain: new ExplainControl(clock),
     deprecations: new DeprecationLog(log, clock),
-    health: new HealthBook(state, clock, log),
+    health: new HealthRegistry(state, clock, log),
     shadowLog: new ShadowLog(log, clock),
     wouldDeny: new WouldDenyReport(clock.nowMs()),
   };

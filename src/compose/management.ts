@@ -14,7 +14,7 @@ import type { CertificateWatch } from '../control/certificates/certificates.ts';
 import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
 import { explainAccess } from '../control/workers/explain-access.ts';
 import { shadowReports } from '../control/workers/shadow-reports.ts';
-import { standInText } from '../control/fallback/start-database.ts';
+import { fallbackText } from '../control/fallback/start-database.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
@@ -30,7 +30,7 @@ const MAIN_THREAD_OWNER = 0x7fff;
 export function createManagement(
   parts: Parts,
   supervisor: Supervisor,
-  { follower, cluster }: Changes,
+  { configSync, cluster }: Changes,
   watch: CertificateWatch | undefined,
   isStopping: () => boolean,
 ): Promise<ManagementListening> {
@@ -39,7 +39,7 @@ export function createManagement(
   const compilePolicy = checkingCompiler(parts);
   return createManagementServer({
     repository,
-    publish: (change) => follower.publish(change),
+    publish: (change) => configSync.publish(change),
     // Where nobody else writes, nothing can be missed.
     ...(repository.driver === 'postgres' && { known: () => state.position }),
     settle: (configVersion) => cluster.settle(configVersion),
@@ -60,7 +60,7 @@ export function createManagement(
     status: {
       dbDriver: repository.driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
-      standIn: () => standInText(parts),
+      fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
       certificates: () => watch?.problem,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),

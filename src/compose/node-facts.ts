@@ -1,5 +1,5 @@
 /** What `/metrics` tells of the node beside the counts of its workers, taken from the configuration and the database. */
-import { within } from '../lib/with-timeout.ts';
+import { withTimeout } from '../lib/with-timeout.ts';
 import { revisionKey, type BreakerFact } from '../observe/prometheus.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
@@ -16,7 +16,7 @@ export async function answers(repository: Repository): Promise<boolean> {
     () => true,
     () => false,
   );
-  return (await within(PING_TIMEOUT_MS, answered)) ?? false;
+  return (await withTimeout(PING_TIMEOUT_MS, answered)) ?? false;
 }
 
 /** Keys of the revisions that are configured. */

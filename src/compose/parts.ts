@@ -9,11 +9,11 @@ import type { Logger } from '../observe/log.ts';
 import type { MetricsMerger } from '../observe/prometheus.ts';
 import type { WouldDenyReport } from '../observe/shadow-report.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
-import type { ConfigFollower } from '../control/cluster/config-sync.ts';
+import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { DeprecationLog } from '../control/workers/deprecation-log.ts';
 import type { ExplainControl } from '../control/workers/explain-control.ts';
-import type { HealthBook } from '../control/health/health-registry.ts';
+import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { LimitNode } from '../control/cluster/limit-node.ts';
 import type { RecoveringRepository } from '../control/fallback/recovering-repository.ts';
@@ -47,11 +47,11 @@ export interface Parts {
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
   readonly wouldDeny: WouldDenyReport;
-  readonly health: HealthBook;
+  readonly health: HealthRegistry;
 }
 
 /** The way of configuration changes, of this node and of others, to the workers. */
 export interface Changes {
-  readonly follower: ConfigFollower;
+  readonly configSync: ConfigSync;
   readonly cluster: Cluster;
 }

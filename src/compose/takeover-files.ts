@@ -5,9 +5,9 @@
 import { dirname, join } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
-import { beginTakeOver } from '../control/takeover/takeover.ts';
+import { requestTakeover } from '../control/takeover/takeover.ts';
 import { takenError } from '../control/takeover/free-address.ts';
-import { hasOpen, type InstanceFile } from '../control/takeover/pid-file.ts';
+import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import type { Settings } from '../settings/settings.ts';
 import { startError, StartError } from './start-error.ts';
 
@@ -16,9 +16,9 @@ import { startError, StartError } from './start-error.ts';
  * @param replace `ended`: only in place of a process that has ended
  * @throws StartError when another gateway keeps its files there
  */
-export function claim(instance: InstanceFile | undefined, replace: 'any' | 'ended', log: Logger): void {
+export function claim(pidFile: PidFile | undefined, replace: 'any' | 'ended', log: Logger): void {
   try {
-    if (instance?.claim(replace) === false) throw sharedFolder(instance, instance.holder());
+    if (pidFile?.claim(replace) === false) throw sharedFolder(pidFile, pidFile.holder());
   } catch (error) {
     if (error instanceof StartError) throw error;
     log.warn({ err: error }, 'the file with the process id could not be written; nothing can take over');
@@ -26,16 +26,16 @@ export function claim(instance: InstanceFile | undefined, replace: 'any' | 'ende
 }
 
 /** A file that stays behind, as on a disk that has turned read-only, names a process that has ended: nobody. */
-export function release(instance: InstanceFile | undefined, log: Logger): void {
+export function release(pidFile: PidFile | undefined, log: Logger): void {
   try {
-    instance?.release();
+    pidFile?.release();
   } catch (error) {
     log.warn({ err: error }, 'the file with the process id could not be removed');
   }
 }
 
 /** On a server of databases: several gateways share that, but not the files that each keeps for itself. */
-function sharedFolder({ path }: InstanceFile, pid: number | undefined): StartError {
+function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
   return new StartError(
     `Cannot keep files in "${dirname(path)}": the gateway with the process id ${pid ?? 'unknown'} keeps the same ones there ` +
       `(${path}); expected GATEWAY_SNAPSHOT_FILE to name a file of its own for each gateway, such as ` +
@@ -44,25 +44,25 @@ function sharedFolder({ path }: InstanceFile, pid: number | undefined): StartErr
 }
 
 /** Of two that were started at one moment in place of one that has ended, the later one has the file. */
-export function assertClaimed(instance: InstanceFile | undefined): void {
-  const pid = instance?.holder();
-  if (instance !== undefined && pid !== undefined) throw sharedFolder(instance, pid);
+export function assertClaimed(pidFile: PidFile | undefined): void {
+  const pid = pidFile?.holder();
+  if (pidFile !== undefined && pid !== undefined) throw sharedFolder(pidFile, pid);
 }
 
 /** Undefined when there is nobody to take over from. */
-export async function takeOver(
-  instance: InstanceFile | undefined,
+export async function takeover(
+  pidFile: PidFile | undefined,
   { server }: Settings,
   log: Logger,
-): Promise<Awaited<ReturnType<typeof beginTakeOver>> | undefined> {
+): Promise<Awaited<ReturnType<typeof requestTakeover>> | undefined> {
   if (server.port === 0) throw new StartError('Cannot take over: GATEWAY_SERVER__PORT must name a port');
-  const pid = instance?.otherPid();
+  const pid = pidFile?.otherPid();
   if (pid === undefined) {
     log.info('there is no running gateway to take over from');
     return undefined;
   }
   try {
-    return await beginTakeOver(pid, server, systemClock);
+    return await requestTakeover(pid, server, systemClock);
   } catch (error) {
     throw startError('Cannot take over', error);
   }
@@ -74,11 +74,11 @@ export async function takeOver(
  * @param file of the SQLite database
  */
 export async function assertAlone(
-  instance: InstanceFile | undefined,
+  pidFile: PidFile | undefined,
   file: string | undefined,
   { server, proxy }: Settings,
 ): Promise<void> {
-  const pid = instance?.otherPid();
+  const pid = pidFile?.otherPid();
   if (pid !== undefined && file !== undefined && hasOpen(pid, file)) {
     throw new StartError(
       `Cannot use the database "${file}": the gateway with the process id ${pid} serves it; expected one gateway ` +

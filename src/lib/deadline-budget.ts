@@ -1,31 +1,30 @@
 /**
- * How long a call from outside has waited so far for what it depends on, so that all of its operations together have
- * one time-out, and no function in between has to hand it on: it follows the call through its promises. What serves
- * others too, or goes on after the answer, is begun with `withWaits(undefined, …)`. What counts as waiting, and how
- * much of it is too much, is for those who wait to say.
+ * How long one management call has waited for its dependencies so far. All operations of the call share one budget, so
+ * that together they have one time-out. The budget follows the call through its promises (AsyncLocalStorage). Work
+ * that serves other calls too, or goes on after the answer, starts with `withBudget(undefined, …)`. The dependency
+ * decides what counts as waiting and how much is allowed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-export interface CallWaits {
-  /** Milliseconds; grows with each wait. */
+export interface DeadlineBudget {
+  /** Milliseconds waited so far. */
   spentMs: number;
-  /** Something of the answer comes from a copy, since what it is a copy of does not answer. */
+  /** Part of the answer comes from a copy because the database does not answer. */
   usesCopy?: true;
 }
 
-const current = new AsyncLocalStorage<CallWaits | undefined>();
+const current = new AsyncLocalStorage<DeadlineBudget | undefined>();
 
-/** Of a call that has not waited yet. */
-export function noWaits(): CallWaits {
+export function newBudget(): DeadlineBudget {
   return { spentMs: 0 };
 }
 
-/** Runs `work`, and all that it begins, as a part of the call with these waits; undefined: as part of none. */
-export function withWaits<T>(waits: CallWaits | undefined, work: () => T): T {
-  return current.run(waits, work);
+/** Runs `work`, and everything it starts, on this budget; undefined: on none. */
+export function withBudget<T>(budget: DeadlineBudget | undefined, work: () => T): T {
+  return current.run(budget, work);
 }
 
-/** Those of the call that this is a part of. */
-export function currentWaits(): CallWaits | undefined {
+/** The budget of the call that runs now. */
+export function currentBudget(): DeadlineBudget | undefined {
   return current.getStore();
 }

@@ -1,7 +1,7 @@
-/** Waiting with an end, for what cannot be called off: it goes on, and what becomes of it is not heard any more. */
+/** A bounded wait for work that cannot be cancelled. The work goes on after the time-out; its outcome is ignored. */
 
-/** What `work` gives or throws, or undefined when that takes longer than `ms`. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+/** Resolves or rejects with `work`; resolves with undefined when that takes longer than `ms`. */
+export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), ms);
   try {

@@ -16,7 +16,7 @@ export interface ManagementStatus {
   readonly dbDriver: string;
   uptimeSecs(): number;
   /** What serves in place of a database that could not be used at start, in words; undefined when nothing does. */
-  standIn(): string | undefined;
+  fallback(): string | undefined;
   /** What the rate limits go by when the store that nodes share is out of reach; undefined when all is well. */
   limits(): string | undefined;
   /** What is wrong with certificates of the traffic listener that are served all the same; undefined when nothing is. */

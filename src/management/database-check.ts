@@ -5,7 +5,7 @@
  * called sick: only its refusal counts.
  */
 import type { Clock } from '../lib/clock.ts';
-import { within } from '../lib/with-timeout.ts';
+import { withTimeout } from '../lib/with-timeout.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 
 /** A database that has not answered by then is reported as down. */
@@ -74,7 +74,7 @@ export class DatabaseCheck {
   }
 
   async #look(): Promise<DatabaseProblem | undefined> {
-    const error = await within(PING_TIMEOUT_MS, outcomeOf(this.#repository.ping()));
+    const error = await withTimeout(PING_TIMEOUT_MS, outcomeOf(this.#repository.ping()));
     if (error === null) {
       if (this.#db === 'error') this.#note('ok', undefined);
       return undefined;
@@ -86,7 +86,7 @@ export class DatabaseCheck {
 
   async #lookAtWriting(): Promise<DatabaseProblem | undefined> {
     if (this.#clock.monotonicMs() < this.#writableUntilMs) return this.#unwritable;
-    const error = await within(PING_TIMEOUT_MS, outcomeOf(this.#repository.pingWrite()));
+    const error = await withTimeout(PING_TIMEOUT_MS, outcomeOf(this.#repository.pingWrite()));
     // It waits for others, which says nothing.
     if (error === undefined) return this.#unwritable;
     const reason = error instanceof StorageUnavailable ? error.reason : undefined;

@@ -114,7 +114,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     },
     status: {
       dbDriver: 'sqlite',
-      standIn: () => undefined,
+      fallback: () => undefined,
       limits: () => undefined,
       certificates: () => undefined,
       uptimeSecs: () => 42.9,

@@ -280,7 +280,7 @@ describe('service', () => {
       status: {
         dbDriver: 'sqlite',
         uptimeSecs: () => 0,
-        standIn: () => undefined,
+        fallback: () => undefined,
         limits: () => undefined,
         certificates: () => undefined,
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),

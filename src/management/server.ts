@@ -12,7 +12,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { noWaits, withWaits, type CallWaits } from '../lib/deadline-budget.ts';
+import { newBudget, withBudget, type DeadlineBudget } from '../lib/deadline-budget.ts';
 import { requestIds } from '../lib/ids.ts';
 import { StorageUnavailable, type ConfigReader } from '../storage/repository.ts';
 import {
@@ -91,8 +91,8 @@ export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
   const { repository, clock, adminToken, logger } = dependencies;
-  const isStandIn = dependencies.status.standIn() !== undefined;
-  const database = new DatabaseCheck(repository, clock, logger, isStandIn);
+  const isFallback = dependencies.status.fallback() !== undefined;
+  const database = new DatabaseCheck(repository, clock, logger, isFallback);
   const write = watchedWrites(createWritePath(dependencies), database);
   const context: ManagementContext = {
     repository:
@@ -263,18 +263,18 @@ function serve(
 ): void {
   const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
   // Whoever has waited for the database to be known has less time left for the rest.
-  const waitsOf = new WeakMap<FastifyRequest, CallWaits>();
+  const budgetOf = new WeakMap<FastifyRequest, DeadlineBudget>();
   server.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     // Before the body is read: who may not call cannot make the server take in a megabyte.
     onRequest: async (request, reply) => {
       if (operation.access === 'public') return undefined;
-      const waits = noWaits();
-      waitsOf.set(request, waits);
+      const budget = newBudget();
+      budgetOf.set(request, budget);
       const { authorization } = request.headers;
       const presented = { authorization, address: addressOf(request), requestId: request.id };
-      const actor = await withWaits(waits, () => authenticate(presented));
+      const actor = await withBudget(budget, () => authenticate(presented));
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
       const forbidden = checkRole(actor, operation.access);
@@ -282,12 +282,12 @@ function serve(
     },
     handler: async (request, reply) => {
       const actor = actors.get(request) ?? anonymous;
-      const waits = waitsOf.get(request) ?? noWaits();
-      const result = await withWaits(waits, () => run(operation, request, actor, addressOf(request)));
+      const budget = budgetOf.get(request) ?? newBudget();
+      const result = await withBudget(budget, () => run(operation, request, actor, addressOf(request)));
       const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
       if (revokedId !== undefined && !isFailure(result)) remembered.revoke(revokedId);
       if (isFailure(result)) return sendFailure(request, reply, result);
-      return sendAnswer(waits.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
+      return sendAnswer(budget.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
     },
   });
 }

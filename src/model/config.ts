@@ -61,7 +61,7 @@ export interface EndpointChange {
 }
 
 /** What a write has touched, by id; the publisher loads the rest. */
-export interface TouchedConfig {
+export interface ChangeSet {
   /** Apps created, deleted or changed in a way that concerns everything below them. */
   readonly appIds: readonly string[];
   /** Versions whose subtree changed (or that were created or deleted). */

@@ -3,7 +3,7 @@
  * the audit entry and the next config version. SQLite implements it; test/contract/repository.ts is the suite
  * that every implementation must pass. Nothing here knows SQL, HTTP or the proxy.
  */
-import type { AppTree, ConfigChange, ConfigPosition, TouchedConfig } from '../model/config.ts';
+import type { AppTree, ConfigChange, ConfigPosition, ChangeSet } from '../model/config.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type {
   AdminToken,
@@ -182,7 +182,7 @@ export class SecretKeyMissing extends StorageRefused {}
 /** What a write's work returns: the answer for the caller and what was touched. */
 export interface WriteResult<T> {
   readonly value: T;
-  readonly touched: TouchedConfig;
+  readonly touched: ChangeSet;
 }
 
 export interface Committed<T> {

@@ -1,6 +1,6 @@
 /** Records for the contract suite: complete, valid, with ids that grow in the order of making. */
 import { uuidv7 } from '../../src/lib/ids.ts';
-import type { TouchedConfig } from '../../src/model/config.ts';
+import type { ChangeSet } from '../../src/model/config.ts';
 import type {
   App,
   AuditEntry,
@@ -149,7 +149,7 @@ export function makeAudit(
   };
 }
 
-export const touched = (fields: Partial<TouchedConfig>): TouchedConfig => ({
+export const touched = (fields: Partial<ChangeSet>): ChangeSet => ({
   appIds: [],
   versionIds: [],
   keyIds: [],
@@ -160,7 +160,7 @@ export const touched = (fields: Partial<TouchedConfig>): TouchedConfig => ({
 export async function change(
   repository: Repository,
   work: (writer: ConfigWriter) => Promise<unknown>,
-  fields: Partial<TouchedConfig> = {},
+  fields: Partial<ChangeSet> = {},
 ): ReturnType<typeof repository.write<undefined>> {
   return repository.write(async (writer) => {
     await work(writer);

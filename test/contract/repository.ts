@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ConfigChange, TouchedConfig } from '../../src/model/config.ts';
+import type { ConfigChange, ChangeSet } from '../../src/model/config.ts';
 import { StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
 import {
   at,
@@ -187,7 +187,7 @@ function replayContract(open: () => Promise<Repository>): void {
   }, 60_000);
 }
 
-const done = (ids: Partial<TouchedConfig>) => ({ value: 0, touched: touched(ids) });
+const done = (ids: Partial<ChangeSet>) => ({ value: 0, touched: touched(ids) });
 
 async function randomWrite(
   repository: Repository,

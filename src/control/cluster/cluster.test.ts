@@ -53,7 +53,7 @@ async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
     managementPort: () => 9090,
     settings: { nodeName: 'me', heartbeatMs: 1_000, nodeTimeoutMs: 5_000, writeWaitMs },
     programVersion: '1',
-    follower: {
+    configSync: {
       position: { configVersion: 1, changeId: 'a' },
       catchUp: async () => {
         looks += 1;

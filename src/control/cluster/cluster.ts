@@ -20,12 +20,12 @@ import {
   type NodePlace,
   type NodeRecord,
 } from '../../storage/repository.ts';
-import type { ConfigFollower } from './config-sync.ts';
+import type { ConfigSync } from './config-sync.ts';
 
 export interface ClusterDeps {
   readonly settings: ClusterSettings;
   readonly programVersion: string;
-  readonly follower: Pick<ConfigFollower, 'position' | 'catchUp'>;
+  readonly configSync: Pick<ConfigSync, 'position' | 'catchUp'>;
   /** Where the management API listens, known by the time of `join`. */
   readonly managementPort: () => number;
   /** With each heartbeat. */
@@ -90,7 +90,7 @@ export class Cluster {
     clearTimeout(this.#retry);
     this.#store = store;
     this.#self = { ...this.#self, name: this.#name() };
-    this.#applied = this.#deps.follower.position.configVersion;
+    this.#applied = this.#deps.configSync.position.configVersion;
     if (store === undefined || this.#stopped) return;
     try {
       this.#joining = this.#tryJoin(store);
@@ -154,7 +154,7 @@ export class Cluster {
   }
 
   async #tryJoin(store: ClusterStore): Promise<void> {
-    const { follower, log } = this.#deps;
+    const { configSync, log } = this.#deps;
     // Of a database that came back and was lost again before the gateway was done with it.
     await this.#membership?.leave();
     this.#membership = await store.join(this.#self, this.#applied, {
@@ -169,7 +169,7 @@ export class Cluster {
       onBack: () => log.info('the connection to the other nodes is back'),
     });
     // From now on the others wait for this node; what they wrote before is read here.
-    await follower.catchUp();
+    await configSync.catchUp();
   }
 
   #joinLater(store: ClusterStore): void {
@@ -186,12 +186,12 @@ export class Cluster {
   }
 
   #onPosition({ configVersion, changeId }: ConfigPosition): void {
-    const known = this.#deps.follower.position;
+    const known = this.#deps.configSync.position;
     if (known.configVersion !== configVersion || known.changeId !== changeId) this.#look();
   }
 
   #look(): void {
-    this.#deps.follower.catchUp().catch((error: unknown) => {
+    this.#deps.configSync.catchUp().catch((error: unknown) => {
       // The next heartbeat looks again.
       this.#deps.log.warn({ err: error }, 'changes of other nodes could not be applied yet');
     });

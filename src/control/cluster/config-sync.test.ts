@@ -3,7 +3,7 @@ import { configChange } from '../../../test/support/config-records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import { createLogger } from '../../observe/log.ts';
-import { ConfigFollower } from './config-sync.ts';
+import { ConfigSync } from './config-sync.ts';
 import { ConfigState } from './config-state.ts';
 
 const at = (configVersion: number, history = 'a'): ConfigPosition => ({
@@ -27,7 +27,7 @@ function setUp(known: number) {
   const lines: string[] = [];
   const pending: (() => void)[] = [];
   const database = { position: at(known), hasLog: true, fails: false, loads: 0 };
-  const follower = new ConfigFollower({
+  const configSync = new ConfigSync({
     state,
     repository: {
       async loadSince(from) {
@@ -57,13 +57,13 @@ function setUp(known: number) {
   const swapped = (): void => {
     for (const resolve of pending.splice(0)) resolve();
   };
-  return { follower, given, obeyed, lines, database, swapped };
+  return { configSync, given, obeyed, lines, database, swapped };
 }
 
 describe('writes of this node', () => {
   it('are handed on one after the other without waiting for the workers', async () => {
-    const { follower, given, obeyed, swapped, database } = setUp(4);
-    const all = Promise.all([5, 6, 7].map((version) => follower.publish(write(version))));
+    const { configSync, given, obeyed, swapped, database } = setUp(4);
+    const all = Promise.all([5, 6, 7].map((version) => configSync.publish(write(version))));
     await expect.poll(() => given).toEqual(['4-5', '5-6', '6-7']);
     expect(obeyed).toEqual([]);
     swapped();
@@ -73,10 +73,10 @@ describe('writes of this node', () => {
   });
 
   it('bring along what other nodes wrote before them, and wait for it', async () => {
-    const { follower, given, swapped, database } = setUp(4);
+    const { configSync, given, swapped, database } = setUp(4);
     database.position = at(8);
     let answered = 0;
-    const all = [7, 8, 9].map((version) => follower.publish(write(version)).then(() => (answered += 1)));
+    const all = [7, 8, 9].map((version) => configSync.publish(write(version)).then(() => (answered += 1)));
     await expect.poll(() => given).toEqual(['4-8', '8-9']);
     expect(answered).toBe(0);
     swapped();
@@ -85,10 +85,10 @@ describe('writes of this node', () => {
   });
 
   it('are not handed on again when a look for changes was faster', async () => {
-    const { follower, given, swapped, database } = setUp(4);
+    const { configSync, given, swapped, database } = setUp(4);
     database.position = at(5);
-    const looked = follower.catchUp();
-    const published = follower.publish(write(5));
+    const looked = configSync.catchUp();
+    const published = configSync.publish(write(5));
     await expect.poll(() => given).toEqual(['4-5']);
     swapped();
     await Promise.all([looked, published]);
@@ -96,24 +96,24 @@ describe('writes of this node', () => {
   });
 
   it('of a history that is not the one that is served are not added to it', async () => {
-    const { follower, given, swapped, database } = setUp(4);
+    const { configSync, given, swapped, database } = setUp(4);
     // The database lost version 4, and got another one by another node.
     database.position = at(5, 'b');
     database.hasLog = false;
-    const published = follower.publish(write(5, 'b'));
+    const published = configSync.publish(write(5, 'b'));
     await expect.poll(() => given).toEqual(['all 5']);
     swapped();
     await published;
   });
 
   it('that could not be loaded fail, and the next one brings them along', async () => {
-    const { follower, given, swapped, database } = setUp(4);
+    const { configSync, given, swapped, database } = setUp(4);
     database.position = at(7);
     database.fails = true;
-    await expect(follower.publish(write(7))).rejects.toThrow('the database is gone');
+    await expect(configSync.publish(write(7))).rejects.toThrow('the database is gone');
     database.fails = false;
     database.position = at(8);
-    const next = follower.publish(write(8));
+    const next = configSync.publish(write(8));
     await expect.poll(() => given).toEqual(['4-8']);
     swapped();
     await next;
@@ -122,22 +122,22 @@ describe('writes of this node', () => {
 
 describe('looks for changes', () => {
   it('that are asked for while one waits are one', async () => {
-    const { follower, given, swapped, database } = setUp(4);
+    const { configSync, given, swapped, database } = setUp(4);
     database.position = at(6);
-    const looks = [follower.catchUp(), follower.catchUp(), follower.catchUp()];
+    const looks = [configSync.catchUp(), configSync.catchUp(), configSync.catchUp()];
     await expect.poll(() => given).toEqual(['4-6']);
     swapped();
     await Promise.all(looks);
     expect(database.loads).toBe(1);
-    await follower.catchUp();
+    await configSync.catchUp();
     expect(given).toEqual(['4-6']);
   });
 
   it('find a database that was put back, also when it has come to the same version', async () => {
-    const { follower, given, lines, swapped, database } = setUp(4);
+    const { configSync, given, lines, swapped, database } = setUp(4);
     database.position = at(4, 'b');
     database.hasLog = false;
-    const looked = follower.catchUp();
+    const looked = configSync.catchUp();
     await expect.poll(() => given).toEqual(['all 4']);
     swapped();
     await looked;
@@ -145,11 +145,11 @@ describe('looks for changes', () => {
   });
 
   it('do not take an empty database for what is to be served, and say so once', async () => {
-    const { follower, given, lines, database } = setUp(4);
+    const { configSync, given, lines, database } = setUp(4);
     database.position = { configVersion: 0, changeId: undefined };
     database.hasLog = false;
-    await follower.catchUp();
-    await follower.catchUp();
+    await configSync.catchUp();
+    await configSync.catchUp();
     expect(given).toEqual([]);
     expect(lines.join().match(/the database is empty/g)).toHaveLength(1);
   });

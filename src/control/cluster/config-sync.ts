@@ -12,7 +12,7 @@ import type { Logger } from '../../observe/log.ts';
 import type { Repository } from '../../storage/repository.ts';
 import type { ConfigState } from './config-state.ts';
 
-export interface ConfigFollowerDeps {
+export interface ConfigSyncDeps {
   readonly repository: Pick<Repository, 'loadSince'>;
   readonly state: ConfigState;
   /** Takes over a change before it returns, and resolves when every worker obeys it. */
@@ -29,8 +29,8 @@ interface Begun {
   readonly live: Promise<void>;
 }
 
-export class ConfigFollower {
-  readonly #deps: ConfigFollowerDeps;
+export class ConfigSync {
+  readonly #deps: ConfigSyncDeps;
   /** Settles when the step before has handed its change on. */
   #last: Promise<unknown> = Promise.resolve();
   /** The change that was handed on last. */
@@ -43,7 +43,7 @@ export class ConfigFollower {
   /** A look for changes that has not begun. */
   #waiting: Promise<void> | undefined;
 
-  constructor(deps: ConfigFollowerDeps) {
+  constructor(deps: ConfigSyncDeps) {
     this.#deps = deps;
   }
 

@@ -12,7 +12,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { randomHex } from '../../lib/ids.ts';
-import { within } from '../../lib/with-timeout.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import {
   type ListedNodes,
   type LiveNodes,
@@ -132,7 +132,7 @@ export class LimitNode {
   /** undefined when it failed, or had no answer in time. */
   #heartbeat(waitMs: number, leave: boolean): Promise<ListedNodes | undefined> {
     const beat = this.#server.heartbeat(this.#id, NODE_TTL_MS, leave);
-    return within(
+    return withTimeout(
       waitMs,
       beat.catch(() => undefined),
     );

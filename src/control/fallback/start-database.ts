@@ -79,7 +79,7 @@ async function loadState(repository: Repository): Promise<ConfigState> {
 }
 
 /** What serves in place of the database, in words that name no path; undefined when nothing does. */
-export function standInText({ saved, recovering }: StartDatabase): string | undefined {
+export function fallbackText({ saved, recovering }: StartDatabase): string | undefined {
   if (saved === undefined || recovering?.isRecovered !== false) return undefined;
   return `The database cannot be used since the start; traffic is served with config version ${saved.configVersion} of the snapshot file of ${saved.writtenAt}`;
 }

@@ -20,7 +20,7 @@ import { Deadlines } from '../../proxy/resilience/deadlines.ts';
 import { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import { createLookup } from '../../proxy/upstream/resolver.ts';
 import { ConfigState } from '../cluster/config-state.ts';
-import { HealthBook } from './health-registry.ts';
+import { HealthRegistry } from './health-registry.ts';
 import { HealthProbe, PROBES_MAX } from './health-probe.ts';
 import { steadily } from '../../../test/support/steady.ts';
 
@@ -92,7 +92,7 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
       onFailure: () => undefined,
     }),
   });
-  const book = new HealthBook(state, systemClock, log);
+  const book = new HealthRegistry(state, systemClock, log);
   const prober = new HealthProbe({ state, clock: systemClock, book, pool });
   prober.start();
   stops.push(() => prober.stop());

@@ -15,7 +15,7 @@ import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import { compileBackend } from '../../config/backend.ts';
 import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
-import type { HealthBook } from './health-registry.ts';
+import type { HealthRegistry } from './health-registry.ts';
 import { probe, PROBE_DEFAULTS, type ProbeResult } from './probe.ts';
 
 const TICK_MS = 100;
@@ -41,7 +41,7 @@ interface Target {
 export interface HealthProbeDeps {
   readonly state: ConfigState;
   readonly clock: Clock;
-  readonly book: HealthBook;
+  readonly book: HealthRegistry;
   /** Opens the connections; nothing is kept in it. */
   readonly pool: UpstreamPool;
 }

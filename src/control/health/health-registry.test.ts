@@ -11,13 +11,13 @@ import { systemClock } from '../../lib/clock.ts';
 import { createLogger } from '../../observe/log.ts';
 import { Breaker } from '../../proxy/resilience/breaker.ts';
 import { ConfigState } from '../cluster/config-state.ts';
-import { HealthBook, HISTORY_MAX } from './health-registry.ts';
+import { HealthRegistry, HISTORY_MAX } from './health-registry.ts';
 import type { FailureNote, MoveNote } from './health-reporter.ts';
 
 const NOW = 1_790_000_000_000;
 const record = revisionRecord({ id: 'r', version_id: 'v' });
 
-function setUp(): { readonly book: HealthBook; readonly number: number; readonly lines: string[] } {
+function setUp(): { readonly book: HealthRegistry; readonly number: number; readonly lines: string[] } {
   const state = new ConfigState();
   const version = versionTree(versionRecord({ id: 'v', app_id: 'a' }), { revision: record, endpoints: [] });
   const change = configChange(1, { apps: [appTree(appRecord({ id: 'a' }), version)] });
@@ -27,7 +27,7 @@ function setUp(): { readonly book: HealthBook; readonly number: number; readonly
   const lines: string[] = [];
   const output = { write: (line: string) => void lines.push(line) };
   const log = createLogger({ level: 'info', format: 'json', output, clock: systemClock });
-  return { book: new HealthBook(state, systemClock, log), number: new Breaker(memory).number, lines };
+  return { book: new HealthRegistry(state, systemClock, log), number: new Breaker(memory).number, lines };
 }
 
 const move = (breakerNumber: number, atMs: number): MoveNote => ({
@@ -49,7 +49,7 @@ const failure = (breakerNumber: number, atMs: number): FailureNote => ({
   requestId: 'request',
 });
 
-describe('HealthBook', () => {
+describe('HealthRegistry', () => {
   it('keeps the latest changes of state in order, also when messages overtake each other', () => {
     const { book, number } = setUp();
     const times = Array.from({ length: HISTORY_MAX + 8 }, (_, index) => NOW + index);

@@ -29,7 +29,7 @@ interface Entry {
   readonly history: { readonly atMs: number; readonly transition: RevisionTransition }[];
 }
 
-export class HealthBook {
+export class HealthRegistry {
   readonly #state: ConfigState;
   readonly #clock: Clock;
   readonly #log: Logger;

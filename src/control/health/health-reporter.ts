@@ -38,7 +38,7 @@ export interface HealthMessage {
 /** Texts of failures come from backends in part. */
 const DETAIL_CHARS_MAX = 200;
 
-export class HealthNotes {
+export class HealthReporter {
   readonly #send: (message: HealthMessage) => void;
   readonly #breakerOf: (revisionId: string) => Breaker | undefined;
   readonly #failures = new Map<string, FailureNote>();

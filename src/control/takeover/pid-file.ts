@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-export interface InstanceFile {
+export interface PidFile {
   readonly path: string;
   /**
    * Names this process from now on. False, and nothing is changed, when it names another one that lives and is to stay.
@@ -37,7 +37,7 @@ export interface InstanceFile {
 const FORMER_NAME = 'headgate.pid';
 
 /** @param file that the gateway keeps: its database, or else its snapshot file */
-export function instanceFile(file: string): InstanceFile {
+export function pidFileOf(file: string): PidFile {
   const path = join(dirname(file), `${basename(file).replace(/\.(?:db|sqlite3?|snapshot)$/, '')}.pid`);
   const own = `${process.pid} ${startOf(process.pid) ?? 0}`;
   let descriptor: number | undefined;

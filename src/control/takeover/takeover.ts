@@ -1,22 +1,22 @@
 /**
- * How a new process takes the place of a running one, without one refused connection: both listen on the traffic
- * port for a while (SO_REUSEPORT), but only one at a time has the management port and may write.
+ * Takeover: a new process replaces a running one without a refused connection. Both listen on the traffic port for a
+ * while (SO_REUSEPORT), but only one at a time has the management port and may write.
  *
- *   new: loads its program, opens the database
- *   new → old: SIGUSR2            old closes its management port and goes on serving traffic
- *   new: reads the configuration, opens both ports
+ *   new: loads its program
+ *   new → old: SIGUSR2            old closes its management port and keeps serving traffic
+ *   new: opens the database, reads the configuration, opens both ports
  *   new → old: SIGTERM            old drains and ends
  *
- * If the new one fails it says SIGUSR2 again, and if it vanishes the old one notices by time: in both cases the old
- * one opens its management port again.
+ * If the new process fails it sends SIGUSR2 again; if it vanishes, a timer of the old process expires. In both cases
+ * the old process reopens its management port.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import { listeningError, type Address } from './free-address.ts';
 
-/** A new process that has not come up by then will not. */
-const TAKE_BACK_MS = 60_000;
-/** The old one lets running management requests finish first. */
+/** After this the old process assumes that the new one has failed. */
+const RESUME_MS = 60_000;
+/** The old process first finishes running management requests. */
 const PORT_TIMEOUT_MS = 15_000;
 const PORT_POLL_MS = 20;
 
@@ -26,48 +26,48 @@ export interface Suspendable {
   resume(): Promise<void>;
 }
 
-/** The old process: gives the management port away at the first request, takes it back at the second. */
-export class HandOver {
+/** The old process: closes the management port at the first request, reopens it at the second. */
+export class TakeoverResponder {
   readonly #management: Suspendable;
   readonly #log: Logger;
-  readonly #takeBackMs: number;
-  #given = false;
+  readonly #resumeMs: number;
+  #isSuspended = false;
   #timer: NodeJS.Timeout | undefined;
   #step: Promise<void> = Promise.resolve();
 
-  constructor(management: Suspendable, log: Logger, takeBackMs = TAKE_BACK_MS) {
+  constructor(management: Suspendable, log: Logger, resumeMs = RESUME_MS) {
     this.#management = management;
     this.#log = log;
-    this.#takeBackMs = takeBackMs;
+    this.#resumeMs = resumeMs;
   }
 
-  /** Never rejects; requests that come while another is carried out wait for it. */
+  /** Never rejects. Requests are carried out one after another. */
   request(): Promise<void> {
-    this.#step = this.#step.then(() => (this.#given ? this.#takeBack() : this.#give()));
+    this.#step = this.#step.then(() => (this.#isSuspended ? this.#resume() : this.#suspend()));
     return this.#step;
   }
 
-  /** The process stops: nothing is taken back any more. */
+  /** The process stops and will not reopen the port. */
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  async #give(): Promise<void> {
-    this.#given = true;
-    this.#log.info('another process takes over: the management port is closed, traffic is served on');
+  async #suspend(): Promise<void> {
+    this.#isSuspended = true;
+    this.#log.info('another process takes over: management port closed, traffic continues');
     await this.#management.suspend();
-    this.#timer = setTimeout(() => void this.request(), this.#takeBackMs);
+    this.#timer = setTimeout(() => void this.request(), this.#resumeMs);
   }
 
-  async #takeBack(): Promise<void> {
+  async #resume(): Promise<void> {
     clearTimeout(this.#timer);
     try {
       await this.#management.resume();
-      this.#given = false;
-      this.#log.warn('the other process did not take over: the management port is open again');
+      this.#isSuspended = false;
+      this.#log.warn('takeover failed: the management port is open again');
     } catch (error) {
-      this.#log.error({ err: error }, 'the management port could not be opened again');
-      this.#timer = setTimeout(() => void this.request(), this.#takeBackMs);
+      this.#log.error({ err: error }, 'cannot reopen the management port');
+      this.#timer = setTimeout(() => void this.request(), this.#resumeMs);
     }
   }
 }
@@ -75,31 +75,31 @@ export class HandOver {
 /**
  * The new process, first half: resolves when the management address is free.
  * @param pid of the old process
- * @returns how to give up (`cancel`) or to finish (`complete`), of which exactly one is to be called
- * @throws Error when the old process does not let go in time; it has taken everything back then
+ * @returns the two ways to end the takeover; call exactly one of them
+ * @throws Error when the old process does not free the address in time; it has then been told to resume
  */
-export async function beginTakeOver(
+export async function requestTakeover(
   pid: number,
   address: Address,
   clock: Clock,
 ): Promise<{ cancel(): void; complete(): void }> {
-  const tell = (signal: NodeJS.Signals): void => {
+  const signal = (name: NodeJS.Signals): void => {
     try {
-      process.kill(pid, signal);
+      process.kill(pid, name);
     } catch {
-      // It has ended by itself: nobody is left to be told.
+      // The old process has ended already.
     }
   };
-  tell('SIGUSR2');
+  signal('SIGUSR2');
   const deadlineMs = clock.monotonicMs() + PORT_TIMEOUT_MS;
   while ((await listeningError(address)) !== undefined) {
     if (clock.monotonicMs() > deadlineMs) {
-      tell('SIGUSR2');
+      signal('SIGUSR2');
       throw new Error(
-        `process ${pid} did not give up ${address.host}:${address.port} within ${PORT_TIMEOUT_MS} ms`,
+        `process ${pid} did not free ${address.host}:${address.port} within ${PORT_TIMEOUT_MS} ms`,
       );
     }
     await new Promise((resolve) => setTimeout(resolve, PORT_POLL_MS));
   }
-  return { cancel: () => tell('SIGUSR2'), complete: () => tell('SIGTERM') };
+  return { cancel: () => signal('SIGUSR2'), complete: () => signal('SIGTERM') };
 }

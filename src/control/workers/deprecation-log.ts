@@ -6,17 +6,17 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { FromWorker } from './protocol.ts';
-import { RepeatedWarnings } from './log-throttle.ts';
+import { LogThrottle } from './log-throttle.ts';
 
 type Report = Extract<FromWorker, { type: 'deprecated_used' }>;
 
 export const DEPRECATION_INTERVAL_MS = 10_000;
 
 export class DeprecationLog {
-  readonly #warnings: RepeatedWarnings<Report>;
+  readonly #warnings: LogThrottle<Report>;
 
   constructor(log: Logger, clock: Clock) {
-    this.#warnings = new RepeatedWarnings(clock, DEPRECATION_INTERVAL_MS, (last, requests) => {
+    this.#warnings = new LogThrottle(clock, DEPRECATION_INTERVAL_MS, (last, requests) => {
       const { name, versionId, requestId } = last;
       log.warn(
         { version: name, version_id: versionId, requests, request_id: requestId },

@@ -1,7 +1,7 @@
 /**
- * Warnings of what goes on and on: the first of its kind is written at once, then at most one per kind and interval
- * with the number since the last. What did not happen for a whole interval is forgotten, and then is a first again.
- * Owns the counts; as many kinds as there were in the last interval.
+ * Throttles repeated log lines: the first of a kind is written at once, then at most one per kind and interval with
+ * the number of occurrences since the last line. A kind that did not occur for a whole interval is forgotten. Owns
+ * the counts; holds as many kinds as occurred within the last interval.
  */
 import type { Clock } from '../../lib/clock.ts';
 
@@ -11,13 +11,13 @@ interface Entry<T> {
   last: T;
 }
 
-export class RepeatedWarnings<T> {
+export class LogThrottle<T> {
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #write: (last: T, count: number) => void;
   readonly #entries = new Map<string, Entry<T>>();
 
-  /** @param write gets the latest report of a kind, and how many there were since the line before */
+  /** @param write gets the latest occurrence of a kind, and the number of occurrences since the line before */
   constructor(clock: Clock, intervalMs: number, write: (last: T, count: number) => void) {
     this.#clock = clock;
     this.#intervalMs = intervalMs;
@@ -35,7 +35,7 @@ export class RepeatedWarnings<T> {
     entry.last = last;
   }
 
-  /** Writes the lines that are due; to be called about once a second. */
+  /** Writes the lines that are due. Call it about once a second. */
   tick(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [kind, entry] of this.#entries) {

@@ -1,15 +1,15 @@
 /**
- * How fast lost workers are started again: at once, unless they die again as soon as they serve. Then the pauses
- * double, up to one that still has a worker back within the second.
+ * How fast dead workers are restarted: at once, unless they die again soon after they start to serve. Then the delay
+ * doubles, up to a maximum that still restores a worker within a second.
  */
 import type { Clock } from '../../lib/clock.ts';
 
 const DELAY_MS = 100;
 const DELAY_MS_MAX = 800;
-/** A worker that served this long died of something new. */
+/** A worker that served this long counts as stable; its death does not increase the delay. */
 const STABLE_MS = 500;
 
-export class RestartPace {
+export class RestartBackoff {
   readonly #clock: Clock;
   #deathsInARow = 0;
 
@@ -18,7 +18,7 @@ export class RestartPace {
   }
 
   /** @param listeningSinceMs monotonic; Infinity for a worker that never listened */
-  lost(listeningSinceMs: number): void {
+  noteDeath(listeningSinceMs: number): void {
     const isStable = this.#clock.monotonicMs() - listeningSinceMs >= STABLE_MS;
     this.#deathsInARow = isStable ? 0 : this.#deathsInARow + 1;
   }

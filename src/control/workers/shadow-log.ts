@@ -5,15 +5,15 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import { rowKey, sharedRowKey, type WouldDenyRow } from '../../observe/shadow-denials.ts';
-import { RepeatedWarnings } from './log-throttle.ts';
+import { LogThrottle } from './log-throttle.ts';
 
 export const SHADOW_LOG_INTERVAL_MS = 10_000;
 
 export class ShadowLog {
-  readonly #warnings: RepeatedWarnings<WouldDenyRow>;
+  readonly #warnings: LogThrottle<WouldDenyRow>;
 
   constructor(log: Logger, clock: Clock) {
-    this.#warnings = new RepeatedWarnings(clock, SHADOW_LOG_INTERVAL_MS, ({ route, appId, last }, count) =>
+    this.#warnings = new LogThrottle(clock, SHADOW_LOG_INTERVAL_MS, ({ route, appId, last }, count) =>
       log.warn(
         {
           part: last.part,

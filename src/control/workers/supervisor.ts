@@ -8,7 +8,7 @@
  * listens, so that a port with one worker is not closed in between.
  */
 import type { Clock } from '../../lib/clock.ts';
-import { within } from '../../lib/with-timeout.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
@@ -21,7 +21,7 @@ import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 import type { ExplainSetup, FromWorker, ToWorker, WorkerStart } from './protocol.ts';
-import { RestartPace } from './restart-backoff.ts';
+import { RestartBackoff } from './restart-backoff.ts';
 import { newTicketKeys } from '../certificates/ticket-keys.ts';
 import { WorkerThread } from './worker-thread.ts';
 
@@ -70,7 +70,7 @@ const CLOSE_PORTS_MS_MAX = 5_000;
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #members = new Map<number, WorkerThread>();
-  readonly #pace: RestartPace;
+  readonly #backoff: RestartBackoff;
   #nextNumber = 1;
   #port: number;
   #certificates: WorkerStart['certificates'];
@@ -85,7 +85,7 @@ export class Supervisor {
     this.#deps = deps;
     this.#port = deps.settings.proxy.port;
     this.#certificates = deps.certificates;
-    this.#pace = new RestartPace(deps.clock);
+    this.#backoff = new RestartBackoff(deps.clock);
   }
 
   /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
@@ -227,7 +227,7 @@ export class Supervisor {
       await this.#closePorts(serving);
       await Promise.all(serving.map(({ exited }) => exited));
     };
-    await within(timeoutMs, ends());
+    await withTimeout(timeoutMs, ends());
     await Promise.all(members.map((member) => member.terminate()));
   }
 
@@ -241,7 +241,7 @@ export class Supervisor {
     for (const member of members) member.post({ type: 'drain' });
     for (const member of members) {
       member.post({ type: 'close_port' });
-      await within(endMs - clock.monotonicMs(), member.portClosed);
+      await withTimeout(endMs - clock.monotonicMs(), member.portClosed);
     }
   }
 
@@ -318,7 +318,7 @@ export class Supervisor {
   async #end(member: WorkerThread): Promise<void> {
     const successor = this.#lose(member);
     const listening = successor?.listening.catch(() => undefined);
-    if (listening !== undefined) await within(PROMOTION_PATIENCE_MS, listening);
+    if (listening !== undefined) await withTimeout(PROMOTION_PATIENCE_MS, listening);
     await member.terminate();
   }
 
@@ -327,7 +327,7 @@ export class Supervisor {
     if (member.isLost) return undefined;
     member.isLost = true;
     if (!this.#started || this.#stopping || member.isDrained) return undefined;
-    this.#pace.lost(member.listeningSinceMs);
+    this.#backoff.noteDeath(member.listeningSinceMs);
     return this.#fill();
   }
 
@@ -359,10 +359,10 @@ export class Supervisor {
       this.#filling ??= setTimeout(() => {
         this.#filling = undefined;
         this.#spawnMissing();
-      }, this.#pace.delayMs);
+      }, this.#backoff.delayMs);
     }
     if (settings.workerSpare && (isCalled || spare === undefined)) {
-      this.#prepareSpare(Math.max(NEXT_SPARE_DELAY_MS, this.#pace.delayMs));
+      this.#prepareSpare(Math.max(NEXT_SPARE_DELAY_MS, this.#backoff.delayMs));
     }
     return isCalled ? spare : undefined;
   }

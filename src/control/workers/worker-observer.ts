@@ -24,10 +24,10 @@ import type { ExchangeRecorder } from '../../explain/recorder.ts';
 import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
 import type { UpstreamCause } from '../../proxy/upstream/upstream-connection.ts';
-import { HealthNotes } from '../health/health-reporter.ts';
+import { HealthReporter } from '../health/health-reporter.ts';
 import { KeyNotes } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
-import { RepeatedWarnings } from './log-throttle.ts';
+import { LogThrottle } from './log-throttle.ts';
 import { ShadowNotes } from './shadow-reporter.ts';
 
 export interface WorkerObserverDeps {
@@ -65,15 +65,15 @@ export class WorkerObserver implements ProxyObserver {
   readonly timesUpstream = true;
   readonly #deps: WorkerObserverDeps;
   readonly #keys: KeyNotes;
-  readonly #health: HealthNotes;
+  readonly #health: HealthReporter;
   readonly #deprecated = new Map<
     string,
     { readonly name: string; count: number; requestId: string; quiet: number }
   >();
   readonly #places = new WeakMap<Version, PlaceLabels>();
   readonly #shadow: ShadowNotes;
-  readonly #overload: RepeatedWarnings<OverloadReason>;
-  readonly #handshakes: RepeatedWarnings<FailedHandshake>;
+  readonly #overload: LogThrottle<OverloadReason>;
+  readonly #handshakes: LogThrottle<FailedHandshake>;
   readonly #timer: NodeJS.Timeout;
 
   /** Where uses of keys are counted. */
@@ -84,11 +84,11 @@ export class WorkerObserver implements ProxyObserver {
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
     this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
-    this.#health = new HealthNotes(deps.send, (revisionId) => deps.breakerOf(revisionId));
-    this.#overload = new RepeatedWarnings(deps.clock, OVERLOAD_MS, (reason, count) =>
+    this.#health = new HealthReporter(deps.send, (revisionId) => deps.breakerOf(revisionId));
+    this.#overload = new LogThrottle(deps.clock, OVERLOAD_MS, (reason, count) =>
       deps.log.warn({ reason, count }, 'requests are refused since the worker has enough to do'),
     );
-    this.#handshakes = new RepeatedWarnings(deps.clock, HANDSHAKE_MS, ({ reason, peer, code }, count) => {
+    this.#handshakes = new LogThrottle(deps.clock, HANDSHAKE_MS, ({ reason, peer, code }, count) => {
       const fields = { reason, error: code, client_ip: peer, count };
       // Probes of the port end like this all the time.
       if (reason === 'closed') deps.log.debug(fields, 'a TLS handshake failed');

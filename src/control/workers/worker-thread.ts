@@ -5,7 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
-import { within } from '../../lib/with-timeout.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import { createHeartbeatMemory, HeartbeatWatch } from './heartbeat.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 
@@ -120,7 +120,7 @@ export class WorkerThread {
    */
   async terminate(): Promise<void> {
     this.isLost = true;
-    await within(TERMINATION_PATIENCE_MS, this.#worker.terminate());
+    await withTimeout(TERMINATION_PATIENCE_MS, this.#worker.terminate());
   }
 
   #timeStart(): void {

@@ -5,7 +5,7 @@
  * Nothing is queued while there is no connection: such calls fail at once, and whoever asked goes by its own share.
  * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
  */
-import { within } from '../../lib/with-timeout.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import { parseRedisUrl } from '../../model/redis-url.ts';
 import type { GrantDone, GrantReply, GrantRequest, LimitServer } from './limit-server.ts';
 import type { ListedNodes } from './live-nodes.ts';
@@ -32,7 +32,7 @@ export class RedisLimitServer implements LimitServer {
 
   /** Resolves once connected, or after `timeoutMs` when that does not succeed; goes on trying in any case. */
   async connect(timeoutMs: number): Promise<boolean> {
-    return (await within(timeoutMs, this.#open())) ?? false;
+    return (await withTimeout(timeoutMs, this.#open())) ?? false;
   }
 
   grant(request: GrantRequest, done: GrantDone): void {

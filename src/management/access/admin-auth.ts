@@ -6,7 +6,7 @@
  * that were known before are taken as they were (remembered-admins.ts).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { withWaits } from '../../lib/deadline-budget.ts';
+import { withBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { AdminRole, StoredAdminToken } from '../../model/resources.ts';
@@ -60,7 +60,7 @@ export function createAdminAuth(dependencies: AdminAuthDependencies): Authentica
   function recordUse(id: string, nowMs: number): void {
     if (recording.has(id)) return;
     recording.add(id);
-    void withWaits(undefined, () => repository.recordAdminTokenUse(id, timestamp(nowMs)))
+    void withBudget(undefined, () => repository.recordAdminTokenUse(id, timestamp(nowMs)))
       .catch(onUseNotRecorded)
       .finally(() => recording.delete(id));
   }

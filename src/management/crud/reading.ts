@@ -2,7 +2,7 @@
  * Reads of the configuration that go on while the database is away, from the copy that the workers serve by. The
  * answer to a call that was read from there says so in a header. Writes never come here.
  */
-import { currentWaits } from '../../lib/deadline-budget.ts';
+import { currentBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable, type ConfigReader, type Repository } from '../../storage/repository.ts';
 
 export const STALE_HEADER = 'Headgate-Stale';
@@ -18,7 +18,7 @@ export function readingThroughOutages(repository: Reading, copy: ConfigReader): 
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error;
         const result = await work(copy);
-        const call = currentWaits();
+        const call = currentBudget();
         if (call !== undefined) call.usesCopy = true;
         return result;
       }

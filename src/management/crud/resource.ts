@@ -2,7 +2,7 @@
  * The description of one kind of resource, from which crud.ts makes its operations. A description says where the
  * resource lives, how it is read and stored, and which rules turn an input into a record; it knows no HTTP.
  */
-import type { TouchedConfig } from '../../model/config.ts';
+import type { ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
 import type { JsonSchema } from '../../model/schemas/json-schema.ts';
 import type { ConfigReader, ConfigWriter, Page, PageRequest } from '../../storage/repository.ts';
@@ -105,7 +105,7 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   /** The same about what a deletion leaves. */
   readonly removalWarnings?: (rules: RuleContext, scope: S, removed: R) => Promise<readonly Warning[]>;
   /** What the workers must learn after a write. */
-  touched(scope: S, record: R): TouchedConfig;
+  touched(scope: S, record: R): ChangeSet;
   /** The same for a deletion, asked before it, where more goes than `touched` says. */
-  readonly touchedByRemoval?: (writer: ConfigWriter, scope: S, record: R) => Promise<TouchedConfig>;
+  readonly touchedByRemoval?: (writer: ConfigWriter, scope: S, record: R) => Promise<ChangeSet>;
 }

@@ -116,6 +116,6 @@ function metrics(context: ManagementContext): Operation {
 
 async function problemOf({ database, status }: ManagementContext): Promise<DatabaseProblem | undefined> {
   const problem = await database.problem();
-  const standIn = problem?.db === 'error' ? status.standIn() : undefined;
-  return standIn === undefined ? problem : { db: 'error', reason: standIn };
+  const fallback = problem?.db === 'error' ? status.fallback() : undefined;
+  return fallback === undefined ? problem : { db: 'error', reason: fallback };
 }

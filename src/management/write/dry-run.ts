@@ -19,7 +19,7 @@ import {
 import { answer, type Answer, type Failure } from '../api/failure.ts';
 import type { Call } from '../api/operation.ts';
 import { maskSecrets } from './policy-secrets-view.ts';
-import type { Rehearsal, WritePath, WriteWork } from './write.ts';
+import type { DryRun, WritePath, WriteWork } from './write.ts';
 
 /** A write on behalf of a call, which may be a dry run. */
 export type ChangePath = (call: Call, work: WriteWork) => Promise<Answer | Failure>;
@@ -29,11 +29,11 @@ const ENDPOINTS_CHARS_MAX = 1_048_576;
 
 export function createChangePath(write: WritePath, nowMs: () => number): ChangePath {
   return (call, work) =>
-    write(call, work, call.query['dry_run'] === true ? rehearsal(call.params, nowMs) : undefined);
+    write(call, work, call.query['dry_run'] === true ? dryRun(call.params, nowMs) : undefined);
 }
 
 /** @param params of the path: which app, and which key, if it is about one */
-function rehearsal(params: Call['params'], nowMs: () => number): Rehearsal {
+function dryRun(params: Call['params'], nowMs: () => number): DryRun {
   let before: AppTree | undefined;
   let keyBefore: StoredApiKey | undefined;
   return {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { currentWaits, noWaits, withWaits, type CallWaits } from '../../lib/deadline-budget.ts';
+import { currentBudget, newBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
 import { manualClock } from '../management.fixture.ts';
-import { createTurns } from './write-queue.ts';
+import { createWriteQueue } from './write-queue.ts';
 
 const AT_ONCE = 2;
 
@@ -26,11 +26,11 @@ function steered() {
 
 function setUp(count: number, atOnce = AT_ONCE) {
   const clock = manualClock();
-  const inTurn = createTurns(clock, () => atOnce);
+  const enqueue = createWriteQueue(clock, () => atOnce);
   const works = Array.from({ length: count }, steered);
-  const results = works.map(({ work }) => inTurn(work));
+  const results = works.map(({ work }) => enqueue(work));
   for (const result of results) result.catch(() => undefined);
-  return { clock, inTurn, works, results };
+  return { clock, enqueue, works, results };
 }
 
 describe('turns', () => {
@@ -49,11 +49,11 @@ describe('turns', () => {
   });
 
   it('share a slow failure of the database with those that were in line, not with those that came later', async () => {
-    const { clock, inTurn, works, results } = setUp(3);
+    const { clock, enqueue, works, results } = setUp(3);
     await works[0]?.begun;
     const later = steered();
     clock.advance(5_000);
-    const lateResult = inTurn(later.work);
+    const lateResult = enqueue(later.work);
     works[0]?.reject(new StorageUnavailable('locked'));
     works[1]?.resolve('went through');
     await expect(results[2]).rejects.toThrow('locked');
@@ -74,12 +74,17 @@ describe('turns', () => {
 
   describe('of calls with one time for all waits', () => {
     /** A work that waits for so long when its turn comes; whether its call is the one that is current then. */
-    function waiting(clock: ReturnType<typeof manualClock>, waits: CallWaits, ms: number, fails = false) {
+    function waiting(
+      clock: ReturnType<typeof manualClock>,
+      budget: DeadlineBudget,
+      ms: number,
+      fails = false,
+    ) {
       return async () => {
         clock.advance(ms);
-        (currentWaits() as CallWaits).spentMs += ms;
+        (currentBudget() as DeadlineBudget).spentMs += ms;
         if (fails) throw new StorageUnavailable('frozen');
-        return currentWaits() === waits;
+        return currentBudget() === budget;
       };
     }
 
@@ -88,11 +93,11 @@ describe('turns', () => {
       { what: 'a slow turn', ms: 700, fails: false, shared: [600, 600] },
       { what: 'a turn that is only busy', ms: 300, fails: false, shared: [0, 0] },
     ])('$what counts for those in line, from when they came: $shared', async ({ ms, fails, shared }) => {
-      const { clock, inTurn } = setUp(0, 1);
-      const calls = [noWaits(), noWaits(), noWaits()] as const;
+      const { clock, enqueue } = setUp(0, 1);
+      const calls = [newBudget(), newBudget(), newBudget()] as const;
       const gate = steered();
-      const first = withWaits(calls[0], () =>
-        inTurn(async () => {
+      const first = withBudget(calls[0], () =>
+        enqueue(async () => {
           await gate.work();
           return waiting(clock, calls[0], ms - 100, fails)();
         }),
@@ -100,8 +105,8 @@ describe('turns', () => {
       await gate.begun;
       clock.advance(100);
       calls[0].spentMs += 100;
-      const rest = [calls[1], calls[2]].map((waits) =>
-        withWaits(waits, () => inTurn(waiting(clock, waits, 0))),
+      const rest = [calls[1], calls[2]].map((budget) =>
+        withBudget(budget, () => enqueue(waiting(clock, budget, 0))),
       );
       gate.resolve('');
       expect(await first.catch((error: unknown) => String(error))).toEqual(

@@ -5,7 +5,7 @@
  * the length of the line. Where a call has one time for all of its waits (lib/deadline-budget.ts), what it waited in line
  * for a database that is slow is a part of them; waiting for others on one in good health is not.
  */
-import { currentWaits, withWaits, type CallWaits } from '../../lib/deadline-budget.ts';
+import { currentBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
 
@@ -17,16 +17,16 @@ const SLOW_TURN_MS = 500;
 interface Waiting {
   readonly sinceMs: number;
   /** Of the call that it belongs to. */
-  readonly waits: CallWaits | undefined;
+  readonly budget: DeadlineBudget | undefined;
   /** Never rejects; resolves with what the work threw when that was the database's fault. */
   readonly run: () => Promise<StorageUnavailable | undefined>;
   readonly refuse: (error: StorageUnavailable) => void;
 }
 
-export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+export type WriteQueue = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** @param atOnce works of one turn, at most; they are begun in order of arrival */
-export function createTurns(clock: Clock, atOnce: () => number): InTurn {
+export function createWriteQueue(clock: Clock, atOnce: () => number): WriteQueue {
   const waiting: Waiting[] = [];
   let running = false;
 
@@ -52,20 +52,20 @@ export function createTurns(clock: Clock, atOnce: () => number): InTurn {
 
   /** Whoever stands in line has waited for what the turn waited for, since it came. */
   function shareWait(waitedMs: number, nowMs: number): void {
-    for (const { waits, sinceMs } of waiting) {
-      if (waits !== undefined) waits.spentMs += Math.min(waitedMs, nowMs - sinceMs);
+    for (const { budget, sinceMs } of waiting) {
+      if (budget !== undefined) budget.spentMs += Math.min(waitedMs, nowMs - sinceMs);
     }
   }
 
   return (work) =>
     new Promise((resolve, reject) => {
-      const waits = currentWaits();
+      const budget = currentBudget();
       waiting.push({
         sinceMs: clock.monotonicMs(),
-        waits,
+        budget,
         refuse: reject,
         run: () =>
-          withWaits(waits, work).then(
+          withBudget(budget, work).then(
             (value) => void resolve(value),
             (error: unknown) => {
               reject(error);
@@ -79,6 +79,6 @@ export function createTurns(clock: Clock, atOnce: () => number): InTurn {
     });
 }
 
-function spentBy({ waits }: Waiting): number {
-  return waits?.spentMs ?? 0;
+function spentBy({ budget }: Waiting): number {
+  return budget?.spentMs ?? 0;
 }

@@ -6,18 +6,18 @@
  * A change that was committed but could not be published is answered with 500; it is stored, and `publish` is
  * responsible for bringing the workers up to date with it.
  */
-import { withWaits } from '../../lib/deadline-budget.ts';
+import { withBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
-import type { ConfigChange, ConfigPosition, TouchedConfig } from '../../model/config.ts';
+import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
 import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../storage/repository.ts';
 import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repository.ts';
 import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';
 import { maskSecrets } from './policy-secrets-view.ts';
-import { createTurns } from './write-queue.ts';
+import { createWriteQueue } from './write-queue.ts';
 
 export interface WriteDependencies {
   readonly repository: Repository;
@@ -60,7 +60,7 @@ export interface WriteOrigin {
 
 export interface Written {
   readonly answer: Answer;
-  readonly touched: TouchedConfig;
+  readonly touched: ChangeSet;
   readonly audit: AuditNote;
   /** Entity tag of the record before the write, for a dry run's answer. */
   readonly previousTag?: string;
@@ -76,7 +76,7 @@ export interface Unchanged {
 export type WriteWork = (writer: ConfigWriter) => Promise<Result>;
 
 /** Follows a write that is only tried: everything happens as in a real one, up to the commit. */
-export interface Rehearsal {
+export interface DryRun {
   /** Inside of the transaction, before the work. */
   begin(reader: ConfigReader): Promise<void>;
   /**
@@ -90,20 +90,16 @@ export interface Rehearsal {
 
 /**
  * Runs one write on behalf of `origin`. Throws only what the repository throws as unavailable.
- * @param rehearsal makes it a dry run, of which nothing remains
+ * @param dryRun makes it a dry run, of which nothing remains
  */
-export type WritePath = (
-  origin: WriteOrigin,
-  work: WriteWork,
-  rehearsal?: Rehearsal,
-) => Promise<Answer | Failure>;
+export type WritePath = (origin: WriteOrigin, work: WriteWork, dryRun?: DryRun) => Promise<Answer | Failure>;
 
-export const NOTHING_TOUCHED: TouchedConfig = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
+export const NOTHING_TOUCHED: ChangeSet = Object.freeze({ appIds: [], versionIds: [], keyIds: [] });
 
 class ChangeRefused extends Error {}
 
 /** Thrown in place of a commit, so that the transaction is rolled back. */
-class Rehearsed extends Error {
+class DryRunDone extends Error {
   readonly change: ConfigChange;
   constructor(change: ConfigChange) {
     super('the write was a dry run');
@@ -125,7 +121,7 @@ interface Outcome {
 
 export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, known, settle, clock } = dependencies;
-  const inTurn = createTurns(clock, () => repository.writesAtOnce);
+  const enqueue = createWriteQueue(clock, () => repository.writesAtOnce);
 
   async function commit(origin: WriteOrigin, work: WriteWork): Promise<Outcome> {
     const { value, change, configVersion } = await repository.write(
@@ -141,7 +137,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     if (change === undefined) return { result: value, configVersion, live: undefined };
     // Writes settle in the order of their commits, so that this is called in the order of the config versions.
     // It serves other writes, too, and what it waits for does not undo this one.
-    const live = withWaits(undefined, () => publish(change));
+    const live = withBudget(undefined, () => publish(change));
     // Somebody waits for it, but only when the turn is over.
     live.catch(() => undefined);
     return { result: value, configVersion, live: { promise: live } };
@@ -149,14 +145,14 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 
   /** The answer, when the others obey what it says. */
   async function settled(answer: Answer, configVersion: number): Promise<Answer> {
-    const { applied, nodes } = await withWaits(undefined, () => settle(configVersion));
+    const { applied, nodes } = await withBudget(undefined, () => settle(configVersion));
     return { ...answer, headers: { ...answer.headers, [NODES_APPLIED_HEADER]: `${applied}/${nodes}` } };
   }
 
-  return async (origin, work, rehearsal) => {
+  return async (origin, work, dryRun) => {
     try {
-      if (rehearsal !== undefined) return await inTurn(() => rehearse(dependencies, origin, work, rehearsal));
-      const { result, configVersion, live } = await inTurn(() => commit(origin, work));
+      if (dryRun !== undefined) return await enqueue(() => runDry(dependencies, origin, work, dryRun));
+      const { result, configVersion, live } = await enqueue(() => commit(origin, work));
       if (isFailure(result)) return result;
       await live?.promise;
       return await settled(answerOf(result), configVersion);
@@ -170,17 +166,17 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 }
 
 /** Never commits: what touches something is given up before its commit, anything else is aborted. */
-async function rehearse(
+async function runDry(
   { repository, validateChange, known, clock }: WriteDependencies,
   origin: WriteOrigin,
   work: WriteWork,
-  rehearsal: Rehearsal,
+  dryRun: DryRun,
 ): Promise<Answer | Failure> {
   let written: Written | undefined;
   try {
     const { value } = await repository.write(
       async (writer) => {
-        await rehearsal.begin(writer);
+        await dryRun.begin(writer);
         const result = await work(writer);
         if (!('touched' in result) || isNothing(result.touched)) return { abort: result };
         written = result;
@@ -191,17 +187,17 @@ async function rehearse(
       },
       (change, missed) => {
         assertCompiles(change, missed, validateChange);
-        throw new Rehearsed(change);
+        throw new DryRunDone(change);
       },
       known,
     );
     if (isFailure(value)) return value;
     const real = 'unchanged' in value ? value.unchanged : value.answer;
-    const tried = rehearsal.conclude(real, undefined, real.headers['ETag']);
+    const tried = dryRun.conclude(real, undefined, real.headers['ETag']);
     return withWarnings(tried, value.warnings);
   } catch (error) {
-    if (!(error instanceof Rehearsed) || written === undefined) throw error;
-    const tried = rehearsal.conclude(written.answer, error.change, written.previousTag);
+    if (!(error instanceof DryRunDone) || written === undefined) throw error;
+    const tried = dryRun.conclude(written.answer, error.change, written.previousTag);
     return withWarnings(tried, written.warnings);
   }
 }
@@ -245,7 +241,7 @@ function auditEntry(
   };
 }
 
-function isNothing({ appIds, versionIds, keyIds }: TouchedConfig): boolean {
+function isNothing({ appIds, versionIds, keyIds }: ChangeSet): boolean {
   return appIds.length + versionIds.length + keyIds.length === 0;
 }
 

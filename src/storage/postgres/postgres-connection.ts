@@ -4,7 +4,7 @@
  */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { assert } from '../../lib/assert.ts';
-import { noWaits, type CallWaits } from '../../lib/deadline-budget.ts';
+import { newBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { PostgresClient, tooLate, type PostgresAnswer } from './postgres-client.ts';
 import { endsConnection, isRefusal, mapPostgresError } from './postgres-errors.ts';
@@ -36,7 +36,7 @@ export class PostgresConnection implements DatabaseConnection {
   readonly #config: PostgresConnectionConfig;
   #live: PostgresClient | undefined;
   /** What has been waited of the operation's time. */
-  #waits: CallWaits = noWaits();
+  #budget: DeadlineBudget = newBudget();
   #inTransaction = false;
   /** The end of the statement before: the driver takes one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -49,9 +49,9 @@ export class PostgresConnection implements DatabaseConnection {
    * @param waits of the call that the operation is for; it grows
    * @param sinceMs when the operation was asked for, by the monotonic clock
    */
-  startOperation(waits: CallWaits, sinceMs: number): void {
-    this.#waits = waits;
-    waits.spentMs += this.#config.clock.monotonicMs() - sinceMs;
+  startOperation(budget: DeadlineBudget, sinceMs: number): void {
+    this.#budget = budget;
+    budget.spentMs += this.#config.clock.monotonicMs() - sinceMs;
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -139,7 +139,7 @@ export class PostgresConnection implements DatabaseConnection {
 
   /** What comes back into the pool with a transaction open must not be used again. */
   endOperation(): void {
-    this.#waits = noWaits();
+    this.#budget = newBudget();
     if (this.#inTransaction) this.discard();
   }
 
@@ -184,18 +184,18 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   #leftMs(): number {
-    return (this.#config.operationTimeoutMs ?? Infinity) - this.#waits.spentMs;
+    return (this.#config.operationTimeoutMs ?? Infinity) - this.#budget.spentMs;
   }
 
   /** One wait, of at most `timeoutMs` and of what is left of the operation's time. */
   async #bounded<T>(timeoutMs: number, work: (waitMs: number) => Promise<T>): Promise<T> {
-    const waits = this.#waits;
+    const budget = this.#budget;
     const startedMs = this.#config.clock.monotonicMs();
     try {
       return await work(Math.max(0, Math.min(timeoutMs, this.#leftMs())));
     } finally {
       const tookMs = this.#config.clock.monotonicMs() - startedMs;
-      if (tookMs > PROMPT_ANSWER_MS) waits.spentMs += tookMs;
+      if (tookMs > PROMPT_ANSWER_MS) budget.spentMs += tookMs;
     }
   }
 }

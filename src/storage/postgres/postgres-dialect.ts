@@ -12,7 +12,7 @@ import {
   type Driver,
   type Kysely,
 } from 'kysely';
-import { currentWaits, noWaits, type CallWaits } from '../../lib/deadline-budget.ts';
+import { currentBudget, newBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { tooLate } from './postgres-client.ts';
 import { PostgresConnection, type PostgresConnectionConfig } from './postgres-connection.ts';
 import { StorageUnavailable } from '../repository.ts';
@@ -38,7 +38,7 @@ export function postgresDialect(config: PostgresDialectConfig): Dialect {
 }
 
 interface Waiter {
-  readonly waits: CallWaits;
+  readonly budget: DeadlineBudget;
   readonly sinceMs: number;
   readonly resolve: (connection: PostgresConnection) => void;
   readonly reject: (error: unknown) => void;
@@ -62,40 +62,40 @@ class PostgresPool implements Driver {
 
   async acquireConnection(): Promise<PostgresConnection> {
     if (this.#closed) throw unavailable('it is closed');
-    const waits = currentWaits() ?? noWaits();
+    const budget = currentBudget() ?? newBudget();
     // A connection that could not be waited for would be lost.
-    if (this.#leftMs(waits) <= 0) throw tooLate('answer');
+    if (this.#leftMs(budget) <= 0) throw tooLate('answer');
     const sinceMs = this.#config.clock.monotonicMs();
     const idle = this.#idle.pop();
     if (idle !== undefined) {
       clearTimeout(idle.timer);
-      idle.connection.startOperation(waits, sinceMs);
+      idle.connection.startOperation(budget, sinceMs);
       return idle.connection;
     }
     if (this.#count < this.#config.connectionsMax) {
       this.#count += 1;
       const connection = new PostgresConnection(this.#config);
-      connection.startOperation(waits, sinceMs);
+      connection.startOperation(budget, sinceMs);
       return connection;
     }
     if (this.#waiters.length >= WAITERS_MAX) throw unavailable(`${WAITERS_MAX} callers wait for it already`);
-    return this.#wait(waits, sinceMs);
+    return this.#wait(budget, sinceMs);
   }
 
-  #leftMs({ spentMs }: CallWaits): number {
+  #leftMs({ spentMs }: DeadlineBudget): number {
     return (this.#config.operationTimeoutMs ?? Infinity) - spentMs;
   }
 
-  async #wait(waits: CallWaits, sinceMs: number): Promise<PostgresConnection> {
-    const leftMs = this.#leftMs(waits);
+  async #wait(budget: DeadlineBudget, sinceMs: number): Promise<PostgresConnection> {
+    const leftMs = this.#leftMs(budget);
     const timeoutMs = leftMs === Infinity ? ACQUIRE_TIMEOUT_MS : leftMs;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        waits.spentMs += timeoutMs;
+        budget.spentMs += timeoutMs;
         reject(unavailable(`it was busy for ${Math.round(timeoutMs)} ms`));
       }, timeoutMs);
-      const waiter: Waiter = { waits, sinceMs, resolve, reject, timer };
+      const waiter: Waiter = { budget, sinceMs, resolve, reject, timer };
       this.#waiters.push(waiter);
     });
   }
@@ -166,9 +166,9 @@ class PostgresPool implements Driver {
   }
 }
 
-function give(connection: PostgresConnection, { waits, sinceMs, resolve, timer }: Waiter): void {
+function give(connection: PostgresConnection, { budget, sinceMs, resolve, timer }: Waiter): void {
   clearTimeout(timer);
-  connection.startOperation(waits, sinceMs);
+  connection.startOperation(budget, sinceMs);
   resolve(connection);
 }
 

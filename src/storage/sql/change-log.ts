@@ -5,7 +5,7 @@
  */
 import type { Kysely } from 'kysely';
 import { randomHex } from '../../lib/ids.ts';
-import type { ConfigPosition, TouchedConfig } from '../../model/config.ts';
+import type { ConfigPosition, ChangeSet } from '../../model/config.ts';
 import type { Tables } from './schema.ts';
 
 /** Config versions whose changes are kept: some megabytes. */
@@ -32,7 +32,7 @@ export async function readPosition(db: Kysely<Tables>): Promise<ConfigPosition> 
 export async function logChange(
   db: Kysely<Tables>,
   configVersion: number,
-  touched: TouchedConfig,
+  touched: ChangeSet,
 ): Promise<string> {
   const { appIds, versionIds, endpoints, keyIds } = touched;
   const changeId = randomHex(CHANGE_ID_BYTES);
@@ -57,7 +57,7 @@ export async function touchedSince(
   db: Kysely<Tables>,
   known: ConfigPosition,
   configVersion: number,
-): Promise<TouchedConfig | undefined> {
+): Promise<ChangeSet | undefined> {
   const missed = configVersion - known.configVersion;
   if (missed < 0 || missed > CHANGES_KEPT) return undefined;
   const rows = await db
@@ -84,5 +84,5 @@ export async function touchedSince(
   return { appIds: [...ids.appIds], versionIds: [...ids.versionIds], keyIds: [...ids.keyIds] };
 }
 
-const parse = (touched: string | null): TouchedConfig | undefined =>
-  touched === null ? undefined : (JSON.parse(touched) as TouchedConfig);
+const parse = (touched: string | null): ChangeSet | undefined =>
+  touched === null ? undefined : (JSON.parse(touched) as ChangeSet);

@@ -9,7 +9,7 @@ import type {
   ConfigChange,
   ConfigPosition,
   EndpointChange,
-  TouchedConfig,
+  ChangeSet,
   TouchedEndpoint,
   VersionTree,
 } from '../../model/config.ts';
@@ -104,7 +104,7 @@ async function loadVersionTrees(
 export async function loadChange(
   db: Kysely<Tables>,
   codecs: Codecs,
-  touched: TouchedConfig,
+  touched: ChangeSet,
   configVersion: number,
 ): Promise<ConfigChange> {
   const apps = await loadAppTrees(db, codecs, touched.appIds);

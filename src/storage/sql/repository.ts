@@ -5,7 +5,7 @@
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
-import type { ConfigChange, ConfigPosition, TouchedConfig } from '../../model/config.ts';
+import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import {
   StorageUnavailable,
   type Committed,
@@ -190,7 +190,7 @@ async function loadSince(
   return { ...(await loadChange(db, codecs, touched, configVersion)), changeId, after: known };
 }
 
-function isEmpty({ appIds, versionIds, keyIds }: TouchedConfig): boolean {
+function isEmpty({ appIds, versionIds, keyIds }: ChangeSet): boolean {
   return appIds.length + versionIds.length + keyIds.length === 0;
 }
 

@@ -39,7 +39,7 @@ export interface Tables {
 export interface ChangeRow {
   config_version: number;
   change_id: string;
-  /** `TouchedConfig` as JSON; null: more than is written down. */
+  /** `ChangeSet` as JSON; null: more than is written down. */
   touched: string | null;
 }
 
