@@ -1,6 +1,6 @@
 /**
  * The fields that a line of the access log may have, in the order in which it has them. `level`, `time` and `msg` are
- * not among them: every line has these. docs/operations.md explains each one.
+ * not among them: every line has these. docs/reference/operations.md explains each one.
  */
 export const ACCESS_FIELDS = [
   'request_id',

@@ -1,5 +1,5 @@
 /**
- * The way of a request through the gateway, in order; docs/request-path.md explains each stage and its exits.
+ * The way of a request through the gateway, in order; docs/explanation/request-path.md explains each stage and its exits.
  *
  *   enter             room for one more exchange                      503
  *   isLoop            a request that was here before                  508

@@ -1,5 +1,5 @@
 /**
- * Backends that are given by name: their addresses change, are several, or cannot be found (docs/operations.md,
+ * Backends that are given by name: their addresses change, are several, or cannot be found (docs/reference/operations.md,
  * "Names of backends").
  */
 import type { LookupAddress } from 'node:dns';

@@ -71,7 +71,7 @@ export const ExplainInputSchema = Type.Object(
 );
 export type ExplainInput = Static<typeof ExplainInputSchema>;
 
-/** In the order in which a request passes them; docs/request-path.md. */
+/** In the order in which a request passes them; docs/explanation/request-path.md. */
 export const STAGES = [
   'head',
   'path',

@@ -10,7 +10,7 @@
  * - `Vary: Origin` is on every response whose lines depend on the origin, also when it is absent or refused.
  * - `null` is granted where it is listed, but never with credentials: every page can send it (a sandboxed frame).
  * - `Access-Control-Request-Private-Network` is not answered: a page of the public network gets no leave to call into
- *   a private one through the gateway (docs/decisions/cors.md).
+ *   a private one through the gateway (docs/explanation/decisions/cors.md).
  *
  * The lines of a response are a function of the origin alone, and nearly all requests come from a few origins: the
  * latest ones are remembered with their lines, in a small table of fixed size.
