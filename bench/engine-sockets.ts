@@ -135,8 +135,8 @@ export class MemoryClient implements ClientSocket {
     return this.#writer.writeCopy(bytes, from, to);
   }
 
-  lend(bytes: Buffer): (() => void) | undefined {
-    return this.#reader.lend(bytes);
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.retain(bytes);
   }
 
   cork(): void {}

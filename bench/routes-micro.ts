@@ -17,7 +17,7 @@ import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
 import { limitHeaderLines } from '../src/policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledPolicy, RequestFacts } from '../src/policy/stage.ts';
 import { createBreakerMemory, type Breaker } from '../src/proxy/resilience/breaker.ts';
-import { BreakerHandles } from '../src/proxy/resilience/breaker-registry.ts';
+import { BreakerRegistry } from '../src/proxy/resilience/breaker-registry.ts';
 import { shares, type Revision } from '../src/proxy/context.ts';
 import type { Exchange } from '../src/proxy/exchange.ts';
 import { createMatchResult, matchRequest, upstreamPath } from '../src/proxy/match.ts';
@@ -43,13 +43,13 @@ const OTHER_LINES = 1_000;
 
 interface Served {
   readonly holder: SnapshotHolder<CompiledPolicy>;
-  readonly breakers: BreakerHandles;
+  readonly breakers: BreakerRegistry;
 }
 
 function serve(endpoints: number): Served {
   const keys = new KeyTable();
   const holder = new SnapshotHolder(compilerFor(keys), keys);
-  const breakers = new BreakerHandles();
+  const breakers = new BreakerRegistry();
   // As a worker gets it: one message, which shares no strings with anything else.
   const change = changeOf({ endpoints, policy: OPEN_POLICY });
   const revisions = change.apps.flatMap(({ versions }) => versions.flatMap((version) => version.revisions));
@@ -98,17 +98,17 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
     const path = paths.toString('latin1', at === 0 ? 0 : (ends[at - 1] ?? 0) + 1, ends[at]);
     at = at + 1 === used ? 0 : at + 1;
     matchRequest(holder.current, path, false, 'GET', shareOf, match);
-    const { route, version, restFrom } = match;
+    const { route, version, suffixStart } = match;
     if (route === undefined || match.code !== undefined)
       throw new Error(`no route for ${path}: ${match.detail}`);
     if (version?.status === 'deprecated') throw new Error('deprecated');
     const evaluation = newEvaluation();
     if (evaluate(route.policy, facts, evaluation) !== undefined) throw new Error('denied');
-    if (breakerOf(route.revision)?.isCalm !== true) throw new Error('the breaker is open');
+    if (breakerOf(route.revision)?.isPristine !== true) throw new Error('the breaker is open');
     const { backend } = route.revision;
     pools.set(backend.poolKey, pools.get(backend.poolKey) ?? 0);
     budgets.noteFirst(backend.poolKey, facts.nowMs);
-    const head = `GET ${upstreamPath(route, path, restFrom)} HTTP/1.1\r\nHost: ${backend.authority}\r\n\r\n`;
+    const head = `GET ${upstreamPath(route, path, suffixStart)} HTTP/1.1\r\nHost: ${backend.authority}\r\n\r\n`;
     const lines = limitHeaderLines(evaluation) + (route.policy.cors?.responseLines(ORIGIN) ?? '');
     sum += head.length + lines.length;
     observer.exchangeEnded({

@@ -19,15 +19,15 @@ import { createPolicyCompilers } from './policy/compile-policy.ts';
 import type { PolicyDependencies } from './policy/dependencies.ts';
 import type { CompiledPolicy } from './policy/stage.ts';
 import type { Breaker } from './proxy/resilience/breaker.ts';
-import { BreakerHandles } from './proxy/resilience/breaker-registry.ts';
+import { BreakerRegistry } from './proxy/resilience/breaker-registry.ts';
 import { shares, type ProxyContext, type Revision } from './proxy/context.ts';
 import { Deadlines } from './proxy/resilience/deadlines.ts';
 import { createExplain } from './explain/explain.ts';
 import { DebugTokens } from './explain/debug-header.ts';
 import type { FindKey } from './explain/fix.ts';
 import { ExchangeRecorder } from './explain/recorder.ts';
-import { Load } from './proxy/exchange-limiter.ts';
-import { UpstreamSlots } from './proxy/upstream/permits.ts';
+import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
+import { UpstreamPermits } from './proxy/upstream/permits.ts';
 import { RequestMemory } from './proxy/io/request-memory.ts';
 import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
 import { Listener } from './proxy/downstream/listener.ts';
@@ -83,7 +83,7 @@ const accessLog = createAccessLog(output, { format, level, mode, fields });
 const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
 const recorder = new ExchangeRecorder();
 const debugTokens = new DebugTokens();
-const breakers = new BreakerHandles();
+const breakers = new BreakerRegistry();
 const observer = new WorkerObserver({
   metrics,
   accessLog,
@@ -152,11 +152,11 @@ const context: ProxyContext = {
   pool,
   egress,
   via: viaHops(viaName),
-  slots: new UpstreamSlots({
-    slotsMax: options.maxUpstreamConnections,
+  permits: new UpstreamPermits({
+    permitsMax: options.maxUpstreamConnections,
     waitingMax: options.maxUpstreamQueue,
   }),
-  load: new Load(options.maxConcurrentExchanges),
+  exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
   waiting: new WaitingClients(),
   requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
   retryBudgets: new RetryBudgets(),
@@ -205,8 +205,8 @@ port.on('message', (message: ToWorker) => {
       metrics.setConnections({
         downstream: listener.connectionCount,
         upstreamIdle: pool.idleCount,
-        exchanges: context.load.exchanges,
-        upstreamQueue: context.slots.waiting,
+        exchanges: context.exchangeLimiter.inUse,
+        upstreamQueue: context.permits.waiting,
         requestBufferBytes: context.requestMemory.bytes,
       });
       metrics.setLogLinesDropped(output.droppedLines);

@@ -10,7 +10,7 @@ import type { PathTrie } from './path-trie.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { WeightedChoice } from './weights.ts';
 
-/** Turns an effective policy into what the proxy runs; called once per distinct policy of an app. */
+/** TrafficClass an effective policy into what the proxy runs; called once per distinct policy of an app. */
 export type PolicyCompiler<P> = (effective: EffectivePolicy, app: App) => P;
 
 export interface PolicyPair<P> {

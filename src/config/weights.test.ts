@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TURNS, WeightedChoice } from './weights.ts';
+import { TRAFFIC_CLASSES, WeightedChoice } from './weights.ts';
 
 function count(choice: WeightedChoice, eligible: Uint8Array, picks: number): number[] {
   const counts = Array.from(choice.weights, () => 0);
@@ -75,7 +75,7 @@ describe('WeightedChoice', () => {
   it('shares each kind of request out exactly, however the kinds alternate', () => {
     const choice = new WeightedChoice([1, 1]);
     const all = Uint8Array.of(1, 1);
-    const turns = [TURNS.preflight, TURNS.bare, TURNS.credentialed];
+    const turns = [TRAFFIC_CLASSES.preflight, TRAFFIC_CLASSES.bare, TRAFFIC_CLASSES.credentialed];
     const picked = turns.map(() => [0, 0]);
     for (let n = 0; n < 20; n++) {
       for (const [index, kind] of turns.entries()) {

@@ -18,8 +18,8 @@ export const REVISIONS_MAX = 256;
 const SETS_MAX = 64;
 
 /** Kinds of requests that take turns apart from each other; each is shared out exactly. */
-export const TURNS = Object.freeze({ bare: 0, credentialed: 1, preflight: 2 });
-export type Turns = (typeof TURNS)[keyof typeof TURNS];
+export const TRAFFIC_CLASSES = Object.freeze({ bare: 0, credentialed: 1, preflight: 2 });
+export type TrafficClass = (typeof TRAFFIC_CLASSES)[keyof typeof TRAFFIC_CLASSES];
 
 export class WeightedChoice {
   readonly weights: readonly number[];
@@ -39,9 +39,9 @@ export class WeightedChoice {
    * The place to take next among those with a non-zero byte in `eligible`; -1 when none of them has a weight.
    * @param eligible by place, at least as long as `weights`
    */
-  pick(eligible: Uint8Array, turns: Turns = TURNS.bare): number {
+  pick(eligible: Uint8Array, trafficClass: TrafficClass = TRAFFIC_CLASSES.bare): number {
     const { weights } = this;
-    const state = this.#stateOf(eligible, turns);
+    const state = this.#stateOf(eligible, trafficClass);
     let total = 0;
     let best = -1;
     for (let place = 0; place < weights.length; place++) {
@@ -63,32 +63,36 @@ export class WeightedChoice {
    * @param eligible changed
    * @param shares by place: above 0, and at most 1
    */
-  pickPartly(eligible: Uint8Array, shares: Float64Array, turns: Turns = TURNS.bare): number {
-    const first = this.pick(eligible, turns);
+  pickPartly(
+    eligible: Uint8Array,
+    shares: Float64Array,
+    trafficClass: TrafficClass = TRAFFIC_CLASSES.bare,
+  ): number {
+    const first = this.pick(eligible, trafficClass);
     if (first < 0 || (shares[first] as number) >= 1) return first;
-    const credits = (this.#credits[turns] ??= new Float64Array(this.weights.length));
+    const credits = (this.#credits[trafficClass] ??= new Float64Array(this.weights.length));
     const credit = (credits[first] as number) + (shares[first] as number);
     credits[first] = credit >= 1 ? credit - 1 : credit;
     if (credit >= 1) return first;
     for (let place = 0; place < this.weights.length; place++) {
       if ((shares[place] as number) < 1) eligible[place] = 0;
     }
-    const second = this.pick(eligible, turns);
+    const second = this.pick(eligible, trafficClass);
     return second < 0 ? first : second;
   }
 
   /** The same choice at the same point, whose turns do not move this one's. */
   copy(): WeightedChoice {
     const copy = new WeightedChoice(this.weights);
-    this.#states.forEach((states, turns) => {
-      for (const [key, state] of states) copy.#states[turns]?.set(key, state.slice());
+    this.#states.forEach((states, trafficClass) => {
+      for (const [key, state] of states) copy.#states[trafficClass]?.set(key, state.slice());
     });
-    this.#credits.forEach((credits, turns) => (copy.#credits[turns] = credits?.slice()));
+    this.#credits.forEach((credits, trafficClass) => (copy.#credits[trafficClass] = credits?.slice()));
     return copy;
   }
 
-  #stateOf(eligible: Uint8Array, turns: Turns): Float64Array {
-    const states = this.#states[turns] as Map<number | string, Float64Array>;
+  #stateOf(eligible: Uint8Array, trafficClass: TrafficClass): Float64Array {
+    const states = this.#states[trafficClass] as Map<number | string, Float64Array>;
     const key = this.#keyOf(eligible);
     const found = states.get(key);
     if (found !== undefined) return found;

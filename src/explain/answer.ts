@@ -13,7 +13,7 @@ import type {
   HeaderField,
   Outcome,
 } from '../model/schemas/explain.ts';
-import type { LimitLook, PolicyLooks } from '../policy/read-only-context.ts';
+import type { LimitRead, CounterReads } from '../policy/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
 import { fixOf, type FindKey } from './fix.ts';
 import { isSecretName } from './redact.ts';
@@ -22,7 +22,7 @@ import { stagesOf, type ExplainSettings } from './stages.ts';
 export interface Described {
   readonly upstreamHeaders: readonly HeaderField[];
   readonly response: Explanation['response'];
-  readonly looks: PolicyLooks;
+  readonly counterReads: CounterReads;
 }
 
 /** @param described undefined for a real exchange */
@@ -59,7 +59,7 @@ export function explanationOf(
         ? null
         : { kind: caller.kind, id: caller.id, name: caller.name, scopes: [...caller.scopes] },
     stages,
-    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.looks, facts),
+    limits: described === undefined ? announcedLimit(facts, stages) : limitsOf(described.counterReads, facts),
     upstream:
       facts.upstreamUrl === undefined || !facts.forwarded
         ? null
@@ -80,7 +80,7 @@ function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outc
   return preflight || version === null ? 'answered' : 'forwarded';
 }
 
-function limitsOf({ limits, concurrency }: PolicyLooks, { policy }: ExchangeFacts): ExplainedLimit[] {
+function limitsOf({ limits, concurrency }: CounterReads, { policy }: ExchangeFacts): ExplainedLimit[] {
   const place = policy?.credentialPlace?.foldedName;
   return [
     ...concurrency.map(({ cap, subject, inUse }): ExplainedLimit => {
@@ -122,7 +122,7 @@ function announcedLimit(
   ];
 }
 
-function limitOf({ rule, subject, decision }: LimitLook, place: string | undefined): ExplainedLimit {
+function limitOf({ rule, subject, decision }: LimitRead, place: string | undefined): ExplainedLimit {
   return {
     kind: kindOf(rule.id),
     counter: counterName(rule.id, subject, place),

@@ -11,19 +11,19 @@ const CANDIDATES_MAX = 64;
 
 /**
  * @param path comparable spelling, as the match was made on
- * @param restFrom of the match
+ * @param suffixStart of the match
  * @param chosenId the revision that the request went to, if any
  */
 export function candidatesOf(
   version: Version,
   path: string,
-  restFrom: number,
+  suffixStart: number,
   method: string,
   chosenId: string | undefined,
   context: ProxyContext,
 ): Candidate[] {
   const shown = version.revisions.slice(0, CANDIDATES_MAX).map((revision) => {
-    const reason = reasonAgainst(revision, path, restFrom, method, context);
+    const reason = reasonAgainst(revision, path, suffixStart, method, context);
     return { revision, reason };
   });
   const shares = sharesOf(shown, context);
@@ -66,12 +66,12 @@ function sharesOf(
 function reasonAgainst(
   revision: Revision,
   path: string,
-  restFrom: number,
+  suffixStart: number,
   method: string,
   context: ProxyContext,
 ): string {
   if (revision.weight === 0) return 'its traffic_weight is 0';
-  const route = findRoute(revision.endpoints, path, restFrom, method) ?? revision.fallback;
+  const route = findRoute(revision.endpoints, path, suffixStart, method) ?? revision.fallback;
   if (route === undefined) return `it has no endpoint for ${method} and this path`;
   if (!route.active) return `its endpoint ${route.method} ${route.template} is disabled`;
   return context.shareOf(revision) > 0 ? '' : 'its circuit breaker is open';

@@ -83,7 +83,7 @@ function deniedText({ errorCode, evaluation }: Exchange): string {
   return by === undefined ? String(errorCode) : `${errorCode} by ${by}`;
 }
 
-function upstreamText({ path, restFrom }: Exchange, route: NonNullable<Exchange['route']>): string {
+function upstreamText({ path, suffixStart }: Exchange, route: NonNullable<Exchange['route']>): string {
   const { scheme, authority } = route.revision.backend;
-  return `${scheme}://${authority}${upstreamPath(route, path, restFrom)}`;
+  return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }

@@ -37,7 +37,7 @@ export class ExplainSocket implements ClientSocket {
   pause(): void {}
   resume(): void {}
 
-  lend(): undefined {
+  retain(): undefined {
     return undefined;
   }
 

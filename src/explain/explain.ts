@@ -10,7 +10,7 @@ import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
 import type { ExplainInput, Explanation, HeaderField } from '../model/schemas/explain.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
-import type { PolicyLooks } from '../policy/read-only-context.ts';
+import type { CounterReads } from '../policy/read-only-context.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import type { CompiledVersion, Snapshot } from '../config/types.ts';
 import { Connection } from '../proxy/downstream/connection.ts';
@@ -23,7 +23,7 @@ import { fieldsOfLines, shownField } from './redact.ts';
 import { describedHead, fieldsOf } from './described-request.ts';
 import { ExplainSocket } from './described-socket.ts';
 import type { ExplainSettings } from './stages.ts';
-import { Load } from '../proxy/exchange-limiter.ts';
+import { ExchangeLimiter } from '../proxy/exchange-limiter.ts';
 import { WaitingClients } from '../proxy/downstream/waiting-clients.ts';
 import { upstreamPath, type MatchErrorCode, type PathRefusal, type MatchResult } from '../proxy/match.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
@@ -81,10 +81,10 @@ async function runDescribed(
   parts: ExplainParts,
   place: string | undefined,
 ): Promise<Run> {
-  const looks: PolicyLooks = { limits: [], concurrency: [] };
+  const counterReads: CounterReads = { limits: [], concurrency: [] };
   const socket = new ExplainSocket();
-  const outcome = await feed(input, describedHead(input, place), parts, looks, socket);
-  return { ...outcome, response: outcome.response ?? responseOf(socket.written), looks };
+  const outcome = await feed(input, describedHead(input, place), parts, counterReads, socket);
+  return { ...outcome, response: outcome.response ?? responseOf(socket.written), counterReads };
 }
 
 /** Feeds the request to a connection and waits for what becomes of it. */
@@ -92,7 +92,7 @@ function feed(
   input: ExplainInput,
   head: string,
   parts: ExplainParts,
-  looks: PolicyLooks,
+  counterReads: CounterReads,
   socket: ExplainSocket,
 ): Promise<Outcome> {
   return new Promise((resolve) => {
@@ -110,13 +110,13 @@ function feed(
       retryRefused: () => undefined,
       deprecatedVersionUsed: () => undefined,
       backendFailed: () => undefined,
-      breakerMoved: () => undefined,
+      breakerChanged: () => undefined,
       overloaded: () => undefined,
       handshakeFailed: () => undefined,
       gaveWay: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
-    const divert = (exchange: Exchange, route: Route): void => {
+    const interceptUpstream = (exchange: Exchange, route: Route): void => {
       // A chunked body is measured while it comes, when the backend has the first part of it already.
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
@@ -132,7 +132,7 @@ function feed(
       resolve(forwardedRun(exchange, route));
       exchange.abort();
     };
-    const context = lookingContext(parts, looks, observer, divert);
+    const context = readOnlyContext(parts, counterReads, observer, interceptUpstream);
     const address = input.client_ip ?? '127.0.0.1';
     const peer = normaliseAddress(address) ?? address;
     // It attaches itself to the socket, and is gone with it.
@@ -142,11 +142,11 @@ function feed(
 }
 
 function forwardedRun(exchange: Exchange, route: Route): Outcome {
-  const { connection, path, restFrom } = exchange;
+  const { connection, path, suffixStart } = exchange;
   const { head } = connection;
   const isWhole = head.framing === BodyFraming.none || head.contentLength === 0;
   const upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
-  const target = upstreamPath(route, path, restFrom);
+  const target = upstreamPath(route, path, suffixStart);
   const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
   // What a backend that speaks HTTP/1.1 and names no proxy of its own brings about; a 101 has none.
   const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
@@ -156,23 +156,23 @@ function forwardedRun(exchange: Exchange, route: Route): Outcome {
   return { facts: factsOf(exchange, true), upstreamHeaders, response };
 }
 
-function lookingContext(
+function readOnlyContext(
   { context, compilers }: ExplainParts,
-  looks: PolicyLooks,
+  counterReads: CounterReads,
   observer: ProxyObserver,
-  divert: (exchange: Exchange, route: Route) => void,
+  interceptUpstream: (exchange: Exchange, route: Route) => void,
 ): ProxyContext {
-  const compile = compilers.looking(looks);
+  const compile = compilers.readOnly(counterReads);
   return {
     ...context,
     observer,
-    divert,
+    interceptUpstream,
     // A description takes no room.
-    load: new Load(Infinity),
+    exchangeLimiter: new ExchangeLimiter(Infinity),
     waiting: new WaitingClients(),
-    snapshot: () => lookingSnapshot(context.snapshot()),
+    snapshot: () => readOnlySnapshot(context.snapshot()),
     breakerOf: (revision) => context.breakerOf(revision)?.copy(),
-    match: new LookingMatch((route) => ({
+    match: new ReadOnlyMatch((route) => ({
       ...route,
       policy: compile(route.effective, route.version.app),
     })),
@@ -180,7 +180,7 @@ function lookingContext(
 }
 
 /** The same snapshot, whose turns are not taken. */
-function lookingSnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledPolicy> {
+function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledPolicy> {
   return {
     configVersion: snapshot.configVersion,
     findVersion: (path) => {
@@ -192,18 +192,18 @@ function lookingSnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledP
 }
 
 /** A match whose routes run policies that only look; compiled for the route that is found, and no other. */
-class LookingMatch implements MatchResult<CompiledPolicy> {
+class ReadOnlyMatch implements MatchResult<CompiledPolicy> {
   code: MatchErrorCode | undefined = undefined;
   detail = '';
   refusal: PathRefusal | undefined = undefined;
   version: CompiledVersion<CompiledPolicy> | undefined = undefined;
-  restFrom = 0;
-  readonly #lookAlike: (route: Route) => Route;
+  suffixStart = 0;
+  readonly #readOnly: (route: Route) => Route;
   #found: Route | undefined;
   #route: Route | undefined;
 
-  constructor(lookAlike: (route: Route) => Route) {
-    this.#lookAlike = lookAlike;
+  constructor(readOnly: (route: Route) => Route) {
+    this.#readOnly = readOnly;
   }
 
   get route(): Route | undefined {
@@ -213,7 +213,7 @@ class LookingMatch implements MatchResult<CompiledPolicy> {
   set route(found: Route | undefined) {
     if (found !== undefined && (found === this.#found || found === this.#route)) return;
     this.#found = found;
-    this.#route = found === undefined ? undefined : this.#lookAlike(found);
+    this.#route = found === undefined ? undefined : this.#readOnly(found);
   }
 }
 

@@ -132,8 +132,8 @@ type Place = Pick<
 >;
 
 function placeOf(version: Version | undefined, route: Route | undefined, exchange: Exchange): Place {
-  const { path, restFrom } = exchange;
-  const rest = comparablePath(path.slice(restFrom));
+  const { path, suffixStart } = exchange;
+  const rest = comparablePath(path.slice(suffixStart));
   return {
     app:
       version === undefined
@@ -153,30 +153,30 @@ function placeOf(version: Version | undefined, route: Route | undefined, exchang
             status: version.status,
           },
     revision: route === undefined ? null : { id: route.revision.id, revision: route.revision.label },
-    endpoint: route === undefined ? null : endpointOf(route, path, restFrom),
+    endpoint: route === undefined ? null : endpointOf(route, path, suffixStart),
     backend: route?.revision.backend.authority ?? '',
     hasProbe: route?.revision.healthCheckPath !== undefined,
-    upstreamUrl: route?.active === true ? upstreamUrlOf(route, path, restFrom) : undefined,
+    upstreamUrl: route?.active === true ? upstreamUrlOf(route, path, suffixStart) : undefined,
     restPath: rest === '' ? '/' : rest,
     hasEncodedSlash: exchange.hasEncodedSlash,
     breakerRules: route?.revision.breaker ?? null,
   };
 }
 
-function endpointOf(route: Route, path: string, restFrom: number): Explanation['endpoint'] {
+function endpointOf(route: Route, path: string, suffixStart: number): Explanation['endpoint'] {
   if (route.endpointId === undefined) return null;
   return {
     id: route.endpointId,
     method: route.method,
     path: route.template,
     backend_path: route.backendPath ?? null,
-    parameters: { ...pathParameters(route, path, restFrom) },
+    parameters: { ...pathParameters(route, path, suffixStart) },
   };
 }
 
-function upstreamUrlOf(route: Route, path: string, restFrom: number): string {
+function upstreamUrlOf(route: Route, path: string, suffixStart: number): string {
   const { scheme, authority } = route.revision.backend;
-  return `${scheme}://${authority}${upstreamPath(route, path, restFrom)}`;
+  return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }
 
 /** The candidates for the method that was matched last: that of a preflight is the one that it asks about. */

@@ -103,7 +103,7 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     corsRefusal: compactRefusal(facts.corsRefusal),
     headers: facts.headers.slice(0, HEADERS_MAX).map((field) => compactField(recordedField(field))),
     upstreamUrl: upstreamUrl === undefined ? undefined : copyOf(upstreamUrl),
-    evaluation: { ...evaluation, heldIn: undefined },
+    evaluation: { ...evaluation, permitStore: undefined },
   };
 }
 

@@ -14,7 +14,7 @@ import { compileConcurrency } from './parts/concurrency/concurrency-stage.ts';
 import { compileCors } from './parts/cors/cors.ts';
 import { corsShadowStage } from './parts/cors/cors-shadow.ts';
 import type { PolicyDependencies } from './dependencies.ts';
-import { lookingDependencies, type PolicyLooks } from './read-only-context.ts';
+import { readOnlyDependencies, type CounterReads } from './read-only-context.ts';
 import { createJwtVerifiers, type JwtVerifiers } from './parts/auth/jwt/jwt-verifier.ts';
 import { compileMethods } from './parts/methods/methods.ts';
 import { compileRateLimits } from './parts/rate-limit/rate-limit.ts';
@@ -40,10 +40,10 @@ export function createPolicyCompiler(dependencies: PolicyDependencies): PolicyCo
 export interface PolicyCompilers {
   readonly compile: PolicyCompiler<CompiledPolicy>;
   /**
-   * The same policies, which decide the same but only look: they count, take and report nothing, and note in `looks`
+   * The same policies, which decide the same but only look: they count, take and report nothing, and note in `reads`
    * which counters they asked. Verified tokens and key sets are those of `compile`.
    */
-  looking(looks: PolicyLooks): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
+  readOnly(counterReads: CounterReads): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
   /** Bytes in which the policies of `compile` remember tokens of API keys; at most TOKEN_MEMORY_BYTES_MAX. */
   tokenMemoryBytes(): number;
 }
@@ -58,8 +58,8 @@ export function createPolicyCompilers(dependencies: PolicyDependencies): PolicyC
   const keys = createApiKeys(dependencies);
   return Object.freeze({
     compile: compilerFor(dependencies, keys),
-    looking: (looks: PolicyLooks) => {
-      const own = lookingDependencies(dependencies, looks);
+    readOnly: (counterReads: CounterReads) => {
+      const own = readOnlyDependencies(dependencies, counterReads);
       return compilerFor(own, createApiKeys(own));
     },
     tokenMemoryBytes: () => keys.tokenMemoryBytes,

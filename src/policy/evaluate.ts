@@ -19,8 +19,8 @@ export function newEvaluation(): Evaluation {
     refusedKeyName: '',
     authFailure: undefined,
     lacksKeys: false,
-    heldIn: undefined,
-    heldPlace: 0,
+    permitStore: undefined,
+    permit: 0,
     deniedBy: undefined,
     wouldDeny: undefined,
   };

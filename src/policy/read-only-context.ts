@@ -8,44 +8,44 @@ import type { LimitDecision, LimitRule, LimitStore } from '../limits/store.ts';
 import type { PolicyDependencies } from './dependencies.ts';
 
 /** One look at a counter. */
-export interface LimitLook {
+export interface LimitRead {
   readonly rule: LimitRule;
   readonly subject: string;
   readonly decision: LimitDecision;
 }
 
-export interface ConcurrencyLook {
+export interface ConcurrencyRead {
   readonly cap: ConcurrencyCap;
   readonly subject: string;
   readonly inUse: number;
 }
 
-/** Filled while policies run; in the order of the looks, the last one at a counter counts. */
-export interface PolicyLooks {
-  readonly limits: LimitLook[];
-  readonly concurrency: ConcurrencyLook[];
+/** Filled while policies run; in the order of the reads, the last one at a counter counts. */
+export interface CounterReads {
+  readonly limits: LimitRead[];
+  readonly concurrency: ConcurrencyRead[];
 }
 
-export function lookingDependencies(
+export function readOnlyDependencies(
   dependencies: PolicyDependencies,
-  looks: PolicyLooks,
+  reads: CounterReads,
 ): PolicyDependencies {
   return {
     ...dependencies,
     keyRows: undefined,
-    limits: lookingStore(dependencies.limits, looks.limits),
-    concurrency: lookingConcurrency(dependencies.concurrency, looks.concurrency),
+    limits: readOnlyStore(dependencies.limits, reads.limits),
+    concurrency: readOnlyConcurrency(dependencies.concurrency, reads.concurrency),
     onAuth: () => undefined,
     onLimit: () => undefined,
   };
 }
 
-function lookingStore(store: LimitStore, looks: LimitLook[]): LimitStore {
+function readOnlyStore(store: LimitStore, reads: LimitRead[]): LimitStore {
   const look = (rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> => {
     const note = (decision: LimitDecision): LimitDecision => {
-      const known = looks.findIndex((other) => other.rule === rule && other.subject === subject);
-      if (known >= 0) looks.splice(known, 1);
-      looks.push({ rule, subject, decision });
+      const known = reads.findIndex((other) => other.rule === rule && other.subject === subject);
+      if (known >= 0) reads.splice(known, 1);
+      reads.push({ rule, subject, decision });
       return decision;
     };
     const decision = store.peek(rule, subject, nowMs);
@@ -54,11 +54,11 @@ function lookingStore(store: LimitStore, looks: LimitLook[]): LimitStore {
   return { take: look, peek: look };
 }
 
-function lookingConcurrency(store: ConcurrencyStore, looks: ConcurrencyLook[]): ConcurrencyStore {
+function readOnlyConcurrency(store: ConcurrencyStore, reads: ConcurrencyRead[]): ConcurrencyStore {
   return {
     acquire: (cap, subject) => {
       const inUse = store.inUse(cap, subject);
-      looks.push({ cap, subject, inUse });
+      reads.push({ cap, subject, inUse });
       return inUse < cap.max ? 0 : REFUSED;
     },
     release: () => undefined,

@@ -78,9 +78,9 @@ export interface Evaluation {
   authFailure: Denial | undefined;
   /** There were no keys to verify a token with. */
   lacksKeys: boolean;
-  /** Where the request holds `heldPlace` under a concurrency cap; undefined when it holds none. */
-  heldIn: ConcurrencyStore | undefined;
-  heldPlace: number;
+  /** Where the request holds `permit` under a concurrency cap; undefined when it holds none. */
+  permitStore: ConcurrencyStore | undefined;
+  permit: number;
   /** The stage that denied the request. */
   deniedBy: NamedStage['part'] | undefined;
   /** Parts in shadow mode that would have denied. */

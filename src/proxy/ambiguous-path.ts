@@ -30,14 +30,14 @@ interface Endpoints<P> {
  * Says for what else the path could be taken, as the end of a sentence; undefined when for nothing that matters.
  * @param route that was matched
  * @param path in its comparable spelling
- * @param restFrom where what follows the gateway path begins
+ * @param suffixStart where what follows the gateway path begins
  * @param isPlainAlready the path is known to be plain
  */
-export function lookAlike<P>(
+export function ambiguousWith<P>(
   snapshot: Snapshot<P>,
   route: CompiledRoute<P>,
   path: string,
-  restFrom: number,
+  suffixStart: number,
   method: string,
   isPlainAlready = false,
 ): string | undefined {
@@ -46,7 +46,7 @@ export function lookAlike<P>(
   const isPlain = (isPlainAlready || isPlainPath(path)) && !hasLowerCase(method);
   const { isUniform, byLenientPath } = endpoints.depth > 0 ? endpointsOf(route) : UNIFORM;
   if (!isUniform && !(isPlain && byLenientPath === undefined)) {
-    const rest = lenientPath(path.slice(restFrom));
+    const rest = lenientPath(path.slice(suffixStart));
     const asked = method.toUpperCase();
     const alike =
       byLenientPath === undefined

@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { RetryCondition } from '../model/policy.ts';
 import type { CompiledPolicy, Denial } from '../policy/stage.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
-import type { Breaker, BreakerMove } from './resilience/breaker.ts';
+import type { Breaker, BreakerTransition } from './resilience/breaker.ts';
 import type { Deadlines } from './resilience/deadlines.ts';
 import type { Exchange } from './exchange.ts';
 import type { MatchResult } from './match.ts';
@@ -15,8 +15,8 @@ import type { ProxyOptions } from './options.ts';
 import type { UpstreamPool } from './upstream/pool.ts';
 import type { RequestMemory } from './io/request-memory.ts';
 import type { RetryBudgets } from './resilience/retry-budget.ts';
-import type { Load, OverloadReason } from './exchange-limiter.ts';
-import type { UpstreamSlots } from './upstream/permits.ts';
+import type { ExchangeLimiter, OverloadReason } from './exchange-limiter.ts';
+import type { UpstreamPermits } from './upstream/permits.ts';
 import type { WaitingClients } from './downstream/waiting-clients.ts';
 import type { HandshakeFailure } from './downstream/tls/tls-failure.ts';
 import type { UpstreamCause } from './upstream/upstream-connection.ts';
@@ -45,7 +45,7 @@ export interface ProxyObserver {
   /** A failure that the revision's breaker counts. */
   backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void;
   /** The breaker of the revision has changed its state, by the doing of this exchange. */
-  breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void;
+  breakerChanged(revision: Revision, move: BreakerTransition, detail: string, requestId: string): void;
   /** Something was refused since the worker has enough to do. */
   overloaded(reason: OverloadReason): void;
   /**
@@ -72,8 +72,8 @@ export interface ProxyContext {
   readonly egress: Egress;
   /** How this gateway calls itself to backends; none other does. */
   readonly via: ViaHops;
-  readonly slots: UpstreamSlots;
-  readonly load: Load;
+  readonly permits: UpstreamPermits;
+  readonly exchangeLimiter: ExchangeLimiter;
   /** Clients between requests, which give way to newcomers. */
   readonly waiting: WaitingClients;
   readonly requestMemory: RequestMemory;
@@ -86,7 +86,7 @@ export interface ProxyContext {
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
   /** Takes a request in place of its backend, once everything has let it pass; for explain. */
-  readonly divert?: (exchange: Exchange, route: Route) => void;
+  readonly interceptUpstream?: (exchange: Exchange, route: Route) => void;
   /** A header line for a client that may see how its request was decided, else ''. */
   readonly decisionLine?: (exchange: Exchange) => string;
   nextRequestId(): string;
@@ -104,7 +104,7 @@ export function shares(
 ): (revision: Revision) => number {
   return (revision) => {
     const breaker = breakerOf(revision);
-    if (breaker === undefined || breaker.isCalm) return 1;
+    if (breaker === undefined || breaker.isPristine) return 1;
     return breaker.share(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
   };
 }

@@ -15,31 +15,31 @@ export type OverloadReason =
 /** What whoever was refused is told to wait, seconds. */
 export const OVERLOAD_RETRY_AFTER_SECS = 1;
 
-export class Load {
-  readonly #maxConcurrentExchanges: number;
-  #exchanges = 0;
+export class ExchangeLimiter {
+  readonly #permitsMax: number;
+  #inUse = 0;
 
-  constructor(maxConcurrentExchanges: number) {
-    this.#maxConcurrentExchanges = maxConcurrentExchanges;
+  constructor(permitsMax: number) {
+    this.#permitsMax = permitsMax;
   }
 
   /** Requests that were let in and are not yet answered to their end; streams and tunnels too. */
-  get exchanges(): number {
-    return this.#exchanges;
+  get inUse(): number {
+    return this.#inUse;
   }
 
-  get maxConcurrentExchanges(): number {
-    return this.#maxConcurrentExchanges;
+  get permitsMax(): number {
+    return this.#permitsMax;
   }
 
   /** False when there is no room; otherwise `leave` must follow, once. */
-  enter(): boolean {
-    if (this.#exchanges >= this.#maxConcurrentExchanges) return false;
-    this.#exchanges += 1;
+  tryAcquire(): boolean {
+    if (this.#inUse >= this.#permitsMax) return false;
+    this.#inUse += 1;
     return true;
   }
 
-  leave(): void {
-    this.#exchanges -= 1;
+  release(): void {
+    this.#inUse -= 1;
   }
 }

@@ -7,7 +7,7 @@ import { clientAddress } from '../http/forwarded.ts';
 import type { HeadError } from '../http/head-error.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import { releaseHeld } from '../policy/parts/concurrency/concurrency-stage.ts';
+import { releasePermit } from '../policy/parts/concurrency/concurrency-stage.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { Evaluation, RequestFacts } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
@@ -50,7 +50,7 @@ export class Exchange implements RequestFacts {
   version: Version | undefined;
   route: Route | undefined;
   /** Where in `path` the part after the gateway path begins. */
-  restFrom = 0;
+  suffixStart = 0;
   forwarding: Forwarding | undefined;
   /** Only where the body is waited for. */
   buffer: RequestBuffer | undefined;
@@ -121,7 +121,7 @@ export class Exchange implements RequestFacts {
 
   /** False when the worker has enough to do already. */
   enter(): boolean {
-    this.#isCounted = this.context.load.enter();
+    this.#isCounted = this.context.exchangeLimiter.tryAcquire();
     return this.#isCounted;
   }
 
@@ -213,7 +213,7 @@ export class Exchange implements RequestFacts {
     const persist = mayPersist && connection.canPersist();
     this.status = status;
     this.responseStarted = true;
-    releaseHeld(this.evaluation);
+    releasePermit(this.evaluation);
     const text = gatewayResponse(this, status, fields + responseFields(this), body, persist);
     this.bytesOut = this.method === 'HEAD' ? 0 : body.length;
     connection.writeText(text);
@@ -222,10 +222,10 @@ export class Exchange implements RequestFacts {
 
   #finish(): void {
     this.#ended = true;
-    if (this.#isCounted) this.context.load.leave();
-    this.forwarding?.letGo();
+    if (this.#isCounted) this.context.exchangeLimiter.release();
+    this.forwarding?.release();
     this.buffer?.release();
-    releaseHeld(this.evaluation);
+    releasePermit(this.evaluation);
     this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);

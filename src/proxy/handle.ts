@@ -15,10 +15,10 @@ import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http
 import { viaHolds } from '../http/forwarded.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { RequestHead } from '../http/request-head.ts';
-import { releaseHeld } from '../policy/parts/concurrency/concurrency-stage.ts';
+import { releasePermit } from '../policy/parts/concurrency/concurrency-stage.ts';
 import { evaluate, newEvaluation } from '../policy/evaluate.ts';
 import type { Denial } from '../policy/stage.ts';
-import { TURNS, type Turns } from '../config/weights.ts';
+import { TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
 import { ADMITTED, type Admission, type Breaker } from './resilience/breaker.ts';
 import { BreakerReport } from './resilience/breaker-report.ts';
 import type { Route } from './context.ts';
@@ -26,7 +26,7 @@ import type { Exchange } from './exchange.ts';
 import { Forwarding } from './upstream/forward.ts';
 import { answerAtLastHop } from './last-hop.ts';
 import { OVERLOAD_RETRY_AFTER_SECS } from './exchange-limiter.ts';
-import { matchRequest, restInPath } from './match.ts';
+import { matchRequest, suffixStartIn } from './match.ts';
 import { RequestBuffer } from './io/request-buffer.ts';
 import { corsOf } from './respond.ts';
 
@@ -36,7 +36,7 @@ export function handle(exchange: Exchange): void {
     if (isLoop(exchange)) return;
     if (!locate(exchange)) return;
     if (answerPreflight(exchange)) return;
-    if (!match(exchange, exchange.method, turnsOf(exchange))) return;
+    if (!match(exchange, exchange.method, trafficClassOf(exchange))) return;
     if (exchange.version?.status === 'deprecated') {
       exchange.context.observer.deprecatedVersionUsed(exchange, exchange.version);
     }
@@ -56,7 +56,7 @@ function overloaded(exchange: Exchange): void {
   const { context, connection } = exchange;
   exchange.method = connection.head.method;
   context.observer.overloaded('exchanges');
-  const detail = `The gateway has ${context.load.maxConcurrentExchanges} requests under way already`;
+  const detail = `The gateway has ${context.exchangeLimiter.permitsMax} requests under way already`;
   exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
 }
 
@@ -108,13 +108,15 @@ function locatePlain(exchange: Exchange, { target, plainPathLength }: RequestHea
 }
 
 /** Before authentication the mere presence of a credential has to do. */
-function turnsOf(exchange: Exchange): Turns {
-  return exchange.connection.head.first(HeaderKind.authorization) < 0 ? TURNS.bare : TURNS.credentialed;
+function trafficClassOf(exchange: Exchange): TrafficClass {
+  return exchange.connection.head.first(HeaderKind.authorization) < 0
+    ? TRAFFIC_CLASSES.bare
+    : TRAFFIC_CLASSES.credentialed;
 }
 
 /** Finds the route for a method; false when that was answered with an error. */
-function match(exchange: Exchange, method: string, turns: Turns): boolean {
-  if (find(exchange, method, turns)) return true;
+function match(exchange: Exchange, method: string, trafficClass: TrafficClass): boolean {
+  if (find(exchange, method, trafficClass)) return true;
   refuseUnmatched(exchange);
   return false;
 }
@@ -126,22 +128,32 @@ function refuseUnmatched(exchange: Exchange): void {
   const { code, detail, refusal } = exchange.context.match;
   if (code === undefined) return;
   exchange.pathRefusal = refusal;
-  exchange.respondProblem(code, detail, '', true, refusal === 'look_alike' ? AMBIGUOUS : undefined);
+  exchange.respondProblem(code, detail, '', true, refusal === 'ambiguous' ? AMBIGUOUS : undefined);
 }
 
 /** Finds the route for a method; false when there is none, and `context.match` says why. */
-function find(exchange: Exchange, method: string, turns: Turns): boolean {
+function find(exchange: Exchange, method: string, trafficClass: TrafficClass): boolean {
   const { context } = exchange;
   const result = context.match;
   const { hasEncodedSlash: encoded, hasPlainPath } = exchange;
   const comparable = hasPlainPath ? exchange.path : comparablePath(exchange.path);
   const { head } = exchange.connection;
   const snapshot = context.snapshot();
-  matchRequest(snapshot, comparable, encoded, method, context.shareOf, result, turns, hasPlainPath, head);
+  matchRequest(
+    snapshot,
+    comparable,
+    encoded,
+    method,
+    context.shareOf,
+    result,
+    trafficClass,
+    hasPlainPath,
+    head,
+  );
   exchange.matchedMethod = method;
   exchange.version = result.version;
   exchange.route = result.route;
-  exchange.restFrom = restInPath(exchange.path, comparable, result.restFrom);
+  exchange.suffixStart = suffixStartIn(exchange.path, comparable, result.suffixStart);
   // An open breaker is told only to callers that policy lets through.
   return result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined);
 }
@@ -155,7 +167,7 @@ function answerPreflight(exchange: Exchange): boolean {
   const origin = exchange.header('origin');
   const requestMethod = exchange.header('access-control-request-method');
   if (origin === undefined || requestMethod === undefined) return false;
-  const found = find(exchange, requestMethod, TURNS.preflight);
+  const found = find(exchange, requestMethod, TRAFFIC_CLASSES.preflight);
   const cors = corsOf(exchange);
   if (cors === undefined) {
     if (!found) refuseUnmatched(exchange);
@@ -180,7 +192,7 @@ async function proceedLater(
     fail(exchange, error);
   } finally {
     // A client that has gone meanwhile: what the rest of the evaluation took is held by nobody.
-    if (exchange.ended) releaseHeld(exchange.evaluation);
+    if (exchange.ended) releasePermit(exchange.evaluation);
   }
 }
 
@@ -203,7 +215,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
   if (admission.refused && takeAnother(exchange, route, matches)) return;
   context.observer.policyDecided(exchange, undefined);
   if (admission.refused) return refuse(exchange, route, breaker);
-  if (context.divert !== undefined) return context.divert(exchange, route);
+  if (context.interceptUpstream !== undefined) return context.interceptUpstream(exchange, route);
   const report = new BreakerReport(exchange, route.revision, breaker, admission.trial);
   exchange.forwarding = new Forwarding(exchange, route, report);
   exchange.forwarding.start();
@@ -213,7 +225,8 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
 function waitForBody(exchange: Exchange, { policy, version }: Route, matches: number): boolean {
   const { connection, context } = exchange;
   const isDone = exchange.buffer !== undefined || connection.body.complete;
-  if (isDone || context.divert !== undefined || context.requestMemory.isFullFor(version.app.id)) return false;
+  if (isDone || context.interceptUpstream !== undefined || context.requestMemory.isFullFor(version.app.id))
+    return false;
   exchange.buffer = new RequestBuffer(exchange, version.app.id, policy.bufferRequestBytes, () => {
     try {
       connection.deadlineMs = context.deadlines.nowMs + context.options.firstByteTimeoutMs;
@@ -227,12 +240,17 @@ function waitForBody(exchange: Exchange, { policy, version }: Route, matches: nu
 }
 
 function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
-  if (breaker === undefined || breaker.isCalm) return ADMITTED;
+  if (breaker === undefined || breaker.isPristine) return ADMITTED;
   const { context } = exchange;
   const hasProbe = revision.healthCheckPath !== undefined;
   const admission = breaker.admit(revision.breaker, hasProbe, context.clock.nowMs());
   if (!admission.refused && admission.move !== undefined) {
-    context.observer.breakerMoved(revision, admission.move, 'one request is let through', exchange.requestId);
+    context.observer.breakerChanged(
+      revision,
+      admission.move,
+      'one request is let through',
+      exchange.requestId,
+    );
   }
   return admission;
 }
@@ -247,18 +265,18 @@ const MATCHES_MAX = 3;
  */
 function takeAnother(exchange: Exchange, refused: Route, matches: number): boolean {
   if (matches >= MATCHES_MAX) return false;
-  const { restFrom } = exchange;
-  const found = find(exchange, exchange.method, turnsOf(exchange));
+  const { suffixStart } = exchange;
+  const found = find(exchange, exchange.method, trafficClassOf(exchange));
   const { route, context } = exchange;
   if (!found || context.match.code !== undefined || route === undefined || route === refused) {
     exchange.route = refused;
     exchange.version = refused.version;
-    exchange.restFrom = restFrom;
+    exchange.suffixStart = suffixStart;
     return false;
   }
   if (route.policy === refused.policy) proceed(exchange, undefined, matches + 1);
   else {
-    releaseHeld(exchange.evaluation);
+    releasePermit(exchange.evaluation);
     exchange.evaluation = newEvaluation();
     const verdict = evaluate(route.policy, exchange, exchange.evaluation);
     if (verdict instanceof Promise) void proceedLater(exchange, verdict, matches + 1);

@@ -50,9 +50,9 @@ function match(
 }
 
 function upstreamOf(setup: Setup, path: string): string {
-  const { route, restFrom, code } = match(snapshotOf(setup), path);
+  const { route, suffixStart, code } = match(snapshotOf(setup), path);
   if (route === undefined || code !== undefined) throw new Error(`no route: ${code}`);
-  return upstreamPath(route, path, restFrom);
+  return upstreamPath(route, path, suffixStart);
 }
 
 const MANAGED = { app: { routing_mode: 'managed_endpoint' } } as const;
@@ -258,9 +258,9 @@ describe('matchRequest', () => {
     const snapshot = snapshotOf({ revisions: [revision({}, endpointRecord({ path: '/a', ...disabled }))] });
     matchRequest(snapshot, '/app/v1/a', false, 'GET', fullShare, out);
     matchRequest(snapshot, '/app/v1/b', false, 'GET', fullShare, out);
-    expect(out).toMatchObject({ code: undefined, detail: '', restFrom: 7 });
+    expect(out).toMatchObject({ code: undefined, detail: '', suffixStart: 7 });
     matchRequest(snapshot, '/none', false, 'GET', fullShare, out);
-    expect(out).toMatchObject({ code: 'no_route', route: undefined, version: undefined, restFrom: 0 });
+    expect(out).toMatchObject({ code: 'no_route', route: undefined, version: undefined, suffixStart: 0 });
   });
 
   it('shows at most the start of a long path', () => {
@@ -387,7 +387,7 @@ describe('pathParameters', () => {
     ['/unmatched', '/app/v1/through', {}],
   ])('of %s in %s', (path, requestPath, values) => {
     const out = match(snapshotOf({ revisions: [revision({}, endpointRecord({ path }))] }), requestPath);
-    expect(pathParameters(out.route as CompiledRoute<null>, requestPath, out.restFrom)).toEqual(values);
+    expect(pathParameters(out.route as CompiledRoute<null>, requestPath, out.suffixStart)).toEqual(values);
   });
 });
 
@@ -505,9 +505,9 @@ describe('upstreamPath', () => {
               ),
             ],
           };
-          const { route, code, restFrom } = match(snapshotOf(setup), requestPath);
+          const { route, code, suffixStart } = match(snapshotOf(setup), requestPath);
           if (code !== undefined || route === undefined) return;
-          const upstream = upstreamPath(route, requestPath, restFrom);
+          const upstream = upstreamPath(route, requestPath, suffixStart);
           filled++;
           expect(upstream.startsWith('/base/')).toBe(true);
           expect(canonicalPath(upstream)).toBe(upstream);

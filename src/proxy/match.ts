@@ -11,9 +11,9 @@ import { climbsOut } from '../http/lenient-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { routeForUse } from '../config/in-use.ts';
 import { findRoute, segmentStart } from '../config/path-trie.ts';
-import { lookAlike } from './ambiguous-path.ts';
+import { ambiguousWith } from './ambiguous-path.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
-import { REVISIONS_MAX, TURNS, type Turns } from '../config/weights.ts';
+import { REVISIONS_MAX, TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
 
 export type MatchErrorCode = ErrorCode &
   (
@@ -27,7 +27,7 @@ export type MatchErrorCode = ErrorCode &
   );
 
 /** Why a path is `bad_path` for the route that it leads to. */
-export type PathRefusal = 'encoded_slash' | 'encoded_slash_in_value' | 'climbs_out' | 'look_alike';
+export type PathRefusal = 'encoded_slash' | 'encoded_slash_in_value' | 'climbs_out' | 'ambiguous';
 
 /** Reused from request to request; `matchRequest` overwrites all of it. */
 export interface MatchResult<P> {
@@ -45,7 +45,7 @@ export interface MatchResult<P> {
    */
   route: CompiledRoute<P> | undefined;
   /** Index in the path at which what follows the gateway path begins: a slash, or the path's length. */
-  restFrom: number;
+  suffixStart: number;
 }
 
 export function createMatchResult<P>(): MatchResult<P> {
@@ -55,7 +55,7 @@ export function createMatchResult<P>(): MatchResult<P> {
     refusal: undefined,
     version: undefined,
     route: undefined,
-    restFrom: 0,
+    suffixStart: 0,
   };
 }
 
@@ -94,7 +94,7 @@ export function matchRequest<P>(
   method: string,
   shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
-  turns: Turns = TURNS.bare,
+  trafficClass: TrafficClass = TRAFFIC_CLASSES.bare,
   isPlain = false,
   fields?: Fields,
 ): void {
@@ -105,10 +105,10 @@ export function matchRequest<P>(
   out.detail = '';
   out.refusal = undefined;
   if (version === undefined) {
-    out.restFrom = 0;
+    out.suffixStart = 0;
     return fail(out, 'no_route', `No gateway_path is a prefix of ${shown(path)}`);
   }
-  out.restFrom = version.gatewayPath.length;
+  out.suffixStart = version.gatewayPath.length;
   if (version.status === 'retired') {
     return fail(out, 'version_retired', `Version ${version.label} of ${version.app.slug} is retired`);
   }
@@ -117,14 +117,13 @@ export function matchRequest<P>(
     return refusePath(out, 'encoded_slash', detail);
   }
   if (version.revisions.length === 1) matchSingle(version, path, method, shareOf, out);
-  else matchWeighted(version, path, method, shareOf, out, turns, fields);
+  else matchWeighted(version, path, method, shareOf, out, trafficClass, fields);
   if (out.route === undefined || out.code === 'endpoint_disabled') return;
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
-  if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.restFrom))
+  if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.suffixStart))
     refusePath(out, 'climbs_out', CLIMBS_OUT);
-  const alike = lookAlike(snapshot, out.route, path, out.restFrom, method, isPlain);
-  if (alike !== undefined)
-    refusePath(out, 'look_alike', `A backend could take the path for that of ${alike}`);
+  const alike = ambiguousWith(snapshot, out.route, path, out.suffixStart, method, isPlain);
+  if (alike !== undefined) refusePath(out, 'ambiguous', `A backend could take the path for that of ${alike}`);
 }
 
 /** The usual case: one current revision. */
@@ -137,7 +136,7 @@ function matchSingle<P>(
 ): void {
   const revision = version.revisions[0] as CompiledRevision<P>;
   if (revision.weight === 0) return failWithoutRevision(out, version);
-  const route = findRoute(revision.endpoints, path, out.restFrom, method) ?? revision.fallback;
+  const route = findRoute(revision.endpoints, path, out.suffixStart, method) ?? revision.fallback;
   if (route === undefined || !route.active) return failWithoutEndpoint(out, route, path, method);
   out.route = routeForUse(route);
   if (shareOf(revision) === 0) failUnavailable(out, version);
@@ -154,7 +153,7 @@ function matchWeighted<P>(
   method: string,
   shareOf: (revision: CompiledRevision<P>) => number,
   out: MatchResult<P>,
-  turns: Turns,
+  trafficClass: TrafficClass,
   fields: Fields | undefined,
 ): void {
   const { revisions } = version;
@@ -170,7 +169,7 @@ function matchWeighted<P>(
     eligible[index] = 0;
     if (revision.weight === 0) continue;
     weighted++;
-    const route = findRoute(revision.endpoints, path, out.restFrom, method) ?? revision.fallback;
+    const route = findRoute(revision.endpoints, path, out.suffixStart, method) ?? revision.fallback;
     if (route === undefined) continue;
     if (!route.active) {
       disabled ??= route;
@@ -190,21 +189,26 @@ function matchWeighted<P>(
   if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
   out.route = first;
   if (available === 0) return failUnavailable(out, version);
-  const kind = first === undefined ? turns : kindOfTurn(first, turns, fields);
+  const kind = first === undefined ? trafficClass : trafficClassFor(first, trafficClass, fields);
   out.route = routeForUse(routes[choose(version, isPartly, kind)] as CompiledRoute<P>);
 }
 
 /** The field of the first candidate counts: policies of candidates seldom differ in it. */
-function kindOfTurn({ effective }: CompiledRoute<unknown>, turns: Turns, fields: Fields | undefined): Turns {
+function trafficClassFor(
+  { effective }: CompiledRoute<unknown>,
+  trafficClass: TrafficClass,
+  fields: Fields | undefined,
+): TrafficClass {
   const name = effective.policy.auth?.in;
-  if (name === undefined || fields === undefined || turns === TURNS.preflight) return turns;
-  return fields.get(name.toLowerCase()) === undefined ? TURNS.bare : TURNS.credentialed;
+  if (name === undefined || fields === undefined || trafficClass === TRAFFIC_CLASSES.preflight)
+    return trafficClass;
+  return fields.get(name.toLowerCase()) === undefined ? TRAFFIC_CLASSES.bare : TRAFFIC_CLASSES.credentialed;
 }
 
 /** The place among those in `eligible`, with their `shares` when not all of these are whole. */
-function choose({ choice }: CompiledVersion<unknown>, isPartly: boolean, turns: Turns): number {
+function choose({ choice }: CompiledVersion<unknown>, isPartly: boolean, trafficClass: TrafficClass): number {
   if (choice === undefined) return eligible.indexOf(1);
-  return isPartly ? choice.pickPartly(eligible, shares, turns) : choice.pick(eligible, turns);
+  return isPartly ? choice.pickPartly(eligible, shares, trafficClass) : choice.pick(eligible, trafficClass);
 }
 
 /**
@@ -213,7 +217,7 @@ function choose({ choice }: CompiledVersion<unknown>, isPartly: boolean, turns: 
  */
 function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path: string): void {
   if (route.backendParts === undefined) return;
-  const filled = fill(route.backendParts, path, out.restFrom);
+  const filled = fill(route.backendParts, path, out.suffixStart);
   if (canonicalPath(filled) !== filled)
     refusePath(out, 'encoded_slash_in_value', 'The path must not hold an encoded slash there');
 }
@@ -222,9 +226,9 @@ function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path:
  * A backend that decodes again what was decoded already could find dot segments, and leave `backend_base_path` or the
  * version's own part of it: by the rest of the path, or by values that are filled into `backend_path`.
  */
-function mayClimb<P>({ backendParts }: CompiledRoute<P>, path: string, restFrom: number): boolean {
-  if (climbsOut(path.slice(restFrom))) return true;
-  return backendParts !== undefined && climbsOut(fill(backendParts, path, restFrom));
+function mayClimb<P>({ backendParts }: CompiledRoute<P>, path: string, suffixStart: number): boolean {
+  if (climbsOut(path.slice(suffixStart))) return true;
+  return backendParts !== undefined && climbsOut(fill(backendParts, path, suffixStart));
 }
 
 function refusePath<P>(out: MatchResult<P>, refusal: PathRefusal, detail: string): void {
@@ -271,29 +275,29 @@ function shown(path: string): string {
 /**
  * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. For people who
  * want to see them; forwarding does without.
- * @param restFrom of the match that gave the route
+ * @param suffixStart of the match that gave the route
  */
 export function pathParameters<P>(
   route: CompiledRoute<P>,
   path: string,
-  restFrom: number,
+  suffixStart: number,
 ): Readonly<Record<string, string>> {
   if (route.endpointId === undefined) return {};
   const pattern = route.template.slice(route.version.gatewayPath.length + 1).split('/');
   const parameters = pattern.flatMap((segment, index) =>
-    segment.startsWith('{') ? [[segment.slice(1, -1), segmentAt(path, restFrom, index)] as const] : [],
+    segment.startsWith('{') ? [[segment.slice(1, -1), segmentAt(path, suffixStart, index)] as const] : [],
   );
   return Object.fromEntries(parameters);
 }
 
 /**
  * Where the part after the gateway path begins in `path`, when the match was made on its comparable spelling, of
- * which `restFrom` is a position. Segments correspond one to one, so counting slashes is enough.
+ * which `suffixStart` is a position. Segments correspond one to one, so counting slashes is enough.
  */
-export function restInPath(path: string, comparable: string, restFrom: number): number {
-  if (path === comparable || restFrom === 0) return restFrom;
+export function suffixStartIn(path: string, comparable: string, suffixStart: number): number {
+  if (path === comparable || suffixStart === 0) return suffixStart;
   let end = 0;
-  for (let slash = 0; slash >= 0 && slash < restFrom; slash = comparable.indexOf('/', slash + 1)) {
+  for (let slash = 0; slash >= 0 && slash < suffixStart; slash = comparable.indexOf('/', slash + 1)) {
     const next = path.indexOf('/', end + 1);
     end = next < 0 ? path.length : next;
   }
@@ -308,30 +312,30 @@ export function restInPath(path: string, comparable: string, restFrom: number): 
  *   matched, and without one the path is used as it is.
  * - Else the path after the gateway path, `/` when there is none; with `strip_gateway_path: false` the full path.
  */
-export function upstreamPath<P>(route: CompiledRoute<P>, path: string, restFrom: number): string {
+export function upstreamPath<P>(route: CompiledRoute<P>, path: string, suffixStart: number): string {
   const { revision, backendPath, backendParts } = route;
   const base = revision.backend.basePath;
-  if (backendParts !== undefined) return base + fill(backendParts, path, restFrom);
+  if (backendParts !== undefined) return base + fill(backendParts, path, suffixStart);
   if (backendPath !== undefined) return base + backendPath;
   if (!revision.stripGatewayPath) return base + path;
-  if (restFrom === path.length) return `${base}/`;
-  return restFrom === 0 ? base + path : base + path.slice(restFrom);
+  if (suffixStart === path.length) return `${base}/`;
+  return suffixStart === 0 ? base + path : base + path.slice(suffixStart);
 }
 
 /** Values come from a canonical path: they are encoded as they must be, and encoding them again would be wrong. */
-function fill(parts: readonly (string | number)[], path: string, restFrom: number): string {
+function fill(parts: readonly (string | number)[], path: string, suffixStart: number): string {
   let filled = '';
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index] as string | number;
     if (typeof part === 'string') filled += part;
-    else if (part >= 0) filled += segmentAt(path, restFrom, part);
-    else filled += path.slice(segmentStart(path, restFrom, -part - 1));
+    else if (part >= 0) filled += segmentAt(path, suffixStart, part);
+    else filled += path.slice(segmentStart(path, suffixStart, -part - 1));
   }
   return filled;
 }
 
-function segmentAt(path: string, restFrom: number, index: number): string {
-  const start = segmentStart(path, restFrom, index);
+function segmentAt(path: string, suffixStart: number, index: number): string {
+  const start = segmentStart(path, suffixStart, index);
   const end = path.indexOf('/', start);
   return path.slice(start, end < 0 ? path.length : end);
 }

@@ -66,7 +66,7 @@ describe('a body below the least pace', () => {
       expect(response.headers['connection']).toBe('close');
       await untilHolds(() => closed > 0, 'the backend is free');
       expect(proxy.failures).toEqual([]);
-      expect(proxy.breakerOf('rev-1').isCalm).toBe(true);
+      expect(proxy.breakerOf('rev-1').isPristine).toBe(true);
     },
   );
 

@@ -5,7 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../src/lib/clock.ts';
-import { Breaker, type BreakerMove, type BreakerRules } from '../../src/proxy/resilience/breaker.ts';
+import { Breaker, type BreakerTransition, type BreakerRules } from '../../src/proxy/resilience/breaker.ts';
 
 export interface BreakerWorkerData {
   readonly memory: SharedArrayBuffer;
@@ -34,7 +34,7 @@ let seed = firstSeed;
 function requests(milliseconds: number): BreakerWorkerReport {
   const moves: Record<string, number> = {};
   let trials = 0;
-  const note = (move: BreakerMove | undefined): void => {
+  const note = (move: BreakerTransition | undefined): void => {
     if (move === undefined) return;
     const name = `${move.from}>${move.to} ${move.event}`;
     moves[name] = (moves[name] ?? 0) + 1;
@@ -52,7 +52,7 @@ function requests(milliseconds: number): BreakerWorkerReport {
       const held = Atomics.add(words, 0, 1) + 1;
       if (held > Atomics.load(words, 1)) Atomics.store(words, 1, held);
     }
-    const outcome = (['success', 'failure', 'lost', 'failure'] as const)[(seed >> 8) & 3] ?? 'lost';
+    const outcome = (['success', 'failure', 'abandoned', 'failure'] as const)[(seed >> 8) & 3] ?? 'abandoned';
     // Before the breaker hears of it: the next trial may begin at once.
     if (isTrial) Atomics.sub(words, 0, 1);
     note(breaker.onOutcome(outcome, admission.trial, rules, nowMs));

@@ -78,13 +78,13 @@ async function send(proxy: TestProxy, text: string): Promise<RawClient> {
 }
 
 async function expectNothingLeft({ proxy }: Setup, backend?: Backend): Promise<void> {
-  await untilHolds(() => proxy.context.load.exchanges === 0, 'no exchange is left', AT_ONCE_MS);
+  await untilHolds(() => proxy.context.exchangeLimiter.inUse === 0, 'no exchange is left', AT_ONCE_MS);
   await untilHolds(() => proxy.listener.connectionCount === 0, 'no client is left', AT_ONCE_MS);
-  await untilHolds(() => proxy.context.slots.waiting === 0, 'none waits in line', AT_ONCE_MS);
+  await untilHolds(() => proxy.context.permits.waiting === 0, 'none waits in line', AT_ONCE_MS);
   if (backend !== undefined)
     await untilHolds(() => backend.open() === 0, 'no connection to the backend is left', AT_ONCE_MS);
   expect(proxy.failures).toEqual([]);
-  expect(proxy.breakerOf('rev-1').isCalm).toBe(true);
+  expect(proxy.breakerOf('rev-1').isPristine).toBe(true);
 }
 
 it('500 clients that close while their requests wait leave no exchange and no backend connection', async () => {
@@ -92,7 +92,7 @@ it('500 clients that close while their requests wait leave no exchange and no ba
   const setup = await proxyTo(backend.port);
   const clients = await Promise.all(Array.from({ length: 500 }, () => send(setup.proxy, GET)));
   await untilHolds(() => backend.open() === 500, 'all requests wait', 20_000);
-  expect(setup.proxy.context.load.exchanges).toBe(500);
+  expect(setup.proxy.context.exchangeLimiter.inUse).toBe(500);
   for (const client of clients) client.socket.end();
   await expectNothingLeft(setup, backend);
   expect(setup.statuses).toEqual(Array.from({ length: 500 }, () => 499));
@@ -133,7 +133,7 @@ describe('a client that closes', () => {
     const request = `GET /a/v1/x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     const client = await send(setup.proxy, request);
     await untilHolds(() => keySet.open() === 1, 'the key set is asked for');
-    expect(setup.proxy.context.load.exchanges).toBe(1);
+    expect(setup.proxy.context.exchangeLimiter.inUse).toBe(1);
     client.socket.end();
     await expectNothingLeft(setup);
     expect(setup.statuses).toEqual([499]);
@@ -147,7 +147,7 @@ describe('a client that closes', () => {
     await untilHolds(() => backend.open() === 1, 'the request waits');
     expect((await sendRaw(setup.proxy.port, GET)).status).toBe(429);
     client.socket.end();
-    await untilHolds(() => setup.proxy.context.load.exchanges === 0, 'the exchange ends', AT_ONCE_MS);
+    await untilHolds(() => setup.proxy.context.exchangeLimiter.inUse === 0, 'the exchange ends', AT_ONCE_MS);
     await send(setup.proxy, GET);
     await untilHolds(() => backend.connections() === 2, 'the next one is let through');
   });
@@ -159,9 +159,9 @@ describe('a client that closes', () => {
     const first = await send(setup.proxy, GET);
     await untilHolds(() => backend.open() === 1, 'the connection is taken');
     const second = await send(setup.proxy, GET);
-    await untilHolds(() => setup.proxy.context.slots.waiting === 1, 'the next one waits');
+    await untilHolds(() => setup.proxy.context.permits.waiting === 1, 'the next one waits');
     second.socket.end();
-    await untilHolds(() => setup.proxy.context.slots.waiting === 0, 'it has left', AT_ONCE_MS);
+    await untilHolds(() => setup.proxy.context.permits.waiting === 0, 'it has left', AT_ONCE_MS);
     first.socket.end();
     await expectNothingLeft(setup, backend);
     expect(backend.connections()).toBe(1);
@@ -172,7 +172,7 @@ describe('a client that closes', () => {
     closers.push(() => hole.close());
     const setup = await proxyTo(hole.port, { options: { connectTimeoutMs: 60_000 } });
     const client = await send(setup.proxy, GET);
-    await untilHolds(() => setup.proxy.context.load.exchanges === 1, 'the gateway connects');
+    await untilHolds(() => setup.proxy.context.exchangeLimiter.inUse === 1, 'the gateway connects');
     client.socket.end();
     await expectNothingLeft(setup);
     expect(setup.statuses).toEqual([499]);
@@ -238,7 +238,7 @@ describe('a client that closes', () => {
     const client = await send(setup.proxy, text);
     await untilHolds(() => backend.open() === 1, 'the request waits');
     client.socket.end('x'.repeat(200_000));
-    await untilHolds(() => setup.proxy.context.load.exchanges === 0, 'no exchange is left', 10_000);
+    await untilHolds(() => setup.proxy.context.exchangeLimiter.inUse === 0, 'no exchange is left', 10_000);
     await expectNothingLeft(setup, backend);
     expect(setup.statuses).toEqual([499]);
   });
@@ -319,7 +319,11 @@ describe('over HTTP/2', () => {
     stream.on('error', () => undefined);
     await untilHolds(() => backend.open() === 1, 'the request waits');
     end(session, stream, socket);
-    await untilHolds(() => setup.proxy.context.load.exchanges === 0, 'no exchange is left', AT_ONCE_MS);
+    await untilHolds(
+      () => setup.proxy.context.exchangeLimiter.inUse === 0,
+      'no exchange is left',
+      AT_ONCE_MS,
+    );
     await untilHolds(() => backend.open() === 0, 'no backend connection is left', AT_ONCE_MS);
     expect(setup.statuses).toEqual([499]);
     expect(setup.proxy.failures).toEqual([]);
@@ -339,7 +343,11 @@ describe('over HTTP/2', () => {
     });
     await untilHolds(() => backend.open() === streams.length, 'the bodies are on their way');
     for (const stream of streams) stream.close(8);
-    await untilHolds(() => setup.proxy.context.load.exchanges === 0, 'no exchange is left', AT_ONCE_MS);
+    await untilHolds(
+      () => setup.proxy.context.exchangeLimiter.inUse === 0,
+      'no exchange is left',
+      AT_ONCE_MS,
+    );
     expect(setup.proxy.failures).toEqual([]);
   });
 });

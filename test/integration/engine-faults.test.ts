@@ -226,7 +226,7 @@ describe('backends', () => {
         { backendPort: origin.port, revision: { circuit_breaker: { failures: 3, open_secs: 1 } } },
         {
           observer: {
-            breakerMoved: ({ label }, { to }) => void (to === 'open' && opened.push(label)),
+            breakerChanged: ({ label }, { to }) => void (to === 'open' && opened.push(label)),
           },
         },
       );

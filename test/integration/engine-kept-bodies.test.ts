@@ -8,7 +8,7 @@ import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { KEPT_BODIES_MAX, keptBodiesInUse } from '../../src/proxy/io/body-buffer-pool.ts';
+import { BODY_BUFFERS_MAX, bodyBuffersInUse } from '../../src/proxy/io/body-buffer-pool.ts';
 import { Random } from '../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../support/proxy.ts';
 import { untilHolds } from '../support/until.ts';
@@ -118,7 +118,7 @@ it('brings every body to the backend as it was, also again', async () => {
       const body = randomBody(random);
       const leaves = what === 'late' && random.below(3) === 0;
       const answer = await ask({ port: proxy.port, agent, method, number, what, body }, leaves);
-      held = Math.max(held, keptBodiesInUse());
+      held = Math.max(held, bodyBuffersInUse());
       if (leaves && answer === undefined) continue;
       if (isRepeated && answer?.status === 200) repeated += 1;
       const isRight = answer?.status === 200 && answer.body.equals(body);
@@ -132,7 +132,7 @@ it('brings every body to the backend as it was, also again', async () => {
   // Else it would prove nothing.
   expect(repeated).toBeGreaterThan(50);
   expect(held).toBeGreaterThan(2);
-  await untilHolds(() => keptBodiesInUse() === 0, 'all memory back');
+  await untilHolds(() => bodyBuffersInUse() === 0, 'all memory back');
 }, 60_000);
 
 it('serves more of them at once than are kept', async () => {
@@ -140,11 +140,11 @@ it('serves more of them at once than are kept', async () => {
   const proxy = await proxyTo(await startBackend(() => void (waiting += 1)));
   const agent = new http.Agent({ keepAlive: true });
   closers.push(async () => agent.destroy());
-  const bodies = Array.from({ length: KEPT_BODIES_MAX + 40 }, (_, number) =>
+  const bodies = Array.from({ length: BODY_BUFFERS_MAX + 40 }, (_, number) =>
     Buffer.alloc(2_000, `${number};`),
   );
   let held = 0;
-  const watch = setInterval(() => (held = Math.max(held, keptBodiesInUse())), 0);
+  const watch = setInterval(() => (held = Math.max(held, bodyBuffersInUse())), 0);
   const answers = await Promise.all(
     bodies.map((body, number) =>
       ask({ port: proxy.port, agent, method: 'POST', number, what: 'late', body }),
@@ -153,7 +153,7 @@ it('serves more of them at once than are kept', async () => {
   clearInterval(watch);
   answers.forEach((answer, number) => expect(answer?.body.equals(bodies[number] as Buffer)).toBe(true));
   expect(waiting).toBe(bodies.length);
-  expect(held).toBeLessThanOrEqual(KEPT_BODIES_MAX);
+  expect(held).toBeLessThanOrEqual(BODY_BUFFERS_MAX);
   await pause(0);
-  await untilHolds(() => keptBodiesInUse() === 0, 'all memory back');
+  await untilHolds(() => bodyBuffersInUse() === 0, 'all memory back');
 }, 60_000);

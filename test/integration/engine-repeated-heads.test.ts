@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/model/policy.ts';
 import { TestKeys } from '../../src/policy/test-fixtures.ts';
 import type { ProxyOptions } from '../../src/proxy/options.ts';
-import { HEAD_KEPT_MS } from '../../src/proxy/downstream/head-pool.ts';
+import { HEAD_RETAINED_MS } from '../../src/proxy/downstream/head-pool.ts';
 import { Random } from '../fuzz/random.ts';
 import { startRawOrigin } from '../support/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxy } from '../support/proxy.ts';
@@ -312,7 +312,7 @@ describe('a client that rests', () => {
   it(
     'has its fields kept for a while only, and its connection for the keep-alive time',
     steadily(async () => {
-      const keepaliveTimeoutMs = HEAD_KEPT_MS + 500;
+      const keepaliveTimeoutMs = HEAD_RETAINED_MS + 500;
       const side = await startSide(false, { keepaliveTimeoutMs });
       const client = await connectRaw(side.proxy.port);
       const repeated: number[] = [];
@@ -322,7 +322,7 @@ describe('a client that rests', () => {
       };
       // Those of the first request are not kept: many never send another one.
       for (let count = 0; count < 4; count++) await askOnce();
-      await new Promise((done) => setTimeout(done, HEAD_KEPT_MS + 250));
+      await new Promise((done) => setTimeout(done, HEAD_RETAINED_MS + 250));
       for (let count = 0; count < 2; count++) await askOnce();
       expect(repeated).toEqual([0, 0, 1, 2, 2, 3]);
       const restMs = performance.now();

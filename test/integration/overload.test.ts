@@ -102,12 +102,12 @@ describe('exchanges under way', () => {
     expect(setup.origin.come).toBe(20);
     expect(setup.refused).toEqual(Array.from({ length: 31 }, () => 'exchanges'));
     setup.origin.answerOne();
-    await until(() => setup.proxy.context.load.exchanges === 19);
+    await until(() => setup.proxy.context.exchangeLimiter.inUse === 19);
     late.write(ANSWER);
     expect((await late.response()).status).toBe(200);
     setup.origin.answerAll();
     for (const { status } of await Promise.all(held)) expect(status).toBe(200);
-    expect(setup.proxy.context.load.exchanges).toBe(0);
+    expect(setup.proxy.context.exchangeLimiter.inUse).toBe(0);
   });
 
   it('count tunnels until they end', async () => {
@@ -116,7 +116,7 @@ describe('exchanges under way', () => {
     await waiting(setup, 2);
     expectRefused(await answerTo(setup));
     setup.origin.endTunnels();
-    await until(() => setup.proxy.context.load.exchanges === 0);
+    await until(() => setup.proxy.context.exchangeLimiter.inUse === 0);
     expect((await answerTo(setup, ANSWER)).status).toBe(200);
   });
 
@@ -140,7 +140,7 @@ describe('exchanges under way', () => {
     gone.write(GET);
     await waiting(setup, 1);
     gone.socket.resetAndDestroy();
-    await until(() => setup.proxy.context.load.exchanges === 0);
+    await until(() => setup.proxy.context.exchangeLimiter.inUse === 0);
     expect((await answerTo(setup, ANSWER)).status).toBe(200);
   });
 });
@@ -214,7 +214,7 @@ describe('connections to a backend', () => {
       const held = await askMany(setup, 2);
       await waiting(setup, 2);
       const inLine = await askMany(setup, 3);
-      await until(() => setup.proxy.context.slots.waiting === 3);
+      await until(() => setup.proxy.context.permits.waiting === 3);
       const startedMs = performance.now();
       expectRefused(await answerTo(setup));
       expect(performance.now() - startedMs).toBeLessThan(300);
@@ -225,10 +225,10 @@ describe('connections to a backend', () => {
         ...Array.from({ length: 3 }, () => 'upstream_queue_timeout'),
       ]);
       expect(setup.origin.come).toBe(2);
-      expect(setup.proxy.context.slots.waiting).toBe(0);
+      expect(setup.proxy.context.permits.waiting).toBe(0);
       // None of it is the backend's fault.
       expect(setup.proxy.failures).toEqual([]);
-      expect(setup.proxy.breakerOf('rev-1')?.isCalm).toBe(true);
+      expect(setup.proxy.breakerOf('rev-1')?.isPristine).toBe(true);
       setup.origin.answerAll();
       for (const { status } of await Promise.all(held)) expect(status).toBe(200);
     }),
@@ -249,13 +249,13 @@ describe('connections to a backend', () => {
     await send('first');
     await waiting(setup, 1);
     await send('second');
-    await until(() => setup.proxy.context.slots.waiting === 1);
+    await until(() => setup.proxy.context.permits.waiting === 1);
     const leaving = await send('leaving');
-    await until(() => setup.proxy.context.slots.waiting === 2);
+    await until(() => setup.proxy.context.permits.waiting === 2);
     await send('third');
-    await until(() => setup.proxy.context.slots.waiting === 3);
+    await until(() => setup.proxy.context.permits.waiting === 3);
     leaving.socket.resetAndDestroy();
-    await until(() => setup.proxy.context.slots.waiting === 2);
+    await until(() => setup.proxy.context.permits.waiting === 2);
     for (let answered = 0; answered < 3; answered++) {
       await waiting(setup, 1);
       setup.origin.answerOne();
@@ -283,8 +283,8 @@ describe('connections to a backend', () => {
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(24);
     expect(statuses).not.toContain(503);
     expect(relay.peak()).toBeGreaterThanOrEqual(2);
-    await until(() => setup.proxy.context.load.exchanges === 0);
-    expect(setup.proxy.context.slots.waiting).toBe(0);
+    await until(() => setup.proxy.context.exchangeLimiter.inUse === 0);
+    expect(setup.proxy.context.permits.waiting).toBe(0);
     const answered = await askMany(setup, 10, ANSWER);
     for (const { status } of await Promise.all(answered)) expect(status).toBe(200);
     await new Promise((done) => setTimeout(done, 50));

@@ -250,7 +250,7 @@ describe('a client that does not send its body', () => {
     const client = await open(proxy, `${head('Content-Length: 10000')}${'x'.repeat(9_000)}`);
     await untilHolds(() => proxy.context.requestMemory.bytes > 0, 'a part is held');
     client.socket.end();
-    await untilHolds(() => proxy.context.load.exchanges === 0, 'the exchange is over');
+    await untilHolds(() => proxy.context.exchangeLimiter.inUse === 0, 'the exchange is over');
     expect([statuses, proxy.context.requestMemory.bytes, backend.come()]).toEqual([[499], 0, 0]);
   });
 
@@ -297,13 +297,13 @@ it('an app whose clients hold back their bodies leaves memory for those of other
   closers.push(() => proxy.close());
   for (let count = 1; count <= 6; count++) {
     await open(proxy, `${head(`Content-Length: ${SIZE}`)}${'x'.repeat(SIZE - 1)}`);
-    await untilHolds(() => proxy.context.load.exchanges === count, 'a body is held back');
+    await untilHolds(() => proxy.context.exchangeLimiter.inUse === count, 'a body is held back');
   }
   await untilHolds(() => backend.come() > 0, 'the memory of the app is full');
   await aMoment();
   const come = backend.come();
   const slow = await open(proxy, `${head('Content-Length: 10').replace('/a/', '/b/')}half`);
-  await untilHolds(() => proxy.context.load.exchanges === 7, 'a slow client of another app');
+  await untilHolds(() => proxy.context.exchangeLimiter.inUse === 7, 'a slow client of another app');
   await aMoment();
   expect(backend.come()).toBe(come);
   slow.write('123456');

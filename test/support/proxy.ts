@@ -22,8 +22,8 @@ import { Breaker, createBreakerMemory } from '../../src/proxy/resilience/breaker
 import { shares, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
 import { createExplain, type Explain } from '../../src/explain/explain.ts';
 import { Deadlines } from '../../src/proxy/resilience/deadlines.ts';
-import { Load } from '../../src/proxy/exchange-limiter.ts';
-import { UpstreamSlots } from '../../src/proxy/upstream/permits.ts';
+import { ExchangeLimiter } from '../../src/proxy/exchange-limiter.ts';
+import { UpstreamPermits } from '../../src/proxy/upstream/permits.ts';
 import { RequestMemory } from '../../src/proxy/io/request-memory.ts';
 import { WaitingClients } from '../../src/proxy/downstream/waiting-clients.ts';
 import { Listener, type ListenerTls } from '../../src/proxy/downstream/listener.ts';
@@ -252,11 +252,11 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     pool,
     egress,
     via: viaHops(setup.viaName ?? 'headgate-test'),
-    slots: new UpstreamSlots({
-      slotsMax: options.maxUpstreamConnections,
+    permits: new UpstreamPermits({
+      permitsMax: options.maxUpstreamConnections,
       waitingMax: options.maxUpstreamQueue,
     }),
-    load: new Load(options.maxConcurrentExchanges),
+    exchangeLimiter: new ExchangeLimiter(options.maxConcurrentExchanges),
     waiting: new WaitingClients(),
     requestMemory: new RequestMemory(setup.requestMemoryBytesMax ?? 64 * 1024 * 1024),
     retryBudgets: new RetryBudgets(),
@@ -269,7 +269,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       retryRefused: (condition) => void refusedRetries.push(condition),
       deprecatedVersionUsed: () => undefined,
       backendFailed: () => undefined,
-      breakerMoved: () => undefined,
+      breakerChanged: () => undefined,
       overloaded: () => undefined,
       handshakeFailed: () => undefined,
       gaveWay: () => undefined,

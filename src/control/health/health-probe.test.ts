@@ -138,7 +138,7 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
       await until(() => quick.paths.size >= 270, 15_000, 2);
       expect(performance.now() - firstMs).toBeGreaterThan(500);
       await until(() => quick.paths.size === 300);
-      for (const breaker of breakers.values()) expect(breaker.isCalm).toBe(true);
+      for (const breaker of breakers.values()) expect(breaker.isPristine).toBe(true);
     }),
   );
 

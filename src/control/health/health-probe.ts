@@ -193,5 +193,5 @@ export class HealthProbe {
 function intervalOf({ revision, breaker }: Target): number | undefined {
   const intervalMs = revision.circuit_breaker?.probe?.interval_ms;
   if (intervalMs !== undefined) return intervalMs;
-  return breaker.isCalm || breaker.status.state === 'closed' ? undefined : OPEN_INTERVAL_MS;
+  return breaker.isPristine || breaker.status.state === 'closed' ? undefined : OPEN_INTERVAL_MS;
 }

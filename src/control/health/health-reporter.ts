@@ -3,7 +3,7 @@
  * each revision once a second, so that an outage with thousands of failures costs one message a second. A worker that
  * dies takes at most its last second along; the breakers themselves are in shared memory.
  */
-import type { Breaker, BreakerMove } from '../../proxy/resilience/breaker.ts';
+import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
 import type { FailureKind, Revision } from '../../proxy/context.ts';
 
 /** The latest failure of a revision that its breaker counts. */
@@ -23,7 +23,7 @@ export interface MoveNote {
   readonly breakerNumber: number;
   readonly revision: string;
   readonly backend: string;
-  readonly move: BreakerMove;
+  readonly move: BreakerTransition;
   readonly detail: string;
   /** null for health checks. */
   readonly requestId: string | null;
@@ -58,7 +58,7 @@ export class HealthReporter {
     this.#failures.set(id, note);
   }
 
-  moved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void {
+  moved(revision: Revision, move: BreakerTransition, detail: string, requestId: string): void {
     const breakerNumber = this.#breakerOf(revision.id)?.number;
     if (breakerNumber === undefined) return;
     this.#post([

@@ -17,7 +17,7 @@ import {
 } from '../../observe/metrics.ts';
 import type { KeyRows } from '../../policy/dependencies.ts';
 import type { Denial } from '../../policy/stage.ts';
-import type { Breaker, BreakerMove } from '../../proxy/resilience/breaker.ts';
+import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
 import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../../proxy/context.ts';
 import type { Exchange } from '../../proxy/exchange.ts';
 import type { ExchangeRecorder } from '../../explain/recorder.ts';
@@ -194,7 +194,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#health.failed(revision, kind, detail, requestId, this.#deps.clock.nowMs());
   }
 
-  breakerMoved(revision: Revision, move: BreakerMove, detail: string, requestId: string): void {
+  breakerChanged(revision: Revision, move: BreakerTransition, detail: string, requestId: string): void {
     this.#health.moved(revision, move, detail, requestId);
   }
 

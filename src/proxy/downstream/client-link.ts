@@ -24,9 +24,9 @@ export abstract class ClientLink extends WaitingClient {
     return writeFrom(this.socket, bytes, from, to, release);
   }
 
-  /** See `ClientSocket.lend`: for bytes that the body's sink or the tunnel is given. */
-  lend(bytes: Buffer): (() => void) | undefined {
-    return this.socket.lend(bytes);
+  /** See `ClientSocket.retain`: for bytes that the body's sink or the tunnel is given. */
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.socket.retain(bytes);
   }
 
   cork(): void {

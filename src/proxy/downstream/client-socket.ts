@@ -5,13 +5,13 @@
  * Whoever implements it may call the events in any order but `onClose`, after which it must call none.
  */
 import type { Duplex } from 'node:stream';
-import { heldCopy } from '../io/write-backlog.ts';
+import { retainedCopy } from '../io/write-backlog.ts';
 
 /** The side that uses the socket. None of these throws. */
 export interface ClientSocketEvents {
   /** Whether it is in the middle of a body or a tunnel, so that more is to come. */
   readonly expectsMore: boolean;
-  /** The bytes are valid during the call only; see `lend`. */
+  /** The bytes are valid during the call only; see `retain`. */
   onData(bytes: Buffer): void;
   /** After a write that returned false: everything written is out. */
   onDrain(): void;
@@ -52,7 +52,7 @@ export interface ClientSocket {
    * Within `onData`: keeps these bytes, all or a part of what came, as they are until the returned function is called.
    * Undefined when they cannot be kept, and whoever wants them longer must copy them.
    */
-  lend(bytes: Buffer): (() => void) | undefined;
+  retain(bytes: Buffer): (() => void) | undefined;
 
   /** Sends what is written, then FIN. */
   end(): void;
@@ -75,7 +75,7 @@ export function writeFrom(
 ): boolean {
   if (release !== undefined) return socket.writeBytes(bytes.subarray(from, to), release);
   if (socket.writeCopy !== undefined) return socket.writeCopy(bytes, from, to);
-  const held = heldCopy(bytes, from, to);
+  const held = retainedCopy(bytes, from, to);
   return socket.writeBytes(held.copy, held.release);
 }
 
@@ -105,7 +105,7 @@ export function streamClientSocket(stream: Duplex): ClientSocket {
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
     // Every chunk of a stream has memory of its own.
-    lend: () => RELEASE_NOTHING,
+    retain: () => RELEASE_NOTHING,
     end: () => void stream.end(),
     destroySoon: () => destroySoon(stream),
     destroy: () => void stream.destroy(),

@@ -22,13 +22,13 @@ import type { Expiring } from '../resilience/deadlines.ts';
 import { Exchange } from '../exchange.ts';
 import { handle } from '../handle.ts';
 import { HeadWait } from './head-wait.ts';
-import { keepBody, type KeptBody } from '../io/body-buffer-pool.ts';
+import { acquireBodyBuffer, type BodyBuffer } from '../io/body-buffer-pool.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import { ForwardedFields } from '../upstream/forwarded-fields.ts';
 import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS } from '../options.ts';
 import { SentAhead, type AheadClient } from './sent-ahead.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
-import { giveHead, HEAD_KEPT_MS, NO_HEAD, takeHead } from './head-pool.ts';
+import { releaseHead, HEAD_RETAINED_MS, NO_HEAD, acquireHead } from './head-pool.ts';
 import { tunnelledProtocol, type Tunnel } from '../upstream/tunnel.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
@@ -109,11 +109,11 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   }
 
   /** The whole body, in latin1 if it is text, when its length is known, not above `bytesMax`, and all of it has come. */
-  takeWholeBody(bytesMax: number): string | KeptBody | undefined {
+  takeWholeBody(bytesMax: number): string | BodyBuffer | undefined {
     const length = this.body.remaining;
     if (this.body.complete) return '';
     if (this.body.isChunked || length > bytesMax || this.#pending.length < length) return undefined;
-    const whole = keepBody(this.#pending, length) ?? latin1Text(this.#pending, 0, length);
+    const whole = acquireBodyBuffer(this.#pending, length) ?? latin1Text(this.#pending, 0, length);
     this.#pending = this.#pending.length === length ? EMPTY : this.#pending.subarray(length);
     this.body.markTaken();
     return whole;
@@ -350,7 +350,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
       this.#scanned = 0;
       this.#headWait = undefined;
     }
-    this.head = this.#keptHead ?? takeHead();
+    this.head = this.#keptHead ?? acquireHead();
     this.#keptHead = undefined;
     const error = this.head.parseBytes(buffer, from, end - 2, options);
     this.#pending = end === buffer.length ? EMPTY : buffer.subarray(end);
@@ -385,7 +385,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.#phase = 'exchange';
     this.context.waiting.delete(this);
     // Not the kept one, which has the fields of the request before.
-    if (this.head === NO_HEAD) this.head = takeHead();
+    if (this.head === NO_HEAD) this.head = acquireHead();
     this.head.noteFirstLine(bytes, from, bytes.length);
     this.#pending = EMPTY;
     this.body.abandon();
@@ -402,9 +402,9 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     if (this.#hasServed) {
       this.head.rest();
       this.#keptHead = this.head;
-      this.deadlineMs = this.#idleSinceMs + Math.min(options.keepaliveTimeoutMs, HEAD_KEPT_MS);
+      this.deadlineMs = this.#idleSinceMs + Math.min(options.keepaliveTimeoutMs, HEAD_RETAINED_MS);
     } else {
-      giveHead(this.head);
+      releaseHead(this.head);
       this.#hasServed = true;
       this.deadlineMs = this.#idleSinceMs + options.keepaliveTimeoutMs;
     }
@@ -417,12 +417,12 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   #rest(): void {
     const endsAtMs = this.#idleSinceMs + this.context.options.keepaliveTimeoutMs;
     if (this.#keptHead === undefined || this.context.deadlines.nowMs >= endsAtMs) return this.#linger();
-    this.#letGoOfHead();
+    this.#releaseHead();
     this.deadlineMs = endsAtMs;
   }
 
-  #letGoOfHead(): void {
-    if (this.#keptHead !== undefined) giveHead(this.#keptHead);
+  #releaseHead(): void {
+    if (this.#keptHead !== undefined) releaseHead(this.#keptHead);
     this.#keptHead = undefined;
   }
 
@@ -463,7 +463,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.#phase = 'closed';
     this.#pending = EMPTY;
     this.context.waiting.delete(this);
-    this.#letGoOfHead();
+    this.#releaseHead();
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#onClosed(this);

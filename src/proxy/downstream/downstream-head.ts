@@ -13,7 +13,7 @@ import { ownText } from '../../http/latin1.ts';
 import type { ResponseHead } from '../../http/response-head.ts';
 import { statusText } from '../../http/status-text.ts';
 import type { Exchange } from '../exchange.ts';
-import { KeptPieces } from '../io/head-template-cache.ts';
+import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
 
 /** How the body goes to the client. */
@@ -27,7 +27,7 @@ export function clientFraming(exchange: Exchange, head: ResponseHead): ClientFra
 }
 
 /** A head but for the fields of the gateway's own, which stand between these two. */
-interface Pieces {
+interface HeadTemplate {
   /** What they depend on beside the fields. */
   readonly status: number;
   readonly reason: string;
@@ -49,26 +49,26 @@ export function downstreamResponseHead(
   const conditions = conditionsOf(exchange, head, framing, persist);
   // The date that is made for a backend that sends none is another one soon.
   const isKeeping = head.isRepeated && head.first(HeaderKind.date) >= 0;
-  const known = isKeeping ? findKept(head, conditions) : undefined;
-  const pieces = known ?? makePieces(exchange, head, framing, persist, conditions);
-  if (isKeeping && known === undefined) keep(head, pieces);
+  const known = isKeeping ? findCached(head, conditions) : undefined;
+  const template = known ?? makeTemplate(exchange, head, framing, persist, conditions);
+  if (isKeeping && known === undefined) keep(head, template);
   const more = fieldsBehindId(exchange);
-  // Mostly there are none; what is written in few pieces costs less.
-  if (more === '') return pieces.start + exchange.requestId + pieces.end;
-  return `${pieces.start}${exchange.requestId}\r\n${more}${pieces.endBehindMore}`;
+  // Mostly there are none; what is written in few template costs less.
+  if (more === '') return template.start + exchange.requestId + template.end;
+  return `${template.start}${exchange.requestId}\r\n${more}${template.endBehindMore}`;
 }
 
-function keep(head: ResponseHead, pieces: Pieces): void {
-  const kept = (head.made ??= new KeptPieces<Pieces>()) as KeptPieces<Pieces>;
-  if (kept.isOpen) kept.keep(ownPieces(pieces));
+function keep(head: ResponseHead, template: HeadTemplate): void {
+  const kept = (head.made ??= new HeadTemplateCache<HeadTemplate>()) as HeadTemplateCache<HeadTemplate>;
+  if (kept.isOpen) kept.keep(ownTemplate(template));
 }
 
-function findKept(head: ResponseHead, conditions: number): Pieces | undefined {
-  const kept = head.made as KeptPieces<Pieces> | undefined;
+function findCached(head: ResponseHead, conditions: number): HeadTemplate | undefined {
+  const kept = head.made as HeadTemplateCache<HeadTemplate> | undefined;
   if (kept === undefined) return undefined;
-  for (const pieces of kept.all) {
-    const isSame = pieces.status === head.status && pieces.reason === head.reason;
-    if (isSame && pieces.conditions === conditions) return pieces;
+  for (const template of kept.all) {
+    const isSame = template.status === head.status && template.reason === head.reason;
+    if (isSame && template.conditions === conditions) return template;
   }
   return undefined;
 }
@@ -92,13 +92,13 @@ function conditionsOf(
   );
 }
 
-function makePieces(
+function makeTemplate(
   exchange: Exchange,
   head: ResponseHead,
   framing: ClientFraming,
   persist: boolean,
   conditions: number,
-): Pieces {
+): HeadTemplate {
   const { status, reason } = head;
   const via = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
   const endBehindMore = `${framingLine(head, framing)}${connectionField(exchange, persist)}\r\n`;
@@ -117,10 +117,10 @@ function makePieces(
 }
 
 /** Texts in memory of their own, and in one piece each. */
-function ownPieces(pieces: Pieces): Pieces {
-  const { reason, start, end, endBehindMore } = pieces;
+function ownTemplate(template: HeadTemplate): HeadTemplate {
+  const { reason, start, end, endBehindMore } = template;
   return {
-    ...pieces,
+    ...template,
     reason: ownText(reason),
     start: ownText(start),
     end: ownText(end),

@@ -10,20 +10,20 @@ import { RequestHead } from '../../http/request-head.ts';
 const FREE_MAX = 256;
 
 /** How long a connection at rest keeps its head. */
-export const HEAD_KEPT_MS = 2_000;
+export const HEAD_RETAINED_MS = 2_000;
 
 /** Of a connection without a request; nobody parses into it. */
 export const NO_HEAD = new RequestHead();
 
 const free: RequestHead[] = [];
 
-/** A head to parse into. Owed to `giveHead` unless somebody may still look at it; then it is left to the collector. */
-export function takeHead(): RequestHead {
+/** A head to parse into. Owed to `releaseHead` unless somebody may still look at it; then it is left to the collector. */
+export function acquireHead(): RequestHead {
   return free.pop() ?? new RequestHead();
 }
 
 /** Nobody looks at it from now on. */
-export function giveHead(head: RequestHead): void {
+export function releaseHead(head: RequestHead): void {
   if (head === NO_HEAD) return;
   head.forget();
   // Of all else that a request leaves behind, a head that cannot be parsed would show this.

@@ -96,8 +96,8 @@ class TcpClientSocket implements ClientSocket {
     this.#reader.resume();
   }
 
-  lend(bytes: Buffer): (() => void) | undefined {
-    return this.#reader.lend(bytes);
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.retain(bytes);
   }
 
   end(): void {

@@ -1,14 +1,19 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { keepBody, KEPT_BODIES_MAX, keptBodiesInUse, type KeptBody } from './body-buffer-pool.ts';
+import {
+  acquireBodyBuffer,
+  BODY_BUFFERS_MAX,
+  bodyBuffersInUse,
+  type BodyBuffer,
+} from './body-buffer-pool.ts';
 
-const held: KeptBody[] = [];
+const held: BodyBuffer[] = [];
 afterEach(() => {
   for (const body of held.splice(0)) body.release();
-  if (keptBodiesInUse() !== 0) throw new Error('A body is still held');
+  if (bodyBuffersInUse() !== 0) throw new Error('A body is still held');
 });
 
-function keep(text: string): KeptBody | undefined {
-  const body = keepBody(Buffer.from(text, 'latin1'), text.length);
+function keep(text: string): BodyBuffer | undefined {
+  const body = acquireBodyBuffer(Buffer.from(text, 'latin1'), text.length);
   if (body !== undefined) held.push(body);
   return body;
 }
@@ -27,7 +32,7 @@ it.each([
 
 it('keeps the bytes, whatever becomes of those that were read', () => {
   const read = Buffer.from(`${LONG}the next request`, 'latin1');
-  const body = keepBody(read, LONG.length) as KeptBody;
+  const body = acquireBodyBuffer(read, LONG.length) as BodyBuffer;
   held.push(body);
   read.fill(0);
   expect([body.length, body.text()]).toEqual([LONG.length, LONG]);
@@ -36,18 +41,18 @@ it('keeps the bytes, whatever becomes of those that were read', () => {
 describe('behind a head', () => {
   it('is one piece with it', () => {
     for (const head of ['', 'h', 'head \xe9\r\n\r\n', 'x'.repeat(3 * 1024)]) {
-      expect(keep(LONG)?.takeBehind(head)?.toString('latin1')).toBe(head + LONG);
+      expect(keep(LONG)?.prependHead(head)?.toString('latin1')).toBe(head + LONG);
     }
   });
 
   it('is not, when the head is too long', () => {
-    expect(keep(LONG)?.takeBehind('x'.repeat(3 * 1024 + 1))).toBe(undefined);
+    expect(keep(LONG)?.prependHead('x'.repeat(3 * 1024 + 1))).toBe(undefined);
   });
 
   it('is so only once: the first piece may still be on its way', () => {
     const body = keep(LONG);
-    const first = body?.takeBehind('the first head');
-    expect(body?.takeBehind('another')).toBe(undefined);
+    const first = body?.prependHead('the first head');
+    expect(body?.prependHead('another')).toBe(undefined);
     expect(first?.toString('latin1')).toBe(`the first head${LONG}`);
     expect(body?.text()).toBe(LONG);
   });
@@ -60,26 +65,26 @@ describe('behind a head', () => {
       ['head', 'd'.repeat(2_001)],
       ['headd', 'e'.repeat(2_000)],
     ] as const) {
-      const body = keepBody(Buffer.from(text), text.length) as KeptBody;
-      expect(body.takeBehind(head)?.toString()).toBe(head + text);
+      const body = acquireBodyBuffer(Buffer.from(text), text.length) as BodyBuffer;
+      expect(body.prependHead(head)?.toString()).toBe(head + text);
       body.release();
     }
   });
 });
 
 it('is not used again before its last holder has let go', () => {
-  const body = keepBody(Buffer.from(LONG, 'latin1'), LONG.length) as KeptBody;
-  body.hold();
-  const piece = body.takeBehind('head');
+  const body = acquireBodyBuffer(Buffer.from(LONG, 'latin1'), LONG.length) as BodyBuffer;
+  body.retain();
+  const piece = body.prependHead('head');
   body.release();
   for (let count = 0; count < 200; count++) keep('x'.repeat(5_000));
   expect(piece?.toString('latin1')).toBe(`head${LONG}`);
   body.release();
-  expect(keptBodiesInUse()).toBe(200);
+  expect(bodyBuffersInUse()).toBe(200);
 });
 
 it('leaves bodies to text when too many are held', () => {
-  for (let count = 0; count < KEPT_BODIES_MAX; count++) expect(keep(LONG)).toBeDefined();
+  for (let count = 0; count < BODY_BUFFERS_MAX; count++) expect(keep(LONG)).toBeDefined();
   expect(keep(LONG)).toBe(undefined);
   held.pop()?.release();
   expect(keep(LONG)).toBeDefined();

@@ -16,16 +16,16 @@ const BODY_BYTES_MAX = 14 * 1024;
 const HEAD_BYTES_MAX = 3 * 1024;
 const PIECE_BYTES = HEAD_BYTES_MAX + BODY_BYTES_MAX;
 /** Held at one time; with more of them, bodies are kept as text. */
-export const KEPT_BODIES_MAX = 512;
+export const BODY_BUFFERS_MAX = 512;
 /** Kept for later. */
 const FREE_MAX = 128;
 
-const free: KeptBody[] = [];
+const free: BodyBuffer[] = [];
 let inUse = 0;
 
-export class KeptBody {
+export class BodyBuffer {
   /** What a write of it keeps from being used otherwise. */
-  readonly heldBytes = PIECE_BYTES;
+  readonly retainedBytes = PIECE_BYTES;
   readonly #memory = Buffer.allocUnsafeSlow(PIECE_BYTES);
   /** The latest one that was handed out: requests of one kind are often equally long. */
   #piece = this.#memory;
@@ -45,7 +45,7 @@ export class KeptBody {
     return this.#length;
   }
 
-  hold(): void {
+  retain(): void {
     this.#holders += 1;
   }
 
@@ -66,7 +66,7 @@ export class KeptBody {
    * Head, in latin1, and body in one piece, good until the last holder lets go. Only once for each body: the system may
    * not have taken all of the first piece when there is to be a second. undefined then, and for too long a head.
    */
-  takeBehind(head: string): Buffer | undefined {
+  prependHead(head: string): Buffer | undefined {
     if (this.#isOut || head.length > HEAD_BYTES_MAX) return undefined;
     this.#isOut = true;
     const from = HEAD_BYTES_MAX - head.length;
@@ -79,15 +79,15 @@ export class KeptBody {
 }
 
 /** Keeps `bytes[0, length)`; undefined when that is better done as text. The caller owes a `release`. */
-export function keepBody(bytes: Buffer, length: number): KeptBody | undefined {
-  if (length < BODY_BYTES_MIN || length > BODY_BYTES_MAX || inUse >= KEPT_BODIES_MAX) return undefined;
-  const body = free.pop() ?? new KeptBody();
+export function acquireBodyBuffer(bytes: Buffer, length: number): BodyBuffer | undefined {
+  if (length < BODY_BYTES_MIN || length > BODY_BYTES_MAX || inUse >= BODY_BUFFERS_MAX) return undefined;
+  const body = free.pop() ?? new BodyBuffer();
   inUse += 1;
   body.fill(bytes, length);
   return body;
 }
 
 /** Held by anybody, in this thread. */
-export function keptBodiesInUse(): number {
+export function bodyBuffersInUse(): number {
   return inUse;
 }

@@ -10,7 +10,7 @@ const AT_ONCE = 2;
 /** Over all. */
 const COUNT_MAX = 16;
 
-export class KeptPieces<P> {
+export class HeadTemplateCache<P> {
   readonly all: P[] = [];
   #count = 0;
 
@@ -20,8 +20,8 @@ export class KeptPieces<P> {
   }
 
   /** In the place of the oldest ones, when there are enough. */
-  keep(pieces: P): void {
-    this.all[this.#count % AT_ONCE] = pieces;
+  keep(template: P): void {
+    this.all[this.#count % AT_ONCE] = template;
     this.#count += 1;
   }
 }

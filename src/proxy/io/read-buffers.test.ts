@@ -40,7 +40,7 @@ describe('lending', () => {
     let received = 0;
     let lent = 0;
     const { far } = await reading((bytes, reader) => {
-      const release = reader.lend(bytes);
+      const release = reader.retain(bytes);
       if (release !== undefined) lent += 1;
       kept.push({ from: received, bytes: release === undefined ? Buffer.from(bytes) : bytes, release });
       received += bytes.length;
@@ -59,7 +59,7 @@ describe('lending', () => {
     const total = 200 * READ_BUFFER_BYTES;
     const { far } = await reading((bytes, reader) => {
       received += bytes.length;
-      const release = reader.lend(bytes);
+      const release = reader.retain(bytes);
       memories.add(bytes.buffer);
       if (release !== undefined) setImmediate(release);
     });
@@ -71,7 +71,7 @@ describe('lending', () => {
   it('lends one buffer to several holders, and has it back when the last lets go', async () => {
     let releases: (() => void)[] = [];
     const { far, near } = await reading((bytes, reader) => {
-      const parts = [bytes.subarray(0, 10), bytes.subarray(10)].map((part) => reader.lend(part));
+      const parts = [bytes.subarray(0, 10), bytes.subarray(10)].map((part) => reader.retain(part));
       releases = releases.concat(parts.filter((release) => release !== undefined));
     });
     far.write(Buffer.alloc(10 * READ_BUFFER_BYTES));
@@ -89,7 +89,7 @@ describe('lending', () => {
   it('refuses the memory that all sockets share, and needs not keep a copy', async () => {
     const answers: unknown[] = [];
     const { far } = await reading((bytes, reader) => {
-      answers.push(reader.lend(bytes), typeof reader.lend(Buffer.from(bytes)));
+      answers.push(reader.retain(bytes), typeof reader.retain(Buffer.from(bytes)));
     });
     far.write('small');
     await untilHolds(() => answers.length === 2, 'the read');
@@ -104,7 +104,7 @@ describe('lending', () => {
     const total = (READ_BUFFERS_MAX + 40) * READ_BUFFER_BYTES;
     const { far } = await reading((bytes, reader) => {
       received += bytes.length;
-      const release = reader.lend(bytes);
+      const release = reader.retain(bytes);
       if (release === undefined) refused += 1;
       else releases.push(release);
     });
@@ -133,7 +133,7 @@ it('leaves no buffer with a socket that is at rest after a large body', async ()
   const { far } = await reading(
     (bytes, reader) => {
       received += bytes.length;
-      const release = reader.lend(bytes);
+      const release = reader.retain(bytes);
       if (release !== undefined) lent += 1;
       release?.();
     },

@@ -8,7 +8,7 @@
  * read but cannot be written has to be kept, for each of them.
  */
 import type { Socket } from 'node:net';
-import { holdsMany } from './write-backlog.ts';
+import { isOverLimit } from './write-backlog.ts';
 
 export const READ_BUFFER_BYTES = 64 * 1024;
 /** Buffers lent or read into at one time; beyond it bytes are copied as they are without lending. */
@@ -62,7 +62,7 @@ class ReadBuffer {
     return this.#holders > 1;
   }
 
-  hold(): void {
+  retain(): void {
     this.#holders += 1;
   }
 }
@@ -71,7 +71,7 @@ class ReadBuffer {
 function takeBuffer(): ReadBuffer | undefined {
   if (inUse >= READ_BUFFERS_MAX) return undefined;
   const buffer = free.pop() ?? new ReadBuffer();
-  buffer.hold();
+  buffer.retain();
   inUse += 1;
   return buffer;
 }
@@ -152,7 +152,7 @@ export class SocketReader {
   }
 
   /** Within `deliver`: keeps these bytes as they are until the returned function is called; undefined if it cannot. */
-  lend(bytes: Buffer): (() => void) | undefined {
+  retain(bytes: Buffer): (() => void) | undefined {
     // To ask for the memory of a buffer costs as much as all else here.
     if (bytes === shared || bytes === sharedView) return undefined;
     const memory = bytes.buffer;
@@ -160,7 +160,7 @@ export class SocketReader {
     const own = this.#own;
     // A copy that somebody has made stays as it is.
     if (own === undefined || memory !== own.bytes.buffer) return RELEASE_NOTHING;
-    own.hold();
+    own.retain();
     return own.release;
   }
 
@@ -172,7 +172,7 @@ export class SocketReader {
     own?.release();
     this.#own = isBulk ? takeBuffer() : undefined;
     if (this.#own !== undefined) return this.#own.bytes;
-    return inUse >= READ_BUFFERS_MAX || holdsMany() ? sharedLittle : shared;
+    return inUse >= READ_BUFFERS_MAX || isOverLimit() ? sharedLittle : shared;
   }
 
   /** Lets the other sockets of the worker be read when this one has had its share. */

@@ -4,7 +4,7 @@ import { duplexPair } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import { socketPair } from '../../../test/support/socket-pair.ts';
 import { untilHolds } from '../../../test/support/until.ts';
-import { keepBody, keptBodiesInUse, type KeptBody } from './body-buffer-pool.ts';
+import { acquireBodyBuffer, bodyBuffersInUse, type BodyBuffer } from './body-buffer-pool.ts';
 import { SocketWriter } from './socket-writer.ts';
 
 const closers: (() => void)[] = [];
@@ -23,7 +23,7 @@ async function writing(onDrain: () => void = () => undefined) {
 
 /** Of a body that is long enough to be kept, and of which nobody but the writer needs anything. */
 function writeWithBody(writer: SocketWriter, head: string, text: string): void {
-  const body = keepBody(Buffer.from(text, 'latin1'), text.length) as KeptBody;
+  const body = acquireBodyBuffer(Buffer.from(text, 'latin1'), text.length) as BodyBuffer;
   writer.writeWithBody(head, body);
   body.release();
 }
@@ -87,8 +87,11 @@ it('writes a body behind its head, ahead of what follows', async () => {
 /** Takes the memory of bodies that nobody holds any more, and writes over it. */
 function overwriteKept(): void {
   const text = 'y'.repeat(14_000);
-  const bodies = Array.from({ length: 200 }, () => keepBody(Buffer.from(text), text.length) as KeptBody);
-  for (const body of bodies) body.takeBehind('z'.repeat(3_000));
+  const bodies = Array.from(
+    { length: 200 },
+    () => acquireBodyBuffer(Buffer.from(text), text.length) as BodyBuffer,
+  );
+  for (const body of bodies) body.prependHead('z'.repeat(3_000));
   for (const body of bodies) body.release();
 }
 
@@ -98,10 +101,10 @@ it('keeps a body that waits for its turn', async () => {
   await once(writer, 'warm');
   const long = 'x'.repeat(5_000);
   writeWithBody(writer, 'head', long);
-  expect(keptBodiesInUse()).toBe(1);
+  expect(bodyBuffersInUse()).toBe(1);
   overwriteKept();
   await untilHolds(() => received() === `warmhead${long}`, 'both');
-  expect(keptBodiesInUse()).toBe(0);
+  expect(bodyBuffersInUse()).toBe(0);
 });
 
 it('keeps a body that the system has not taken', async () => {
@@ -110,12 +113,12 @@ it('keeps a body that the system has not taken', async () => {
   const long = 'x'.repeat(5_000);
   writeWithBody(writer, 'head', long);
   writer.flush();
-  expect([writer.needsDrain, keptBodiesInUse()]).toEqual([true, 1]);
+  expect([writer.needsDrain, bodyBuffersInUse()]).toEqual([true, 1]);
   overwriteKept();
   listen();
   await untilHolds(() => received().length === sent.length + 5_004, 'all of it');
   expect(received().endsWith(`xhead${long}`)).toBe(true);
-  await untilHolds(() => keptBodiesInUse() === 0, 'its memory back');
+  await untilHolds(() => bodyBuffersInUse() === 0, 'its memory back');
 });
 
 it('lets go of a body when its socket is gone', async () => {
@@ -123,14 +126,14 @@ it('lets go of a body when its socket is gone', async () => {
   await once(writer, 'warm');
   writeWithBody(writer, 'head', 'x'.repeat(5_000));
   near.destroy();
-  await untilHolds(() => keptBodiesInUse() === 0, 'one that waits');
+  await untilHolds(() => bodyBuffersInUse() === 0, 'one that waits');
   const other = await writing();
   await fill(other.writer);
   writeWithBody(other.writer, 'head', 'x'.repeat(5_000));
   other.writer.flush();
-  expect(keptBodiesInUse()).toBe(1);
+  expect(bodyBuffersInUse()).toBe(1);
   other.near.destroy();
-  await untilHolds(() => keptBodiesInUse() === 0, 'one that is on its way');
+  await untilHolds(() => bodyBuffersInUse() === 0, 'one that is on its way');
 });
 
 it.each([
@@ -189,7 +192,7 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
     } else {
       const text = bytes.toString('latin1');
       const cut = 1 + random(length + 1);
-      const body = random(2) === 0 ? keepBody(bytes.subarray(cut), length - cut) : undefined;
+      const body = random(2) === 0 ? acquireBodyBuffer(bytes.subarray(cut), length - cut) : undefined;
       if (body === undefined) writer.writeText(text);
       else {
         withBodies += 1;
@@ -204,7 +207,7 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
   expect(seen.digest('hex')).toBe(sent.digest('hex'));
   expect(released).toBe(lent);
   expect(withBodies).toBeGreaterThan(20);
-  expect(keptBodiesInUse()).toBe(0);
+  expect(bodyBuffersInUse()).toBe(0);
 }, 40_000);
 
 it('says when the peer reads too slowly, and when all of it is out', async () => {

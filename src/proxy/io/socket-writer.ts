@@ -13,8 +13,8 @@
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { latin1Text } from '../../http/latin1.ts';
-import { heldCopy, hold, holdsMany, letGo } from './write-backlog.ts';
-import type { KeptBody } from './body-buffer-pool.ts';
+import { retainedCopy, addToBacklog, isOverLimit, removeFromBacklog } from './write-backlog.ts';
+import type { BodyBuffer } from './body-buffer-pool.ts';
 
 /** Node's `WriteWrap`: what the handle holds on to while a write is under way. */
 interface WriteRequest {
@@ -60,7 +60,7 @@ export class SocketWriter {
   departures = 0;
   #text = '';
   /** Waits behind it; held. */
-  #body: KeptBody | undefined;
+  #body: BodyBuffer | undefined;
   /** Direct writes under way. */
   #pending = 0;
   /** Something was written by way of the stream; before that there is no need to ask what it still holds. */
@@ -105,11 +105,11 @@ export class SocketWriter {
   }
 
   /** `writeText` for a text that is not empty with a body behind it, which is held until it is out. */
-  writeWithBody(text: string, body: KeptBody): boolean {
+  writeWithBody(text: string, body: BodyBuffer): boolean {
     if (this.#text !== '') return this.writeText(text + body.text());
     const isWritable = this.writeText(text);
     if (this.#text === '') return this.writeText(body.text());
-    body.hold();
+    body.retain();
     this.#body = body;
     return isWritable;
   }
@@ -154,14 +154,14 @@ export class SocketWriter {
     if (this.#body !== undefined) this.#text = this.#takeText();
     const text = this.#text;
     const length = text.length + to - from;
-    const handle = holdsMany() || length <= SCRATCH_BYTES ? this.#freeHandle() : undefined;
+    const handle = isOverLimit() || length <= SCRATCH_BYTES ? this.#freeHandle() : undefined;
     if (handle === undefined || Request === undefined) {
-      const { copy, release } = heldCopy(bytes, from, to);
+      const { copy, release } = retainedCopy(bytes, from, to);
       return this.writeBytes(copy, release);
     }
     this.#text = '';
     this.departures += 1;
-    if (holdsMany()) this.#writePieces(handle, Request, text, bytes, from, to);
+    if (isOverLimit()) this.#writePieces(handle, Request, text, bytes, from, to);
     else {
       if (text !== '') scratch.write(text, 'latin1');
       bytes.copy(scratch, text.length, from, to);
@@ -204,7 +204,7 @@ export class SocketWriter {
     const handle = this.#freeHandle();
     if (handle === undefined && (this.#hasFailed || !this.#socket.writable)) return this.#dropBody();
     this.departures += 1;
-    if (this.#body !== undefined && handle !== undefined && Request !== undefined && !holdsMany()) {
+    if (this.#body !== undefined && handle !== undefined && Request !== undefined && !isOverLimit()) {
       if (this.#writeBoth(handle, Request, first, this.#body)) return;
     }
     const text = first + this.#takeBody();
@@ -227,11 +227,11 @@ export class SocketWriter {
   }
 
   /** A text and the body behind it, from where that lies; false when that cannot be. */
-  #writeBoth(handle: TcpHandle, Made: new () => WriteRequest, text: string, body: KeptBody): boolean {
-    const bytes = body.takeBehind(text);
+  #writeBoth(handle: TcpHandle, Made: new () => WriteRequest, text: string, body: BodyBuffer): boolean {
+    const bytes = body.prependHead(text);
     if (bytes === undefined) return false;
     this.#body = undefined;
-    if (this.#writeBuffer(handle, Made, bytes, body.heldBytes, body.release)) return true;
+    if (this.#writeBuffer(handle, Made, bytes, body.retainedBytes, body.release)) return true;
     body.release();
     // Refused as a whole; see `flush`.
     if (this.#hasFailed) this.departures -= 1;
@@ -272,22 +272,22 @@ export class SocketWriter {
   }
 
   /**
-   * @param heldBytes memory that the bytes keep from being used otherwise
+   * @param retainedBytes memory that the bytes keep from being used otherwise
    * @param release called when the system has all of them, if it has not when this returns
    */
   #writeBuffer(
     handle: TcpHandle,
     Made: new () => WriteRequest,
     bytes: Buffer,
-    heldBytes: number,
+    retainedBytes: number,
     release?: () => void,
   ): boolean {
     const request = takeRequest(Made);
     request.buffer = bytes;
     if (!this.#isPending(handle, request, handle.writeBuffer(request, bytes))) return false;
-    hold(heldBytes);
+    addToBacklog(retainedBytes);
     request.oncomplete = (status) => {
-      letGo(heldBytes);
+      removeFromBacklog(retainedBytes);
       release?.();
       this.#onComplete(status);
     };

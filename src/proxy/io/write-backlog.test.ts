@@ -2,22 +2,28 @@ import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { socketPair } from '../../../test/support/socket-pair.ts';
 import { untilHolds } from '../../../test/support/until.ts';
-import { HELD_BYTES_MAX, heldCopyBytes, hold, holdsMany, letGo } from './write-backlog.ts';
+import {
+  BACKLOG_BYTES_MAX,
+  backlogBytes,
+  addToBacklog,
+  isOverLimit,
+  removeFromBacklog,
+} from './write-backlog.ts';
 import { READ_BUFFER_BYTES, SocketReader, SPARING_READ_BYTES } from './read-buffers.ts';
 import { SocketWriter } from './socket-writer.ts';
 
-const MANY = HELD_BYTES_MAX + 1;
+const MANY = BACKLOG_BYTES_MAX + 1;
 const closers: (() => void)[] = [];
 
 afterEach(async () => {
   for (const close of closers.splice(0)) close();
-  await untilHolds(() => heldCopyBytes() === 0, 'everything let go');
+  await untilHolds(() => backlogBytes() === 0, 'everything let go');
 });
 
 /** Others hold so much that memory is spared. */
 function spare(): void {
-  hold(MANY);
-  closers.push(() => letGo(MANY));
+  addToBacklog(MANY);
+  closers.push(() => removeFromBacklog(MANY));
 }
 
 async function writing() {
@@ -51,7 +57,7 @@ for (const isSpared of [false, true]) {
     `counts copies of %i bytes until they are out, ${when}`,
     async (length) => {
       if (isSpared) spare();
-      const before = heldCopyBytes();
+      const before = backlogBytes();
       const { far, writer } = await writing();
       const filler = await fill(writer);
       let received = 0;
@@ -62,7 +68,7 @@ for (const isSpared of [false, true]) {
         writer.writeCopy(bytes);
         bytes.fill(0xff);
       }
-      expect(heldCopyBytes() - before).toBeGreaterThanOrEqual(20 * length);
+      expect(backlogBytes() - before).toBeGreaterThanOrEqual(20 * length);
       const first = 'warm'.length + filler;
       far.on('data', (chunk: Buffer) => {
         for (let at = Math.max(0, first - received); at < chunk.length; at++) {
@@ -76,20 +82,20 @@ for (const isSpared of [false, true]) {
       await untilHolds(() => received === first + 20 * (length + 4), 'all bytes');
       await untilHolds(() => writer.isFlushed, 'the last completion');
       expect(wrong).toBe(0);
-      expect(heldCopyBytes()).toBe(before);
+      expect(backlogBytes()).toBe(before);
     },
   );
 }
 
 it.each([false, true])('forgets what a destroyed socket held (spared: %s)', async (isSpared) => {
   if (isSpared) spare();
-  const before = heldCopyBytes();
+  const before = backlogBytes();
   const { near, writer } = await writing();
   await fill(writer);
   for (const length of [10_000, 40_000, 100_000]) writer.writeCopy(Buffer.alloc(length));
-  expect(heldCopyBytes() - before).toBeGreaterThanOrEqual(150_000);
+  expect(backlogBytes() - before).toBeGreaterThanOrEqual(150_000);
   near.destroy();
-  await untilHolds(() => heldCopyBytes() === before, 'the end of all writes');
+  await untilHolds(() => backlogBytes() === before, 'the end of all writes');
 });
 
 it('keeps nothing of what the system has taken when memory is spared', async () => {
@@ -100,7 +106,7 @@ it('keeps nothing of what the system has taken when memory is spared', async () 
     writer.writeCopy(Buffer.alloc(1_000_000));
     offered += 1_000_000;
   }
-  const held = heldCopyBytes() - MANY;
+  const held = backlogBytes() - MANY;
   expect(held).toBeLessThan(offered);
   // The piece that was under way is Node's own copy.
   expect(queuedBytes(near) - held).toBeGreaterThanOrEqual(0);
@@ -114,7 +120,7 @@ it('is why sockets read less at a time', async () => {
     [true, SPARING_READ_BYTES],
   ] as const) {
     if (isSpared) spare();
-    expect(holdsMany()).toBe(isSpared);
+    expect(isOverLimit()).toBe(isSpared);
     let received = 0;
     let largest = 0;
     let lastWasFull = true;

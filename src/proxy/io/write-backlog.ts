@@ -5,35 +5,35 @@
  */
 
 /** Beyond it, memory is spared. */
-export const HELD_BYTES_MAX = 8 * 1024 * 1024;
+export const BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
 
-let heldBytes = 0;
+let backlog = 0;
 
-/** Each is owed to `letGo`. */
-export function hold(bytes: number): void {
-  heldBytes += bytes;
+/** Each is owed to `removeFromBacklog`. */
+export function addToBacklog(bytes: number): void {
+  backlog += bytes;
 }
 
-export function letGo(bytes: number): void {
-  heldBytes -= bytes;
+export function removeFromBacklog(bytes: number): void {
+  backlog -= bytes;
 }
 
 /** A copy of `bytes[from, to)` that counts until it is released, once. */
-export function heldCopy(
+export function retainedCopy(
   bytes: Buffer,
   from = 0,
   to = bytes.length,
 ): { readonly copy: Buffer; readonly release: () => void } {
   const copy = Buffer.from(bytes.subarray(from, to));
-  hold(copy.length);
-  return { copy, release: () => letGo(copy.length) };
+  addToBacklog(copy.length);
+  return { copy, release: () => removeFromBacklog(copy.length) };
 }
 
-export function holdsMany(): boolean {
-  return heldBytes > HELD_BYTES_MAX;
+export function isOverLimit(): boolean {
+  return backlog > BACKLOG_BYTES_MAX;
 }
 
 /** In this thread. */
-export function heldCopyBytes(): number {
-  return heldBytes;
+export function backlogBytes(): number {
+  return backlog;
 }

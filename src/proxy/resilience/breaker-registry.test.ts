@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createBreakerMemory } from './breaker.ts';
-import { BreakerHandles } from './breaker-registry.ts';
+import { BreakerRegistry } from './breaker-registry.ts';
 
 const revision = (id: string): { readonly id: string; breakerHandle: unknown } => ({
   id,
@@ -9,7 +9,7 @@ const revision = (id: string): { readonly id: string; breakerHandle: unknown } =
 
 describe('the handles on breakers', () => {
   it('are one per revision, also for a later form of it', () => {
-    const handles = new BreakerHandles();
+    const handles = new BreakerRegistry();
     handles.add('a', createBreakerMemory());
     handles.add('b', createBreakerMemory());
     const a = revision('a');
@@ -22,7 +22,7 @@ describe('the handles on breakers', () => {
   });
 
   it('stay as they are when the revision comes again', () => {
-    const handles = new BreakerHandles();
+    const handles = new BreakerRegistry();
     const a = revision('a');
     handles.add('a', createBreakerMemory());
     const breaker = handles.of(a);
@@ -31,7 +31,7 @@ describe('the handles on breakers', () => {
   });
 
   it('of a revision that has asked already are gone when they are deleted, and another one is found', () => {
-    const handles = new BreakerHandles();
+    const handles = new BreakerRegistry();
     const a = revision('a');
     expect(handles.of(a)).toBeUndefined();
     handles.add('a', createBreakerMemory());

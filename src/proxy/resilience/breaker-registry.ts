@@ -8,13 +8,13 @@
  */
 import { Breaker } from './breaker.ts';
 
-/** What a compiled revision has of it; all are asked for of one `BreakerHandles`. */
+/** What a compiled revision has of it; all are asked for of one `BreakerRegistry`. */
 interface Holder {
   readonly id: string;
   breakerHandle: unknown;
 }
 
-export class BreakerHandles {
+export class BreakerRegistry {
   readonly #memories = new Map<string, SharedArrayBuffer>();
   /** Those that somebody has asked for: made then, they lie next to each other. */
   readonly #byId = new Map<string, Breaker>();

@@ -48,7 +48,7 @@ export class BreakerReport {
   answered(status: number, nowMs: number): void {
     if (status >= 500 && this.#revision.breaker.count_5xx) this.failed('status_5xx', `status ${status}`);
     else if (this.#trial !== undefined) this.succeeded();
-    else if (this.#breaker?.isCalm === false) this.#succeedsAtMs = nowMs + STREAMING_MS;
+    else if (this.#breaker?.isPristine === false) this.#succeedsAtMs = nowMs + STREAMING_MS;
   }
 
   /** Something of the response's body has come. */
@@ -63,7 +63,7 @@ export class BreakerReport {
 
   succeeded(): void {
     this.#succeedsAtMs = Infinity;
-    if (this.#breaker?.isCalm === false) this.#tell('success', 'the backend answered');
+    if (this.#breaker?.isPristine === false) this.#tell('success', 'the backend answered');
   }
 
   failed(kind: FailureKind, detail: string): void {
@@ -77,13 +77,13 @@ export class BreakerReport {
   denied(detail: string): void {
     const { context, requestId } = this.#exchange;
     context.observer.backendFailed(this.#revision, 'denied', detail, requestId);
-    if (this.#trial !== undefined) this.#tell('lost', detail);
+    if (this.#trial !== undefined) this.#tell('abandoned', detail);
   }
 
   /** Nobody will know. Whoever has seen the backend fail has told it; of what had come nothing was wrong. */
-  lost(): void {
+  abandoned(): void {
     this.completed();
-    if (this.#trial !== undefined) this.#tell('lost', 'the client of the trial went away');
+    if (this.#trial !== undefined) this.#tell('abandoned', 'the client of the trial went away');
   }
 
   #tell(outcome: Outcome, detail: string): void {
@@ -92,6 +92,6 @@ export class BreakerReport {
     const trial = this.#trial;
     this.#trial = undefined;
     const move = this.#breaker?.onOutcome(outcome, trial, revision.breaker, context.clock.nowMs());
-    if (move !== undefined) context.observer.breakerMoved(revision, move, detail, requestId);
+    if (move !== undefined) context.observer.breakerChanged(revision, move, detail, requestId);
   }
 }

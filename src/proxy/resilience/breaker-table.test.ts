@@ -50,7 +50,7 @@ describe('the table', () => {
       failure: 'closed',
       trial_success: 'closed',
       trial_failure: 'closed',
-      trial_lost: 'closed',
+      trial_abandoned: 'closed',
       probe_healthy: 'closed',
       probe_unhealthy: 'open',
       recovery_over: 'closed',
@@ -61,7 +61,7 @@ describe('the table', () => {
       failure: 'open',
       trial_success: 'open',
       trial_failure: 'open',
-      trial_lost: 'open',
+      trial_abandoned: 'open',
       probe_healthy: 'closed',
       probe_unhealthy: 'open',
       recovery_over: 'open',
@@ -72,7 +72,7 @@ describe('the table', () => {
       failure: 'half_open',
       trial_success: 'closed',
       trial_failure: 'open',
-      trial_lost: 'open',
+      trial_abandoned: 'open',
       probe_healthy: 'closed',
       probe_unhealthy: 'open',
       recovery_over: 'half_open',
@@ -105,7 +105,7 @@ describe('what a step does', () => {
     expect(half).toMatchObject({ state: 'half_open', sinceMs: NOW + 10_000 });
     expect(actionsOf(half, 'request', NOW + 11_000)).toEqual(['refuse']);
     expect(actionsOf(half, 'request', NOW + 10_000 + TRIAL_MS_MAX)).toEqual(['send_trial']);
-    const lost = next(half, 'trial_lost', NOW + 11_000);
+    const lost = next(half, 'trial_abandoned', NOW + 11_000);
     expect(lost).toMatchObject({ state: 'open', due: true, sinceMs: NOW + 11_000 });
     expect(actionsOf(lost, 'request', NOW + 11_000)).toEqual(['send_trial']);
     expect(next(lost, 'request', NOW + 11_000).due).toBe(false);

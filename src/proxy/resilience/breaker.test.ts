@@ -30,10 +30,10 @@ describe('Breaker', () => {
     for (let n = 0; n < 20; n++) {
       breaker.onOutcome('failure', undefined, RULES, NOW);
       breaker.onOutcome('failure', undefined, RULES, NOW);
-      expect(breaker.isCalm).toBe(false);
+      expect(breaker.isPristine).toBe(false);
       breaker.onOutcome('success', undefined, RULES, NOW);
     }
-    expect(breaker.isCalm).toBe(true);
+    expect(breaker.isPristine).toBe(true);
   });
 
   it('is seen open by every worker and tells when to come back', () => {
@@ -86,14 +86,14 @@ describe('Breaker', () => {
     expect(breaker.admit(RULES, false, NOW + 60_000).refused).toBe(true);
     const second = trialOf(breaker.admit(RULES, false, NOW + 100_000));
     expect(breaker.onOutcome('failure', first, RULES, NOW + 100_001)).toBeUndefined();
-    expect(breaker.onOutcome('lost', first, RULES, NOW + 100_001)).toBeUndefined();
+    expect(breaker.onOutcome('abandoned', first, RULES, NOW + 100_001)).toBeUndefined();
     expect(breaker.onOutcome('success', second, RULES, NOW + 100_002)).toMatchObject({ to: 'closed' });
   });
 
   it('gives another trial at once when the first one ended without a word on the backend', () => {
     const { breaker } = opened();
     const trial = trialOf(breaker.admit(RULES, false, NOW + 10_000));
-    expect(breaker.onOutcome('lost', trial, RULES, NOW + 10_100)).toMatchObject({ to: 'open' });
+    expect(breaker.onOutcome('abandoned', trial, RULES, NOW + 10_100)).toMatchObject({ to: 'open' });
     expect(breaker.retryAfterSecs(RULES, NOW + 10_100)).toBe(1);
     expect(breaker.admit(RULES, false, NOW + 10_100).refused).toBe(false);
     expect(breaker.openings).toBe(1);
@@ -114,9 +114,9 @@ describe('Breaker', () => {
     expect([0, 500, 2_500, 5_000, 9_999, 10_000].map((ms) => breaker.share(RULES, true, NOW + ms))).toEqual([
       0.1, 0.1, 0.25, 0.5, 0.9999, 1,
     ]);
-    expect(breaker.isCalm).toBe(false);
+    expect(breaker.isPristine).toBe(false);
     expect(breaker.admit(RULES, true, NOW + 10_000)).toMatchObject({ refused: false, trial: undefined });
-    expect(breaker.isCalm).toBe(true);
+    expect(breaker.isPristine).toBe(true);
   });
 
   it('keeps what a copy does apart', () => {

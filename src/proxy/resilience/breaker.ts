@@ -25,7 +25,7 @@ export type { BreakerEvent, BreakerRules, BreakerState } from './breaker-table.t
 export type Trial = bigint;
 
 /** A change of state, told once, by the thread that made it. */
-export interface BreakerMove {
+export interface BreakerTransition {
   readonly from: BreakerState;
   readonly to: BreakerState;
   readonly event: BreakerEvent;
@@ -36,10 +36,14 @@ export interface BreakerMove {
 /** Whether a request may go to the backend; with a `trial` the breaker waits for what comes of it. */
 export type Admission =
   | { readonly refused: true }
-  | { readonly refused: false; readonly trial: Trial | undefined; readonly move: BreakerMove | undefined };
+  | {
+      readonly refused: false;
+      readonly trial: Trial | undefined;
+      readonly move: BreakerTransition | undefined;
+    };
 
 /** How an exchange with the backend ended, as far as the breaker goes. */
-export type Outcome = 'success' | 'failure' | 'lost';
+export type Outcome = 'success' | 'failure' | 'abandoned';
 
 const REFUSED: Admission = Object.freeze({ refused: true });
 export const ADMITTED: Admission = Object.freeze({ refused: false, trial: undefined, move: undefined });
@@ -104,7 +108,7 @@ export class Breaker {
   }
 
   /** Closed, no failure since the last success, and not recovering: neither a request nor a success moves it. */
-  get isCalm(): boolean {
+  get isPristine(): boolean {
     return ((this.#halves[0] as number) & CALM_MASK) === 0;
   }
 
@@ -140,7 +144,7 @@ export class Breaker {
    * between while it recovers. Takes nothing.
    */
   share(rules: BreakerRules, hasProbe: boolean, nowMs: number): number {
-    if (this.isCalm) return 1;
+    if (this.isPristine) return 1;
     const { status } = this;
     if (status.state !== 'closed') {
       const { row } = transition(status, 'request', rules, hasProbe, nowMs);
@@ -151,7 +155,7 @@ export class Breaker {
 
   /** Asks to send one request; when only a trial is possible, exactly one asker of all workers gets it. */
   admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): Admission {
-    if (this.isCalm) return ADMITTED;
+    if (this.isPristine) return ADMITTED;
     if (this.#isRecovered(rules, nowMs)) this.#step('recovery_over', rules, hasProbe, nowMs);
     const { actions, move, word } = this.#step('request', rules, hasProbe, nowMs);
     if (actions.includes('refuse')) return REFUSED;
@@ -167,18 +171,18 @@ export class Breaker {
     trial: Trial | undefined,
     rules: BreakerRules,
     nowMs: number,
-  ): BreakerMove | undefined {
-    if (outcome === 'success' && this.isCalm) return undefined;
+  ): BreakerTransition | undefined {
+    if (outcome === 'success' && this.isPristine) return undefined;
     if (trial !== undefined) {
       const event = `trial_${outcome}` as const;
       const step = this.#stepFrom(trial, event, rules, nowMs);
       if (step !== undefined) return step;
     }
-    return outcome === 'lost' ? undefined : this.#step(outcome, rules, false, nowMs).move;
+    return outcome === 'abandoned' ? undefined : this.#step(outcome, rules, false, nowMs).move;
   }
 
   /** The backend's health checks have made up their mind. */
-  onProbe(isHealthy: boolean, rules: BreakerRules, nowMs: number): BreakerMove | undefined {
+  onProbe(isHealthy: boolean, rules: BreakerRules, nowMs: number): BreakerTransition | undefined {
     return this.#step(isHealthy ? 'probe_healthy' : 'probe_unhealthy', rules, true, nowMs).move;
   }
 
@@ -200,7 +204,7 @@ export class Breaker {
     nowMs: number,
   ): {
     readonly actions: readonly string[];
-    readonly move: BreakerMove | undefined;
+    readonly move: BreakerTransition | undefined;
     /** As it is after the step. */
     readonly word: bigint;
   } {
@@ -222,7 +226,7 @@ export class Breaker {
     event: BreakerEvent,
     rules: BreakerRules,
     nowMs: number,
-  ): BreakerMove | undefined {
+  ): BreakerTransition | undefined {
     const status = unpack(before);
     const { status: next } = transition(status, event, rules, false, nowMs);
     if (Atomics.compareExchange(this.#word, 0, before, pack(next, before)) !== before) return undefined;
@@ -234,9 +238,9 @@ export class Breaker {
     { state: to }: BreakerStatus,
     event: BreakerEvent,
     atMs: number,
-  ): BreakerMove | undefined {
+  ): BreakerTransition | undefined {
     if (from === to) return undefined;
-    if (to === 'open' && event !== 'trial_lost') Atomics.add(this.#halves, OPENINGS, 1);
+    if (to === 'open' && event !== 'trial_abandoned') Atomics.add(this.#halves, OPENINGS, 1);
     return { from, to, event, atMs };
   }
 }

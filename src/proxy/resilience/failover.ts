@@ -7,7 +7,7 @@
  */
 import { comparablePath } from '../../http/canonical-path.ts';
 import { findRoute } from '../../config/path-trie.ts';
-import { REVISIONS_MAX, TURNS } from '../../config/weights.ts';
+import { REVISIONS_MAX, TRAFFIC_CLASSES } from '../../config/weights.ts';
 import type { Revision, Route } from '../context.ts';
 import type { Exchange } from '../exchange.ts';
 
@@ -18,7 +18,7 @@ const routes: (Route | undefined)[] = [];
  * Takes turns by weight among the fit.
  * @param tried revisions that had their chance; none of them is chosen
  */
-export function alternativeTo(
+export function failoverRoute(
   route: Route,
   exchange: Exchange,
   tried: readonly Revision[],
@@ -43,7 +43,7 @@ export function alternativeTo(
     fit += 1;
   }
   if (fit === 0) return undefined;
-  const chosen = routes[choice.pick(eligible, TURNS.bare)];
+  const chosen = routes[choice.pick(eligible, TRAFFIC_CLASSES.bare)];
   // Nothing of a configuration may outlive it here.
   routes.length = 0;
   return chosen;

@@ -3,13 +3,13 @@
  * and pays for it out of the budget of the backend that it goes to. Reports both outcomes. One per exchange that has
  * failed at all; owns which revisions have failed it.
  */
-import { alternativeTo } from './failover.ts';
+import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../context.ts';
 import type { Exchange } from '../exchange.ts';
 import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
 import type { UpstreamCause, UpstreamConnection } from '../upstream/upstream-connection.ts';
 
-export class NextAttempt {
+export class RetryState {
   readonly #exchange: Exchange;
   /** The whole body is at hand and can be sent again. */
   readonly #replayable: boolean;
@@ -56,7 +56,7 @@ export class NextAttempt {
       return route;
     }
     if (!this.#tried.includes(route.revision)) this.#tried.push(route.revision);
-    const next = alternativeTo(route, exchange, this.#tried) ?? route;
+    const next = failoverRoute(route, exchange, this.#tried) ?? route;
     if (!context.retryBudgets.take(next.revision.backend.poolKey, context.deadlines.nowMs)) {
       context.observer.retryRefused(condition);
       return undefined;

@@ -13,7 +13,7 @@ import { chunkHeader } from '../../http/chunked-decoder.ts';
 import { BodyFraming } from '../../http/framing.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { ResponseHead } from '../../http/response-head.ts';
-import { releaseHeld } from '../../policy/parts/concurrency/concurrency-stage.ts';
+import { releasePermit } from '../../policy/parts/concurrency/concurrency-stage.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { BreakerReport } from '../resilience/breaker-report.ts';
@@ -29,10 +29,10 @@ import type { Exchange } from '../exchange.ts';
 import { upstreamPath } from '../match.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from '../options.ts';
 import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from '../exchange-limiter.ts';
-import type { KeptBody } from '../io/body-buffer-pool.ts';
+import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
-import { NextAttempt } from '../resilience/retry-state.ts';
+import { RetryState } from '../resilience/retry-state.ts';
 import { isIdempotent } from '../resilience/retry.ts';
 import type {
   UpstreamCause,
@@ -40,10 +40,10 @@ import type {
   UpstreamConnection,
   UpstreamFailure,
 } from './upstream-connection.ts';
-import { SlotClaim } from './upstream-permit.ts';
+import { UpstreamPermit } from './upstream-permit.ts';
 import { Tunnel, tunnelledProtocol } from './tunnel.ts';
-import type { SlotWaiter } from './permits.ts';
-import { UPSTREAM_ANSWERS } from './upstream-error-codes.ts';
+import type { PermitWaiter } from './permits.ts';
+import { UPSTREAM_ERROR_CODES } from './upstream-error-codes.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
@@ -51,7 +51,7 @@ type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 't
 /** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
 
-export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaiter {
+export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWaiter {
   readonly #exchange: Exchange;
   #route: Route;
   readonly #report: BreakerReport;
@@ -60,18 +60,18 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
   /** When all of the exchange has to be over; Infinity without such a limit. */
   readonly #endsAtMs: number;
   /** Made when an attempt fails. */
-  #next: NextAttempt | undefined;
+  #next: RetryState | undefined;
   /** The protocol that the client asks to switch to; undefined for every plain request. */
   readonly #upgrade: string | undefined;
   #tunnel: Tunnel | undefined;
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
   /** Only where connections to a backend are bounded. */
-  #claim: SlotClaim | undefined;
+  #permit: UpstreamPermit | undefined;
   /** The attempt that waits for a slot is not the first one. */
   #isRetry = false;
   /** Text is latin1; undefined while the body has to be streamed, and when it is needed no more. */
-  #wholeBody: string | KeptBody | RequestBuffer | undefined;
+  #wholeBody: string | BodyBuffer | RequestBuffer | undefined;
   /** Only of a body that is streamed. */
   #stream: RequestStream | undefined;
   #requestSent = false;
@@ -92,7 +92,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     this.#exchange = exchange;
     this.#route = route;
     this.#report = report;
-    this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
+    this.#path = upstreamPath(route, exchange.path, exchange.suffixStart);
     this.#timeouts = route.policy.timeouts;
     this.#endsAtMs = exchange.startedMs + (this.#timeouts?.totalMs ?? Infinity);
     const { head, body } = exchange.connection;
@@ -110,19 +110,19 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
   }
 
   /** It was this one's turn to use a connection. */
-  onSlot(poolKey: string): void {
-    if (this.#claim?.onSlot(poolKey) === true) this.#tryOnce(this.#isRetry);
+  onPermit(poolKey: string): void {
+    if (this.#permit?.onPermit(poolKey) === true) this.#tryOnce(this.#isRetry);
   }
 
   /** Of the place among the backend's connections, and of the body. At the end of the exchange; may be called again. */
-  letGo(): void {
-    this.#claim?.leave();
-    this.#letGoOfBody();
+  release(): void {
+    this.#permit?.release();
+    this.#releaseBody();
   }
 
   /** Lets go of the upstream without a word to the client. */
   cancel(): void {
-    this.#report.lost();
+    this.#report.abandoned();
     this.#phase = 'done';
     this.#upstream?.destroy();
     this.#upstream = undefined;
@@ -226,7 +226,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     const exchange = this.#exchange;
     if (head.status >= 502 && this.#repeatsAfter(head.status)) return;
     // No attempt follows on one that has been answered.
-    this.#letGoOfBody();
+    this.#releaseBody();
     this.#timeUpstream();
     exchange.status = head.status;
     this.#phase = 'responding';
@@ -252,7 +252,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
     else {
       const { connection } = exchange;
-      const release = this.#upstream?.lend(buffer);
+      const release = this.#upstream?.retain(buffer);
       connection.cork();
       if (this.#text !== '') this.#flush();
       connection.writeFrom(buffer, from, to, release);
@@ -270,7 +270,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
   onReadEnd(): void {
     if (this.#phase === 'done' || this.#phase === 'tunnel') return;
     // Before the last byte: whoever has the whole response may have the next request under way at once.
-    if (this.#responseComplete) releaseHeld(this.#exchange.evaluation);
+    if (this.#responseComplete) releasePermit(this.#exchange.evaluation);
     if (this.#text !== '') this.#flush();
     if (this.#responseComplete) this.#complete();
     else if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
@@ -301,9 +301,11 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
 
   /** Sends the request as soon as the backend's connections allow. */
   #enter(isRetry: boolean): void {
-    const { slots, options } = this.#exchange.context;
-    if (!slots.isBounded) return this.#tryOnce(isRetry);
-    const slot = (this.#claim ??= new SlotClaim(slots, this)).enter(this.#route.revision.backend.poolKey);
+    const { permits, options } = this.#exchange.context;
+    if (!permits.isBounded) return this.#tryOnce(isRetry);
+    const slot = (this.#permit ??= new UpstreamPermit(permits, this)).tryAcquire(
+      this.#route.revision.backend.poolKey,
+    );
     if (slot === 'full') return this.#refuse('upstream_queue');
     if (slot === 'taken') return this.#tryOnce(isRetry);
     this.#phase = 'queued';
@@ -324,7 +326,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     const { context, method } = this.#exchange;
     const { backend } = this.#route.revision;
     const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
-    const upstream = pooled ?? context.pool.open(backend, context.slots.idleMax(backend.poolKey));
+    const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend.poolKey));
     this.#upstream = upstream;
     upstream.acquire(this, method, this.#upgrade);
     if (pooled !== undefined) return this.#send();
@@ -374,7 +376,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
       this.#exchange.upstreamMs = context.clock.monotonicMs() - this.#sentAtMs;
   }
 
-  #letGoOfBody(): void {
+  #releaseBody(): void {
     if (typeof this.#wholeBody === 'object') this.#wholeBody.release();
     this.#wholeBody = undefined;
   }
@@ -434,8 +436,8 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     return true;
   }
 
-  #nextAttempt(): NextAttempt {
-    return (this.#next ??= new NextAttempt(this.#exchange, this.#wholeBody !== undefined));
+  #nextAttempt(): RetryState {
+    return (this.#next ??= new RetryState(this.#exchange, this.#wholeBody !== undefined));
   }
 
   /** Another revision stands in. */
@@ -443,7 +445,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
     const exchange = this.#exchange;
     this.#route = route;
     this.#report.moveTo(route.revision);
-    this.#path = upstreamPath(route, exchange.path, exchange.restFrom);
+    this.#path = upstreamPath(route, exchange.path, exchange.suffixStart);
     exchange.route = route;
   }
 
@@ -472,7 +474,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, SlotWaite
   #respondFailed(cause: UpstreamCause, detail: string): void {
     const { authority } = this.#route.revision.backend;
     this.#exchange.respondProblem(
-      UPSTREAM_ANSWERS[cause],
+      UPSTREAM_ERROR_CODES[cause],
       `Cannot get a response from ${authority}: ${detail}`,
     );
   }

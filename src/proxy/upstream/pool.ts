@@ -20,11 +20,11 @@ export class UpstreamPool {
   readonly #idle = new Map<string, UpstreamConnection[]>();
   #isClosed = false;
   /** Counts the turns of the event loop in which connections became idle. */
-  #turn = 0;
-  #isTurnEnding = false;
-  readonly #onTurnEnd = (): void => {
-    this.#turn += 1;
-    this.#isTurnEnding = false;
+  #tick = 0;
+  #isTickEnding = false;
+  readonly #onTickEnd = (): void => {
+    this.#tick += 1;
+    this.#isTickEnding = false;
   };
   readonly #onLost = (connection: UpstreamConnection): void => this.#remove(connection);
 
@@ -47,7 +47,7 @@ export class UpstreamPool {
     const stack = this.#idle.get(backend.poolKey);
     if (stack === undefined) return undefined;
     let index = stack.length - 1;
-    while (index >= 0 && stack[index]?.idleSinceTurn === this.#turn) index -= 1;
+    while (index >= 0 && stack[index]?.idleSinceTick === this.#tick) index -= 1;
     const connection = stack[index];
     if (connection === undefined) return undefined;
     if (this.#deadlines.nowMs - connection.idleSinceMs > idleMsMax) return undefined;
@@ -79,9 +79,9 @@ export class UpstreamPool {
     }
     if (stack === undefined) this.#idle.set(connection.poolKey, (stack = []));
     connection.release(this.#onLost);
-    connection.idleSinceTurn = this.#turn;
-    if (!this.#isTurnEnding) setImmediate(this.#onTurnEnd);
-    this.#isTurnEnding = true;
+    connection.idleSinceTick = this.#tick;
+    if (!this.#isTickEnding) setImmediate(this.#onTickEnd);
+    this.#isTickEnding = true;
     connection.deadlineMs = Math.min(nowMs + this.#options.idleTimeoutMs, connection.renewAtMs);
     stack.push(connection);
   }

@@ -54,7 +54,7 @@ export class Tunnel {
   onClientData(bytes: Buffer): void {
     this.#extend();
     this.#connection.body.bytes += bytes.length;
-    const release = this.#connection.lend(bytes);
+    const release = this.#connection.retain(bytes);
     if (!this.#upstream.writeFrom(bytes, 0, bytes.length, release)) this.#connection.pauseBody();
   }
 
@@ -72,7 +72,7 @@ export class Tunnel {
   onUpstreamData(buffer: Buffer, from: number, to: number): void {
     this.#extend();
     this.#exchange.bytesOut += to - from;
-    const release = this.#upstream.lend(buffer);
+    const release = this.#upstream.retain(buffer);
     if (!this.#connection.writeFrom(buffer, from, to, release)) this.#upstream.pauseReading();
   }
 

@@ -21,7 +21,7 @@ export function writeBodyPiece(
     const text = latin1Text(buffer, from, to);
     return upstream.writeText(isChunked ? `${chunkHeader(to - from)}${text}\r\n` : text);
   }
-  const release = connection.lend(buffer);
+  const release = connection.retain(buffer);
   upstream.cork();
   if (isChunked) upstream.writeText(chunkHeader(to - from));
   let isWritable = upstream.writeFrom(buffer, from, to, release);

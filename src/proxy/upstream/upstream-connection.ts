@@ -2,7 +2,7 @@
  * One connection to a backend: opens it, writes what it is given, reads responses (RFC 9112) and hands them to
  * the exchange that uses it, piece by piece and without keeping them. Owns the socket, the parse state and
  * whether the connection may be used again. Sockets read into shared memory (read-buffers.ts): whoever gets a range of
- * it must use, copy or lend it before returning. Decides nothing about retries, headers or clients.
+ * it must use, copy or retain it before returning. Decides nothing about retries, headers or clients.
  */
 import * as net from 'node:net';
 import { EgressDenied } from '../../egress/egress.ts';
@@ -14,8 +14,8 @@ import { ResponseHead } from '../../http/response-head.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
-import { heldCopy } from '../io/write-backlog.ts';
-import type { KeptBody } from '../io/body-buffer-pool.ts';
+import { retainedCopy } from '../io/write-backlog.ts';
+import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 import { isProtocolAskedFor } from './tunnel.ts';
@@ -73,7 +73,7 @@ export class UpstreamConnection implements Expiring {
   /** Coarse monotonic time of the last release into the pool. */
   idleSinceMs = 0;
   /** The pool's count of turns at that time. */
-  idleSinceTurn = -1;
+  idleSinceTick = -1;
   /** From then on it serves no further exchange: its backend's name may have got another address. */
   readonly renewAtMs: number;
   /** Exchanges that were finished on it. */
@@ -204,7 +204,7 @@ export class UpstreamConnection implements Expiring {
   }
 
   /** `writeText` for a text with a body behind it, which is held for as long as it takes. */
-  writeWithBody(text: string, body: KeptBody): boolean {
+  writeWithBody(text: string, body: BodyBuffer): boolean {
     if (this.#isDeaf) return true;
     return this.#writer?.writeWithBody(text, body) ?? this.#socket.write(text + body.text(), 'latin1');
   }
@@ -222,7 +222,7 @@ export class UpstreamConnection implements Expiring {
     }
     if (release === undefined) {
       if (writer !== undefined) return writer.writeCopy(bytes, from, to);
-      const held = heldCopy(bytes, from, to);
+      const held = retainedCopy(bytes, from, to);
       return this.#socket.write(held.copy, held.release);
     }
     const lent = bytes.subarray(from, to);
@@ -230,8 +230,8 @@ export class UpstreamConnection implements Expiring {
   }
 
   /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
-  lend(bytes: Buffer): (() => void) | undefined {
-    return this.#reader.lend(bytes);
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.#reader.retain(bytes);
   }
 
   /** Tells the backend that nothing more will come (FIN). */

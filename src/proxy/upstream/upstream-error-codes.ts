@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../../model/errors.ts';
 import type { UpstreamCause } from './upstream-connection.ts';
 
-export const UPSTREAM_ANSWERS: Readonly<Record<UpstreamCause, ErrorCode>> = {
+export const UPSTREAM_ERROR_CODES: Readonly<Record<UpstreamCause, ErrorCode>> = {
   connect: 'upstream_connect_failed',
   connect_timeout: 'upstream_connect_failed',
   denied: 'upstream_denied',

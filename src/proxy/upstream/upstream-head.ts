@@ -22,7 +22,7 @@ import type { RequestHead } from '../../http/request-head.ts';
 import type { Connection } from '../downstream/connection.ts';
 import type { Route } from '../context.ts';
 import type { Exchange } from '../exchange.ts';
-import { KeptPieces } from '../io/head-template-cache.ts';
+import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { newTraceparent } from './traceparents.ts';
 
 /** The end of a chunked body; trailers, as lines, that a backend could take for fields of the gateway's are left out. */
@@ -33,7 +33,7 @@ export function upstreamTrailers(route: Route | undefined, trailers: string): st
 }
 
 /** A head but for what is new in every request: its target, its id, and mostly its trace. */
-interface Pieces {
+interface HeadTemplate {
   /**
    * What it depends on beside the fields. Of the connection it depends too, which is one for all requests that repeat
    * their fields.
@@ -65,36 +65,36 @@ export function upstreamRequestHead(
   upgrade: string | undefined,
 ): string {
   const { head } = exchange.connection;
-  const pieces =
+  const template =
     head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined
-      ? repeatedPieces(exchange, route, expectContinue)
-      : makePieces(exchange, route, expectContinue, upgrade);
+      ? cachedTemplate(exchange, route, expectContinue)
+      : makeTemplate(exchange, route, expectContinue, upgrade);
   return (
-    `${head.method} ${path}${exchange.query}${pieces.start}${exchange.requestId}${pieces.middle}` +
-    (pieces.beginsTrace ? newTraceparent() + pieces.end : pieces.end)
+    `${head.method} ${path}${exchange.query}${template.start}${exchange.requestId}${template.middle}` +
+    (template.beginsTrace ? newTraceparent() + template.end : template.end)
   );
 }
 
-function repeatedPieces(exchange: Exchange, route: Route, expectContinue: boolean): Pieces {
+function cachedTemplate(exchange: Exchange, route: Route, expectContinue: boolean): HeadTemplate {
   const { head } = exchange.connection;
-  const kept = (head.made ??= new KeptPieces<Pieces>()) as KeptPieces<Pieces>;
-  for (const pieces of kept.all) {
-    if (isFor(pieces, exchange, route, expectContinue)) return pieces;
+  const kept = (head.made ??= new HeadTemplateCache<HeadTemplate>()) as HeadTemplateCache<HeadTemplate>;
+  for (const template of kept.all) {
+    if (isFor(template, exchange, route, expectContinue)) return template;
   }
-  const pieces = makePieces(exchange, route, expectContinue, undefined);
-  if (kept.isOpen) kept.keep(ownPieces(pieces));
-  return pieces;
+  const template = makeTemplate(exchange, route, expectContinue, undefined);
+  if (kept.isOpen) kept.keep(ownTemplate(template));
+  return template;
 }
 
-function isFor(pieces: Pieces, exchange: Exchange, route: Route, expectContinue: boolean): boolean {
+function isFor(template: HeadTemplate, exchange: Exchange, route: Route, expectContinue: boolean): boolean {
   const { connection, evaluation } = exchange;
   return (
-    pieces.conditions === conditionsOf(evaluation, route, expectContinue) &&
-    pieces.host === hostFor(connection.head, route) &&
-    pieces.requestHost === connection.head.host &&
-    pieces.callerLines === evaluation.caller.upstreamHeaderLines &&
-    pieces.managedHeaders === route.policy.managedHeaders &&
-    pieces.credentialPlace === route.policy.credentialPlace
+    template.conditions === conditionsOf(evaluation, route, expectContinue) &&
+    template.host === hostFor(connection.head, route) &&
+    template.requestHost === connection.head.host &&
+    template.callerLines === evaluation.caller.upstreamHeaderLines &&
+    template.managedHeaders === route.policy.managedHeaders &&
+    template.credentialPlace === route.policy.credentialPlace
   );
 }
 
@@ -106,12 +106,12 @@ function hostFor(head: RequestHead, { revision }: Route): string {
   return revision.preserveHost && head.host !== '' ? head.host : revision.backend.authority;
 }
 
-function makePieces(
+function makeTemplate(
   exchange: Exchange,
   route: Route,
   expectContinue: boolean,
   upgrade: string | undefined,
-): Pieces {
+): HeadTemplate {
   const { connection, evaluation } = exchange;
   const { head } = connection;
   const { managedHeaders, credentialPlace } = route.policy;
@@ -148,9 +148,9 @@ function makePieces(
 }
 
 /** Texts in memory of their own, and in one piece each. */
-function ownPieces(pieces: Pieces): Pieces {
-  const { start, middle, end } = pieces;
-  return { ...pieces, start: ownText(start), middle: ownText(middle), end: ownText(end) };
+function ownTemplate(template: HeadTemplate): HeadTemplate {
+  const { start, middle, end } = template;
+  return { ...template, start: ownText(start), middle: ownText(middle), end: ownText(end) };
 }
 
 /**

@@ -2,44 +2,44 @@
  * One exchange's claim to a connection to a backend (permits.ts): none, in line, or held. Made only where
  * connections are bounded. Owns the slot that it holds, until `leave`.
  */
-import type { SlotWaiter, UpstreamSlots } from './permits.ts';
+import type { PermitWaiter, UpstreamPermits } from './permits.ts';
 
-export class SlotClaim {
-  readonly #slots: UpstreamSlots;
-  readonly #waiter: SlotWaiter;
+export class UpstreamPermit {
+  readonly #permits: UpstreamPermits;
+  readonly #waiter: PermitWaiter;
   #state: 'none' | 'waiting' | 'held' = 'none';
   #poolKey = '';
 
-  constructor(slots: UpstreamSlots, waiter: SlotWaiter) {
-    this.#slots = slots;
+  constructor(permits: UpstreamPermits, waiter: PermitWaiter) {
+    this.#permits = permits;
     this.#waiter = waiter;
   }
 
   /** Claims a connection to this backend, and gives up what was claimed of another one. */
-  enter(poolKey: string): 'taken' | 'waiting' | 'full' {
+  tryAcquire(poolKey: string): 'taken' | 'waiting' | 'full' {
     if (this.#state === 'held' && this.#poolKey === poolKey) return 'taken';
-    this.leave();
-    const slot = this.#slots.take(poolKey, this.#waiter);
+    this.release();
+    const result = this.#permits.tryAcquire(poolKey, this.#waiter);
     this.#poolKey = poolKey;
-    if (slot !== 'full') this.#state = slot === 'taken' ? 'held' : 'waiting';
-    return slot;
+    if (result !== 'full') this.#state = result === 'taken' ? 'held' : 'waiting';
+    return result;
   }
 
   /** Its turn has come. False when it has left the line meanwhile: then the slot goes to the next one. */
-  onSlot(poolKey: string): boolean {
+  onPermit(poolKey: string): boolean {
     if (this.#state === 'waiting' && this.#poolKey === poolKey) {
       this.#state = 'held';
       return true;
     }
-    this.#slots.give(poolKey);
+    this.#permits.release(poolKey);
     return false;
   }
 
   /** May be called again. */
-  leave(): void {
+  release(): void {
     const state = this.#state;
     this.#state = 'none';
-    if (state === 'held') this.#slots.give(this.#poolKey);
-    else if (state === 'waiting') this.#slots.leaveLine(this.#poolKey, this.#waiter);
+    if (state === 'held') this.#permits.release(this.#poolKey);
+    else if (state === 'waiting') this.#permits.cancel(this.#poolKey, this.#waiter);
   }
 }

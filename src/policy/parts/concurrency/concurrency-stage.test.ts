@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createLimitMemory } from '../../../limits/local/memory.ts';
 import { SharedConcurrencyStore } from '../../../limits/concurrency.ts';
 import type { Policy } from '../../../model/policy.ts';
-import { releaseHeld } from './concurrency-stage.ts';
+import { releasePermit } from './concurrency-stage.ts';
 import { effective, run, testFacts, testGateway, type Verdict } from '../../test-fixtures.ts';
 
 const codeOf = ({ denial }: Verdict): string | undefined => denial?.code;
@@ -16,8 +16,8 @@ describe('the concurrency stage', () => {
     const compiled = testGateway().compile(policy);
     expect(compiled.stages.map(({ part }) => part)).not.toContain('concurrency');
     const { evaluation } = await run(compiled, testFacts());
-    expect(evaluation.heldIn).toBeUndefined();
-    releaseHeld(evaluation);
+    expect(evaluation.permitStore).toBeUndefined();
+    releasePermit(evaluation);
   });
 
   it('comes after methods and before the rate limits', () => {
@@ -40,7 +40,7 @@ describe('the concurrency stage', () => {
     expect([first, second, third].map(codeOf)).toEqual([undefined, undefined, 'concurrency_limited']);
     expect(third?.denial?.headerLines).toBe('Retry-After: 1\r\n');
     expect(gateway.limited).toEqual(['concurrency admitted', 'concurrency admitted', 'concurrency refused']);
-    for (const { evaluation } of [first, first, third]) releaseHeld(evaluation);
+    for (const { evaluation } of [first, first, third]) releasePermit(evaluation);
     expect(codeOf(await run(compiled, testFacts()))).toBeUndefined();
     expect(codeOf(await run(compiled, testFacts()))).toBe('concurrency_limited');
   });
@@ -77,8 +77,8 @@ describe('the concurrency stage', () => {
     expect([first, second].map(codeOf)).toEqual([undefined, undefined]);
     expect(first.evaluation.wouldDeny).toBeUndefined();
     expect(second.evaluation.wouldDeny?.map(({ part }) => part)).toEqual(['concurrency']);
-    expect(second.evaluation.heldIn).toBeUndefined();
-    releaseHeld(first.evaluation);
+    expect(second.evaluation.permitStore).toBeUndefined();
+    releasePermit(first.evaluation);
     expect((await run(compiled, testFacts())).evaluation.wouldDeny).toBeUndefined();
   });
 
@@ -90,7 +90,7 @@ describe('the concurrency stage', () => {
     });
     const held = await run(one!, testFacts());
     expect(codeOf(await run(other!, testFacts()))).toBe('concurrency_limited');
-    releaseHeld(held.evaluation);
+    releasePermit(held.evaluation);
     expect(codeOf(await run(other!, testFacts()))).toBeUndefined();
   });
 });

@@ -57,17 +57,17 @@ export function compileConcurrency(
       const place = concurrency.acquire(cap, limiter.subjectOf(facts, evaluation));
       onLimit(place !== REFUSED, 'concurrency');
       if (place === REFUSED) return denial;
-      evaluation.heldIn = concurrency;
-      evaluation.heldPlace = place;
+      evaluation.permitStore = concurrency;
+      evaluation.permit = place;
       return undefined;
     },
   };
 }
 
 /** Gives back what the request holds, if anything; may be called more than once. */
-export function releaseHeld(evaluation: Evaluation): void {
-  const store = evaluation.heldIn;
+export function releasePermit(evaluation: Evaluation): void {
+  const store = evaluation.permitStore;
   if (store === undefined) return;
-  evaluation.heldIn = undefined;
-  store.release(evaluation.heldPlace);
+  evaluation.permitStore = undefined;
+  store.release(evaluation.permit);
 }

@@ -131,7 +131,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     process.nextTick(() => this.#deliver());
   }
 
-  lend(): () => void {
+  retain(): () => void {
     // Every chunk has memory of its own.
     return RELEASE_NOTHING;
   }
