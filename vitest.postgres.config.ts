@@ -19,9 +19,15 @@ export default defineConfig({
     ...POSTGRES_TESTS,
     maxWorkers: 2,
     include: [
-      'test/integration/{browser,clients,dry-run,explain,jwt,keys,limits,management,policy,shadow,traffic}*.test.ts',
-      'test/integration/settings-effects.test.ts',
+      'test/integration/{auth,clients,explain,limits,management,policy,traffic}/*.test.ts',
+      'test/integration/observe/{policy-metrics,shadow-report}.test.ts',
+      'test/integration/resilience/{breaker,health,policy-resilience}.test.ts',
+      'test/integration/runtime/{process-lifecycle,settings-effects}.test.ts',
+      'test/integration/security/{canonical-paths,secrets}.test.ts',
     ],
-    exclude: ['test/integration/management-outage.test.ts', 'test/integration/browser-page.test.ts'],
+    exclude: [
+      'test/integration/management/database-outage.test.ts',
+      'test/integration/clients/browser-page.test.ts',
+    ],
   },
 });

@@ -1,0 +1,110 @@
+/**
+ * Storms: random clients against a random backend, over plain TCP and over TLS on both sides. Whatever happens, no
+ * answer reaches the wrong request, nothing that must not be repeated arrives twice, every exchange ends and is
+ * reported once, and what is left afterwards works and leaks nothing. One storm each; many in test/soak/storms.soak.ts.
+ * STORM_SEED=n begins with the seed that a failure printed.
+ */
+import type { AddressInfo, Socket } from 'node:net';
+import * as tls from 'node:tls';
+import { afterEach, expect, it } from 'vitest';
+import { TLS_PAIR } from '../../support/http2-client.ts';
+import { startRawOrigin } from '../../support/origin.ts';
+import { oneRoute, startProxy } from '../../support/proxy.ts';
+import { connectRaw, sendRaw } from '../../support/raw-client.ts';
+import { CALM, settled, storm } from '../../support/storm-scenario.ts';
+
+const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+it.each([
+  ['plain TCP', false],
+  ['TLS', true],
+])(
+  'holds through storms over %s',
+  async (_name, secure) => {
+    // The seed is among what is compared, so that a failure names it.
+    expect({ seed: SEED, ...(await storm(SEED, secure)) }).toEqual({ seed: SEED, ...CALM });
+  },
+  60_000,
+);
+
+it('a response that a backend sends on an idle connection answers nobody', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  const sockets: Socket[] = [];
+  const origin = await startRawOrigin((socket) => {
+    sockets.push(socket);
+    socket.write(ok('right'));
+  });
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  for (let count = 1; count <= 10; count++) {
+    expect((await sendRaw(proxy.port, 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n')).body).toBe('right');
+    expect(proxy.pool.idleCount).toBe(1);
+    sockets.at(-1)?.write(ok('wrong'));
+    await settled(() => proxy.pool.idleCount === 0);
+    expect(origin.connections()).toBe(count);
+  }
+});
+
+it('answers that were sent before they were asked for answer nobody, however many come at once', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  const held: Socket[] = [];
+  const idle: Socket[] = [];
+  const origin = await startRawOrigin((socket) => {
+    if (idle.length > 0) return void socket.write(ok('right'));
+    // As many connections as clients.
+    if (held.push(socket) < 40) return;
+    idle.push(...held);
+    for (const each of idle) each.write(ok('right'));
+  });
+  closers.push(() => origin.close());
+  const proxy = await startProxy(oneRoute({ backendPort: origin.port }));
+  closers.push(() => proxy.close());
+  const clients = await Promise.all(Array.from({ length: 40 }, () => connectRaw(proxy.port)));
+  closers.push(async () => clients.forEach((client) => client.end()));
+  const round = async (): Promise<string[]> => {
+    for (const client of clients) client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+    return Promise.all(clients.map(async (client) => (await client.response()).body));
+  };
+  await round();
+  expect(proxy.pool.idleCount).toBe(clients.length);
+  // All of it is there when the gateway looks next: first the requests, then what nobody has asked for.
+  const bodies = round();
+  for (const socket of idle) socket.write(ok('wrong'));
+  expect(await bodies).toEqual(clients.map(() => 'right'));
+});
+
+it('what a TLS backend sends behind its response answers nobody, also when the next request is there', async () => {
+  const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  let asked = 0;
+  const server = tls.createServer(TLS_PAIR, (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', () => {
+      asked += 1;
+      if (asked > 1) return void socket.write(ok('right'));
+      // Two records.
+      socket.write(ok('first'));
+      return void socket.write(ok('wrong'));
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  closers.push(async () => void server.close());
+  const proxy = await startProxy(
+    oneRoute({
+      backendPort: (server.address() as AddressInfo).port,
+      revision: { backend_scheme: 'https', backend_tls: { verify: false } },
+    }),
+  );
+  closers.push(() => proxy.close());
+  const client = await connectRaw(proxy.port);
+  closers.push(async () => client.end());
+  client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2));
+  expect([(await client.response()).body, (await client.response()).body]).toEqual(['first', 'right']);
+  await settled(() => proxy.pool.idleCount === 1);
+  expect(proxy.pool.idleCount).toBe(1);
+});

@@ -1,0 +1,312 @@
+/**
+ * Warnings in answers: a write that is valid and surely not meant succeeds and says so, in its answer, in its dry
+ * run and in effective-policy; and where traffic is concerned, what the warning foretells does happen.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WARNINGS } from '../../../src/model/warnings.ts';
+import { startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
+import { SECRET } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/origin.ts';
+import {
+  createEndpoint,
+  createService,
+  request,
+  revisionPath,
+  versionPath,
+  type Fields,
+} from '../../support/traffic.ts';
+
+let gateway: TestGateway;
+let origin: Origin;
+const seen = new Set<string>();
+beforeAll(async () => {
+  [gateway, origin] = await Promise.all([startGateway(), startOrigin()]);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await origin.close();
+});
+
+/** `pointer code` of each warning; the members of the envelope and of the warnings are checked on the way. */
+function warningsOf({ status, body }: Answer): string[] {
+  expect(status, JSON.stringify(body)).toBeLessThan(300);
+  const { warnings } = body;
+  if (warnings === undefined) {
+    expect(Object.keys(body)).toEqual(['status', 'message', 'data']);
+    return [];
+  }
+  expect(Object.keys(body)).toEqual(['status', 'message', 'data', 'warnings']);
+  return warnings.map((each: Fields) => {
+    expect(Object.keys(each)).toEqual(['pointer', 'code', 'detail']);
+    expect(each['detail']).toMatch(/^[A-Z].*\. [A-Z]/);
+    seen.add(String(each['code']));
+    return `${each['pointer'] as string} ${each['code'] as string}`;
+  });
+}
+
+/** What the dry run of a write warns of, and then the write itself, which must be the same. */
+async function write(method: string, path: string, body?: unknown): Promise<string[]> {
+  const tried = warningsOf(await gateway.api(method, `${path}?dry_run=true`, body));
+  const written = warningsOf(await gateway.api(method, path, body));
+  expect(tried, 'dry run').toEqual(written);
+  return written;
+}
+const statusOf = async (path: string): Promise<number> => (await request(gateway, path)).status;
+const service = (slug: string, fields: Parameters<typeof createService>[3] = {}) =>
+  createService(gateway, slug, origin.port, fields);
+const record = (slug: string, fields: Fields = {}): Fields => ({
+  name: slug,
+  slug,
+  gateway_path: `/${slug}`,
+  ...fields,
+});
+
+describe('policies', () => {
+  it('rate_limit with numbers and without enabled: nothing is limited', async () => {
+    await service('limited');
+    const rate_limit = { requests: 2, window_seconds: 3600 };
+    const pointer = '/default_policy/rate_limit/enabled';
+    const expected = [`${pointer} rate_limit_not_enabled`];
+    expect(await write('PATCH', '/apps/limited', { default_policy: { rate_limit } })).toEqual(expected);
+    for (let sent = 0; sent < 4; sent++) expect(await statusOf('/limited/v1/x')).toBe(200);
+    // A write that changes nothing is about the same record.
+    expect(await write('PATCH', '/apps/limited', {})).toEqual(expected);
+    for (const enabled of [false, true]) {
+      const patch = { default_policy: { rate_limit: { enabled } } };
+      expect(await write('PATCH', '/apps/limited', patch)).toEqual([]);
+    }
+    const statuses = [];
+    for (let sent = 0; sent < 3; sent++) statuses.push(await statusOf('/limited/v1/x'));
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  it.each([
+    ['an app', 'PATCH', () => '/apps/levels', 'default_policy'],
+    ['a revision', 'PATCH', () => revisionPath('levels'), 'default_policy'],
+    ['an endpoint', 'POST', () => `${revisionPath('levels')}/endpoints`, 'policy_override'],
+  ])('of %s are pointed at', async (_what, method, path, field) => {
+    if (method === 'PATCH' && path() === '/apps/levels') await service('levels');
+    const body = { [field]: { rate_limit: { requests: 5, window_seconds: 1 } } };
+    const endpoint = { method: 'GET', path: '/own', ...body };
+    const found = await write(method, path(), method === 'POST' ? endpoint : body);
+    expect(found).toEqual([`/${field}/rate_limit/enabled rate_limit_not_enabled`]);
+  });
+
+  it('what is inherited is told where it was written, and by effective-policy', async () => {
+    const { id } = await createEndpoint(gateway, 'levels', 'GET', '/plain');
+    await gateway.must('PATCH', revisionPath('levels'), { default_policy: null });
+    const endpoint = `${revisionPath('levels')}/endpoints/${id}`;
+    expect(await write('PATCH', endpoint, { is_active: true })).toEqual([]);
+    for (const path of [revisionPath('levels'), endpoint]) {
+      expect(warningsOf(await gateway.api('GET', `${path}/effective-policy`))).toEqual([
+        '/policy/rate_limit/enabled rate_limit_not_enabled',
+      ]);
+    }
+  });
+
+  it('JWT without keys: no token can be verified', async () => {
+    await service('keyless');
+    const auth = (jwt?: Fields): Fields => ({ default_policy: { auth: { auth_type: 'jwt', jwt } } });
+    const expected = ['/default_policy/auth/jwt jwt_without_keys'];
+    expect(await write('PATCH', '/apps/keyless', auth())).toEqual(expected);
+    expect(await write('PATCH', '/apps/keyless', auth({ jwks: { keys: [] } }))).toEqual(expected);
+    const secret = await gateway.api('PATCH', '/apps/keyless', auth({ jwks: null, secret: SECRET }));
+    expect(warningsOf(secret)).toEqual([]);
+    expect(JSON.stringify(secret.body)).not.toContain(SECRET);
+  });
+
+  it('JWT keys of the settings are keys', async () => {
+    const other = await startGateway({ env: { GATEWAY_JWT__SECRET: SECRET } });
+    try {
+      const auth = { auth_type: 'jwt' };
+      const body = record('by-setting', { default_policy: { auth } });
+      expect(warningsOf(await other.api('POST', '/apps', body))).toEqual([]);
+      const unfit = { default_policy: { auth: { jwt: { jwks: { keys: [] } } } } };
+      expect(warningsOf(await other.api('PATCH', '/apps/by-setting', unfit))).toEqual([
+        '/default_policy/auth/jwt jwt_without_keys',
+      ]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('required scopes that no key of the app has', async () => {
+    await service('scoped');
+    await service('neighbour');
+    await gateway.must('POST', '/apps/neighbour/tokens', { name: 'k', scopes: ['read', 'write'] });
+    const needs = (...required_scopes: string[]) => ({ default_policy: { required_scopes } });
+    const expected = ['/default_policy/required_scopes scopes_without_holder'];
+    expect(await write('PATCH', '/apps/scoped', needs('read', 'write'))).toEqual(expected);
+    const token = { name: 'k', scopes: ['read'] };
+    expect(await write('POST', '/apps/scoped/tokens', token)).toEqual(['/scopes scopes_without_holder']);
+    const both = { name: 'k2', scopes: ['write', 'read'], is_active: false };
+    const { id } = await gateway.must('POST', '/apps/scoped/tokens', both);
+    expect(await write('PATCH', '/apps/scoped', needs('write', 'read')), 'disabled').toEqual(expected);
+    expect(await write('PATCH', `/apps/scoped/tokens/${id}`, { is_active: true })).toEqual([]);
+    expect(await write('PATCH', '/apps/scoped', needs('read', 'write'))).toEqual([]);
+    expect(await write('PATCH', '/apps/scoped', needs())).toEqual([]);
+  });
+
+  it('scopes where the levels together authenticate nobody', async () => {
+    await service('open', { app: { default_policy: { required_scopes: ['read'] } } });
+    await gateway.must('POST', '/apps/open/tokens', { name: 'k', scopes: ['read'] });
+    const none = { default_policy: { auth: { auth_type: 'none' } } };
+    const found = await write('PATCH', revisionPath('open'), none);
+    expect(found).toEqual(['/default_policy/auth scopes_without_auth']);
+    expect(await statusOf('/open/v1/x')).toBe(401);
+    const off = { default_policy: { required_scopes: [] } };
+    expect(await write('PATCH', revisionPath('open'), off)).toEqual([]);
+    expect(await statusOf('/open/v1/x')).toBe(200);
+  });
+
+  it('limits per a caller that the route does not know, shadow of nothing, a method that is not allowed', async () => {
+    await service('mixed', { app: { default_policy: { allowed_methods: ['GET'] } } });
+    const endpoints = `${revisionPath('mixed')}/endpoints`;
+    const post = { method: 'POST', path: '/a' };
+    expect(await write('POST', endpoints, post)).toEqual(['/method endpoint_method_not_allowed']);
+    const rate_limit = { enabled: true, requests: 9, window_seconds: 1, per: 'api_key' };
+    const policy_override = {
+      rate_limit,
+      concurrency: { max: 1, per: 'claim:sub' },
+      shadow: ['cors', 'rate_limit'],
+    };
+    expect(await write('POST', endpoints, { method: 'GET', path: '/b', policy_override })).toEqual([
+      '/policy_override/rate_limit/per limit_without_caller',
+      '/policy_override/concurrency/per limit_without_caller',
+      '/policy_override/shadow/0 shadow_part_not_set',
+    ]);
+    const own = { method: 'PUT', path: '/b', policy_override: { allowed_methods: ['PATCH'] } };
+    expect(await write('POST', endpoints, own)).toEqual([
+      '/policy_override/allowed_methods endpoint_method_not_allowed',
+    ]);
+    const known = { auth: { auth_type: 'api_key' }, rate_limit };
+    expect(await write('POST', endpoints, { method: 'GET', path: '/c', policy_override: known })).toEqual([]);
+  });
+
+  it('cors with settings and no origin', async () => {
+    const off = { allowed_origins: [] };
+    expect(await write('POST', '/apps', record('cors', { default_policy: { cors: off } }))).toEqual([]);
+    const cors = { ...off, allow_credentials: true };
+    expect(await write('PUT', '/apps/cors', record('cors', { default_policy: { cors } }))).toEqual([
+      '/default_policy/cors/allowed_origins cors_without_origins',
+    ]);
+  });
+});
+
+describe('versions', () => {
+  it('a sunset in the past, or of a version that is not deprecated', async () => {
+    await service('sunset');
+    const path = versionPath('sunset');
+    const late = { status: 'deprecated', sunset_at: '2001-01-01T00:00:00Z' };
+    expect(await write('PATCH', path, late)).toEqual(['/sunset_at sunset_in_past']);
+    expect(await write('PATCH', path, { status: 'retired' })).toEqual([]);
+    const active = { status: 'active', sunset_at: '2099-01-01T00:00:00Z' };
+    expect(await write('PATCH', path, active)).toEqual(['/sunset_at sunset_not_deprecated']);
+    expect(await write('PATCH', path, { status: 'deprecated' })).toEqual([]);
+  });
+});
+
+describe('revisions', () => {
+  const backend = () => ({ backend_scheme: 'http', backend_host: '127.0.0.1', backend_port: origin.port });
+  const at = (slug: string, name = 'r1'): string => revisionPath(slug, 'v1', name);
+
+  it('a current revision of a managed app without an active endpoint', async () => {
+    await gateway.must('POST', '/apps', record('managed', { routing_mode: 'managed_endpoint' }));
+    await gateway.must('POST', '/apps/managed/versions', { version: 'v1' });
+    const first = { revision: 'r1', ...backend() };
+    expect(await write('POST', `${versionPath('managed')}/revisions`, first)).toEqual([]);
+    const expected = ['/is_current no_active_endpoint'];
+    expect(await write('POST', `${at('managed')}/activate`)).toEqual(expected);
+    expect(await statusOf('/managed/v1/x')).toBe(404);
+    expect(await write('PATCH', '/apps/managed', { name: 'M' })).toEqual([
+      '/routing_mode no_active_endpoint',
+    ]);
+    expect(await write('POST', `${at('managed')}/endpoints`, { method: 'GET', path: '/x' })).toEqual([]);
+    expect(await statusOf('/managed/v1/x')).toBe(200);
+    expect(await write('POST', `${at('managed')}/activate`)).toEqual([]);
+    const { body } = await gateway.api('GET', `${at('managed')}/endpoints`);
+    const endpoint = `${at('managed')}/endpoints/${body.data[0].id}`;
+    const dry = await gateway.api('DELETE', `${endpoint}?dry_run=true`);
+    expect(warningsOf(dry), 'deleting the last one').toEqual([' no_active_endpoint']);
+    expect(await write('PATCH', endpoint, { is_active: false })).toEqual(['/is_active no_active_endpoint']);
+    expect(await write('PATCH', '/apps/managed', { routing_mode: 'pass_through' })).toEqual([]);
+  });
+
+  it('weights that are all 0, and a version that loses its last current revision', async () => {
+    await service('weights');
+    const path = at('weights');
+    const zero = ['/traffic_weight all_weights_zero'];
+    expect(await write('PATCH', path, { traffic_weight: 0 })).toEqual(zero);
+    expect(await statusOf('/weights/v1/x')).toBe(503);
+    const second = { revision: 'r2', ...backend(), is_current: true, traffic_weight: 5 };
+    expect(await write('POST', `${versionPath('weights')}/revisions`, second)).toEqual([]);
+    expect(await write('PATCH', path, { preserve_host: true }), 'others have weight').toEqual([]);
+    const tried = await gateway.api('DELETE', `${at('weights', 'r2')}?dry_run=true`);
+    expect(warningsOf(tried)).toEqual([' all_weights_zero']);
+    expect(await write('POST', `${at('weights', 'r2')}/deactivate`)).toEqual(zero);
+    const none = ['/is_current no_current_revision'];
+    expect(await write('PUT', path, { revision: 'r1', ...backend() })).toEqual(none);
+    expect(await statusOf('/weights/v1/x')).toBe(503);
+    expect(await write('PATCH', path, { preserve_host: true }), 'was not current before').toEqual([]);
+  });
+
+  it('a split of the traffic: all weights 0, or to a revision without endpoints', async () => {
+    await service('split', { app: { routing_mode: 'managed_endpoint' } });
+    const revisions = `${versionPath('split')}/revisions`;
+    await gateway.must('POST', revisions, { revision: 'r2', ...backend(), copy_endpoints_from: 'r1' });
+    await createEndpoint(gateway, 'split', 'GET', '/x');
+    const traffic = `${versionPath('split')}/traffic`;
+    expect(await write('PUT', traffic, { r1: 90, r2: 10 })).toEqual(['/r2 no_active_endpoint']);
+    expect(await write('PUT', traffic, { r1: 0 })).toEqual([' all_weights_zero']);
+    expect(await write('PUT', traffic, { r1: 1 })).toEqual([]);
+  });
+
+  it('current in a retired version, and backends that cannot be meant', async () => {
+    await service('retired', { version: { status: 'retired' } });
+    const expected = ['/is_current version_is_retired'];
+    expect(await write('POST', `${at('retired')}/activate`)).toEqual(expected);
+    expect(await statusOf('/retired/v1/x')).toBe(410);
+    const revisions = `${versionPath('retired')}/revisions`;
+    const plain = { revision: 'r2', backend_host: 'billing.internal', backend_port: 80 };
+    expect(await write('POST', revisions, plain)).toEqual(['/backend_port scheme_and_port_differ']);
+    const odd = { ...plain, backend_scheme: 'http', backend_port: 443, backend_tls: { verify: false } };
+    expect(await write('PUT', `${revisions}/r2`, odd)).toEqual([
+      '/backend_port scheme_and_port_differ',
+      '/backend_tls tls_settings_unused',
+    ]);
+  });
+});
+
+describe('endpoints and keys', () => {
+  it('a path that repeats the gateway path', async () => {
+    await service('twice');
+    const endpoints = `${revisionPath('twice')}/endpoints`;
+    expect(await write('POST', endpoints, { method: 'GET', path: '/twice/v1/x' })).toEqual([
+      '/path endpoint_repeats_gateway_path',
+    ]);
+    expect(await write('POST', endpoints, { method: 'GET', path: '/twice/v10' })).toEqual([]);
+  });
+
+  it('a key that has expired, or is disabled and rotated', async () => {
+    await service('old');
+    const soon = new Date(Date.now() + 1_000).toISOString();
+    const { id } = await gateway.must('POST', '/apps/old/tokens', { name: 'k', expires_at: soon });
+    const path = `/apps/old/tokens/${id}`;
+    let found: string[] = [];
+    for (let tries = 0; tries < 100 && found.length === 0; tries++) {
+      found = warningsOf(await gateway.api('PATCH', path, { name: `k${tries}` }));
+      if (found.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(found).toEqual(['/expires_at key_expired']);
+    const rotated = async () => warningsOf(await gateway.api('POST', `${path}/rotate`));
+    expect(await rotated()).toEqual(['/expires_at key_expired']);
+    expect(await write('PATCH', path, { expires_at: null, is_active: false })).toEqual([]);
+    expect(await rotated()).toEqual(['/is_active key_disabled']);
+    expect(await write('PATCH', path, { is_active: true })).toEqual([]);
+    expect(await rotated()).toEqual([]);
+  });
+});
+
+it('every warning of the table has been met', () => {
+  expect([...seen].sort()).toEqual(Object.keys(WARNINGS).sort());
+});

@@ -1,0 +1,173 @@
+/**
+ * Several gateways of one host: what they may have in common, what they are called, and how one of them tells that its
+ * database is away.
+ */
+import { once } from 'node:events';
+import { existsSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { freePort } from '../../support/origin-process.ts';
+import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
+
+const TIMEOUT = { timeout: 90_000 };
+let server: PostgresServer;
+let folder: string;
+let url: string;
+let gateways: TestGateway[];
+
+beforeAll(async () => {
+  server = await startPostgres('fsync=off');
+}, 60_000);
+afterAll(() => server.stop());
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-folder-'));
+  url = await server.createDatabase();
+  gateways = [];
+});
+afterEach(async () => {
+  for (const gateway of gateways) if (gateway.process.exitCode === null) await gateway.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const settings = (): Record<string, string> => ({ GATEWAY_DATABASE_URL: url, GATEWAY_AUTO_MIGRATE: 'true' });
+
+async function start(env: Record<string, string> = {}, args: readonly string[] = []): Promise<TestGateway> {
+  const ports = { management: await freePort(), proxy: await freePort() };
+  const gateway = await startGateway({ folder, ports, env: { ...settings(), ...env }, args });
+  gateways.push(gateway);
+  return gateway;
+}
+
+/** One that does not get as far as serving. */
+const attempt = (cwd = folder) =>
+  runToEnd(
+    {
+      ...settings(),
+      GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+      GATEWAY_SERVER__PORT: '0',
+      GATEWAY_PROXY__PORT: '0',
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+    },
+    [],
+    { cwd },
+  );
+
+describe('two gateways on PostgreSQL in one folder', TIMEOUT, () => {
+  it('do not share their files: the second is refused with the setting to change', async () => {
+    const first = await start();
+    const { code, output } = await attempt();
+    expect(code).toBe(1);
+    expect(output).toContain(
+      `the gateway with the process id ${first.process.pid} keeps the same ones there`,
+    );
+    expect(output).toContain('GATEWAY_SNAPSHOT_FILE');
+    expect((await first.api('GET', '/apps')).status).toBe(200);
+    // And the first one is still the one to take over from.
+    expect(existsSync(join(folder, 'data/headgate.pid'))).toBe(true);
+  });
+
+  it('that start at one moment, too, are told apart', async () => {
+    await start().then((gateway) => gateway.stop());
+    const results = await Promise.allSettled([start(), start(), start()]);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const result of results) {
+      if (result.status === 'rejected') expect(String(result.reason)).toContain('GATEWAY_SNAPSHOT_FILE');
+    }
+  });
+
+  it('run side by side with a snapshot file each, and each is taken over by itself', async () => {
+    const [first, second] = [await start(), await start({ GATEWAY_SNAPSHOT_FILE: 'data/second.snapshot' })];
+    expect(existsSync(join(folder, 'data/second.pid'))).toBe(true);
+    const exited = once(first.process, 'exit');
+    const ports = { management: first.managementPort, proxy: first.proxyPort };
+    gateways.push(await startGateway({ folder, ports, env: settings(), args: ['start', '--take-over'] }));
+    expect((await exited)[0]).toBe(0);
+    expect(second.process.exitCode).toBeNull();
+    expect((await second.api('GET', '/nodes')).body.data.nodes).toHaveLength(2);
+  });
+
+  it('that was killed leaves no claim, and neither does a copy of its folder', async () => {
+    const first = await start();
+    const copy = join(folder, 'copy');
+    cpSync(join(folder, 'data'), join(copy, 'data'), { recursive: true });
+    const beside = await startGateway({ folder: copy, env: settings() });
+    gateways.push(beside);
+    await first.kill();
+    expect((await (await start()).api('GET', '/apps')).status).toBe(200);
+  });
+});
+
+describe('two gateways on SQLite in one folder', TIMEOUT, () => {
+  it('with a database each are taken over each by itself', async () => {
+    const sqlite = (name: string) => ({ GATEWAY_DATABASE_URL: `sqlite://${join(folder, name)}` });
+    const [first, second] = [await start(sqlite('a.db')), await start(sqlite('b.db'))];
+    const exited = once(first.process, 'exit');
+    const ports = { management: first.managementPort, proxy: first.proxyPort };
+    const args = ['start', '--take-over'];
+    gateways.push(await startGateway({ folder, ports, env: sqlite('a.db'), args }));
+    expect((await exited)[0]).toBe(0);
+    expect(second.process.exitCode).toBeNull();
+    expect((await second.api('GET', '/apps')).status).toBe(200);
+  });
+});
+
+describe('the name of a gateway', TIMEOUT, () => {
+  it('is another one for each of a host, and the same after a restart', async () => {
+    const first = await start();
+    await start({ GATEWAY_SNAPSHOT_FILE: 'data/second.snapshot' });
+    const namesOf = async (gateway: TestGateway): Promise<string[]> => {
+      const { nodes } = (await gateway.api('GET', '/nodes')).body.data as { nodes: { name: string }[] };
+      return nodes.map(({ name }) => name).toSorted();
+    };
+    const names = gateways.map(({ managementPort }) => `${hostname()}:${managementPort}`).toSorted();
+    expect(await namesOf(first)).toEqual(names);
+    await first.stop();
+    const ports = { management: first.managementPort, proxy: first.proxyPort };
+    const again = await startGateway({ folder, ports, env: settings() });
+    gateways.push(again);
+    expect(await namesOf(again)).toEqual(names);
+  });
+});
+
+describe('a database that is away', TIMEOUT, () => {
+  /** Of what is worth a look. */
+  const problems = (gateway: TestGateway) => gateway.logs().filter(({ level }) => level !== 'info');
+
+  it('is one line in the log at a start, and one when it is lost, without a stack', async () => {
+    const before = await start();
+    expect(await before.stop()).toBe(0);
+    expect(problems(before)).toEqual([]);
+    await server.crash();
+    const gateway = await start();
+    await expect
+      .poll(async () => (await gateway.api('GET', '/apps')).headers.get('headgate-stale'), {
+        timeout: 20_000,
+      })
+      .toBe('true');
+    expect(problems(gateway)).toEqual([
+      expect.objectContaining({
+        level: 'error',
+        reason: expect.stringContaining('ECONNREFUSED') as string,
+        msg: expect.stringContaining('the database cannot be used') as string,
+      }),
+    ]);
+    await server.start();
+    // Back among the nodes, which it is a moment after it can be asked.
+    const isBack = () => gateway.logs().some(({ msg }) => String(msg).startsWith('the database is back'));
+    await expect.poll(isBack, { timeout: 20_000 }).toBe(true);
+    await server.crash();
+    await expect.poll(() => problems(gateway).length, { timeout: 20_000 }).toBeGreaterThan(1);
+    await expect
+      .poll(async () => (await gateway.api('GET', '/apps')).headers.get('headgate-stale'), {
+        timeout: 20_000,
+      })
+      .toBe('true');
+    const lost = problems(gateway).slice(1);
+    expect(lost.map(({ msg }) => msg)).toEqual(['the connection to the other nodes was lost']);
+    expect(gateway.output()).not.toMatch(/"stack"|\\n {4}at /);
+    await server.start();
+  });
+});

@@ -1,0 +1,304 @@
+/**
+ * The program on a real PostgreSQL server: migrated by command, started, restarted; and a server that goes away while
+ * it runs or before it starts. Traffic goes on in all of that.
+ */
+import { cpSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runToEnd, type TestGateway } from '../../support/gateway.ts';
+import { SECRET_KEY, startNode, startNodesRig, type NodesRig } from '../../support/nodes.ts';
+import type { Origin } from '../../support/origin.ts';
+import type { PostgresServer } from '../../support/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/tcp-relay.ts';
+import { createService } from '../../support/traffic.ts';
+import { awakeMs } from '../../support/steady.ts';
+
+/** Each test starts the program several times. */
+const TIMEOUT_MS = 90_000;
+
+let rig: NodesRig;
+let server: PostgresServer;
+let origin: Origin;
+let folder: string;
+beforeAll(async () => {
+  rig = await startNodesRig();
+  ({ server, origin, folder } = rig);
+});
+afterAll(() => rig.close());
+
+const start = (url: string, name: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> =>
+  startNode({ url, folder, name, env });
+
+const through = (relay: TcpRelay, url: string): string => url.replace(`:${server.port}/`, `:${relay.port}/`);
+
+const status = async (gateway: TestGateway, path: string): Promise<number> =>
+  (await fetch(`${gateway.proxy}${path}`)).status;
+
+test(
+  'a schema that is behind stops the start with the command to run, after which it starts',
+  async () => {
+    const url = await server.createDatabase();
+    const env = { GATEWAY_DATABASE_URL: url, GATEWAY_SECRET_KEY: SECRET_KEY, GATEWAY_SNAPSHOT_FILE: 'off' };
+    const behind = await runToEnd(env, [], { cwd: folder });
+    expect(behind.code).toBe(1);
+    expect(behind.output).toMatch(/schema is behind.*run `headgate migrate`/);
+    const migrated = await runToEnd(env, ['migrate'], { cwd: folder });
+    expect(migrated.output).toMatch(/Applied 0001-initial/);
+    expect(migrated.code).toBe(0);
+    expect((await runToEnd(env, ['migrate'], { cwd: folder })).output).toMatch(/up to date/);
+
+    const first = await start(url, 'behind', { GATEWAY_AUTO_MIGRATE: 'false' });
+    const health = await first.api('GET', '/health');
+    expect(health.body.data).toMatchObject({ db: 'ok', db_driver: 'postgres' });
+    await createService(first, 'kept', origin.port);
+    expect(await status(first, '/kept/v1/')).toBe(200);
+    const tagged = await first.api('GET', '/apps/kept');
+    await first.must('PATCH', '/apps/kept', { name: 'again' });
+    const stale = await first.api(
+      'PATCH',
+      '/apps/kept',
+      { name: 'stale' },
+      {
+        'If-Match': tagged.headers.get('etag') ?? '',
+      },
+    );
+    expect(stale.status).toBe(412);
+    expect((await first.api('GET', '/apps/a%00b')).status).toBe(404);
+    expect(await first.stop()).toBe(0);
+
+    const second = await start(url, 'behind', { GATEWAY_AUTO_MIGRATE: 'false' });
+    expect(await status(second, '/kept/v1/')).toBe(200);
+    expect((await second.must('GET', '/apps/kept')).name).toBe('again');
+    expect(await second.stop()).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a server that crashes, freezes and comes back is a 503 within two seconds, and no failed request',
+  async () => {
+    const url = await server.createDatabase();
+    const gateway = await start(url, 'outage');
+    try {
+      await createService(gateway, 'there', origin.port);
+      const answers: number[] = [];
+      let done = false;
+      const traffic = (async () => {
+        while (!done && answers.length < 20_000) answers.push(await status(gateway, '/there/v1/'));
+      })();
+      const refusedInTime = async (): Promise<void> => {
+        const startedMs = awakeMs();
+        const write = await gateway.api('PATCH', '/apps/there', { name: 'no' });
+        expect(write.body).toMatchObject({ status: 503, code: 'storage_unavailable' });
+        expect(awakeMs() - startedMs).toBeLessThan(2_000);
+      };
+      server.signalAll('SIGSTOP');
+      try {
+        // Whoever comes while others wait has no more time than they.
+        await Promise.all([0, 300, 600].map((ms) => pause(ms).then(refusedInTime)));
+      } finally {
+        server.signalAll('SIGCONT');
+      }
+      await gateway.must('PATCH', '/apps/there', { name: 'thawed' });
+      await server.crash();
+      await refusedInTime();
+      await server.start();
+      await gateway.must('PATCH', '/apps/there', { name: 'restarted' });
+      done = true;
+      await traffic;
+      expect(answers.length).toBeGreaterThan(10);
+      expect(answers.filter((code) => code !== 200)).toEqual([]);
+    } finally {
+      await gateway.stop();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a server that is slow is an answer, or a 503 within two seconds, also to one whose token lies in it',
+  async () => {
+    const relay = await startTcpRelay(server.port);
+    const url = through(relay, await server.createDatabase());
+    const gateway = await start(url, 'slow');
+    try {
+      await createService(gateway, 'there', origin.port);
+      const { token } = await gateway.must('POST', '/admin/tokens', { name: 'stored', role: 'admin' });
+      const asked = async (method: string, path: string, body?: unknown): Promise<number> => {
+        const startedMs = awakeMs();
+        const answer = await gateway.api(method, path, body, { authorization: `Bearer ${token}` });
+        if (answer.status === 200) return 200;
+        expect(awakeMs() - startedMs, `${method} ${path}`).toBeLessThan(2_000);
+        return answer.status;
+      };
+      const all = (): Promise<number[]> =>
+        Promise.all([
+          asked('GET', '/apps/there'),
+          asked('GET', '/nodes'),
+          asked('PATCH', '/apps/there', { name: 'slowly' }),
+        ]);
+      await expect.poll(all, { timeout: 10_000 }).toEqual([200, 200, 200]);
+      for (const delayMs of [200, 150, 1_000]) {
+        relay.delay(delayMs);
+        expect((await all()).filter((code) => code !== 200 && code !== 503)).toEqual([]);
+        expect(await status(gateway, '/there/v1/')).toBe(200);
+      }
+      // Nothing is left of the time by then: what is read comes from the copy.
+      expect(await all()).toEqual([200, 503, 503]);
+      relay.heal();
+      await expect.poll(all, { timeout: 15_000 }).toEqual([200, 200, 200]);
+    } finally {
+      await gateway.stop();
+      relay.close();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a start without the server is served from the snapshot file, and recovers when it is back',
+  async () => {
+    const url = await server.createDatabase();
+    const before = await start(url, 'lost');
+    await createService(before, 'saved', origin.port);
+    await expect
+      .poll(() => existsSync(join(folder, 'lost', 'copy.snapshot')), { timeout: 10_000 })
+      .toBe(true);
+    await before.stop();
+    await server.crash();
+    const gateway = await start(url, 'lost');
+    try {
+      expect(await status(gateway, '/saved/v1/')).toBe(200);
+      const read = await gateway.api('GET', '/apps');
+      expect([read.status, read.headers.get('headgate-stale')]).toEqual([200, 'true']);
+      expect((await gateway.api('GET', '/audit')).status).toBe(503);
+      await server.start();
+      await expect
+        .poll(async () => (await gateway.api('GET', '/audit')).status, { timeout: 15_000 })
+        .toBe(200);
+      expect(await status(gateway, '/saved/v1/')).toBe(200);
+    } finally {
+      await gateway.stop();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a start that is cut off, at whatever moment, or finds the server frozen, is served at once, and recovers',
+  async () => {
+    const url = await server.createDatabase();
+    const startMs = awakeMs();
+    const before = await start(url, 'cut');
+    // One of a start that finds everything, on this machine; what a database may take comes on top.
+    const plainMs = awakeMs() - startMs;
+    await createService(before, 'saved', origin.port);
+    await expect.poll(() => existsSync(join(folder, 'cut', 'copy.snapshot')), { timeout: 10_000 }).toBe(true);
+    await before.stop();
+
+    const relays: TcpRelay[] = [];
+    const gateways: TestGateway[] = [];
+    const startCut = async (name: string, cut: (relay: TcpRelay) => void): Promise<void> => {
+      const relay = await startTcpRelay(server.port);
+      relays.push(relay);
+      cut(relay);
+      cpSync(join(folder, 'cut'), join(folder, name), { recursive: true });
+      const startedMs = awakeMs();
+      const gateway = await start(through(relay, url), name);
+      gateways.push(gateway);
+      expect(awakeMs() - startedMs, name).toBeLessThan(3_000 + 3 * plainMs);
+      expect(await status(gateway, '/saved/v1/'), name).toBe(200);
+    };
+    try {
+      await startCut('cut-before', (relay) => relay.swallow());
+      await startCut('cut-after-login', (relay) => relay.swallowAt('server_encoding'));
+      await startCut('cut-while-read', (relay) => relay.cutAt('from "api_key"'));
+      server.signalAll('SIGSTOP');
+      try {
+        await startCut('frozen', () => undefined);
+      } finally {
+        server.signalAll('SIGCONT');
+      }
+      for (const relay of relays) relay.heal();
+      for (const gateway of gateways) {
+        expect(gateway.output()).toMatch(/served with the configuration of the snapshot file/);
+        await expect
+          .poll(async () => (await gateway.api('GET', '/apps')).status, { timeout: 15_000 })
+          .toBe(200);
+        expect(await status(gateway, '/saved/v1/')).toBe(200);
+      }
+    } finally {
+      await Promise.all(gateways.map((gateway) => gateway.stop()));
+      for (const relay of relays) relay.close();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'connections are as many as the settings allow, closed when idle, and waited for as long as they say',
+  async () => {
+    const relay = await startTcpRelay(server.port);
+    const direct = await server.createDatabase();
+    const gateway = await start(through(relay, direct), 'settings', {
+      GATEWAY_DATABASE__POOL_MAX: '2',
+      GATEWAY_DATABASE__IDLE_TIMEOUT_MS: '2000',
+      // Not what ends a wait here.
+      GATEWAY_DATABASE__TIMEOUT_MS: '20000',
+      GATEWAY_DATABASE__CONNECT_TIMEOUT_MS: '1200',
+      GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS: '1200',
+    });
+    const connections = async (): Promise<number> =>
+      (
+        await server.query(
+          direct,
+          "select 1 from pg_stat_activity where application_name = 'headgate' and datname = current_database()",
+        )
+      ).length;
+    const isStale = async (): Promise<boolean> => {
+      const { status: code, headers } = await gateway.api('GET', '/apps');
+      expect(code).toBe(200);
+      return headers.get('headgate-stale') === 'true';
+    };
+    /** The database is given up soon, and the copy answers. */
+    const staleSoon = async (): Promise<void> => {
+      const startedMs = awakeMs();
+      expect(await isStale()).toBe(true);
+      expect(awakeMs() - startedMs).toBeLessThan(2_000);
+    };
+    try {
+      await createService(gateway, 'there', origin.port);
+      const reads = Array.from({ length: 30 }, () => gateway.api('GET', '/apps'));
+      const writes = Array.from({ length: 5 }, () => gateway.api('PATCH', '/apps/there', { name: 'x' }));
+      const answers = await Promise.all([...reads, ...writes]);
+      expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 200));
+      // Two read and one writes; one listens, and the one that has loaded everything may still be there.
+      expect(await connections()).toBeLessThanOrEqual(5);
+      await expect.poll(connections, { timeout: 10_000 }).toBe(1);
+
+      relay.swallow();
+      await staleSoon();
+      relay.heal();
+      await expect.poll(isStale, { timeout: 10_000 }).toBe(false);
+      const holding = server.query(
+        direct,
+        'begin; lock table app in access exclusive mode; select pg_sleep(3); commit',
+      );
+      await expect
+        .poll(() =>
+          server.query(
+            direct,
+            "select 1 from pg_locks where relation = 'app'::regclass and granted and mode like 'AccessEx%'",
+          ),
+        )
+        .not.toEqual([]);
+      await staleSoon();
+      await holding;
+    } finally {
+      await gateway.stop();
+      relay.close();
+    }
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,83 @@
+/** A gateway that runs out of file descriptors: those who are served stay served, and nothing has to be restarted. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import * as net from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startOrigin, type Origin } from '../../support/origin.ts';
+import { connectRaw } from '../../support/raw-client.ts';
+import { untilSettled } from '../../support/settled-threads.ts';
+import { createService, request, requestText } from '../../support/traffic.ts';
+import { until } from '../../support/until.ts';
+
+const ROOM = 30;
+const CLIENTS = 120;
+/** Of one processor; a loop that tries to accept again and again would take a whole one. */
+const BUSY_MAX = 0.5;
+
+let gateway: TestGateway;
+let origin: Origin;
+beforeAll(async () => {
+  [gateway, origin] = await Promise.all([startGateway(), startOrigin()]);
+  await createService(gateway, 'a', origin.port);
+  await untilSettled(gateway);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await origin.close();
+});
+
+/** Seconds of processor time of the whole process, proc_pid_stat(5). */
+function processorSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+it(
+  'out of file descriptors: no crash, no busy loop, one clear line, and all is well afterwards',
+  { timeout: 60_000 },
+  async () => {
+    const pid = gateway.process.pid ?? 0;
+    const steady = await connectRaw(gateway.proxyPort);
+    const ask = async (): Promise<number> => {
+      steady.write(requestText('/a/v1/x'));
+      return (await steady.response()).status;
+    };
+    expect(await ask()).toBe(200);
+    const open = (): number => readdirSync(`/proc/${pid}/fd`).length;
+    const limit = (count: number | 'unlimited'): void => {
+      execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${count}:`]);
+    };
+    const [, before] = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1')) ?? [];
+    limit(open() + ROOM);
+    const crowd = Array.from({ length: CLIENTS }, () => {
+      const socket = net.connect({ port: gateway.proxyPort, host: '127.0.0.1' });
+      return socket.on('error', () => undefined);
+    });
+    const shortage = await until(() =>
+      gateway.logs().find(({ msg }) => String(msg).startsWith('the file descriptors are nearly used up')),
+    );
+    expect(shortage).toMatchObject({ level: 'error', open: expect.any(Number), limit: expect.any(Number) });
+    // Who has a connection is served on, over the connection to the backend that is there.
+    for (let count = 0; count < 20; count++) expect(await ask()).toBe(200);
+    const [beforeSeconds, startedMs] = [processorSeconds(pid), performance.now()];
+    await pause(2_000);
+    const usedSeconds = processorSeconds(pid) - beforeSeconds;
+    expect((usedSeconds * 1_000) / (performance.now() - startedMs)).toBeLessThan(BUSY_MAX);
+    const lines = gateway.logs().filter(({ msg }) => String(msg).startsWith('the file descriptors'));
+    // At most one each ten seconds.
+    expect(lines.length).toBeLessThanOrEqual(3);
+
+    for (const socket of crowd) socket.destroy();
+    await until(async () => (await request(gateway, '/a/v1/x').catch(() => undefined))?.status === 200);
+    await until(() => gateway.logs().find(({ msg }) => msg === 'there are enough file descriptors again'));
+    await until(async () => (await gateway.api('GET', '/health').catch(() => undefined))?.status === 200);
+    await gateway.must('PATCH', '/apps/a', { description: 'written afterwards' });
+    limit(Number(before));
+    expect(await ask()).toBe(200);
+    steady.end();
+    expect(gateway.process.exitCode).toBeNull();
+  },
+);

@@ -1,0 +1,335 @@
+/**
+ * Contract part 1 "Runtime configuration" and design section 3 through the program: wrong values stop the start with
+ * all errors at once, each naming variable, value and what was expected; unknown names are warned of; addresses that
+ * cannot be listened on and files that cannot be read end it with one plain message.
+ */
+import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import * as net from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { callPlain, expectData } from '../../support/management.ts';
+
+/** Each test starts the program, some of them twice. */
+const SLOW = { timeout: 60_000 } as const;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-settings-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const inFolder = (): Record<string, string> => ({
+  GATEWAY_DATABASE_URL: `sqlite://${folder}/headgate.db`,
+  GATEWAY_PROXY__HOST: '127.0.0.1',
+  GATEWAY_WORKERS: '1',
+});
+
+/** The lines of a failed start; anything but plain lines (a stack, a log) fails the test. */
+async function failedStart(env: Record<string, string>, ...args: string[]): Promise<string[]> {
+  const { code, output } = await runToEnd({ ...inFolder(), ...env }, args);
+  expect(code, output).toBe(1);
+  const lines = output.trimEnd().split('\n');
+  for (const line of lines) expect(line).toMatch(/^headgate: \S/);
+  return lines.map((line) => line.replace('headgate: ', ''));
+}
+
+type Wrong = readonly [name: string, value: string, expected: RegExp];
+
+const INTEGER = /expected an integer, \d+ to \d+/;
+const BOOLEAN = /expected true or false/;
+
+describe(
+  'spec 1: wrong values stop the start, all errors at once, naming variable, value and expectation',
+  SLOW,
+  () => {
+    const ROUNDS: readonly (readonly Wrong[])[] = [
+      [
+        ['GATEWAY_AUTO_MIGRATE', 'yes', BOOLEAN],
+        ['GATEWAY_DATABASE_URL', 'mysql://db/x', /sqlite:\/\/.* or postgres:\/\//],
+        ['GATEWAY_SERVER__SWAGGER_ENABLED', 'on', BOOLEAN],
+        ['GATEWAY_RATE_LIMIT_REQUESTS', 'many', INTEGER],
+        ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '1m', INTEGER],
+        ['GATEWAY_PER_IP_RATE_LIMIT_ENABLED', 'enabled', BOOLEAN],
+        ['GATEWAY_PER_IP_RATE_LIMIT_REQUESTS', '-1', INTEGER],
+        ['GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS', '1.5', INTEGER],
+        ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.1, lb.example', /IP addresses or CIDR blocks/],
+        ['GATEWAY_SERVER__HOST', 'http://localhost', /IP address .* or a host name/],
+        ['GATEWAY_SERVER__PORT', '65536', INTEGER],
+        ['GATEWAY_WORKERS', '0', INTEGER],
+        ['GATEWAY_REDIS_URL', 'cache:6379', /redis:\/\//],
+        ['GATEWAY_JWT__JWKS_URI', 'ftp://id.example/keys', /https:\/\//],
+        ['GATEWAY_JWT__ALGORITHMS', 'RS256,none', /RS256/],
+        ['GATEWAY_JWT__LEEWAY_SECS', '601', INTEGER],
+        ['GATEWAY_PROXY__HOST', '0.0.0.0:8080', /IP address .* or a host name/],
+        ['GATEWAY_PROXY__PORT', 'http', INTEGER],
+        ['GATEWAY_PROXY__MAX_HEAD_BYTES', '32k', INTEGER],
+        ['GATEWAY_PROXY__MAX_HEADERS', '0', INTEGER],
+        ['GATEWAY_PROXY__MAX_TARGET_BYTES', '0', INTEGER],
+        ['GATEWAY_PROXY__MAX_BODY_BYTES', 'unlimited', INTEGER],
+        ['GATEWAY_PROXY__HEAD_TIMEOUT_MS', '0', INTEGER],
+        ['GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS', '75s', INTEGER],
+        ['GATEWAY_PROXY__CONNECT_TIMEOUT_MS', '0', INTEGER],
+        ['GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS', '-1', INTEGER],
+        ['GATEWAY_PROXY__IDLE_TIMEOUT_MS', '1e3', INTEGER],
+        ['GATEWAY_PROXY__DRAIN_TIMEOUT_MS', '0x10', INTEGER],
+        ['GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE', 'x', INTEGER],
+        ['GATEWAY_LOG__LEVEL', 'verbose', /expected trace, debug, info/],
+        ['GATEWAY_LOG__FORMAT', 'xml', /expected json or text/],
+        ['GATEWAY_LOG__ACCESS', '2', /expected off, errors or all/],
+        ['GATEWAY_LOG__ACCESS_FIELDS', 'status,query', /expected names from request_id, app, .*would_deny/],
+      ],
+      [
+        ['GATEWAY_DATABASE_URL', 'headgate.db', /sqlite:\/\//],
+        ['GATEWAY_RATE_LIMIT_REQUESTS', '0', INTEGER],
+        ['GATEWAY_RATE_LIMIT_WINDOW_SECS', '-60', INTEGER],
+        ['GATEWAY_PER_IP_RATE_LIMIT_REQUESTS', '1000000001', INTEGER],
+        ['GATEWAY_TRUSTED_PROXY_IPS', '10.0.0.0/33', /IP addresses or CIDR blocks/],
+        ['GATEWAY_SERVER__HOST', '[::1]', /without brackets/],
+        ['GATEWAY_SERVER__PORT', '9090.0', INTEGER],
+        ['GATEWAY_PROXY__PORT', '８０８０', INTEGER],
+        ['GATEWAY_WORKERS', '257', INTEGER],
+        ['GATEWAY_LOG__LEVEL', '30', /expected trace, debug, info/],
+      ],
+    ];
+
+    it.each(ROUNDS)('round %#', async (...wrong) => {
+      const lines = await failedStart(Object.fromEntries(wrong.map(([name, value]) => [name, value])));
+      for (const [name, value, expected] of wrong) {
+        const about = lines.filter((line) => line.startsWith(`Cannot use ${name}=`));
+        expect(about, name).toHaveLength(1);
+        const shown = name === 'GATEWAY_REDIS_URL' ? '(hidden)' : JSON.stringify(value);
+        expect(about[0]).toContain(`Cannot use ${name}=${shown}: `);
+        expect(about[0]).toMatch(expected);
+      }
+      expect(readdirSync(folder), 'nothing was made').toEqual([]);
+    });
+
+    it('variables that only make sense together, again all at once', async () => {
+      const lines = await failedStart({
+        GATEWAY_RATE_LIMIT_REQUESTS: '10',
+        GATEWAY_PER_IP_RATE_LIMIT_ENABLED: 'true',
+        GATEWAY_PROXY__TLS__CERT_FILE: '/c.pem',
+        GATEWAY_JWT__JWKS_URI: 'https://id.example/keys',
+        GATEWAY_JWT__SECRET: 'an-example-of-a-secret-0123456789',
+        GATEWAY_PROXY__PORT: '9090',
+        GATEWAY_SERVER__PORT: '9090',
+        GATEWAY_PROXY__MAX_HEAD_BYTES: '2048',
+      });
+      for (const expected of [
+        /GATEWAY_RATE_LIMIT_REQUESTS\b.*expected GATEWAY_RATE_LIMIT_WINDOW_SECS/,
+        /expected GATEWAY_PER_IP_RATE_LIMIT_REQUESTS to be set/,
+        /expected GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS to be set/,
+        /GATEWAY_PROXY__TLS__CERT_FILE\b.*expected GATEWAY_PROXY__TLS__KEY_FILE/,
+        /GATEWAY_JWT__SECRET\b.* with GATEWAY_JWT__JWKS_URI/,
+        /GATEWAY_PROXY__PORT="9090": expected a port other than GATEWAY_SERVER__PORT/,
+        /GATEWAY_PROXY__MAX_TARGET_BYTES="8192": expected at most/,
+      ]) {
+        expect(
+          lines.filter((line) => expected.test(line)),
+          String(expected),
+        ).toHaveLength(1);
+      }
+      expect(lines.join('\n')).not.toContain('an-example-of-a-secret');
+    });
+
+    it('stop the command migrate as well, and show no secret', async () => {
+      const env = {
+        GATEWAY_WORKERS: 'x',
+        GATEWAY_ADMIN_TOKEN: 'two words of hunter2',
+        GATEWAY_JWT__SECRET: 'hunter2',
+        GATEWAY_DATABASE_URL: 'mysql://root:hunter2@db/x',
+      };
+      const lines = await failedStart(env, 'migrate');
+      expect(lines).toHaveLength(4);
+      expect(lines.join('\n')).not.toContain('hunter2');
+    });
+  },
+);
+
+describe('design 3: unknown names and empty values', SLOW, () => {
+  it('an unknown GATEWAY_ name is warned of with the nearest known one; empty values count as unset', async () => {
+    const gateway = await startGateway({
+      env: {
+        GATEWAY_SERVICE_HOST: '10.0.0.1',
+        GATEWAY_PROXY_PORT: '1',
+        GATEWAY_RATE_LIMIT_REQUEST: '5',
+        NOT_GATEWAY_ANYTHING: '1',
+        GATEWAY_RATE_LIMIT_REQUESTS: '',
+        GATEWAY_AUTO_MIGRATE: '  ',
+        GATEWAY_TRUSTED_PROXY_IPS: '',
+        GATEWAY_DATABASE_URL: '',
+        GATEWAY_PROXY__HOST: '',
+        GATEWAY_WORKERS: ' 1 ',
+      },
+    });
+    try {
+      const warnings = gateway
+        .output()
+        .split('\n')
+        .filter((line) => line.startsWith('headgate: '));
+      expect(warnings).toHaveLength(3);
+      expect(warnings.join('\n')).toMatch(/GATEWAY_PROXY_PORT .*nearest name is GATEWAY_PROXY__PORT/);
+      expect(warnings.join('\n')).toMatch(
+        /GATEWAY_RATE_LIMIT_REQUEST .*nearest name is GATEWAY_RATE_LIMIT_REQUESTS/,
+      );
+      expect(warnings.join('\n')).toMatch(/GATEWAY_SERVICE_HOST is not a setting/);
+      expectData(await callPlain(gateway, {}, 'GET', '/health'));
+      expect(readdirSync(gateway.folder), 'the default database').toEqual(['data']);
+      expect(readdirSync(join(gateway.folder, 'data'))).toContain('headgate.db');
+      const ready = gateway.logs().find((line) => line['msg'] === 'headgate is ready');
+      expect(ready).toMatchObject({
+        management: `127.0.0.1:${gateway.managementPort}`,
+        proxy: `0.0.0.0:${gateway.proxyPort}`,
+        workers: 1,
+        database: 'sqlite',
+      });
+      expect((await gateway.api('GET', '//swagger-ui/')).status, 'off by default').toBe(404);
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+});
+
+describe('beside a running gateway, a start that would take a part of its place is refused', SLOW, () => {
+  let running: TestGateway;
+  let file: string;
+  beforeAll(async () => {
+    file = join(mkdtempSync(join(folder, 'served-')), 'headgate.db');
+    running = await startGateway({ env: { GATEWAY_DATABASE_URL: `sqlite://${file}` } });
+  });
+  afterAll(() => running.stop());
+
+  it('its traffic port, whatever the database: nothing is made, and no request goes astray', async () => {
+    const other = join(folder, 'beside', 'headgate.db');
+    const { code, output } = await runToEnd({
+      GATEWAY_DATABASE_URL: `sqlite://${other}`,
+      GATEWAY_PROXY__HOST: '127.0.0.1',
+      GATEWAY_PROXY__PORT: String(running.proxyPort),
+    });
+    expect(code, output).toBe(1);
+    expect(output).toMatch(/^headgate: Cannot listen for traffic on 127\.0\.0\.1:\d+: .*EADDRINUSE.*\n$/);
+    expect(existsSync(other)).toBe(false);
+  });
+
+  it('its SQLite database, on other ports and by another name: it would not see what is written', async () => {
+    const link = join(dirname(file), 'linked.db');
+    linkSync(file, link);
+    for (const path of [file, link]) {
+      const { code, output } = await runToEnd({
+        GATEWAY_DATABASE_URL: `sqlite://${path}`,
+        GATEWAY_PROXY__HOST: '127.0.0.1',
+      });
+      expect(code, output).toBe(1);
+      expect(output).toBe(
+        `headgate: Cannot use the database "${path}": the gateway with the process id ${running.process.pid} serves it; ` +
+          'expected one gateway for a SQLite database (start --take-over takes its place; several can share a PostgreSQL database)\n',
+      );
+    }
+    expect((await running.api('GET', '/apps')).status).toBe(200);
+  });
+
+  it('another database in the same folder, on other ports, is no such thing', async () => {
+    const beside = await startGateway({
+      env: { GATEWAY_DATABASE_URL: `sqlite://${join(dirname(file), 'other.db')}` },
+    });
+    expect(await beside.stop()).toBe(0);
+  });
+});
+
+describe('an address that cannot be listened on ends the start with one plain message', SLOW, () => {
+  let taken: net.Server;
+  let port: string;
+  beforeAll(async () => {
+    taken = net.createServer();
+    await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
+    port = String((taken.address() as net.AddressInfo).port);
+  });
+  afterAll(() => new Promise((done) => taken.close(done)));
+
+  it.each([
+    [
+      'the management port in use',
+      () => ({ GATEWAY_SERVER__PORT: port }),
+      /^Cannot listen for management on 127\.0\.0\.1:\d+: .*EADDRINUSE/,
+    ],
+    [
+      'the traffic port in use',
+      () => ({ GATEWAY_PROXY__PORT: port }),
+      /^Cannot listen for traffic on 127\.0\.0\.1:\d+: .*EADDRINUSE/,
+    ],
+    [
+      'a management address of another machine',
+      () => ({ GATEWAY_SERVER__HOST: '192.0.2.1' }),
+      /^Cannot listen for management on 192\.0\.2\.1:0: .*EADDRNOTAVAIL/,
+    ],
+    [
+      'a traffic address of another machine',
+      () => ({ GATEWAY_PROXY__HOST: '192.0.2.1' }),
+      /^Cannot listen for traffic on 192\.0\.2\.1:0: .*EADDRNOTAVAIL/,
+    ],
+  ])('%s', async (_what, env, message) => {
+    const { code, output } = await runToEnd({
+      ...inFolder(),
+      GATEWAY_ADMIN_TOKEN: 'a-token-for-this-test',
+      ...env(),
+    });
+    expect(code, output).toBe(1);
+    const lines = output
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('{'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.replace('headgate: ', '')).toMatch(message);
+    expect(output, 'it never said that it was ready').not.toContain('headgate is ready');
+  });
+});
+
+describe('TLS files that cannot be used end the start with one plain message', SLOW, () => {
+  it.each([
+    [
+      'a certificate that is not there',
+      '/nowhere/cert.pem',
+      /^Cannot read GATEWAY_PROXY__TLS__CERT_FILE "\/nowhere\/cert\.pem": .*ENOENT/,
+    ],
+    [
+      'a certificate that is none',
+      '',
+      /^Cannot use the certificate and key of GATEWAY_PROXY__TLS together: /,
+    ],
+  ])('%s', async (_what, cert, message) => {
+    const own = mkdtempSync(join(tmpdir(), 'headgate-tls-'));
+    try {
+      writeFileSync(join(own, 'key.pem'), 'this is no key\n');
+      const [line, ...more] = await failedStart({
+        GATEWAY_ADMIN_TOKEN: 'a-token-for-this-test',
+        GATEWAY_PROXY__TLS__CERT_FILE: cert || join(own, 'key.pem'),
+        GATEWAY_PROXY__TLS__KEY_FILE: join(own, 'key.pem'),
+      });
+      expect(line).toMatch(message);
+      expect(more).toEqual([]);
+    } finally {
+      rmSync(own, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('the command line', SLOW, () => {
+  it('knows its version and its commands', async () => {
+    const version = await runToEnd({}, ['--version']);
+    expect([version.code, version.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+/)]);
+    const help = await runToEnd({}, ['--help']);
+    expect(help.code).toBe(0);
+    expect(help.output).toMatch(/start/);
+    expect(help.output).toMatch(/migrate/);
+  });
+
+  it('refuses what it does not know', async () => {
+    for (const argument of ['--nonsense', 'destroy']) {
+      const { code, output } = await runToEnd(inFolder(), [argument]);
+      expect([argument, code]).toEqual([argument, 1]);
+      expect(output).toContain(argument);
+    }
+  });
+});

@@ -1,0 +1,101 @@
+/**
+ * Design section 4, "a worker that dies is replaced": the ways in which a worker can be lost, as clients see them.
+ * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { crashWorkers, LITTLE_MEMORY, type Mishap } from '../../support/crash-worker.ts';
+import { Inspector, INSPECTABLE } from '../../support/inspector.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startOrigin, type Origin } from '../../support/origin.ts';
+import { createService, request, revisionPath } from '../../support/traffic.ts';
+import { until } from '../../support/until.ts';
+
+const TIMEOUT = { timeout: 90_000 };
+
+let origin: Origin;
+let gateway: TestGateway | undefined;
+
+beforeAll(async () => {
+  origin = await startOrigin();
+});
+afterAll(() => origin.close());
+afterEach(async () => {
+  await gateway?.kill();
+});
+
+type Line = Record<string, unknown>;
+const lines = (message: string): Line[] => gateway?.logs().filter(({ msg }) => msg === message) ?? [];
+const logged = (message: string): number => lines(message).length;
+
+describe('a worker that is lost', () => {
+  it.each<[Mishap, Readonly<Record<string, string>>, died: Line, stalls: readonly Line[]]>([
+    ['exception', {}, { err: { message: 'crashed by a test' } }, []],
+    ['out of memory', LITTLE_MEMORY, { err: { code: 'ERR_WORKER_OUT_OF_MEMORY' } }, []],
+    ['endless loop', {}, {}, [{ stall: 'computing' }]],
+  ])(
+    'by an %s is replaced, also when it was the only one, and the process lives',
+    TIMEOUT,
+    async (mishap, env, died, stalls) => {
+      const running = await startGateway({ env: { GATEWAY_WORKERS: '1', ...INSPECTABLE, ...env } });
+      gateway = running;
+      await createService(running, 'a', origin.port);
+      expect((await request(running, '/a/v1/x')).status).toBe(200);
+
+      await crashWorkers(running, () => true, mishap);
+      expect(await until(() => logged('a proxy worker died and is replaced') || undefined, 30_000)).toBe(1);
+      await until(async () => {
+        const response = await request(running, '/a/v1/x').catch(() => undefined);
+        return response?.status === 200;
+      }, 30_000);
+
+      // The cause is told.
+      expect(lines('a proxy worker died and is replaced')).toMatchObject([died]);
+      expect(lines('a proxy worker does not react any more and is ended')).toMatchObject(stalls);
+      expect(running.process.exitCode).toBeNull();
+      // The new one takes part in changes.
+      await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
+      expect((await request(running, '/a/v1/x')).status).toBe(200);
+      expect(origin.seen.at(-1)?.url).toBe('/b/x');
+    },
+  );
+
+  it('is not mistaken for one that is merely busy with traffic or at rest', TIMEOUT, async () => {
+    const running = await startGateway({
+      env: { GATEWAY_WORKERS: '2' },
+    });
+    gateway = running;
+    await createService(running, 'a', origin.port);
+    const endMs = performance.now() + 2_500;
+    while (performance.now() < endMs) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => request(running, '/a/v1/x')));
+      expect(answers.every(({ status }) => status === 200)).toBe(true);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect(logged('a proxy worker does not react any more and is ended')).toBe(0);
+    expect(logged('a proxy worker died and is replaced')).toBe(0);
+  });
+});
+
+describe('a defect on the main thread', () => {
+  it.each([
+    ['uncaught exception', "setImmediate(() => { throw new Error('thrown by a test'); })"],
+    ['unhandled rejection', "void Promise.reject(new Error('thrown by a test'))"],
+  ])('that ends in an %s is told, and the process lives', TIMEOUT, async (end, expression) => {
+    const running = await startGateway({ env: INSPECTABLE });
+    gateway = running;
+    await createService(running, 'a', origin.port);
+    const inspector = await Inspector.open(running);
+    inspector.run('', expression);
+    await until(() => logged(`a defect: ${end}`) > 0);
+    inspector.close();
+    expect(lines(`a defect: ${end}`)).toMatchObject([
+      { level: 'error', err: { message: 'thrown by a test' } },
+    ]);
+    expect(running.process.exitCode).toBeNull();
+    // It still writes, and the workers hear of it.
+    await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
+    expect((await request(running, '/a/v1/x')).status).toBe(200);
+    expect(origin.seen.at(-1)?.url).toBe('/b/x');
+    expect(await running.stop()).toBe(0);
+  });
+});

@@ -1,0 +1,172 @@
+/**
+ * A new process takes the place of a running one (docs/reference/operations.md, "A new version without a gap"): seen by clients
+ * who never stop asking, and by operators who write meanwhile.
+ */
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { freePort } from '../../support/origin-process.ts';
+import { startOrigin, type Origin } from '../../support/origin.ts';
+import { connectRaw, type RawClient } from '../../support/raw-client.ts';
+import { createService, request, requestText, revisionPath } from '../../support/traffic.ts';
+import { until } from '../../support/until.ts';
+
+const TIMEOUT = { timeout: 90_000 };
+const TAKE_OVER = ['start', '--take-over'];
+
+let origin: Origin;
+let folder: string;
+let env: Record<string, string>;
+const running: TestGateway[] = [];
+
+beforeAll(async () => {
+  origin = await startOrigin();
+});
+afterAll(() => origin.close());
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-hand-over-'));
+  env = {
+    GATEWAY_WORKERS: '2',
+    GATEWAY_SERVER__PORT: String(await freePort()),
+    GATEWAY_PROXY__PORT: String(await freePort()),
+  };
+});
+afterEach(async () => {
+  for (const gateway of running.splice(0)) await gateway.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(args: readonly string[] = []): Promise<TestGateway> {
+  const gateway = await startGateway({ env, folder, args });
+  running.push(gateway);
+  return gateway;
+}
+
+const logged = (gateway: TestGateway, part: string): boolean =>
+  gateway.logs().some(({ msg }) => String(msg).includes(part));
+
+/** Asks without a pause until told to stop; keeps its connection for as long as it is offered. */
+async function askOnAndOn(port: number, keepsAlive: boolean, stop: () => boolean): Promise<string[]> {
+  const answers: string[] = [];
+  let client: RawClient | undefined;
+  while (!stop()) {
+    try {
+      client ??= await connectRaw(port);
+      client.write(requestText('/a/v1/x'));
+      const response = await client.response();
+      answers.push(String(response.status));
+      if (keepsAlive && response.headers['connection'] !== 'close') continue;
+      client.end();
+      client = undefined;
+    } catch (error) {
+      answers.push(String(error));
+      client = undefined;
+    }
+  }
+  client?.end();
+  return answers;
+}
+
+describe('headgate start --take-over', () => {
+  it('takes the place of the running one: no request fails, and no write is lost', TIMEOUT, async () => {
+    const before = await start();
+    await createService(before, 'a', origin.port);
+    let done = false;
+    const asking = Array.from({ length: 8 }, (_, index) =>
+      askOnAndOn(before.proxyPort, index < 4, () => done),
+    );
+    // An operator who goes on writing, to whoever answers at the port.
+    let label = 0;
+    let stored = 0;
+    const writing = (async () => {
+      while (!done) {
+        label += 1;
+        const answer = await before
+          .api('PATCH', '/apps/a', { description: `change ${label}` })
+          .catch(() => undefined);
+        if (answer?.status === 200) stored = label;
+        else await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    })();
+
+    const exited = once(before.process, 'exit');
+    const after = await start(TAKE_OVER);
+    expect((await exited)[0]).toBe(0);
+    const atExit = stored;
+    await until(() => stored > atExit);
+    done = true;
+    const answers = (await Promise.all(asking)).flat();
+    await writing;
+
+    expect(answers.length).toBeGreaterThan(100);
+    expect([...new Set(answers)]).toEqual(['200']);
+    expect((await after.must('GET', '/apps/a')).description).toBe(`change ${label}`);
+    expect(logged(before, 'another process takes over')).toBe(true);
+    // The new one alone answers for the port now, and what is written is obeyed by it.
+    await after.must('PATCH', revisionPath('a'), { backend_base_path: '/moved' });
+    expect((await request(after, '/a/v1/x')).status).toBe(200);
+    expect(origin.seen.at(-1)?.url).toBe('/moved/x');
+    expect(await after.stop()).toBe(0);
+    expect(existsSync(join(folder, 'headgate.pid'))).toBe(false);
+  });
+
+  it('that fails leaves everything to the running one', TIMEOUT, async () => {
+    const before = await start();
+    await createService(before, 'a', origin.port);
+    const { code, output } = await runToEnd(
+      {
+        ...env,
+        GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}`,
+        GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+        // TEST-NET-3 of RFC 5737: no address of this machine.
+        GATEWAY_PROXY__HOST: '203.0.113.1',
+      },
+      TAKE_OVER,
+    );
+    expect(code).toBe(1);
+    expect(output).toContain('Cannot listen for traffic on 203.0.113.1');
+    await until(() => logged(before, 'is open again'));
+    await before.must('PATCH', revisionPath('a'), { backend_base_path: '/kept' });
+    expect((await request(before, '/a/v1/x')).status).toBe(200);
+    expect(origin.seen.at(-1)?.url).toBe('/kept/x');
+    expect(before.process.exitCode).toBeNull();
+    // And it can be taken over from later.
+    const exited = once(before.process, 'exit');
+    const after = await start(TAKE_OVER);
+    expect((await exited)[0]).toBe(0);
+    expect((await request(after, '/a/v1/x')).status).toBe(200);
+  });
+
+  it('simply starts when nobody runs, and never signals a stranger', TIMEOUT, async () => {
+    // A file left behind by a crash has the id of a process that is another program now: this one.
+    const file = join(folder, 'headgate.pid');
+    writeFileSync(file, `${process.pid} 1\n`);
+    let signalled = false;
+    process.once('SIGUSR2', () => (signalled = true));
+    const gateway = await start(TAKE_OVER);
+    expect(logged(gateway, 'there is no running gateway to take over from')).toBe(true);
+    // The file is claimed once the gateway serves, a moment after it says so.
+    const own = new RegExp(`^${gateway.process.pid} \\d+\\n$`);
+    await expect.poll(() => readFileSync(file, 'latin1')).toMatch(own);
+    expect(signalled).toBe(false);
+    process.removeAllListeners('SIGUSR2');
+  });
+});
+
+describe('GATEWAY_PROXY__DRAIN_GRACE_MS', () => {
+  it('keeps accepting traffic after readiness has turned false', TIMEOUT, async () => {
+    env['GATEWAY_PROXY__DRAIN_GRACE_MS'] = '4000';
+    const gateway = await start();
+    await createService(gateway, 'a', origin.port);
+    const stopped = gateway.stop();
+    await until(async () => (await gateway.api('GET', '//readyz')).status === 503);
+    const client = await connectRaw(gateway.proxyPort);
+    client.write(requestText('/a/v1/x'));
+    expect((await client.response()).status).toBe(200);
+    client.end();
+    expect(await stopped).toBe(0);
+  });
+});

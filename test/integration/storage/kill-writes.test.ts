@@ -1,0 +1,13 @@
+/** kill -9 in the middle of management writes, in small; at full size in test/soak/kill-writes.soak.ts. */
+import { expect, it } from 'vitest';
+import { killDuringWrites } from '../../support/kill-writes.ts';
+
+/** Promised are two seconds; this machine may have other things to do. */
+const SERVING_MS_MAX = 10_000;
+
+it('loses no acknowledged write to kill -9, and leaves none half done', { timeout: 180_000 }, async () => {
+  const outcome = await killDuringWrites({ rounds: 3, writesPerRound: 40, writers: 8, roundsPerStandIn: 3 });
+  expect(outcome.wrong).toEqual([]);
+  expect(outcome.acknowledged).toBeGreaterThanOrEqual(3 * 40);
+  expect(Math.max(...outcome.servingMs)).toBeLessThan(SERVING_MS_MAX);
+});

@@ -1,0 +1,140 @@
+/**
+ * Design section 6 "Nothing secret is stored in the clear", for the one secret that must be read back: the shared
+ * secret of a JWT policy, through the program. What the folder of the database holds, which key opens it, and what
+ * the start says when there is none that does.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { forgedToken } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/origin.ts';
+import { bearer, createPolicies } from '../../support/policies.ts';
+import { request } from '../../support/traffic.ts';
+
+const SECRET = 'stored-secret-0123456789-0123456789-0123456789';
+const TOKEN = forgedToken({ alg: 'HS256' }, { sub: 'ann' }, SECRET);
+const STRANGER = forgedToken({ alg: 'HS256' }, { sub: 'ann' }, SECRET.replace('stored', 'forged'));
+const KEY = '0123456789abcdef'.repeat(4);
+const OTHER_KEY = 'fedcba9876543210'.repeat(4);
+
+let origin: Origin;
+let folder: string;
+beforeAll(async () => {
+  origin = await startOrigin();
+});
+afterAll(() => origin.close());
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-secret-key-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function withGateway<T>(
+  env: Record<string, string>,
+  work: (gateway: TestGateway) => Promise<T>,
+): Promise<T> {
+  const gateway = await startGateway({ folder, env });
+  try {
+    return await work(gateway);
+  } finally {
+    expect(await gateway.stop()).toBe(0);
+  }
+}
+
+async function createJwtRoute(gateway: TestGateway): Promise<void> {
+  const jwt = { auth_type: 'jwt', jwt: { secret: SECRET } };
+  await createPolicies(gateway, 'shop', origin.port, [{ path: '/orders', policy: { auth: jwt } }]);
+  await gateway.must('PATCH', '/apps/shop', { default_policy: { auth: jwt } });
+  await gateway.must('PATCH', '/apps/shop/versions/v1/revisions/r1', { default_policy: { auth: jwt } });
+}
+
+async function expectTokens(gateway: TestGateway): Promise<void> {
+  for (const target of ['/shop/v1/orders', '/shop/v1/elsewhere']) {
+    expect((await request(gateway, target, { headers: bearer(TOKEN) })).status, target).toBe(200);
+    expect((await request(gateway, target, { headers: bearer(STRANGER) })).status, target).toBe(401);
+  }
+}
+
+/** The files of the folder that hold the text, in any usual spelling. */
+function filesWith(text: string): string[] {
+  const spellings = [text, ...(['base64url', 'hex'] as const).map((as) => Buffer.from(text).toString(as))];
+  return readdirSync(folder).filter((name) => {
+    const bytes = readFileSync(join(folder, name));
+    return spellings.some((spelling) => bytes.includes(spelling));
+  });
+}
+
+/** The one plain line of a start, or of the command `migrate`, that must fail. */
+async function failure(env: Record<string, string>, args: readonly string[] = []): Promise<string> {
+  const database = { GATEWAY_DATABASE_URL: `sqlite://${join(folder, 'headgate.db')}` };
+  const settings = { GATEWAY_PROXY__HOST: '127.0.0.1', GATEWAY_WORKERS: '1', ...database, ...env };
+  const { code, output } = await runToEnd(settings, args);
+  expect(code, output).toBe(1);
+  expect(output.trimEnd().split('\n'), 'one plain line, no stack').toHaveLength(1);
+  for (const key of [KEY, OTHER_KEY, SECRET]) expect(output).not.toContain(key);
+  return output.trimEnd();
+}
+
+describe('the secret of a JWT policy', { timeout: 120_000 }, () => {
+  it('is in no file while the gateway runs and after it, and works on after restarts', async () => {
+    await withGateway({}, async (gateway) => {
+      await createJwtRoute(gateway);
+      await expectTokens(gateway);
+      expect(filesWith('/shop'), 'the search finds what is there').not.toEqual([]);
+      expect(filesWith(SECRET)).toEqual([]);
+      expect(statSync(join(folder, 'secret-key')).mode & 0o777).toBe(0o600);
+    });
+    const key = readFileSync(join(folder, 'secret-key'), 'utf8');
+    expect(filesWith(SECRET)).toEqual([]);
+    expect(filesWith('"secret":"enc:v1:')).toEqual(['headgate.db', 'headgate.db.snapshot']);
+    await withGateway({}, async (gateway) => {
+      await expectTokens(gateway);
+      await gateway.must('PATCH', '/apps/shop', { name: 'renamed' });
+      await expectTokens(gateway);
+    });
+    expect(readFileSync(join(folder, 'secret-key'), 'utf8'), 'the key stays').toBe(key);
+    expect(filesWith(SECRET)).toEqual([]);
+  });
+
+  it('is there again after kill -9', async () => {
+    const gateway = await startGateway({ folder });
+    await createJwtRoute(gateway);
+    await gateway.kill();
+    expect(filesWith(SECRET)).toEqual([]);
+    await withGateway({}, expectTokens);
+  });
+
+  it('opens with GATEWAY_SECRET_KEY and nothing else', async () => {
+    await withGateway({ GATEWAY_SECRET_KEY: KEY }, createJwtRoute);
+    expect(readdirSync(folder), 'no key beside the database').toEqual([
+      'headgate.db',
+      'headgate.db.snapshot',
+    ]);
+    await withGateway({ GATEWAY_SECRET_KEY: Buffer.from(KEY, 'hex').toString('base64url') }, expectTokens);
+
+    for (const args of [[], ['migrate']]) {
+      expect(await failure({ GATEWAY_SECRET_KEY: OTHER_KEY }, args)).toBe(
+        `headgate: Cannot open the database "${join(folder, 'headgate.db')}": the secrets in it were encrypted with another key than that of GATEWAY_SECRET_KEY; expected GATEWAY_SECRET_KEY, or while that is unset the file "${join(folder, 'secret-key')}", to hold the key that they were written with`,
+      );
+      expect(await failure({}, args)).toMatch(
+        /it holds encrypted secrets, and there is no key for them; expected GATEWAY_SECRET_KEY, or .*secret-key"/,
+      );
+    }
+    expect(readdirSync(folder), 'nothing was made or lost').toEqual(['headgate.db', 'headgate.db.snapshot']);
+    writeFileSync(join(folder, 'secret-key'), KEY);
+    await withGateway({}, expectTokens);
+  });
+});
+
+it.each([KEY.slice(1), `${KEY}0`, 'correct horse battery staple'])(
+  'GATEWAY_SECRET_KEY=%s stops the start, is named and not shown',
+  async (key) => {
+    const message = await failure({ GATEWAY_SECRET_KEY: key });
+    expect(message).toMatch(
+      /^headgate: Cannot use GATEWAY_SECRET_KEY=\(hidden\): expected 32 bytes as base64url/,
+    );
+    expect(message).not.toContain(key);
+    expect(readdirSync(folder)).toEqual([]);
+  },
+);
