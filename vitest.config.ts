@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/support/longest-first.ts';
+import { LongestFirst } from './test/support/measure/longest-first.ts';
 import { PATIENCE, POSTGRES_TESTS } from './vitest.postgres.config.ts';
 
 // Unit tests stand beside their source; everything that needs sockets, processes or browsers is under test/.
@@ -12,7 +12,7 @@ export default defineConfig({
       {
         test: {
           name: 'all',
-          globalSetup: ['test/support/program.ts'],
+          globalSetup: ['test/support/programs/program.ts'],
           include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

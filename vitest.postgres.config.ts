@@ -5,7 +5,7 @@ export const PATIENCE = { poll: { timeout: 15_000 } };
 
 /** How black-box tests run with each gateway on a PostgreSQL database of its own. */
 export const POSTGRES_TESTS = {
-  globalSetup: ['test/support/program.ts', 'test/support/postgres-suite.ts'],
+  globalSetup: ['test/support/programs/program.ts', 'test/support/programs/postgres-suite.ts'],
   env: { HEADGATE_TEST_DATABASE: 'postgres' },
   testTimeout: 60_000,
   hookTimeout: 60_000,

@@ -5,7 +5,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../test/support/config-records.ts';
+} from '../../test/support/data/config-records.ts';
 import type { VersionTree } from '../model/config.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';

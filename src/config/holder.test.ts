@@ -9,7 +9,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../test/support/config-records.ts';
+} from '../../test/support/data/config-records.ts';
 import type { ConfigChange, VersionTree } from '../model/config.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, Version } from '../model/resources.ts';

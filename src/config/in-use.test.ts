@@ -8,7 +8,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../test/support/config-records.ts';
+} from '../../test/support/data/config-records.ts';
 import type { EffectivePolicy, Policy } from '../model/policy.ts';
 import type { Endpoint } from '../model/resources.ts';
 import { SnapshotHolder } from './holder.ts';

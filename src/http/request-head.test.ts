@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { referenceRequest } from '../../test/fuzz/reference/request.ts';
-import { heapBytes } from '../../test/support/garbage.ts';
+import { heapBytes } from '../../test/support/measure/garbage.ts';
 import { BodyFraming } from './framing.ts';
 import { HeaderKind } from './header-kind.ts';
 import { RequestHead } from './request-head.ts';

@@ -6,7 +6,7 @@
 import { hash as digest } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { keyRecord } from '../../test/support/config-records.ts';
+import { keyRecord } from '../../test/support/data/config-records.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { placeOfId } from './key-record.ts';
 import { KeyTable, type KeyReader } from './key-table.ts';

@@ -5,7 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { keyRecord } from '../../test/support/config-records.ts';
+import { keyRecord } from '../../test/support/data/config-records.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { KeyTable } from './key-table.ts';
 

@@ -1,6 +1,6 @@
 import * as crypto from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { keyRecord } from '../../test/support/config-records.ts';
+import { keyRecord } from '../../test/support/data/config-records.ts';
 import { KeyTable } from './key-table.ts';
 
 const hash = (digit: string): string => digit.repeat(64);

@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyRecord } from '../../test/support/config-records.ts';
-import { heapBytes } from '../../test/support/garbage.ts';
+import { keyRecord } from '../../test/support/data/config-records.ts';
+import { heapBytes } from '../../test/support/measure/garbage.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { KeyTable } from './key-table.ts';
 import { WordBuffer, idText, readHash } from './key-words.ts';

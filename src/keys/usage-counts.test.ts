@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { keyRecord } from '../../test/support/config-records.ts';
+import { keyRecord } from '../../test/support/data/config-records.ts';
 import { uuidv7 } from '../lib/ids.ts';
 import { DAY_MS, utcDate } from '../model/key-usage.ts';
 import type { StoredApiKey } from '../model/resources.ts';

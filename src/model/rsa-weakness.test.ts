@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { rocaModulus } from '../../test/support/roca.ts';
+import { rocaModulus } from '../../test/support/data/roca.ts';
 import { rsaWeakness } from './rsa-weakness.ts';
 
 const keyOf = (modulusLength: number) =>

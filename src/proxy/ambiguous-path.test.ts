@@ -7,7 +7,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../test/support/config-records.ts';
+} from '../../test/support/data/config-records.ts';
 import { hasEncodedSlash } from '../http/canonical-path.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, Endpoint, Version } from '../model/resources.ts';

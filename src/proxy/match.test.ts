@@ -8,7 +8,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../test/support/config-records.ts';
+} from '../../test/support/data/config-records.ts';
 import { canonicalPath, hasEncodedSlash } from '../http/canonical-path.ts';
 import type { RevisionTree } from '../model/config.ts';
 import type { App, Endpoint, Revision, Version } from '../model/resources.ts';

@@ -11,9 +11,9 @@ import {
   fullestWindow,
   runStalls,
   type StallScenario,
-} from '../support/limit-stalls.ts';
-import { type ScriptRunner, scriptRunner } from '../support/redis-script.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+} from '../scenarios/limit-stalls.ts';
+import { type ScriptRunner, scriptRunner } from '../support/programs/redis-script.ts';
+import { startRedis, type TestRedis } from '../support/programs/redis.ts';
 
 let redis: TestRedis;
 let scripts: ScriptRunner;

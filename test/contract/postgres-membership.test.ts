@@ -11,10 +11,10 @@ import {
   type NodeDescription,
   type Repository,
 } from '../../src/storage/repository.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
+import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../support/backends/tcp-relay.ts';
 import { change, seed } from './records.ts';
-import { awakeMs } from '../support/steady.ts';
+import { awakeMs } from '../support/measure/steady.ts';
 
 /** Longer than any test: what arrives with it was said. */
 const NEVER_MS = 60_000;

@@ -8,10 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { startTcpRelay } from '../support/tcp-relay.ts';
+import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
+import { startTcpRelay } from '../support/backends/tcp-relay.ts';
 import { change, makeRevision, seed, touched, type makeApp } from './records.ts';
-import { awakeMs, steadily } from '../support/steady.ts';
+import { awakeMs, steadily } from '../support/measure/steady.ts';
 
 const WITHIN_MS = 2_000;
 const KEY = Buffer.alloc(32, 7);

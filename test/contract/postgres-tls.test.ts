@@ -9,12 +9,12 @@ import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/post
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
 import { runToEnd } from '../support/gateway.ts';
 import { SECRET_KEY } from '../support/nodes.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { awakeMs } from '../support/steady.ts';
+import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
+import { awakeMs } from '../support/measure/steady.ts';
 
 const TLS = resolve(import.meta.dirname, '../support/tls');
 const CA = join(TLS, 'ca.pem');
-/** The user whom test/support/postgres.ts starts servers as, where the tests run as root. */
+/** The user whom test/support/programs/postgres.ts starts servers as, where the tests run as root. */
 const NOBODY = 65_534;
 
 let server: PostgresServer;

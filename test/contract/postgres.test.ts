@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
 import { repositoryContract } from './repository.ts';
 
 const OF_A_LANGUAGE = "template template0 locale_provider icu icu_locale 'en-US' locale 'C'";

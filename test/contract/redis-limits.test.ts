@@ -16,13 +16,13 @@ import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/loca
 import type { LimitRule, SharedLimit } from '../../src/limits/store.ts';
 import { after } from '../../src/limits/timers.ts';
 import { LimitNode } from '../../src/control/cluster/limit-node.ts';
-import { freePort } from '../support/origin-process.ts';
+import { freePort } from '../support/backends/origin-process.ts';
 import { quietWindowSecs } from '../support/policies.ts';
-import { plainEnvironment } from '../support/programs.ts';
-import { redisCommand, redisProgram, startRedis, type TestRedis } from '../support/redis.ts';
-import { startTcpRelay } from '../support/tcp-relay.ts';
-import { until } from '../support/until.ts';
-import { awakeMs } from '../support/steady.ts';
+import { plainEnvironment } from '../support/programs/programs.ts';
+import { redisCommand, redisProgram, startRedis, type TestRedis } from '../support/programs/redis.ts';
+import { startTcpRelay } from '../support/backends/tcp-relay.ts';
+import { until } from '../support/measure/until.ts';
+import { awakeMs } from '../support/measure/steady.ts';
 
 let redis: TestRedis;
 const opened: { store: LeasedLimitStore; server: RedisLimitServer }[] = [];

@@ -5,9 +5,9 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LimitRule } from '../../src/limits/store.ts';
-import { exactLimit } from '../support/limits-exact.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
-import { scriptRunner, type ScriptRunner } from '../support/redis-script.ts';
+import { exactLimit } from '../support/data/limits-exact.ts';
+import { startRedis, type TestRedis } from '../support/programs/redis.ts';
+import { scriptRunner, type ScriptRunner } from '../support/programs/redis-script.ts';
 
 let redis: TestRedis;
 let scripts: ScriptRunner;

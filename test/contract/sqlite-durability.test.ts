@@ -16,7 +16,7 @@ import type { AuditEntry } from '../../src/model/resources.ts';
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { FIRST } from './records.ts';
 
-const WRITER = fileURLToPath(new URL('../support/storage-writer.ts', import.meta.url));
+const WRITER = fileURLToPath(new URL('../support/programs/storage-writer.ts', import.meta.url));
 
 let folder = '';
 let path = '';

@@ -6,7 +6,7 @@ import {
   STREAMS,
   uploads,
   type Delivered,
-} from '../support/back-pressure-scenario.ts';
+} from '../scenarios/back-pressure-scenario.ts';
 
 const DURATION_MS = 60_000;
 const RECEIVED_MIN = 20_000_000;

@@ -1,6 +1,6 @@
 /** 10,000 changes of the configuration in a minute, under full load. */
 import { expect, it } from 'vitest';
-import { churnFigures, configChurn } from '../support/config-churn.ts';
+import { churnFigures, configChurn } from '../scenarios/config-churn.ts';
 
 const CHANGES = 10_000;
 const SECONDS = 60;

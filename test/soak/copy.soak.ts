@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeKeys } from '../support/copying.ts';
+import { makeKeys } from '../scenarios/copying.ts';
 import { MAIN } from '../support/gateway.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/programs/postgres.ts';
 
 const KEYS = 1_000_000;
 /** A tenth of what the keys would take as objects. */

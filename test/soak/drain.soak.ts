@@ -1,6 +1,6 @@
 /** SIGTERM under 500 connections with exchanges of up to five seconds, 25 times over TCP and 25 times over TLS. */
 import { expect, it } from 'vitest';
-import { drainRound, type DrainOutcome } from '../support/drain.ts';
+import { drainRound, type DrainOutcome } from '../scenarios/drain.ts';
 
 const ROUNDS = 25;
 const EXCHANGE_MS_MAX = 5_000;

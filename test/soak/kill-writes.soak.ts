@@ -1,6 +1,6 @@
 /** kill -9 at random moments of 10,000 management writes, 50 times. */
 import { expect, it } from 'vitest';
-import { killDuringWrites } from '../support/kill-writes.ts';
+import { killDuringWrites } from '../scenarios/kill-writes.ts';
 
 const ROUNDS = 50;
 const WRITES = 10_000;

@@ -3,7 +3,7 @@
  * one; the short form is an ordinary test.
  */
 import { expect, it } from 'vitest';
-import { sharedLimits } from '../support/limit-nodes-scenario.ts';
+import { sharedLimits } from '../scenarios/limit-nodes-scenario.ts';
 
 it.each([
   { which: 'three gateways', asking: 3, clients: 4 },

@@ -1,5 +1,5 @@
 /** Limits are exact under wrk over eight connections on two workers for 20 s; the short form is an ordinary test. */
-import { limitsUnderFlood } from '../support/limits-flood-suite.ts';
+import { limitsUnderFlood } from '../scenarios/limits-flood-suite.ts';
 
 limitsUnderFlood(20, {
   by: 'wrk',

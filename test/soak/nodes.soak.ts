@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { TestGateway } from '../support/gateway.ts';
-import { alternate, propagation } from '../support/nodes-scenario.ts';
+import { alternate, propagation } from '../scenarios/nodes-scenario.ts';
 import { makeService, startNode, traffic } from '../support/nodes.ts';
-import { startOrigin } from '../support/origin.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { startOrigin } from '../support/backends/origin.ts';
+import { startPostgres } from '../support/programs/postgres.ts';
 
 const WRITES = 1_000;
 const TIMED_WRITES = 300;

@@ -1,6 +1,6 @@
 /** Overload for half a minute, on a machine that has nothing else to do: 99 of 100 management calls within 250 ms. */
 import { expect, it } from 'vitest';
-import { figuresOf, MEMORY_BYTES_MAX, overload, startOverloadable } from '../support/overload-scenario.ts';
+import { figuresOf, MEMORY_BYTES_MAX, overload, startOverloadable } from '../scenarios/overload-scenario.ts';
 
 const SECONDS = 30;
 const P99_MS_MAX = 250;

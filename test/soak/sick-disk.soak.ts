@@ -7,12 +7,18 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startAsking, type AskingClients } from '../support/asking-clients.ts';
+import { startAsking, type AskingClients } from '../support/clients/asking-clients.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startLeanBackend, type LeanBackend } from '../support/lean-client.ts';
-import { fillUp, insideOf, mountSmallDisk, withTmpfs, type SmallDisk } from '../support/small-disk.ts';
+import { startLeanBackend, type LeanBackend } from '../support/clients/lean-client.ts';
+import {
+  fillUp,
+  insideOf,
+  mountSmallDisk,
+  withTmpfs,
+  type SmallDisk,
+} from '../support/programs/small-disk.ts';
 import { createService, request, requestText } from '../support/traffic.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/measure/until.ts';
 
 const TIMEOUT = { timeout: 120_000 };
 const SIZE = '4m';

@@ -5,8 +5,8 @@
  * each, eighteen in calm and eighteen in attack.
  */
 import { expect, it } from 'vitest';
-import type { End } from '../support/slow-client-process.ts';
-import { GONE_SLACK_MS, slowClientScenario, wrongEnds, type Scenario } from '../support/slow-scenario.ts';
+import type { End } from '../support/clients/slow-client-process.ts';
+import { GONE_SLACK_MS, slowClientScenario, wrongEnds, type Scenario } from '../scenarios/slow-scenario.ts';
 
 const SCENARIO: Scenario = {
   heads: 10_000,

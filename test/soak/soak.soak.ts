@@ -3,7 +3,7 @@
  * `HEADGATE_SOAK_SECONDS` makes it shorter or longer, `HEADGATE_SOAK_LOAD` (0 to 1) lighter or heavier.
  */
 import { expect, it } from 'vitest';
-import { soak } from '../support/soak-scenario.ts';
+import { soak } from '../scenarios/soak-scenario.ts';
 
 const seconds = Number(process.env['HEADGATE_SOAK_SECONDS'] ?? 1800);
 const load = Number(process.env['HEADGATE_SOAK_LOAD'] ?? 0.7);

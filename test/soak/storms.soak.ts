@@ -1,9 +1,9 @@
 /**
- * Storms against the pool (see test/support/storm-scenario.ts), one after the other, each from another seed: five
+ * Storms against the pool (see test/scenarios/storm-scenario.ts), one after the other, each from another seed: five
  * minutes over plain TCP and five over TLS. STORM_SECONDS=n makes it n seconds each, STORM_SEED=n begins with a seed.
  */
 import { expect, it } from 'vitest';
-import { CALM, storm } from '../support/storm-scenario.ts';
+import { CALM, storm } from '../scenarios/storm-scenario.ts';
 
 const SECONDS = Number(process.env['STORM_SECONDS'] ?? 300);
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

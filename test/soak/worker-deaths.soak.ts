@@ -4,8 +4,8 @@
  * is used up is the exception: nobody can know of it before its port is closed.
  */
 import { expect, it } from 'vitest';
-import type { Mishap } from '../support/crash-worker.ts';
-import { workerDeaths } from '../support/worker-deaths.ts';
+import type { Mishap } from '../support/programs/crash-worker.ts';
+import { workerDeaths } from '../scenarios/worker-deaths.ts';
 
 const RECOVERED_MS_MAX = 1_000;
 /** How long the port of a worker alone may be closed whose end nobody foresaw. */

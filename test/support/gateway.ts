@@ -6,8 +6,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { PROGRAM_VARIABLE } from './program.ts';
-import { suiteDatabase } from './suite-database.ts';
+import { PROGRAM_VARIABLE } from './programs/program.ts';
+import { suiteDatabase } from './programs/suite-database.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0123456789abcdef0123456789';
 /** What `npm start` runs (program.ts); outside of a test run the sources. */

@@ -25,7 +25,7 @@ export interface LimitNodes {
   close(): Promise<void>;
 }
 
-const SKEWED_CLOCK = resolve(import.meta.dirname, 'skewed-clock.cjs');
+const SKEWED_CLOCK = resolve(import.meta.dirname, 'measure/skewed-clock.cjs');
 
 export async function startLimitNodes(options: LimitNodesOptions): Promise<LimitNodes> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));

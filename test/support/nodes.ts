@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startGateway, type TestGateway } from './gateway.ts';
-import type { LeanClient } from './lean-client.ts';
-import { startOrigin, type Origin } from './origin.ts';
-import { startPostgres, type PostgresServer } from './postgres.ts';
+import type { LeanClient } from './clients/lean-client.ts';
+import { startOrigin, type Origin } from './backends/origin.ts';
+import { startPostgres, type PostgresServer } from './programs/postgres.ts';
 import { createService, revisionPath } from './traffic.ts';
-import { awakeMs } from './steady.ts';
+import { awakeMs } from './measure/steady.ts';
 
 export const SECRET_KEY = '0123456789abcdef'.repeat(4);
 export const NODES_APPLIED = 'headgate-nodes-applied';

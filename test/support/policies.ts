@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TestGateway } from './gateway.ts';
 import { createEndpoint, createService, type Fields, type RequestParts, type Served } from './traffic.ts';
-import { until } from './until.ts';
+import { until } from './measure/until.ts';
 
 export const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
 

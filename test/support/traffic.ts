@@ -1,7 +1,7 @@
 /** Short ways to put apps, versions, revisions and endpoints in place, for tests of the traffic path. */
 import type { TestGateway } from './gateway.ts';
-import type { Seen } from './origin.ts';
-import { sendRaw, type RawResponse } from './raw-client.ts';
+import type { Seen } from './backends/origin.ts';
+import { sendRaw, type RawResponse } from './clients/raw-client.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -9,7 +9,7 @@ import type {
   NodeRecord,
 } from '../../storage/repository.ts';
 import { Cluster } from './cluster.ts';
-import { awakeMs } from '../../../test/support/steady.ts';
+import { awakeMs } from '../../../test/support/measure/steady.ts';
 
 const WAIT_MS = 200;
 let stop: () => Promise<void> = async () => undefined;

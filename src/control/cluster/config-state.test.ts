@@ -6,7 +6,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../../test/support/config-records.ts';
+} from '../../../test/support/data/config-records.ts';
 import type { Revision } from '../../model/resources.ts';
 import { ConfigState } from './config-state.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configChange } from '../../../test/support/config-records.ts';
+import { configChange } from '../../../test/support/data/config-records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import { createLogger } from '../../observe/log.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { configChange, keyRecord } from '../../../test/support/config-records.ts';
+import { configChange, keyRecord } from '../../../test/support/data/config-records.ts';
 import { oneRoute } from '../../../test/support/proxy.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
 import type { ConfigChange } from '../../model/config.ts';

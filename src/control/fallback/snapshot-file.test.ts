@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { keyRecord, versionRecord, versionTree } from '../../../test/support/config-records.ts';
+import { keyRecord, versionRecord, versionTree } from '../../../test/support/data/config-records.ts';
 import { oneRoute } from '../../../test/support/proxy.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';

@@ -8,8 +8,8 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../../test/support/config-records.ts';
-import { until } from '../../../test/support/until.ts';
+} from '../../../test/support/data/config-records.ts';
+import { until } from '../../../test/support/measure/until.ts';
 import { Egress } from '../../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../egress/own-listeners.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -22,7 +22,7 @@ import { createLookup } from '../../proxy/upstream/resolver.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { HealthRegistry } from './health-registry.ts';
 import { HealthProbe, PROBES_MAX } from './health-probe.ts';
-import { steadily } from '../../../test/support/steady.ts';
+import { steadily } from '../../../test/support/measure/steady.ts';
 
 /** Counts connections, and those that are open at once; answers when told to. */
 async function startBackend(answer: (socket: net.Socket, path: string) => void) {

@@ -6,7 +6,7 @@ import {
   revisionRecord,
   versionRecord,
   versionTree,
-} from '../../../test/support/config-records.ts';
+} from '../../../test/support/data/config-records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger } from '../../observe/log.ts';
 import { Breaker } from '../../proxy/resilience/breaker.ts';

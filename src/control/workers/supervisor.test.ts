@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { configChange } from '../../../test/support/config-records.ts';
+import { configChange } from '../../../test/support/data/config-records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createOwnPorts } from '../../egress/own-listeners.ts';
 import { createLimitMemory } from '../../limits/local/memory.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exactLimit } from '../../../test/support/limits-exact.ts';
+import { exactLimit } from '../../../test/support/data/limits-exact.ts';
 import { algorithmFor, KIND_OF } from './counter-table.ts';
 import { BLOCK_CELLS } from './memory.ts';
 import { beginQueue, ENTRIES_MAX, giveBlock, SLIDING_BLOCKS_MAX, wantsBlock } from './sliding-window.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { heapBytes } from '../../../test/support/garbage.ts';
-import { exactLimit } from '../../../test/support/limits-exact.ts';
+import { heapBytes } from '../../../test/support/measure/garbage.ts';
+import { exactLimit } from '../../../test/support/data/limits-exact.ts';
 import { BLOCK_BYTES } from './memory.ts';
 import { createLimitMemory, type LimitMemory, SharedMemoryLimitStore } from './local-store.ts';
 import type { LimitAlgorithm, LimitRule } from '../store.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exactLimit } from '../../../test/support/limits-exact.ts';
+import { exactLimit } from '../../../test/support/data/limits-exact.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { bucketAt, chainOf, lockOf } from './counter-table.ts';
 import { BLOCK_BYTES } from './memory.ts';

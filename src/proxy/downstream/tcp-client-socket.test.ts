@@ -1,7 +1,7 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { afterEach, expect, it } from 'vitest';
-import { untilHolds } from '../../../test/support/until.ts';
+import { untilHolds } from '../../../test/support/measure/until.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import { tcpClientSocket } from './tcp-client-socket.ts';
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { socketPair, type SocketPair } from '../../../test/support/socket-pair.ts';
-import { untilHolds } from '../../../test/support/until.ts';
+import { socketPair, type SocketPair } from '../../../test/support/data/socket-pair.ts';
+import { untilHolds } from '../../../test/support/measure/until.ts';
 import { READ_BUFFER_BYTES, READ_BUFFERS_MAX, readBuffersInUse, SocketReader } from './read-buffers.ts';
 
 const closers: (() => void)[] = [];

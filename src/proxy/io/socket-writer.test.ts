@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
-import { socketPair } from '../../../test/support/socket-pair.ts';
-import { untilHolds } from '../../../test/support/until.ts';
+import { socketPair } from '../../../test/support/data/socket-pair.ts';
+import { untilHolds } from '../../../test/support/measure/until.ts';
 import { acquireBodyBuffer, bodyBuffersInUse, type BodyBuffer } from './body-buffer-pool.ts';
 import { SocketWriter } from './socket-writer.ts';
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { socketPair } from '../../../test/support/socket-pair.ts';
-import { untilHolds } from '../../../test/support/until.ts';
+import { socketPair } from '../../../test/support/data/socket-pair.ts';
+import { untilHolds } from '../../../test/support/measure/until.ts';
 import {
   BACKLOG_BYTES_MAX,
   backlogBytes,

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { memoryDatabase } from '../../../test/support/memory-database.ts';
+import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../migrate.ts';
 import { CHANGES_KEPT, logChange, touchedSince } from './change-log.ts';

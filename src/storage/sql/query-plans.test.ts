@@ -14,7 +14,7 @@ import {
   seed,
   type Fixture,
 } from '../../../test/contract/records.ts';
-import { memoryDatabase } from '../../../test/support/memory-database.ts';
+import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../migrate.ts';
 import type { Repository } from '../repository.ts';

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memoryDatabase } from '../../../test/support/memory-database.ts';
+import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import { StorageUnavailable } from '../repository.ts';
 import type { Tables } from './schema.ts';
 import { WRITES_AT_ONCE, WriteGroups } from './write-groups.ts';

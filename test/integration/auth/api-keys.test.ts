@@ -1,9 +1,9 @@
 /** Contract part 5 "Gateway clients: API key" and design section 2 "API keys", "auth": who gets in, and what is told. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies } from '../../support/policies.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import { createService, echoed, problem, request, requestText, type Served } from '../../support/traffic.ts';
 
 const KEY_AUTH = { auth: { auth_type: 'api_key', required: true } };

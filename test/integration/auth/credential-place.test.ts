@@ -7,12 +7,12 @@ import { foldedName } from '../../../src/lib/folded-name.ts';
 import type { Explanation } from '../../../src/model/schemas/explain.ts';
 import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { connectHttp2, request as request2, TLS_PAIR } from '../../support/http2-client.ts';
-import { SECRET, signed } from '../../support/jwts.ts';
-import { startOrigin, type Origin, type Seen } from '../../support/origin.ts';
+import { connectHttp2, request as request2, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { SECRET, signed } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin, type Seen } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies } from '../../support/policies.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { echoed, problem, request, revisionPath, type Fields, type Served } from '../../support/traffic.ts';
 
 const OF_KEYS = { auth_type: 'api_key', in: 'X-API-Key' };

@@ -1,8 +1,8 @@
 /** Design section 2 "Rate limits": GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE, the guard against guessing. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { signed, SECRET } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { signed, SECRET } from '../../support/data/jwts.ts';
 import { bearer, createKey, createPolicies, metric, roomInWindow, send } from '../../support/policies.ts';
 
 const FAILURES = 3;

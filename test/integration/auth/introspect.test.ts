@@ -1,11 +1,11 @@
 /** `POST /api/v1/tokens/introspect`: whose a value is and whether it works, in the words of the gateway that decides it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey } from '../../support/policies.ts';
 import { createService, request, type Served } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
-import { steadily } from '../../support/steady.ts';
+import { until } from '../../support/measure/until.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -6,12 +6,12 @@ import type * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Handler, type Origin } from '../../support/origin.ts';
-import { jwkOf, KEYS, signed, type KeyName } from '../../support/jwts.ts';
+import { startOrigin, type Handler, type Origin } from '../../support/backends/origin.ts';
+import { jwkOf, KEYS, signed, type KeyName } from '../../support/data/jwts.ts';
 import { bearer, createPolicies } from '../../support/policies.ts';
-import { rocaModulus } from '../../support/roca.ts';
+import { rocaModulus } from '../../support/data/roca.ts';
 import { createEndpoint, problem, request, revisionPath, type Fields } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -7,10 +7,10 @@ import { createHmac, createSign, generateKeyPairSync, sign as rawSign } from 'no
 import { exportJWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { forgedToken, jwkOf, KEYS, SECRET, signed, unixSecs } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { forgedToken, jwkOf, KEYS, SECRET, signed, unixSecs } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createPolicies } from '../../support/policies.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { problem, request } from '../../support/traffic.ts';
 
 let gateway: TestGateway;

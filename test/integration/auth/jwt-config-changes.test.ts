@@ -1,8 +1,8 @@
 /** A token that is remembered as good does not outlive the policy that took it: the next request obeys a change. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { jwkOf, KEYS, SECRET, signed } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { jwkOf, KEYS, SECRET, signed } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer } from '../../support/policies.ts';
 import { createEndpoint, createService, request, revisionPath, type Fields } from '../../support/traffic.ts';
 

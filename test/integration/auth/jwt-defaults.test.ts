@@ -2,8 +2,8 @@
 import { createSecretKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { jwkOf, KEYS, SECRET, signed, unixSecs } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { jwkOf, KEYS, SECRET, signed, unixSecs } from '../../support/data/jwts.ts';
 import { bearer, createPolicies } from '../../support/policies.ts';
 import { request, type Fields } from '../../support/traffic.ts';
 

@@ -5,11 +5,11 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startIdentityProvider, type IdentityProvider } from '../../support/identity-provider.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startIdentityProvider, type IdentityProvider } from '../../support/backends/identity-provider.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createPolicies, type ServedPath } from '../../support/policies.ts';
 import { createEndpoint, echoed, problem, request } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -4,12 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { jwkOf, KEYS, signed } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { jwkOf, KEYS, signed } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies } from '../../support/policies.ts';
 import { request, type Served } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
-import { awakeMs } from '../../support/steady.ts';
+import { until } from '../../support/measure/until.ts';
+import { awakeMs } from '../../support/measure/steady.ts';
 
 const STORM = 200;
 const ROUNDS = 10;

@@ -1,10 +1,10 @@
 /** Contract part 5 "JWT" and design section 2 "jwt" with keys that are part of the policy: a secret, a JWK set, none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { forgedToken, jwkOf, KEYS, SECRET, signed, unixSecs } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { forgedToken, jwkOf, KEYS, SECRET, signed, unixSecs } from '../../support/data/jwts.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs } from '../../support/policies.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import {
   createService,
   echoed,
@@ -14,7 +14,7 @@ import {
   revisionPath,
   type Fields,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -1,10 +1,10 @@
 /** Design section 2 "API keys": a key from its creation to its end, as the very next requests see it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createEndingKey, createKey } from '../../support/policies.ts';
 import { createService, problem, request, type Served } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

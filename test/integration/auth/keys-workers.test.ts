@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createKey, createPolicies } from '../../support/policies.ts';
-import { connectRaw, type RawClient, type RawResponse } from '../../support/raw-client.ts';
+import { connectRaw, type RawClient, type RawResponse } from '../../support/clients/raw-client.ts';
 import { type Served } from '../../support/traffic.ts';
-import { steadily } from '../../support/steady.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const WORKERS = 4;
 const CONNECTIONS = 48;

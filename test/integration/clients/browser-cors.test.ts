@@ -5,10 +5,10 @@
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser, type TestBrowser } from '../../support/browser.ts';
+import { startBrowser, type TestBrowser } from '../../support/clients/browser.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { createService } from '../../support/traffic.ts';
-import { startWebsite, type Website } from '../../support/website.ts';
+import { startWebsite, type Website } from '../../support/backends/website.ts';
 
 const REFUSED = { error: 'TypeError: Failed to fetch' };
 const FIRST_BYTE_TIMEOUT_MS = 3_000;

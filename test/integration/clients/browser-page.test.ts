@@ -4,9 +4,9 @@
  */
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startBrowser, type TestBrowser } from '../../support/browser.ts';
+import { startBrowser, type TestBrowser } from '../../support/clients/browser.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { SMALL_FILES, startWebsite, type Website } from '../../support/website.ts';
+import { SMALL_FILES, startWebsite, type Website } from '../../support/backends/website.ts';
 
 const ASSETS = ['/', '/style.css', '/script.js', '/image.png', '/font.ttf'];
 const files = Array.from({ length: SMALL_FILES }, (_, index) => `/files/${index}.json`);

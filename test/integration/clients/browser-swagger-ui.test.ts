@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser, type TestBrowser } from '../../support/browser.ts';
+import { startBrowser, type TestBrowser } from '../../support/clients/browser.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** When set, pictures of the page are written into this folder, for people to look at. */

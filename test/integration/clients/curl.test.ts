@@ -23,10 +23,10 @@ import {
   startByteStreamOrigin,
   type ByteStreamOrigin,
   type Digest,
-} from '../../support/byte-stream.ts';
+} from '../../support/backends/byte-stream.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { watchMemory, type MemoryUse } from '../../support/process-memory.ts';
-import { finished, plainEnvironment, requireProgram, run } from '../../support/programs.ts';
+import { watchMemory, type MemoryUse } from '../../support/measure/process-memory.ts';
+import { finished, plainEnvironment, requireProgram, run } from '../../support/programs/programs.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const GIBIBYTE = 1024 * MEBIBYTE;

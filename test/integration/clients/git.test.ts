@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startGitBackend, type GitBackend } from '../../support/git-backend.ts';
-import { generateRepository, gitClient, type GitClient } from '../../support/git-repository.ts';
-import { requireProgram } from '../../support/programs.ts';
+import { startGitBackend, type GitBackend } from '../../support/backends/git-backend.ts';
+import { generateRepository, gitClient, type GitClient } from '../../support/programs/git-repository.ts';
+import { requireProgram } from '../../support/programs/programs.ts';
 
 const REPOSITORY_MEBIBYTES = 52;
 const REPOSITORY_BYTES_MIN = 50_000_000;

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser } from '../../support/browser.ts';
+import { startBrowser } from '../../support/clients/browser.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { connectHttp2, request } from '../../support/http2-client.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { connectHttp2, request } from '../../support/clients/http2-client.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 
 const run = promisify(execFile);
 const TLS = resolve(import.meta.dirname, '../../support/tls');

@@ -8,10 +8,10 @@ import * as net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../support/origin-process.ts';
-import { plainEnvironment, requireProgram } from '../../support/programs.ts';
-import { shellBlocks } from '../../support/readme.ts';
-import { openShell } from '../../support/shell.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { plainEnvironment, requireProgram } from '../../support/programs/programs.ts';
+import { shellBlocks } from '../../support/programs/readme.ts';
+import { openShell } from '../../support/programs/shell.ts';
 
 const START = resolve(import.meta.dirname, '../../../scripts/start.sh');
 /** What the example requests. */

@@ -8,10 +8,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../../src/model/resources.ts';
-import { startBlackHole } from '../../support/black-hole.ts';
-import { CA, TLS_PAIR } from '../../support/http2-client.ts';
+import { startBlackHole } from '../../support/backends/black-hole.ts';
+import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 

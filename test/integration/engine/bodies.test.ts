@@ -10,7 +10,7 @@ import { afterEach, expect, it } from 'vitest';
 import { READ_BUFFERS_MAX, readBuffersInUse } from '../../../src/proxy/io/read-buffers.ts';
 import { Random } from '../../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const STREAMS = 100;
 const STREAMS_AT_ONCE = 30;

@@ -11,7 +11,7 @@ import { afterEach, expect, it } from 'vitest';
 import { BODY_BUFFERS_MAX, bodyBuffersInUse } from '../../../src/proxy/io/body-buffer-pool.ts';
 import { Random } from '../../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const closers: (() => Promise<void>)[] = [];

@@ -9,7 +9,7 @@ import { afterEach, expect, it } from 'vitest';
 import { readBuffersInUse } from '../../../src/proxy/io/read-buffers.ts';
 import { Random } from '../../fuzz/random.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const EXCHANGES = 120;

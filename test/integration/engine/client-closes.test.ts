@@ -4,10 +4,10 @@
  */
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startBlackHole } from '../../support/black-hole.ts';
-import { CA, connectHttp2, TLS_PAIR } from '../../support/http2-client.ts';
-import { KEYS, signed } from '../../support/jwts.ts';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startBlackHole } from '../../support/backends/black-hole.ts';
+import { CA, connectHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { KEYS, signed } from '../../support/data/jwts.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import {
   oneRoute,
   startProxy,
@@ -15,8 +15,8 @@ import {
   type TestProxy,
   type TestProxyOptions,
 } from '../../support/proxy.ts';
-import { connectRaw, sendRaw, type RawClient } from '../../support/raw-client.ts';
-import { untilHolds } from '../../support/until.ts';
+import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';

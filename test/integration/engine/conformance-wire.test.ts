@@ -1,9 +1,9 @@
 /** The conformance corpus over real sockets: every request to the running engine, every response from a backend. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCases } from '../../conformance/read-cases.ts';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 
 const CATCH_ALL = { app: { gateway_path: '/', allow_encoded_slashes: true }, version: { gateway_path: '/' } };
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';

@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/model/policy.ts';
-import { CA, connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
+import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, type RawResponse } from '../../support/raw-client.ts';
-import { startSocketServer, type Certificate } from '../../support/socket-server.ts';
+import { connectRaw, type RawResponse } from '../../support/clients/raw-client.ts';
+import { startSocketServer, type Certificate } from '../../support/backends/socket-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -8,10 +8,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ClientSocket } from '../../../src/proxy/downstream/client-socket.ts';
 import { Connection } from '../../../src/proxy/downstream/connection.ts';
 import { tcpClientSocket } from '../../../src/proxy/downstream/tcp-client-socket.ts';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
-import { untilHolds } from '../../support/until.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

@@ -1,8 +1,8 @@
 /** The HTTP/1.1 engine against a real client and a real backend, exchange by exchange. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { startOrigin, startRawOrigin } from '../../support/origin.ts';
+import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -1,8 +1,8 @@
 /** Message framing both ways (RFC 9110, RFC 9112), against a backend that sends chosen bytes. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { startOrigin, startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startOrigin, startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -39,7 +39,7 @@ import { ExplainSocket } from '../../../src/explain/described-socket.ts';
 import { http1Request, http1Trailers } from '../../../src/proxy/downstream/http2/http2-request.ts';
 import { isProtocolAskedFor, tunnelledProtocol } from '../../../src/proxy/upstream/tunnel.ts';
 import { backendPathError, endpointShape, parseEndpointPath } from '../../../src/config/path-patterns.ts';
-import { growth, type Prepare } from '../../support/linear-time.ts';
+import { growth, type Prepare } from '../../support/measure/linear-time.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
 
 const UNLIMITED = { maxTargetBytes: 1e6, maxHeaders: 1e6, maxHeadBytes: 1e6 };

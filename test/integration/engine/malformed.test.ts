@@ -1,8 +1,8 @@
 /** What can never become a message of HTTP is refused when it is seen, from either side, and not after a time-out. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw, sendRaw, type RawClient } from '../../support/raw-client.ts';
+import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-client.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

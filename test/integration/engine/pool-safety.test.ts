@@ -7,11 +7,11 @@
 import type { AddressInfo, Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { afterEach, expect, it } from 'vitest';
-import { TLS_PAIR } from '../../support/http2-client.ts';
-import { startRawOrigin } from '../../support/origin.ts';
+import { TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
-import { CALM, settled, storm } from '../../support/storm-scenario.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
+import { CALM, settled, storm } from '../../scenarios/storm-scenario.ts';
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

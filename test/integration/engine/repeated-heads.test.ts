@@ -10,10 +10,10 @@ import { TestKeys } from '../../../src/policy/test-fixtures.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { HEAD_RETAINED_MS } from '../../../src/proxy/downstream/head-pool.ts';
 import { Random } from '../../fuzz/random.ts';
-import { startRawOrigin } from '../../support/origin.ts';
+import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
-import { steadily } from '../../support/steady.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const REQUESTS = 250;
 const SEED = Number(process.env['REPEATED_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

@@ -4,11 +4,11 @@ import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/model/policy.ts';
-import { connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
-import { startRawOrigin } from '../../support/origin.ts';
+import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw, type RawClient } from '../../support/raw-client.ts';
-import { untilHolds } from '../../support/until.ts';
+import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const SIZE = 100_000;
 

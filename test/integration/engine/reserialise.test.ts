@@ -6,7 +6,7 @@
  */
 import * as http from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { TLS_PAIR } from '../../support/http2-client.ts';
+import { TLS_PAIR } from '../../support/clients/http2-client.ts';
 import {
   connectFrames,
   END_STREAM,
@@ -15,17 +15,17 @@ import {
   GET,
   headers,
   number32,
-} from '../../support/http2-frames.ts';
+} from '../../support/clients/http2-frames.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw } from '../../support/raw-client.ts';
-import { readBody, readingOrigins, type ReadRequest } from '../../support/reading-origins.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
+import { readBody, readingOrigins, type ReadRequest } from '../../support/backends/reading-origins.ts';
 import {
   corpusRequests,
   generatedRequests,
   generatedStreams,
   type SoundBytes,
   type SoundStream,
-} from '../../support/sound-requests.ts';
+} from '../../support/data/sound-requests.ts';
 
 const SEED = Number(process.env['RESERIALISE_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const READ_MS_MAX = 5_000;

@@ -10,12 +10,23 @@ import * as net from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ExplainInput, Explanation, HeaderField } from '../../../src/model/schemas/explain.ts';
-import { changeOf, configurations, requestsFor, type Draft } from '../../support/explain-configurations.ts';
-import { startHoldingOrigin } from '../../support/holding-origin.ts';
-import { signed } from '../../support/jwts.ts';
-import { startOrigin, startRawOrigin, type Origin, type RawOrigin, type Seen } from '../../support/origin.ts';
+import {
+  changeOf,
+  configurations,
+  requestsFor,
+  type Draft,
+} from '../../support/data/explain-configurations.ts';
+import { startHoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { signed } from '../../support/data/jwts.ts';
+import {
+  startOrigin,
+  startRawOrigin,
+  type Origin,
+  type RawOrigin,
+  type Seen,
+} from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const RUNS = Number(process.env['EXPLAIN_RUNS'] ?? 120);
 const SEED = process.env['EXPLAIN_SEED'];

@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../../src/model/errors.ts';
 import type { Explanation, FixAction, StageName } from '../../../src/model/schemas/explain.ts';
 import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, quietWindowSecs, roomInWindow, send } from '../../support/policies.ts';
 import {
   createApp,

@@ -4,10 +4,10 @@ import type { ErrorCode } from '../../../src/model/errors.ts';
 import type { ExplainInput, Explanation, FixAction, StageName } from '../../../src/model/schemas/explain.ts';
 import { applyFix, explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { jwkOf, KEYS, signed, SECRET } from '../../support/jwts.ts';
-import { startHoldingOrigin } from '../../support/holding-origin.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { jwkOf, KEYS, signed, SECRET } from '../../support/data/jwts.ts';
+import { startHoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createEndingKey, createKey, quietWindowSecs } from '../../support/policies.ts';
 import {
   createEndpoint,
@@ -20,7 +20,7 @@ import {
   revisionPath,
   type Fields,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -5,7 +5,7 @@ import type { ProxyContext } from '../../../src/proxy/context.ts';
 import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../../src/explain/recorder.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
 import type { Explanation } from '../../../src/model/schemas/explain.ts';
-import { heapBytes } from '../../support/garbage.ts';
+import { heapBytes } from '../../support/measure/garbage.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 
 const SETTINGS = { globals: undefined, perIp: undefined, authFailuresPerMinute: 0 };

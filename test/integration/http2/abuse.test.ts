@@ -5,7 +5,7 @@
 import * as http2 from 'node:http2';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
+import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import {
   ACK,
   connectFrames,
@@ -21,11 +21,11 @@ import {
   resetCode,
   type Fields,
   type FrameClient,
-} from '../../support/http2-frames.ts';
-import { startOrigin, startRawOrigin } from '../../support/origin.ts';
+} from '../../support/clients/http2-frames.ts';
+import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
-import { steadily } from '../../support/steady.ts';
+import { untilHolds } from '../../support/measure/until.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_PROTOCOL_ERROR } = http2.constants;
 const SETTINGS_INITIAL_WINDOW_SIZE = 4;

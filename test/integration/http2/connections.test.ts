@@ -2,12 +2,12 @@
 import * as http2 from 'node:http2';
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { CA, connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
-import { connectFrames, FRAME, frame, GET, headers, number32 } from '../../support/http2-frames.ts';
-import { startOrigin, startRawOrigin } from '../../support/origin.ts';
+import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { connectFrames, FRAME, frame, GET, headers, number32 } from '../../support/clients/http2-frames.ts';
+import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
-import { steadily } from '../../support/steady.ts';
+import { untilHolds } from '../../support/measure/until.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createHash, randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../../src/proxy/exchange.ts';
-import { connectHttp2, request, TLS_PAIR, type Http2Client } from '../../support/http2-client.ts';
+import { connectHttp2, request, TLS_PAIR, type Http2Client } from '../../support/clients/http2-client.ts';
 import {
   connectFrames,
   END_STREAM,
@@ -15,10 +15,10 @@ import {
   number32,
   POST,
   resetCode,
-} from '../../support/http2-frames.ts';
-import { startOrigin, startRawOrigin } from '../../support/origin.ts';
+} from '../../support/clients/http2-frames.ts';
+import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../../support/proxy.ts';
-import { untilHolds } from '../../support/until.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_PROTOCOL_ERROR } = http2.constants;
 

@@ -1,14 +1,14 @@
 /** The policy part `concurrency`: how many requests may be under way at once, and that every end of one gives back. */
 import type * as http from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers } from '../../support/crash-worker.ts';
-import { INSPECTABLE } from '../../support/inspector.ts';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startHoldingOrigin, type HoldingOrigin } from '../../support/holding-origin.ts';
-import { jwkOf, KEYS, signed } from '../../support/jwts.ts';
-import { startOrigin } from '../../support/origin.ts';
+import { startHoldingOrigin, type HoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { jwkOf, KEYS, signed } from '../../support/data/jwts.ts';
+import { startOrigin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs, send } from '../../support/policies.ts';
-import { connectRaw, type RawClient, type RawResponse } from '../../support/raw-client.ts';
+import { connectRaw, type RawClient, type RawResponse } from '../../support/clients/raw-client.ts';
 import {
   createEndpoint,
   createService,
@@ -19,7 +19,7 @@ import {
   type Fields,
   type RequestParts,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const FIRST_BYTE_TIMEOUT_MS = 1_500;
 /** Discard: nothing listens there. */

@@ -1,7 +1,7 @@
 /** Contract part 8, rule 3 and design section 2 "Rate limits": the default from GATEWAY_RATE_LIMIT_*. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, quietWindowSecs } from '../../support/policies.ts';
 import {
   createEndpoint,

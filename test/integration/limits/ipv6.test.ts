@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startHoldingOrigin, type HoldingOrigin } from '../../support/holding-origin.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startHoldingOrigin, type HoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createPolicies, quietWindowSecs, roomInWindow, send } from '../../support/policies.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const FAILURES = 2;
 let origin: Origin;

@@ -5,10 +5,10 @@
 import * as net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, metric, quietWindowSecs, send } from '../../support/policies.ts';
 import { createService } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 /** The least that the setting takes: 16,384 counters. */
 const COUNTER_BYTES = 1_048_576;

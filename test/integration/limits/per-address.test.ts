@@ -5,7 +5,7 @@
 import * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, metric, quietWindowSecs, send } from '../../support/policies.ts';
 import { createEndpoint, createService } from '../../support/traffic.ts';
 

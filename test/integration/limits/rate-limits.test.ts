@@ -1,9 +1,9 @@
 /** Contract part 8 and design section 2 "Rate limits": what a limit counts, for whom, and what clients are told. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs, send } from '../../support/policies.ts';
-import type { RawResponse } from '../../support/raw-client.ts';
+import type { RawResponse } from '../../support/clients/raw-client.ts';
 import {
   createEndpoint,
   createRevision,

@@ -13,7 +13,7 @@ import {
 } from '../../../src/limits/local/local-store.ts';
 import { ENTRIES_MAX } from '../../../src/limits/local/sliding-window.ts';
 import type { LimitAlgorithm, LimitRule } from '../../../src/limits/store.ts';
-import { exactLimit } from '../../support/limits-exact.ts';
+import { exactLimit } from '../../support/data/limits-exact.ts';
 import type { Schedule, ScheduledCalls } from './schedules-worker.ts';
 
 const THREADS = 4;

@@ -6,9 +6,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createPolicies, quietWindowSecs } from '../../support/policies.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import { request, requestText } from '../../support/traffic.ts';
 
 const ALGORITHMS = ['fixed_window', 'sliding_window', 'token_bucket'] as const;

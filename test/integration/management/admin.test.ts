@@ -17,7 +17,7 @@ import {
   expectProblem,
   NO_SUCH_ID,
 } from '../../support/management.ts';
-import { storedText, SUITE_DATABASE } from '../../support/suite-database.ts';
+import { storedText, SUITE_DATABASE } from '../../support/programs/suite-database.ts';
 
 const CHALLENGE = 'Bearer realm="headgate"';
 

@@ -17,7 +17,7 @@ import {
   VERSION,
   type Fields,
   type ResourceCase,
-} from '../../support/management-resources.ts';
+} from '../../support/data/management-resources.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {

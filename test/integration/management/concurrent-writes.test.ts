@@ -14,7 +14,7 @@ import {
   TOKEN,
   VERSION,
   type Fields,
-} from '../../support/management-resources.ts';
+} from '../../support/data/management-resources.ts';
 
 const CLIENTS = 12;
 let gateway: TestGateway;

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { apiAs, callPlain, expectData, expectPage, expectProblem } from '../../support/management.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { fillUp, mountSmallDisk } from '../../support/small-disk.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { fillUp, mountSmallDisk } from '../../support/programs/small-disk.ts';
 import { createEndpoint, createService, request, revisionPath, versionPath } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

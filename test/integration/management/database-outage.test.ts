@@ -8,12 +8,12 @@ import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startAsking, type AskingClients } from '../../support/asking-clients.ts';
+import { startAsking, type AskingClients } from '../../support/clients/asking-clients.ts';
 import { startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
 import { apiAs, callPlain, expectData, expectPage, expectProblem } from '../../support/management.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService, request, requestText } from '../../support/traffic.ts';
-import { awakeMs } from '../../support/steady.ts';
+import { awakeMs } from '../../support/measure/steady.ts';
 
 /** Generous, for a loaded machine; without a bound of its own a call would hang for longer. */
 const BOUND_MS = 15_000;

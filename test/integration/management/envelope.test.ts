@@ -7,9 +7,9 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
 import { callPlain, expectData, expectPage, expectProblem, expectRecord } from '../../support/management.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { sendRaw, type RawResponse } from '../../support/raw-client.ts';
-import { SUITE_DATABASE } from '../../support/suite-database.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { sendRaw, type RawResponse } from '../../support/clients/raw-client.ts';
+import { SUITE_DATABASE } from '../../support/programs/suite-database.ts';
 import { createService, request } from '../../support/traffic.ts';
 
 const APP = { name: 'Envelope', slug: 'envelope', gateway_path: '/envelope' };

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { expectPage, expectProblem, NO_SUCH_ID } from '../../support/management.ts';
-import { createBase, type Fields } from '../../support/management-resources.ts';
+import { createBase, type Fields } from '../../support/data/management-resources.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import {
   createVersion,
   revisionPath,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 type Entry = Record<string, unknown>;
 let gateway: TestGateway;

@@ -7,15 +7,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { callPlain, NO_SUCH_ID } from '../../support/management.ts';
-import { FULL_POLICY } from '../../support/management-resources.ts';
+import { FULL_POLICY } from '../../support/data/management-resources.ts';
 import {
   errorStatuses,
   openApiClient,
   schemaErrors,
   type CallOptions,
   type OpenApiClient,
-} from '../../support/openapi-client.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+} from '../../support/clients/openapi-client.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { request } from '../../support/traffic.ts';
 
 let gateway: TestGateway;

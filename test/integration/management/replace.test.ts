@@ -17,9 +17,9 @@ import {
   VERSION,
   type Fields,
   type ResourceCase,
-} from '../../support/management-resources.ts';
-import { SECRET, signed } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+} from '../../support/data/management-resources.ts';
+import { SECRET, signed } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService, request } from '../../support/traffic.ts';
 
 const MASK = '********';

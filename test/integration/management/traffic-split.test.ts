@@ -1,7 +1,7 @@
 /** `PUT …/traffic` and `copy_endpoints_from`: a canary in two calls. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
   createEndpoint,
   createRevision,

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WARNINGS } from '../../../src/model/warnings.ts';
 import { startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
-import { SECRET } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { SECRET } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
   createEndpoint,
   createService,

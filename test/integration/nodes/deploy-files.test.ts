@@ -7,8 +7,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../../src/settings/settings-table.ts';
-import { DEPLOY, readComposeFile, type ComposeService } from '../../support/compose-file.ts';
-import { installedProgram } from '../../support/install-program.ts';
+import { DEPLOY, readComposeFile, type ComposeService } from '../../support/programs/compose-file.ts';
+import { installedProgram } from '../../support/programs/install-program.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (name: string): string => readFileSync(join(DEPLOY, name), 'utf8');

@@ -9,14 +9,14 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePort } from '../../support/origin-process.ts';
-import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { plainEnvironment, requireProgram } from '../../support/programs.ts';
-import { shellBlocks } from '../../support/readme.ts';
-import { redisCommand, redisProgram } from '../../support/redis.ts';
-import { PATIENT } from '../../support/limit-outage-scenario.ts';
-import { openShell, type Shell } from '../../support/shell.ts';
-import { until } from '../../support/until.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { type PostgresServer, startPostgres } from '../../support/programs/postgres.ts';
+import { plainEnvironment, requireProgram } from '../../support/programs/programs.ts';
+import { shellBlocks } from '../../support/programs/readme.ts';
+import { redisCommand, redisProgram } from '../../support/programs/redis.ts';
+import { PATIENT } from '../../scenarios/limit-outage-scenario.ts';
+import { openShell, type Shell } from '../../support/programs/shell.ts';
+import { until } from '../../support/measure/until.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const PAGE = join(ROOT, 'docs/how-to/two-gateways.md');

@@ -8,8 +8,8 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { type PostgresServer, startPostgres } from '../../support/programs/postgres.ts';
 
 const TIMEOUT = { timeout: 90_000 };
 let server: PostgresServer;

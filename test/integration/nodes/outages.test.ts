@@ -17,10 +17,10 @@ import {
   writeNumber,
   type NodesRig,
 } from '../../support/nodes.ts';
-import type { Origin } from '../../support/origin.ts';
-import type { PostgresServer } from '../../support/postgres.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/tcp-relay.ts';
-import { awakeMs } from '../../support/steady.ts';
+import type { Origin } from '../../support/backends/origin.ts';
+import type { PostgresServer } from '../../support/programs/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/backends/tcp-relay.ts';
+import { awakeMs } from '../../support/measure/steady.ts';
 
 const TIMEOUT_MS = 90_000;
 const CLUSTER = {

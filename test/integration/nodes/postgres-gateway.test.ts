@@ -8,11 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runToEnd, type TestGateway } from '../../support/gateway.ts';
 import { SECRET_KEY, startNode, startNodesRig, type NodesRig } from '../../support/nodes.ts';
-import type { Origin } from '../../support/origin.ts';
-import type { PostgresServer } from '../../support/postgres.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/tcp-relay.ts';
+import type { Origin } from '../../support/backends/origin.ts';
+import type { PostgresServer } from '../../support/programs/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/backends/tcp-relay.ts';
 import { createService } from '../../support/traffic.ts';
-import { awakeMs } from '../../support/steady.ts';
+import { awakeMs } from '../../support/measure/steady.ts';
 
 /** Each test starts the program several times. */
 const TIMEOUT_MS = 90_000;

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { alternate } from '../../support/nodes-scenario.ts';
+import { alternate } from '../../scenarios/nodes-scenario.ts';
 import {
   listNodes,
   makeService,
@@ -17,10 +17,10 @@ import {
   writeNumber,
   type NodesRig,
 } from '../../support/nodes.ts';
-import type { Origin } from '../../support/origin.ts';
-import type { PostgresServer } from '../../support/postgres.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/tcp-relay.ts';
-import { awakeMs } from '../../support/steady.ts';
+import type { Origin } from '../../support/backends/origin.ts';
+import type { PostgresServer } from '../../support/programs/postgres.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/backends/tcp-relay.ts';
+import { awakeMs } from '../../support/measure/steady.ts';
 
 const TIMEOUT_MS = 180_000;
 const WRITE_WAIT_MS = 1_500;

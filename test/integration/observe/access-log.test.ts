@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/origin.ts';
-import { freePorts } from '../../support/origin-process.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
+import { freePorts } from '../../support/backends/origin-process.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import { createEndpoint, createService, request } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

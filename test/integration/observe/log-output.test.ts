@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ADMIN_TOKEN, MAIN } from '../../support/gateway.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { sendRaw } from '../../support/raw-client.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 import { requestText } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const KINDS: Readonly<Record<string, (env: NodeJS.ProcessEnv) => ChildProcess>> = {
   'is full': (env) => {

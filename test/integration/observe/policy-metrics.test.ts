@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { SECRET, signed } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { SECRET, signed } from '../../support/data/jwts.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs } from '../../support/policies.ts';
 import { request } from '../../support/traffic.ts';
 

@@ -3,11 +3,11 @@
  * endpoint, part and caller, over all workers; the log says so without flooding.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers } from '../../support/crash-worker.ts';
-import { INSPECTABLE } from '../../support/inspector.ts';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { SECRET, signed, unixSecs } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { SECRET, signed, unixSecs } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
   bearer,
   createEndingKey,
@@ -16,7 +16,7 @@ import {
   quietWindowSecs,
 } from '../../support/policies.ts';
 import { createService, request, type RequestParts, type Served } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -1,9 +1,9 @@
 /** Contract part 2 "CORS object" and design section 2 "CORS": preflights, actual responses, and the gateway's own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/origin.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs } from '../../support/policies.ts';
-import { sendRaw, type RawResponse } from '../../support/raw-client.ts';
+import { sendRaw, type RawResponse } from '../../support/clients/raw-client.ts';
 import {
   createEndpoint,
   createRevision,

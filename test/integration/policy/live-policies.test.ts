@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { SECRET, signed } from '../../support/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { SECRET, signed } from '../../support/data/jwts.ts';
 import { bearer, createKey, metric } from '../../support/policies.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { createService, requestText, revisionPath, type Served } from '../../support/traffic.ts';
 
 const CONNECTIONS = 24;

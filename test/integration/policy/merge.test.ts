@@ -1,7 +1,7 @@
 /** Contract part 2 "Policy precedence" and design section 2 "Policy merge", seen from traffic and from effective-policy. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, quietWindowSecs } from '../../support/policies.ts';
 import {
   createEndpoint,

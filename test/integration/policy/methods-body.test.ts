@@ -1,11 +1,11 @@
 /** Contract part 2 "Policy object": `allowed_methods`; and the extension `max_body_bytes`, design section 2 "Limits". */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createPolicies } from '../../support/policies.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { echoed, problem, request, requestText } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const GLOBAL_BYTES = 2_000;
 let gateway: TestGateway;

@@ -6,11 +6,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SHADOW_PARTS } from '../../../src/model/policy.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createPolicies, metric } from '../../support/policies.ts';
-import { sendRaw } from '../../support/raw-client.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 import { request, requestText, type RequestParts, type Served } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const PAGE = 'https://page.test';
 const OTHER = 'https://other.test';

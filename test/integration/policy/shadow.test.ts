@@ -1,10 +1,10 @@
 /** Design section 2 "Policy merge", shadow mode: a part is evaluated, counted, logged as would deny, and lets pass. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies, metric, quietWindowSecs } from '../../support/policies.ts';
 import { echoed, request, type RequestParts } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

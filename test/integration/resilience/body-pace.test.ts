@@ -2,12 +2,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/model/policy.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
-import { connectHttp2, TLS_PAIR } from '../../support/http2-client.ts';
-import { startOrigin, startRawOrigin } from '../../support/origin.ts';
+import { connectHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw, type RawClient } from '../../support/raw-client.ts';
-import { steadily } from '../../support/steady.ts';
-import { untilHolds } from '../../support/until.ts';
+import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { steadily } from '../../support/measure/steady.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const PACE = { minBodyBytesPerSec: 1_000, minBodyGraceMs: 300 };
 

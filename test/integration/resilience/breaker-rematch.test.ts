@@ -5,9 +5,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/model/policy.ts';
 import type { Revision } from '../../../src/model/resources.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { oneRoute, revisionOf, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { sendRaw } from '../../support/raw-client.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 
 const opened: { readonly proxy: TestProxy; readonly origin: Origin }[] = [];
 

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as http from 'node:http';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startHoldingOrigin } from '../../support/holding-origin.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { startHoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import {
   createRevision,
   createService,
@@ -16,7 +16,7 @@ import {
   revisionPath,
   type Served,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

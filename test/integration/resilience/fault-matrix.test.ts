@@ -7,7 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../../src/model/resources.ts';
-import { startBlackHole } from '../../support/black-hole.ts';
+import { startBlackHole } from '../../support/backends/black-hole.ts';
 import {
   FAULTS,
   FAULT_TIMEOUTS,
@@ -15,7 +15,7 @@ import {
   type Fault,
   type FaultBackend,
   type FaultRequest,
-} from '../../support/fault-backend.ts';
+} from '../../support/backends/fault-backend.ts';
 import {
   goodExchanges,
   goodExchangesHttp2,
@@ -23,10 +23,10 @@ import {
   meetFaultHttp2,
   newRequest,
   type Seen,
-} from '../../support/fault-clients.ts';
-import { CA, connectHttp2, TLS_PAIR } from '../../support/http2-client.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startRawOrigin } from '../../support/origin.ts';
+} from '../../support/clients/fault-clients.ts';
+import { CA, connectHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startRawOrigin } from '../../support/backends/origin.ts';
 import {
   oneRoute,
   revisionOf,
@@ -34,9 +34,9 @@ import {
   type TestProxy,
   type TestProxyOptions,
 } from '../../support/proxy.ts';
-import { pem } from '../../support/pem.ts';
-import type { Certificate } from '../../support/socket-server.ts';
-import { steadily } from '../../support/steady.ts';
+import { pem } from '../../support/data/pem.ts';
+import type { Certificate } from '../../support/backends/socket-server.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const GOOD_EXCHANGES = 1_000;
 const AT_ONCE = 3;

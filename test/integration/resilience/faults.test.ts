@@ -1,6 +1,6 @@
 /** Slow, silent and dying peers on both sides: each ends at its deadline, in a clear answer, with nothing sent twice. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import {
   oneRoute,
   startProxy,
@@ -8,8 +8,8 @@ import {
   type TestProxy,
   type TestProxyOptions,
 } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
-import { steadily } from '../../support/steady.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

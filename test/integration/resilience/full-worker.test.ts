@@ -7,11 +7,11 @@ import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OverloadReason } from '../../../src/proxy/exchange-limiter.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
-import { startHoldingOrigin, type HoldingOrigin } from '../../support/holding-origin.ts';
-import { CA, connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
+import { startHoldingOrigin, type HoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
-import { untilHolds } from '../../support/until.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 const ANSWER = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Do: answer\r\n\r\n';

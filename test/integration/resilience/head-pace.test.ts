@@ -4,14 +4,20 @@ import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { startGateway } from '../../support/gateway.ts';
-import { CA, TLS_PAIR } from '../../support/http2-client.ts';
-import { connectFrames, FRAME, GET as GET_FIELDS, headers, type Frame } from '../../support/http2-frames.ts';
-import { startOrigin } from '../../support/origin.ts';
+import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import {
+  connectFrames,
+  FRAME,
+  GET as GET_FIELDS,
+  headers,
+  type Frame,
+} from '../../support/clients/http2-frames.ts';
+import { startOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
-import { steadily } from '../../support/steady.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { steadily } from '../../support/measure/steady.ts';
 import { createService } from '../../support/traffic.ts';
-import { untilHolds } from '../../support/until.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 /** The absolute time is far beyond what a test waits for. */
 const PACE = { minHeadBytesPerSec: 1_000, minHeadGraceMs: 300, headTimeoutMs: 60_000 };

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startOrigin, startRawOrigin, type Origin } from '../../support/origin.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startOrigin, startRawOrigin, type Origin } from '../../support/backends/origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import {
   createRevision,
   createService,
@@ -17,7 +17,7 @@ import {
   revisionPath,
   type Served,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TLS = join(import.meta.dirname, '../../support/tls');
 

@@ -12,11 +12,11 @@ import {
   overload,
   startOverloadable,
   type Overloaded,
-} from '../../support/overload-scenario.ts';
+} from '../../scenarios/overload-scenario.ts';
 import { metric } from '../../support/policies.ts';
-import type { RawResponse } from '../../support/raw-client.ts';
+import type { RawResponse } from '../../support/clients/raw-client.ts';
 import { problem, request } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const SECONDS = 4;
 /** Beyond a few times what an idle server needs meanwhile. */

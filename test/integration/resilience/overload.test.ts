@@ -3,8 +3,8 @@ import * as net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OverloadReason } from '../../../src/proxy/exchange-limiter.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
-import { startHoldingOrigin, type HoldingOrigin } from '../../support/holding-origin.ts';
-import { connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
+import { startHoldingOrigin, type HoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import {
   oneRoute,
   startProxy,
@@ -12,9 +12,9 @@ import {
   type TestProxy,
   type TestProxyOptions,
 } from '../../support/proxy.ts';
-import { connectRaw, sendRaw, type RawClient, type RawResponse } from '../../support/raw-client.ts';
-import { until } from '../../support/until.ts';
-import { awakeMs, steadily } from '../../support/steady.ts';
+import { connectRaw, sendRaw, type RawClient, type RawResponse } from '../../support/clients/raw-client.ts';
+import { until } from '../../support/measure/until.ts';
+import { awakeMs, steadily } from '../../support/measure/steady.ts';
 
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 const ANSWER = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Do: answer\r\n\r\n';

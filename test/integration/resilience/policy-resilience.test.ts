@@ -5,10 +5,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { metric } from '../../support/policies.ts';
 import { createEndpoint, createService, problem, request, revisionPath } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -10,8 +10,8 @@ import type { Policy } from '../../../src/model/policy.ts';
 import type { Endpoint, Revision } from '../../../src/model/resources.ts';
 import { RETRIES_FREE, RETRY_SHARE } from '../../../src/proxy/resilience/retry-budget.ts';
 import { BREAKER_DEFAULTS } from '../../../src/config/compile.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import {
   oneRoute,
   revisionOf,
@@ -20,9 +20,9 @@ import {
   type TestProxy,
   type TestProxyOptions,
 } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
-import { untilHolds } from '../../support/until.ts';
-import { steadily } from '../../support/steady.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
+import { untilHolds } from '../../support/measure/until.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -4,7 +4,12 @@
  * the large one, with the tight bound on latency, is test/soak/slow-clients.soak.ts.
  */
 import { expect, it } from 'vitest';
-import { GONE_SLACK_MS, slowClientScenario, wrongEnds, type Scenario } from '../../support/slow-scenario.ts';
+import {
+  GONE_SLACK_MS,
+  slowClientScenario,
+  wrongEnds,
+  type Scenario,
+} from '../../scenarios/slow-scenario.ts';
 
 const SCENARIO: Scenario = {
   heads: 1_000,

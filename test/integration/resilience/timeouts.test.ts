@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Policy } from '../../../src/model/policy.ts';
-import { startBlackHole } from '../../support/black-hole.ts';
-import { connectHttp2, request, TLS_PAIR } from '../../support/http2-client.ts';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startBlackHole } from '../../support/backends/black-hole.ts';
+import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
-import { steadily } from '../../support/steady.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

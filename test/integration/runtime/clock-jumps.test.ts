@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService, request } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
-const PRELOAD = new URL('../../support/shifted-clock.mjs', import.meta.url).pathname;
+const PRELOAD = new URL('../../support/measure/shifted-clock.mjs', import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 const WORKERS = 2;
 const TIMEOUT = { timeout: 60_000 };

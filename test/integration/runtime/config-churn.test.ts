@@ -4,7 +4,7 @@
  * be reached, is test/soak/config-churn.soak.ts.
  */
 import { expect, it } from 'vitest';
-import { configChurn } from '../../support/config-churn.ts';
+import { configChurn } from '../../scenarios/config-churn.ts';
 
 const CHANGES = 500;
 /** What the full size asks for; a machine that is busy takes longer. */

@@ -5,11 +5,11 @@ import * as net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { connectRaw } from '../../support/raw-client.ts';
-import { untilSettled } from '../../support/settled-threads.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
+import { untilSettled } from '../../support/measure/settled-threads.ts';
 import { createService, request, requestText } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const ROOM = 30;
 const CLIENTS = 120;

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createServer, type AddressInfo } from 'node:net';
-import { LAST_WORD, runClient } from '../../support/drain-clients.ts';
-import { drainRound } from '../../support/drain.ts';
+import { LAST_WORD, runClient } from '../../support/clients/drain-clients.ts';
+import { drainRound } from '../../scenarios/drain.ts';
 import { ADMIN_TOKEN, MAIN, startGateway } from '../../support/gateway.ts';
-import { startHoldingOrigin } from '../../support/holding-origin.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { startHoldingOrigin } from '../../support/backends/holding-origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import { createService, requestText } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
-import { steadily } from '../../support/steady.ts';
+import { until } from '../../support/measure/until.ts';
+import { steadily } from '../../support/measure/steady.ts';
 
 it.each([false, true])(
   'lets every exchange that has begun come to its end (over TLS: %s)',

@@ -6,13 +6,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers } from '../../support/crash-worker.ts';
-import { INSPECTABLE } from '../../support/inspector.ts';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { HELD_UP_MS_MAX } from '../../support/drain-clients.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { heldUpSince } from '../../support/steady.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
+import { HELD_UP_MS_MAX } from '../../support/clients/drain-clients.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { heldUpSince } from '../../support/measure/steady.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import {
   createEndpoint,
   createService,
@@ -22,7 +22,7 @@ import {
   revisionPath,
   versionPath,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TWO_WORKERS = { GATEWAY_WORKERS: '2' };
 const TIMEOUT = { timeout: 90_000 };

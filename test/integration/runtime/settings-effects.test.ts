@@ -11,10 +11,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/origin.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 import { createService, problem, request } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 

@@ -3,7 +3,7 @@
  * still settles in this time, so that what shows is only a leak of about a kibibyte per exchange.
  */
 import { expect, it } from 'vitest';
-import { soak } from '../../support/soak-scenario.ts';
+import { soak } from '../../scenarios/soak-scenario.ts';
 
 const SECONDS = 16;
 const GROWTH_MB_MAX = 40;

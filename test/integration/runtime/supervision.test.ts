@@ -3,12 +3,12 @@
  * Replacement is asserted with time to spare; what matters is that it comes by itself and that its cause is logged.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers, LITTLE_MEMORY, type Mishap } from '../../support/crash-worker.ts';
-import { Inspector, INSPECTABLE } from '../../support/inspector.ts';
+import { crashWorkers, LITTLE_MEMORY, type Mishap } from '../../support/programs/crash-worker.ts';
+import { Inspector, INSPECTABLE } from '../../support/programs/inspector.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService, request, revisionPath } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT = { timeout: 90_000 };
 

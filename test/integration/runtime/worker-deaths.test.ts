@@ -1,7 +1,7 @@
 /** Workers that die under traffic, in small; at full size in test/soak/worker-deaths.soak.ts. */
 import { expect, it } from 'vitest';
-import type { Mishap } from '../../support/crash-worker.ts';
-import { workerDeaths } from '../../support/worker-deaths.ts';
+import type { Mishap } from '../../support/programs/crash-worker.ts';
+import { workerDeaths } from '../../scenarios/worker-deaths.ts';
 
 /** Promised is a second; this machine may have other things to do. */
 const RECOVERED_MS_MAX = 15_000;

@@ -3,9 +3,9 @@
  * of the version's part of it, and names that case folding makes one. They are refused, and explain says why.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { sendRaw, type RawResponse } from '../../support/raw-client.ts';
+import { sendRaw, type RawResponse } from '../../support/clients/raw-client.ts';
 
 let origin: Origin;
 let proxy: TestProxy;

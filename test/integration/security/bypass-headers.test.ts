@@ -3,10 +3,10 @@
  * spelling, and the tricks of HTTP/1.1 to hide, double or nominate a field. The backend's view decides again.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createBypassServices, MODES, PROTECTIONS } from '../../support/bypass-services.ts';
+import { createBypassServices, MODES, PROTECTIONS } from '../../support/data/bypass-services.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin, type Seen } from '../../support/origin.ts';
-import { sendRaw } from '../../support/raw-client.ts';
+import { startOrigin, type Origin, type Seen } from '../../support/backends/origin.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 
 let origin: Origin;
 let gateway: TestGateway;

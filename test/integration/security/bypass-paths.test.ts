@@ -14,12 +14,16 @@ import {
   PROTECTIONS,
   type Mode,
   type Protection,
-} from '../../support/bypass-services.ts';
+} from '../../support/data/bypass-services.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { connectHttp2, request as requestHttp2, type Http2Client } from '../../support/http2-client.ts';
-import { startOrigin, type Origin, type Seen } from '../../support/origin.ts';
-import { SPELLINGS } from '../../support/path-spellings.ts';
-import { sendRaw } from '../../support/raw-client.ts';
+import {
+  connectHttp2,
+  request as requestHttp2,
+  type Http2Client,
+} from '../../support/clients/http2-client.ts';
+import { startOrigin, type Origin, type Seen } from '../../support/backends/origin.ts';
+import { SPELLINGS } from '../../support/data/path-spellings.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 import { requestText } from '../../support/traffic.ts';
 
 const TLS = join(import.meta.dirname, '../../support/tls');

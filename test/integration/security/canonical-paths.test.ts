@@ -6,8 +6,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import type { RawResponse } from '../../support/raw-client.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import type { RawResponse } from '../../support/clients/raw-client.ts';
 import {
   createEndpoint,
   createRevision,

@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Revision } from '../../../src/model/resources.ts';
 import { probe, PROBE_DEFAULTS } from '../../../src/control/health/probe.ts';
 import { compileBackend } from '../../../src/config/backend.ts';
-import { connectHttp2, request as requestHttp2, TLS_PAIR } from '../../support/http2-client.ts';
-import { startOrigin } from '../../support/origin.ts';
+import { connectHttp2, request as requestHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startOrigin } from '../../support/backends/origin.ts';
 import {
   oneRoute,
   revisionOf,
@@ -16,8 +16,8 @@ import {
   type TestProxy,
   type TestProxyOptions,
 } from '../../support/proxy.ts';
-import { sendRaw, type RawResponse } from '../../support/raw-client.ts';
-import { startTcpRelay } from '../../support/tcp-relay.ts';
+import { sendRaw, type RawResponse } from '../../support/clients/raw-client.ts';
+import { startTcpRelay } from '../../support/backends/tcp-relay.ts';
 
 const closers: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { KEYS, jwkOf, signed } from '../../support/jwts.ts';
+import { KEYS, jwkOf, signed } from '../../support/data/jwts.ts';
 import { expectProblem } from '../../support/management.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer } from '../../support/policies.ts';
 import {
   createRevision,
@@ -16,7 +16,7 @@ import {
   revisionPath,
   versionPath,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let folder: string;
 let backend: Origin;

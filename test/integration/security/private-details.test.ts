@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/origin.ts';
-import { freePort } from '../../support/origin-process.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
 import { bearer } from '../../support/policies.ts';
 import { createEndpoint, createService, problem, request, revisionPath } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TEMPLATE = '/reports/secret-ledger';
 const LABEL = 'blue-7c41';

@@ -4,13 +4,13 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/origin.ts';
-import { forgedToken, signed } from '../../support/jwts.ts';
+import { startOrigin, startRawOrigin, type Origin, type RawOrigin } from '../../support/backends/origin.ts';
+import { forgedToken, signed } from '../../support/data/jwts.ts';
 import { bearer, createKey, createPolicies } from '../../support/policies.ts';
-import { sendRaw } from '../../support/raw-client.ts';
-import { storedText } from '../../support/suite-database.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
+import { storedText } from '../../support/programs/suite-database.ts';
 import { createService, request, type RequestParts } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const SETTINGS_SECRET = 'settings-secret-0123456789-0123456789-0123456789';
 const POLICY_SECRET = 'policy-secret-0123456789-0123456789-0123456789';

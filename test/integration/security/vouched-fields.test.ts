@@ -5,12 +5,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { foldedName } from '../../../src/lib/folded-name.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { connectHttp2, request as request2, TLS_PAIR, type Http2Client } from '../../support/http2-client.ts';
-import { SECRET, signed } from '../../support/jwts.ts';
-import { startOrigin, type Origin, type Seen } from '../../support/origin.ts';
+import {
+  connectHttp2,
+  request as request2,
+  TLS_PAIR,
+  type Http2Client,
+} from '../../support/clients/http2-client.ts';
+import { SECRET, signed } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin, type Seen } from '../../support/backends/origin.ts';
 import { createPolicies } from '../../support/policies.ts';
 import { startProxy, oneRoute, type TestProxy } from '../../support/proxy.ts';
-import { sendRaw } from '../../support/raw-client.ts';
+import { sendRaw } from '../../support/clients/raw-client.ts';
 import { createEndpoint, createService, revisionPath } from '../../support/traffic.ts';
 import type { Policy } from '../../../src/model/policy.ts';
 

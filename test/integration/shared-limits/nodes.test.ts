@@ -3,7 +3,7 @@
  * wall clocks that are wrong by five seconds. At full length: test/soak/limit-nodes.soak.ts.
  */
 import { expect, it } from 'vitest';
-import { sharedLimits } from '../../support/limit-nodes-scenario.ts';
+import { sharedLimits } from '../../scenarios/limit-nodes-scenario.ts';
 
 const LIMIT = 6;
 const WINDOWS = 4;

@@ -14,8 +14,8 @@ import {
   runOutage,
   SHARED,
   startRig,
-} from '../../support/limit-outage-scenario.ts';
-import { startLoad, statusesOf } from '../../support/paced-load.ts';
+} from '../../scenarios/limit-outage-scenario.ts';
+import { startLoad, statusesOf } from '../../support/clients/paced-load.ts';
 
 const OUTAGE_MS = 2_100;
 const NOTICED_MS_MAX = 1_000;

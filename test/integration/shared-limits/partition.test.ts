@@ -11,7 +11,7 @@ import {
   type Rig,
   SHARED,
   startRig,
-} from '../../support/limit-outage-scenario.ts';
+} from '../../scenarios/limit-outage-scenario.ts';
 
 /** Longer than a gateway counts as live without a heartbeat, so that the other one counts itself alone. */
 const CUT_OFF_MS = 6_200;

@@ -6,10 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LimitMode, LimitRule } from '../../../src/limits/store.ts';
 import { startLimitNodes, type LimitNodes } from '../../support/limit-nodes.ts';
-import { deepestDebt } from '../../support/limit-stalls.ts';
-import { type Origin, startOrigin } from '../../support/origin.ts';
-import { startLoad, statusesOf } from '../../support/paced-load.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { deepestDebt } from '../../scenarios/limit-stalls.ts';
+import { type Origin, startOrigin } from '../../support/backends/origin.ts';
+import { startLoad, statusesOf } from '../../support/clients/paced-load.ts';
+import { startRedis, type TestRedis } from '../../support/programs/redis.ts';
 
 const BURST = 20;
 const WINDOW_MS = 1_000;

@@ -7,7 +7,7 @@ import type { TestGateway } from '../../support/gateway.ts';
 import { startLimitNodes } from '../../support/limit-nodes.ts';
 import { startNode, startNodesRig, type NodesRig } from '../../support/nodes.ts';
 import { quietWindowSecs } from '../../support/policies.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../support/programs/redis.ts';
 import { createService, request } from '../../support/traffic.ts';
 
 const SLUG = 'shared';

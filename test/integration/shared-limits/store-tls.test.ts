@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { quietWindowSecs } from '../../support/policies.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startRedis, type TestRedis } from '../../support/programs/redis.ts';
 import { createService } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TLS = join(import.meta.dirname, '../../support/tls');
 const LIMIT = 12;

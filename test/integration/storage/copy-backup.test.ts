@@ -3,9 +3,9 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { fillGateway, useCredentials } from '../../support/copying.ts';
+import { fillGateway, useCredentials } from '../../scenarios/copying.ts';
 import { runToEnd, startGateway } from '../../support/gateway.ts';
-import { startOrigin } from '../../support/origin.ts';
+import { startOrigin } from '../../support/backends/origin.ts';
 
 const closers: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {

@@ -14,11 +14,11 @@ import {
   makeKeys,
   useCredentials,
   type Credentials,
-} from '../../support/copying.ts';
+} from '../../scenarios/copying.ts';
 import { MAIN, runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { until } from '../../support/until.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { startPostgres, type PostgresServer } from '../../support/programs/postgres.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TIMEOUT_MS = 90_000;
 const SECRET_KEY = '0123456789abcdef'.repeat(4);

@@ -1,6 +1,6 @@
 /** kill -9 in the middle of management writes, in small; at full size in test/soak/kill-writes.soak.ts. */
 import { expect, it } from 'vitest';
-import { killDuringWrites } from '../../support/kill-writes.ts';
+import { killDuringWrites } from '../../scenarios/kill-writes.ts';
 
 /** Promised are two seconds; this machine may have other things to do. */
 const SERVING_MS_MAX = 10_000;

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { forgedToken } from '../../support/jwts.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { forgedToken } from '../../support/data/jwts.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createPolicies } from '../../support/policies.ts';
 import { request } from '../../support/traffic.ts';
 

@@ -10,7 +10,7 @@ import {
   MOVED_BYTES,
   STREAMS,
   uploads,
-} from '../../support/back-pressure-scenario.ts';
+} from '../../scenarios/back-pressure-scenario.ts';
 
 const DURATION_MS = 5_000;
 /** Before its pace a reader takes a burst. */

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 
 const EVENTS = 20;
 /** A part that waits for the next one would wait for ever; this only bounds a failing test. */

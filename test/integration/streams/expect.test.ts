@@ -3,10 +3,10 @@
  * both ways (RFC 9110 section 6.5), against backends that send chosen bytes at chosen times.
  */
 import { afterEach, describe, expect, it } from 'vitest';
-import { startRawOrigin, type RawOrigin } from '../../support/origin.ts';
+import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { connectRaw, type RawClient } from '../../support/raw-client.ts';
-import { until } from '../../support/until.ts';
+import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { until } from '../../support/measure/until.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';

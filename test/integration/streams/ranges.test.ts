@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
-import { sendRaw, type RawResponse } from '../../support/raw-client.ts';
+import { sendRaw, type RawResponse } from '../../support/clients/raw-client.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 2_000 }, (_, index) => (index * 7) % 256)).toString(
   'latin1',

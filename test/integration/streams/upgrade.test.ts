@@ -8,12 +8,12 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Revision } from '../../../src/model/resources.ts';
 import type { Exchange } from '../../../src/proxy/exchange.ts';
-import { CA, TLS_PAIR } from '../../support/http2-client.ts';
-import { startRawOrigin } from '../../support/origin.ts';
+import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw, type RawClient } from '../../support/raw-client.ts';
-import { startSocketServer, type Certificate } from '../../support/socket-server.ts';
-import { untilHolds } from '../../support/until.ts';
+import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-client.ts';
+import { startSocketServer, type Certificate } from '../../support/backends/socket-server.ts';
+import { untilHolds } from '../../support/measure/until.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

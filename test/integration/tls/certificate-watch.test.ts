@@ -10,9 +10,9 @@ import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { installedProgram } from '../../support/install-program.ts';
+import { installedProgram } from '../../support/programs/install-program.ts';
 import { metric } from '../../support/policies.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 const DAYS_LEFT = 10;

@@ -9,11 +9,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crashWorkers } from '../../support/crash-worker.ts';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { runToEnd, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { connectHttp2, request } from '../../support/http2-client.ts';
-import { INSPECTABLE } from '../../support/inspector.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { connectHttp2, request } from '../../support/clients/http2-client.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createService } from '../../support/traffic.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { crashWorkers } from '../../support/crash-worker.ts';
+import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { INSPECTABLE } from '../../support/inspector.ts';
-import { TLS_PAIR } from '../../support/http2-client.ts';
+import { INSPECTABLE } from '../../support/programs/inspector.ts';
+import { TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 const TLS = resolve(import.meta.dirname, '../../support/tls');
 const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;

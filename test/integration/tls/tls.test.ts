@@ -6,11 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { CA, TLS_PAIR } from '../../support/http2-client.ts';
-import { startOrigin, type Seen } from '../../support/origin.ts';
-import { pem } from '../../support/pem.ts';
+import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
+import { startOrigin, type Seen } from '../../support/backends/origin.ts';
+import { pem } from '../../support/data/pem.ts';
 import { oneRoute, startProxy, type RouteSetup, type TestProxyOptions } from '../../support/proxy.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
 const secureTo = (port: number) => ({ port, host: '127.0.0.1', ca: CA, servername: 'backend.test' });
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';

@@ -1,7 +1,7 @@
 /** Contract parts 2, 3 and 4 on endpoints: method and path, parameters, wildcards, backend paths, activity. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createEndpoint, createService, problem, request, revisionPath } from '../../support/traffic.ts';
 
 let gateway: TestGateway;

@@ -7,10 +7,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin, type Seen } from '../../support/origin.ts';
+import { startOrigin, startRawOrigin, type Origin, type Seen } from '../../support/backends/origin.ts';
 import { createService, echoed, request, requestText, revisionPath } from '../../support/traffic.ts';
-import { connectRaw, sendRaw } from '../../support/raw-client.ts';
-import { until } from '../../support/until.ts';
+import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
+import { until } from '../../support/measure/until.ts';
 
 let origin: Origin;
 /** Trusts nobody. */

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, startRawOrigin, type Origin } from '../../support/origin.ts';
-import { connectRaw, type RawClient, type RawResponse } from '../../support/raw-client.ts';
+import { startOrigin, startRawOrigin, type Origin } from '../../support/backends/origin.ts';
+import { connectRaw, type RawClient, type RawResponse } from '../../support/clients/raw-client.ts';
 import {
   createApp,
   createEndpoint,
@@ -18,7 +18,7 @@ import {
   revisionPath,
   versionPath,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

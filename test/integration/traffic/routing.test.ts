@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { freePort } from '../../support/origin-process.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { freePort } from '../../support/backends/origin-process.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
   createApp,
   createEndpoint,

@@ -1,7 +1,7 @@
 /** Versions on their way out: the announced day, and the link to what takes their place, in step with the configuration. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
   createRevision,
   createService,

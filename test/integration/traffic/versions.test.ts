@@ -1,7 +1,7 @@
 /** Contract part 3 "Version status" and part 9: active, deprecated and retired versions, and their header fields. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import {
   createEndpoint,
   createRevision,
@@ -11,7 +11,7 @@ import {
   request,
   versionPath,
 } from '../../support/traffic.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/measure/until.ts';
 
 let gateway: TestGateway;
 let origin: Origin;

@@ -1,8 +1,8 @@
 /** Contract parts 3 "Revision" and 9.4, design section 2: activation, and exact proportions among current revisions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/origin.ts';
-import { connectRaw } from '../../support/raw-client.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { connectRaw } from '../../support/clients/raw-client.ts';
 import {
   createApp,
   createEndpoint,

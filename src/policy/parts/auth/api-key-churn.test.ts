@@ -1,7 +1,7 @@
 /** A worker through which ever other API keys come: what it remembers is as much as there are keys, not as there were. */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { keyRecord } from '../../../../test/support/config-records.ts';
+import { keyRecord } from '../../../../test/support/data/config-records.ts';
 import { uuidv7 } from '../../../lib/ids.ts';
 import { API_KEY_PREFIX, createToken, tokenHash } from '../../../model/token.ts';
 import { KeyTable } from '../../../keys/key-table.ts';

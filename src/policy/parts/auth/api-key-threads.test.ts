@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keyRecord } from '../../../../test/support/config-records.ts';
+import { keyRecord } from '../../../../test/support/data/config-records.ts';
 import { uuidv7 } from '../../../lib/ids.ts';
 import type { StoredApiKey } from '../../../model/resources.ts';
 import { API_KEY_PREFIX, createToken, tokenHash } from '../../../model/token.ts';

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { keyRecord } from '../../../../test/support/config-records.ts';
+import { keyRecord } from '../../../../test/support/data/config-records.ts';
 import { KeyTable } from '../../../keys/key-table.ts';
 import { readHash, WordBuffer } from '../../../keys/key-words.ts';
 import { emptyPlainKey } from '../../../keys/plain-key.ts';
