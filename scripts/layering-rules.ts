@@ -10,7 +10,7 @@ import { parseAst } from 'rolldown/parseAst';
 const LEVELS: readonly (readonly string[])[] = [
   ['lib'],
   ['model', 'http'],
-  ['limits', 'storage', 'observe', 'egress'],
+  ['limits', 'storage', 'observe', 'egress', 'declaration'],
   ['keys'],
   ['config'],
   ['policy'],
@@ -49,6 +49,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   ],
   'node:https': [],
   'node:sqlite': ['src/storage/'],
+  yaml: ['src/declaration/'],
 };
 
 const RANDOM_OF_CRYPTO = new Set([

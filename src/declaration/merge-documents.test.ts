@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { mergeDocuments, text } from './merge-documents.ts';
+import { readDocument, type DeclaredDocument } from './yaml-reader.ts';
+
+function read(file: string, yaml: string): DeclaredDocument {
+  const result = readDocument(file, new TextEncoder().encode(yaml));
+  if (!('locate' in result)) throw new Error(JSON.stringify(result));
+  return result;
+}
+
+const APP = 'apps:\n  billing:\n    gateway_path: /billing\n    versions:\n      v1: {}\n';
+
+describe('several documents', () => {
+  it('make one configuration, each adding to the apps and versions of the others', () => {
+    const { value, problems } = mergeDocuments([
+      read('a.yaml', APP),
+      read(
+        'b.yaml',
+        'apps:\n  billing:\n    versions:\n      v2:\n        revisions:\n          r1: {backend_host: b}\n',
+      ),
+      read('c.yaml', 'apps:\n  orders: {gateway_path: /orders}\n  billing:\n    keys:\n      mobile: {}\n'),
+      read('d.yaml', ''),
+    ]);
+    expect(problems).toEqual([]);
+    expect(value).toEqual({
+      apps: {
+        billing: {
+          gateway_path: '/billing',
+          versions: { v1: {}, v2: { revisions: { r1: { backend_host: 'b' } } } },
+          keys: { mobile: {} },
+        },
+        orders: { gateway_path: '/orders' },
+      },
+    });
+  });
+
+  it.each([
+    [
+      'a field',
+      'apps:\n  billing:\n    gateway_path: /billing\n',
+      '/apps/billing/gateway_path',
+      'b.yaml:3:5',
+      'a.yaml:3:5',
+    ],
+    ['a key', 'apps: {billing: {keys: {m: {}}}}', undefined, '', ''],
+    [
+      'a version that is no mapping',
+      'apps:\n  billing:\n    versions:\n      v1: 1\n',
+      '/apps/billing/versions/v1',
+      'b.yaml:4:7',
+      'a.yaml:5:7',
+    ],
+    [
+      'a collection that is no mapping',
+      'apps:\n  billing:\n    versions: []\n',
+      '/apps/billing/versions',
+      'b.yaml:3:5',
+      'a.yaml:4:5',
+    ],
+  ])('must not give %s twice', (_what, second, pointer, at, first) => {
+    const { problems } = mergeDocuments([read('a.yaml', APP), read('b.yaml', second)]);
+    if (pointer === undefined) return expect(problems).toEqual([]);
+    expect(problems.map((problem) => [problem.pointer, text(problem), problem.detail])).toEqual([
+      [pointer, at, `is given twice; the first one is at ${first}`],
+    ]);
+  });
+
+  it('must not give an endpoint twice, even when both say the same', () => {
+    const endpoints = 'apps: {a: {versions: {v: {revisions: {r: {endpoints: {GET /x: {}}}}}}}}';
+    const { problems } = mergeDocuments([read('a.yaml', endpoints), read('b.yaml', endpoints)]);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]?.pointer).toBe('/apps/a/versions/v/revisions/r/endpoints/GET ~1x');
+  });
+
+  it('leave the documents as they are', () => {
+    const first = read('a.yaml', APP);
+    const before = structuredClone(first.value);
+    mergeDocuments([first, read('b.yaml', 'apps:\n  billing:\n    versions:\n      v2: {}\n')]);
+    expect(first.value).toEqual(before);
+  });
+
+  it('place what is missing where it would stand', () => {
+    const merged = mergeDocuments([read('a.yaml', APP), read('b.yaml', 'apps:\n  orders: {}\n')]);
+    expect(text(merged.locate('/apps/orders/gateway_path'))).toBe('b.yaml:2:3');
+    expect(text(merged.locate('/owner'))).toBe('a.yaml:1:1');
+  });
+
+  it('must be mappings', () => {
+    expect(mergeDocuments([read('a.yaml', '- x')]).problems).toMatchObject([
+      { detail: 'must be a mapping with "apps"' },
+    ]);
+  });
+});

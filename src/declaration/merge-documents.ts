@@ -1,0 +1,119 @@
+/**
+ * Makes one configuration of several documents. What has a name of its own (an app, a version, a revision) may be
+ * spread over files, which is how a team keeps one file for each app or for each version; every field, endpoint and
+ * key is given once. The same thing in two files is a problem that names both places, also when both say the same.
+ */
+import { escapeToken, type DeclaredDocument, type Place, type Problem } from './yaml-reader.ts';
+
+/** Which members of an object are collections of named things, and what those have in turn. */
+interface Shape {
+  readonly [collection: string]: Shape;
+}
+
+/** Endpoints, keys and everything else are leaves: given whole, in one place. */
+const APP: Shape = { versions: { revisions: { endpoints: {} } }, keys: {} };
+export const DOCUMENT_SHAPE: Shape = { apps: APP };
+
+export interface MergedDocuments {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly problems: readonly Problem[];
+  /** Where a value stands, else what it would stand in. */
+  locate(pointer: string): Place;
+}
+
+/** @param documents with the value of each as it is to be used; at least one */
+export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDocuments {
+  const problems: Problem[] = [];
+  const value: Record<string, unknown> = {};
+  const place = (pointer: string): Place => nearestPlace(documents, pointer);
+  for (const document of documents) {
+    if (document.value === null) continue;
+    if (!isObject(document.value)) {
+      problems.push({ ...start(document), pointer: '', detail: 'must be a mapping with "apps"' });
+      continue;
+    }
+    mergeInto(value, document.value, DOCUMENT_SHAPE, '', (pointer) => {
+      const [first, second] = placesOf(documents, pointer);
+      if (first === undefined || second === undefined) return;
+      problems.push({ ...second, pointer, detail: `is given twice; the first one is at ${text(first)}` });
+    });
+  }
+  return { value, problems, locate: place };
+}
+
+function mergeInto(
+  target: Record<string, unknown>,
+  source: Readonly<Record<string, unknown>>,
+  shape: Shape,
+  pointer: string,
+  onTwice: (pointer: string) => void,
+): void {
+  for (const [name, member] of Object.entries(source)) {
+    const below = `${pointer}/${escapeToken(name)}`;
+    const items = shape[name];
+    if (items === undefined || !isObject(member)) {
+      if (Object.hasOwn(target, name)) onTwice(below);
+      else target[name] = member;
+      continue;
+    }
+    const known = target[name] ?? {};
+    if (!isObject(known)) {
+      onTwice(below);
+      continue;
+    }
+    target[name] = known;
+    mergeCollection(known, member, items, below, onTwice);
+  }
+}
+
+function mergeCollection(
+  target: Record<string, unknown>,
+  source: Readonly<Record<string, unknown>>,
+  shape: Shape,
+  pointer: string,
+  onTwice: (pointer: string) => void,
+): void {
+  const isSpreadable = Object.keys(shape).length > 0;
+  for (const [name, item] of Object.entries(source)) {
+    const below = `${pointer}/${escapeToken(name)}`;
+    const known = target[name];
+    if (!Object.hasOwn(target, name))
+      target[name] = isSpreadable && isObject(item) ? copyOf(item, shape) : item;
+    else if (isSpreadable && isObject(item) && isObject(known)) {
+      mergeInto(known, item, shape, below, onTwice);
+    } else onTwice(below);
+  }
+}
+
+/** A copy as deep as merging may write. */
+function copyOf(item: Readonly<Record<string, unknown>>, shape: Shape): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  mergeInto(copy, item, shape, '', () => undefined);
+  return copy;
+}
+
+function placesOf(documents: readonly DeclaredDocument[], pointer: string): Place[] {
+  return documents.flatMap((document) => document.locate(pointer) ?? []);
+}
+
+function nearestPlace(documents: readonly DeclaredDocument[], pointer: string): Place {
+  for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+    const [found] = placesOf(documents, at);
+    if (found !== undefined) return found;
+  }
+  const [first] = documents;
+  return first === undefined ? { file: '', line: 1, column: 1 } : start(first);
+}
+
+function start({ file }: DeclaredDocument): Place {
+  return { file, line: 1, column: 1 };
+}
+
+/** `file:line:column`, as editors and terminals link it. */
+export function text({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,90 @@
+/**
+ * The files of a declared configuration: a path may name a file or a folder, of which every `.yaml`, `.yml` and `.json`
+ * file counts, folders below included, in the order of their names. Hidden files do not count: editors and mounted
+ * ConfigMaps keep copies there. Owns the bounds on how much is read.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DOCUMENT_BYTES_MAX, readDocument, type DeclaredDocument, type Problem } from './yaml-reader.ts';
+
+/** More files are refused: a folder was named that is none of configurations. */
+export const FILES_MAX = 5_000;
+const FOLDER_DEPTH_MAX = 16;
+const REFERENCED_FILE_BYTES_MAX = 1024 * 1024;
+
+/** @param paths files and folders; `-` is standard input */
+export function readFiles(
+  paths: readonly string[],
+  readStdin: () => Uint8Array,
+): { readonly documents: readonly DeclaredDocument[]; readonly problems: readonly Problem[] } {
+  const problems: Problem[] = [];
+  const documents: DeclaredDocument[] = [];
+  const whole = (file: string, detail: string): void => {
+    problems.push({ file, line: 1, column: 1, pointer: '', detail });
+  };
+  const read = (file: string, bytes: Uint8Array): void => {
+    const result = readDocument(file, bytes);
+    if ('locate' in result) documents.push(result);
+    else problems.push(...result);
+  };
+  for (const path of paths) {
+    if (path === '-') {
+      read('<stdin>', readStdin());
+      continue;
+    }
+    try {
+      const files = statSync(path).isDirectory() ? filesBelow(path) : [path];
+      if (files.length === 0) whole(path, 'has no .yaml, .yml or .json file');
+      if (files.length > FILES_MAX) whole(path, `has more than ${FILES_MAX} files`);
+      else for (const file of files) read(file, readBounded(file, DOCUMENT_BYTES_MAX + 1));
+    } catch (error) {
+      whole(path, `cannot be read: ${codeOf(error)}`);
+    }
+  }
+  return { documents, problems };
+}
+
+function filesBelow(folder: string, depth = 0): string[] {
+  if (depth > FOLDER_DEPTH_MAX) return [];
+  const found: string[] = [];
+  for (const name of readdirSync(folder).sort()) {
+    if (name.startsWith('.') || found.length > FILES_MAX) continue;
+    const path = join(folder, name);
+    // Follows links, which is how mounted ConfigMaps give their files.
+    const kind = statSync(path);
+    if (kind.isDirectory()) found.push(...filesBelow(path, depth + 1));
+    else if (kind.isFile() && /\.(?:ya?ml|json)$/.test(name)) found.push(path);
+  }
+  return found;
+}
+
+/** The content of a file that `${file:path}` names. */
+export function readReferenced(
+  path: string,
+  base: string,
+): { readonly text: string } | { readonly problem: string } {
+  try {
+    const at = resolve(base === '<stdin>' ? '.' : dirname(base), path);
+    const bytes = readBounded(at, REFERENCED_FILE_BYTES_MAX + 1);
+    if (bytes.byteLength > REFERENCED_FILE_BYTES_MAX) {
+      return { problem: `it has more than ${REFERENCED_FILE_BYTES_MAX} bytes` };
+    }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { text: text.replace(/\r?\n$/, '') };
+  } catch (error) {
+    return { problem: error instanceof TypeError ? 'it is not UTF-8' : codeOf(error) };
+  }
+}
+
+/** At most `bytesMax` bytes of a regular file: a device or a pipe has no end. */
+function readBounded(path: string, bytesMax: number): Uint8Array {
+  const kind = statSync(path);
+  if (!kind.isFile()) throw Object.assign(new Error('not a file'), { code: 'it is not a regular file' });
+  // One byte more than allowed is enough to refuse it.
+  return kind.size > bytesMax ? new Uint8Array(bytesMax) : readFileSync(path);
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' ? code : String(error);
+}
