@@ -1,24 +1,14 @@
 /**
- * Writes the pages that are made from tables (docs-pages.ts). With `--check` it writes nothing: it compares them
- * and checks what README.md and the docs mention (docs-mentions.ts), and exits with 1 when something is wrong.
+ * Writes the generated pages (docs/pages.ts). With `--check` it writes nothing: it compares them and checks what
+ * README.md and the docs mention (docs/mentions.ts), and exits with 1 when something is wrong.
  */
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SETTINGS } from '../src/settings/settings-table.ts';
-import { breakerPage } from './docs-breaker.ts';
-import { checkMentions, type Project } from './docs-mentions.ts';
-import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';
+import { checkMentions, type Project } from './docs/mentions.ts';
+import { generatedPages } from './docs/pages.ts';
 
 const root = join(import.meta.dirname, '..');
-const pages: readonly (readonly [path: string, text: string])[] = [
-  ['docs/reference/settings.md', settingsPage()],
-  ['docs/reference/errors.md', errorsPage()],
-  ['docs/reference/warnings.md', warningsPage()],
-  [
-    'docs/reference/circuit-breaker.md',
-    breakerPage(readFileSync(join(root, 'docs/reference/circuit-breaker.md'), 'utf8')),
-  ],
-];
 
 const project: Project = {
   exists: (path) => existsSync(join(root, path)),
@@ -26,11 +16,13 @@ const project: Project = {
   settings: new Set(Object.keys(SETTINGS)),
 };
 
+const pages = await generatedPages((path) => project.read(path));
+
 function problems(): string[] {
-  const stale = pages
+  const stale = [...pages]
     .filter(([path, text]) => !project.exists(path) || project.read(path) !== text)
-    .map(([path]) => `${path} is not what the code says: run npm run docs`);
-  const written = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).sort();
+    .map(([path]) => `${path} is out of date: run npm run docs`);
+  const written = globSync(['*.md', 'docs/**/*.md'], { cwd: root, exclude: ['docs/site/**'] }).sort();
   return [...stale, ...written.flatMap((path) => checkMentions(path, project.read(path), project))];
 }
 

@@ -9,6 +9,7 @@ import type { Settings } from './settings/settings.ts';
 enableCompileCache();
 
 // The gateway itself is loaded when it is needed: a wrong setting is told at once.
+const { EXIT_CODES } = await import('./cli/exit-codes.ts');
 const { createProgram } = await import('./cli/program.ts');
 const { runUntilSignal } = await import('./cli/serve.ts');
 const { systemClock } = await import('./lib/clock.ts');
@@ -28,7 +29,7 @@ function settingsOrExit(): Settings {
   for (const warning of result.warnings) complain(`headgate: ${warning}`);
   if ('settings' in result) return result.settings;
   for (const error of result.errors) complain(`headgate: ${error}`);
-  process.exit(1);
+  process.exit(EXIT_CODES.failed.code);
 }
 
 const program = createProgram(version, {
@@ -67,5 +68,5 @@ try {
   await program.parseAsync(process.argv);
 } catch (error) {
   complain(`headgate: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
+  process.exit(EXIT_CODES.failed.code);
 }

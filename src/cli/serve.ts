@@ -5,6 +5,8 @@
  * certificates to be read again. A signal that comes while the gateway is starting ends it as soon as
  * it has started.
  */
+import { EXIT_CODES } from './exit-codes.ts';
+
 export interface Running {
   /** SIGUSR2: another process takes over, or has failed to. */
   takeover(): Promise<void>;
@@ -17,8 +19,6 @@ export interface Running {
 const INTERRUPTS_TO_FORCE = 3;
 /** Signals that arrive this close together are one request to stop, sent twice. */
 const SAME_REQUEST_MS = 1_000;
-/** Exit code of a process that SIGINT has ended. */
-const FORCED_EXIT_CODE = 130;
 
 /** Resolves with the exit code when the gateway has stopped; rejects when it cannot start. */
 export async function runUntilSignal(
@@ -35,7 +35,7 @@ export async function runUntilSignal(
     const nowMs = monotonicMs();
     if (signal === 'SIGINT' && nowMs - lastMs > SAME_REQUEST_MS) interrupts += 1;
     lastMs = nowMs;
-    if (interrupts >= INTERRUPTS_TO_FORCE) forced.resolve(FORCED_EXIT_CODE);
+    if (interrupts >= INTERRUPTS_TO_FORCE) forced.resolve(EXIT_CODES.interrupted.code);
     if (stopping) return;
     stopping = true;
     onSignal(signal);
@@ -50,7 +50,7 @@ export async function runUntilSignal(
     if (gateway.reload !== undefined) process.on('SIGHUP', () => void gateway.reload?.());
     await requested.promise;
     await gateway.stop();
-    return 0;
+    return EXIT_CODES.ok.code;
   };
   return Promise.race([run(), forced.promise]);
 }

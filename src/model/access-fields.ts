@@ -1,6 +1,6 @@
 /**
  * The fields that a line of the access log may have, in the order in which it has them. `level`, `time` and `msg` are
- * not among them: every line has these. docs/reference/operations.md explains each one.
+ * not among them: every line has these. docs/reference/access-log.md lists them.
  */
 export const ACCESS_FIELDS = [
   'request_id',
@@ -27,6 +27,57 @@ export const ACCESS_FIELDS = [
 ] as const;
 
 export type AccessField = (typeof ACCESS_FIELDS)[number];
+
+interface AccessFieldMeaning {
+  readonly meaning: string;
+  /** When a line does not have the field; undefined: always there. */
+  readonly absent?: string;
+}
+
+const NO_VERSION = 'when no version has the path';
+const NO_ROUTE = 'without a route';
+const UNREADABLE = 'when the request could not be read that far';
+
+export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMeaning>> = {
+  request_id: { meaning: 'id of the exchange, as in `X-Request-Id` of the response' },
+  app: { meaning: 'slug of the app that the path leads to', absent: NO_VERSION },
+  version: { meaning: 'label of the version that the path leads to', absent: NO_VERSION },
+  revision: { meaning: 'label of the revision that served the request', absent: NO_ROUTE },
+  route: { meaning: 'gateway path and path template of the endpoint', absent: NO_ROUTE },
+  method: { meaning: 'method of the request', absent: UNREADABLE },
+  host: { meaning: '`Host` of the request, perhaps with a port', absent: UNREADABLE },
+  path: {
+    meaning:
+      'canonical path of the request, without its query; one longer than 1,024 characters is cut and ends in `...`',
+    absent: UNREADABLE,
+  },
+  protocol: { meaning: '`HTTP/1.0`, `HTTP/1.1` or `HTTP/2`' },
+  status: { meaning: 'status of the response; 499 when the client went away before there was one' },
+  bytes_in: { meaning: 'bytes of the request body' },
+  bytes_out: { meaning: 'bytes of the response body' },
+  duration_ms: {
+    meaning: 'milliseconds from the first byte of the request to the last byte of the response',
+  },
+  upstream_ms: {
+    meaning: 'milliseconds from sending the request to the backend to the head of its response',
+    absent: 'without a response of a backend',
+  },
+  retries: { meaning: 'attempts at a backend beyond the first', absent: 'when there were none' },
+  key_id: { meaning: 'id of the API key, or subject of the JWT', absent: 'for anonymous callers' },
+  client_ip: {
+    meaning: 'address of the client, taken from `X-Forwarded-For` when the peer is a trusted proxy',
+  },
+  code: { meaning: '[error code](errors.md) that the gateway answered with', absent: 'without an error' },
+  detail: { meaning: 'cause of the error, for operators', absent: 'without an error' },
+  aborted: {
+    meaning: '`true`: the client or the gateway gave the request up before the response was complete',
+    absent: 'when the response was complete',
+  },
+  would_deny: {
+    meaning: 'parts of the policy in shadow mode that would have denied the request',
+    absent: 'when no part would have',
+  },
+};
 
 /** Which exchanges get a line. */
 export const ACCESS_MODES = ['off', 'errors', 'all'] as const;

@@ -166,7 +166,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
 };
 
 /** The body of an operation's success; undefined where none is written down. */
-export function answerExample(operationId: string, status: number): object | undefined {
+export function answerExample(
+  operationId: string,
+  status: number,
+): (Example & { readonly status: number }) | undefined {
   const example = EXAMPLES[operationId];
   return example && { status, ...example };
 }

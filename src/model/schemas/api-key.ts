@@ -8,12 +8,12 @@ import { closed, dateTime, displayName, id, NamedRateLimitSchema, recordFields }
 /** Longest time that a rotated key may stay alive beside its successor: 30 days. */
 export const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
 
-const name = displayName('Label of the key.');
+const name = displayName('Name of the key, for people.');
 const isActive = Type.Boolean({
   default: true,
-  description: 'A disabled key is refused like an unknown one.',
+  description: 'Whether the key is accepted. A disabled key is refused like an unknown key.',
 });
-const expiresAt = nullable(dateTime('When the key stops working; null: never.'));
+const expiresAt = nullable(dateTime('When the key stops working. null: never.'));
 const rateLimit = nullable(NamedRateLimitSchema);
 
 export const ApiKeyInputSchema = Type.Object(
@@ -34,7 +34,7 @@ const broughtToken = Type.String({
   pattern: B64_TOKEN_PATTERN,
   writeOnly: true,
   description:
-    'The value of the key, brought along from elsewhere: at least 128 random bits. Needs the role `admin`. Left out: the gateway draws one.',
+    'An existing value for the key, from elsewhere, with at least 128 random bits. Needs the role `admin`. Without it the gateway generates a value.',
 });
 
 /** What a creation takes; a key that exists gets new values by rotation only. */
@@ -52,18 +52,18 @@ const servedFields = {
   token_prefix: Type.String({
     readOnly: true,
     description:
-      'Start of the token, to recognise it by; of a value that was brought along, the start of its SHA-256.',
+      'Start of the token, to recognise it by. For an existing value from elsewhere: the start of its SHA-256.',
   }),
   is_active: isActive,
   expires_at: expiresAt,
-  last_used_at: nullable(dateTime('Last request that the key let in; follows within a few seconds.')),
+  last_used_at: nullable(dateTime('Last request that the key let in. Updated within a few seconds.')),
   rate_limit: rateLimit,
 };
 
 export const ApiKeySchema = Type.Object(servedFields, { ...closed, title: 'Token' });
 
 export const CreatedApiKeySchema = Type.Object(
-  { ...servedFields, token: Type.String({ description: 'The key itself. It is never shown again.' }) },
+  { ...servedFields, token: Type.String({ description: 'The key itself. It is shown only once.' }) },
   { ...closed, title: 'CreatedToken' },
 );
 
@@ -74,7 +74,7 @@ export const RotateInputSchema = Type.Object(
         minimum: 0,
         maximum: ROTATION_OVERLAP_SECS_MAX,
         default: 0,
-        description: 'How long the old value goes on working.',
+        description: 'Seconds for which the old value stays valid.',
       }),
     ),
   },

@@ -6,16 +6,17 @@ import { closed, displayName, freeText, labelsMap, NamedPolicySchema, path, reco
 
 const routingMode = Type.Union([Type.Literal('pass_through'), Type.Literal('managed_endpoint')], {
   default: 'pass_through',
-  description: 'In `managed_endpoint` mode only registered endpoints are reachable.',
+  description:
+    '`pass_through` forwards every path below the versions; `managed_endpoint` only registered endpoints.',
 });
 
 const fields = {
-  name: displayName('Display name.'),
+  name: displayName('Name for people.'),
   slug: Type.String({
     pattern: SLUG_PATTERN,
-    description: 'Short identifier; stands for the id in paths. Lower-case letters, digits and inner dashes.',
+    description: 'Short name, unique among apps. Works in place of the id in API paths.',
   }),
-  gateway_path: path('Path prefix of the app. Canonical, without a trailing slash, unique.'),
+  gateway_path: path('Path prefix of the app. Canonical, without a trailing slash, unique among apps.'),
 };
 
 export const AppInputSchema = Type.Object(
@@ -23,10 +24,10 @@ export const AppInputSchema = Type.Object(
     ...fields,
     routing_mode: Type.Optional(routingMode),
     default_policy: Type.Optional(nullable(NamedPolicySchema)),
-    description: Type.Optional(nullable(freeText('For people.'))),
+    description: Type.Optional(nullable(freeText('What the app is for.'))),
     labels: Type.Optional(labelsMap),
     allow_encoded_slashes: Type.Optional(
-      Type.Boolean({ default: false, description: 'Lets `%2F` in request paths through.' }),
+      Type.Boolean({ default: false, description: 'Accept `%2F` in request paths.' }),
     ),
   },
   { ...closed, title: 'AppInput' },
@@ -39,9 +40,9 @@ export const AppSchema = Type.Object(
     ...fields,
     routing_mode: routingMode,
     default_policy: nullable(NamedPolicySchema),
-    description: nullable(freeText('For people.')),
+    description: nullable(freeText('What the app is for.')),
     labels: labelsMap,
-    allow_encoded_slashes: Type.Boolean(),
+    allow_encoded_slashes: Type.Boolean({ description: 'Accept `%2F` in request paths.' }),
   },
   { ...closed, title: 'App' },
 );

@@ -28,9 +28,17 @@ export const NamedRateLimitSchema = Type.Object(RateLimitSchema.properties, {
 export const id = (description: string) => Type.String({ format: 'uuid', description, readOnly: true });
 
 export const recordFields = {
-  id: id('UUIDv7.'),
-  created_at: Type.String({ format: 'date-time', readOnly: true, description: 'RFC 3339, UTC.' }),
-  updated_at: Type.String({ format: 'date-time', readOnly: true, description: 'RFC 3339, UTC.' }),
+  id: id('Id of the record, a UUIDv7.'),
+  created_at: Type.String({
+    format: 'date-time',
+    readOnly: true,
+    description: 'When the record was created, in UTC.',
+  }),
+  updated_at: Type.String({
+    format: 'date-time',
+    readOnly: true,
+    description: 'When the record was last changed, in UTC.',
+  }),
 } as const;
 
 export const displayName = (description: string) =>
@@ -38,7 +46,7 @@ export const displayName = (description: string) =>
 
 export const label = (description: string) => Type.String({ pattern: LABEL_PATTERN, description });
 
-/** Text that people read: anything but NUL, which databases do not store. */
+/** Text for people: anything but NUL, which databases do not store. */
 export const freeText = (description: string) =>
   Type.String({ maxLength: 4096, pattern: NO_NUL_PATTERN, description });
 
@@ -48,7 +56,7 @@ export const labelsMap = Type.Record(
   {
     ...closed,
     maxProperties: 64,
-    description: 'Free key-value pairs of the operator. Keys: 1 to 63 of A-Z a-z 0-9 . _ / -',
+    description: 'Key-value pairs for the operator’s own use. Keys: 1 to 63 of A-Z a-z 0-9 . _ / -',
   },
 );
 

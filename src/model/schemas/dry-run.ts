@@ -7,13 +7,19 @@ import { PolicySourceSchema } from './envelope.ts';
 /** Endpoints and keys in an answer; the totals are of all. */
 export const DRY_RUN_ITEMS_MAX = 100;
 
+const change = (description: string) =>
+  Type.Union(
+    ['added', 'removed', 'changed'].map((kind) => Type.Literal(kind)),
+    { description },
+  );
+
 const PartSchema = nullable(
   Type.Object(
     {
-      value: Type.Unknown({ description: 'The part as it applies; secrets are masked.' }),
+      value: Type.Unknown({ description: 'Value of the part; secrets are masked.' }),
       source: PolicySourceSchema,
     },
-    { ...closed, title: 'DryRunPart' },
+    { ...closed, title: 'DryRunPart', description: 'The part in this state. null: no level sets it.' },
   ),
 );
 
@@ -21,26 +27,29 @@ const StateSchema = nullable(
   Type.Object(
     {
       route: Type.String({ description: 'Gateway path and endpoint path.' }),
-      serves: Type.Boolean({ description: 'Whether requests get there.' }),
+      serves: Type.Boolean({ description: 'Whether requests reach the endpoint.' }),
     },
-    { ...closed, title: 'DryRunState' },
+    { ...closed, title: 'DryRunState', description: 'The endpoint in this state. null: it does not exist.' },
   ),
 );
 
 const EndpointChangeSchema = Type.Object(
   {
-    change: Type.Union(['added', 'removed', 'changed'].map((change) => Type.Literal(change))),
-    version: Type.String(),
-    revision: Type.String(),
+    change: change('What happens to the endpoint.'),
+    version: Type.String({ description: 'Label of the version.' }),
+    revision: Type.String({ description: 'Label of the revision.' }),
     revision_id: id('Id of the revision.'),
-    endpoint_id: nullable(id('Id of the endpoint; null: what no endpoint of the revision matches.')),
-    method: Type.String({ description: 'As registered; `*` is any.' }),
+    endpoint_id: nullable(id('Id of the endpoint. null: requests that match no endpoint of the revision.')),
+    method: Type.String({ description: 'Method of the endpoint; `*` is any.' }),
     before: StateSchema,
     after: StateSchema,
     parts: Type.Array(
       Type.Object(
         {
-          part: Type.Union(POLICY_PARTS.map((part) => Type.Literal(part))),
+          part: Type.Union(
+            POLICY_PARTS.map((part) => Type.Literal(part)),
+            { description: 'Part of the policy.' },
+          ),
           before: PartSchema,
           after: PartSchema,
         },
@@ -53,7 +62,10 @@ const EndpointChangeSchema = Type.Object(
     ),
     admits: nullable(
       Type.Object(
-        { before: Type.Boolean(), after: Type.Boolean() },
+        {
+          before: Type.Boolean({ description: 'Before the write.' }),
+          after: Type.Boolean({ description: 'After the write.' }),
+        },
         { ...closed, title: 'DryRunAdmits', description: 'Whether the key opens the endpoint.' },
       ),
     ),
@@ -63,9 +75,9 @@ const EndpointChangeSchema = Type.Object(
 
 const KeyChangeSchema = Type.Object(
   {
-    change: Type.Union(['added', 'removed', 'changed'].map((change) => Type.Literal(change))),
+    change: change('What happens to the key.'),
     id: id('Id of the key.'),
-    name: nullable(Type.String({ description: 'null for one that goes with its app.' })),
+    name: nullable(Type.String({ description: 'Name of the key. null: it is removed with its app.' })),
   },
   { ...closed, title: 'DryRunKey' },
 );
@@ -75,21 +87,25 @@ export const DryRunSchema = Type.Object(
     would_answer: Type.Object(
       {
         status: Type.Integer({ description: 'Status of the answer without `dry_run`.' }),
-        message: Type.String(),
+        message: Type.String({ description: 'Message of the answer.' }),
         data: Type.Unknown({
           description:
-            'The record as it would be; null for a deletion. Ids, times and token prefixes of a new one would be others.',
+            'The record after the write. null: it would be deleted. A real write makes other ids, times and token prefixes.',
         }),
       },
-      { ...closed, title: 'DryRunAnswer' },
+      { ...closed, title: 'DryRunAnswer', description: 'What the write would answer.' },
     ),
-    endpoints_total: Type.Integer({ minimum: 0 }),
+    endpoints_total: Type.Integer({ minimum: 0, description: 'Number of endpoints that would change.' }),
     endpoints: Type.Array(EndpointChangeSchema, {
       maxItems: DRY_RUN_ITEMS_MAX,
-      description: 'For a key: the endpoints that treat its callers differently.',
+      description:
+        'Endpoints that would change, at most 100. For a key: those that would treat its callers differently.',
     }),
-    keys_total: Type.Integer({ minimum: 0 }),
-    keys: Type.Array(KeyChangeSchema, { maxItems: DRY_RUN_ITEMS_MAX }),
+    keys_total: Type.Integer({ minimum: 0, description: 'Number of API keys that would change.' }),
+    keys: Type.Array(KeyChangeSchema, {
+      maxItems: DRY_RUN_ITEMS_MAX,
+      description: 'API keys that would change, at most 100.',
+    }),
   },
   { ...closed, title: 'DryRun' },
 );

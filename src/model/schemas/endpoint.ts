@@ -12,11 +12,18 @@ const method = Type.Union(
     Type.Literal('DELETE'),
     Type.Literal('*'),
   ],
-  { description: '`*` is any method.' },
+  { description: 'HTTP method; `*` is any method. HEAD is served by a GET endpoint.' },
 );
-const endpointPath = path('Relative to the version’s `gateway_path`; `{name}` segments and a final `*`.');
-const backendPath = nullable(path('Upstream path in place of `path`; may use its `{name}`s and its `*`.'));
-const isActive = Type.Boolean({ default: true, description: 'A disabled endpoint answers 404.' });
+const endpointPath = path(
+  'Path below the version’s `gateway_path`. May have `{name}` segments and a final `*`.',
+);
+const backendPath = nullable(
+  path('Path to send to the backend instead of `path`. May use its `{name}`s and its `*`.'),
+);
+const isActive = Type.Boolean({
+  default: true,
+  description: 'Whether the endpoint is served; otherwise it answers 404.',
+});
 
 export const EndpointInputSchema = Type.Object(
   {

@@ -10,14 +10,14 @@ import { closed, dateTime, id, NamedPolicySchema, PAGE_LIMIT_MAX } from './commo
 
 export const WarningSchema = Type.Object(
   {
-    pointer: Type.String({ description: 'RFC 6901 pointer into the record; empty: the record as a whole.' }),
+    pointer: Type.String({ description: 'RFC 6901 pointer to the field. Empty: the record as a whole.' }),
     code: Type.Union(
       Object.keys(WARNINGS).map((code) => Type.Literal(code)),
       { title: 'WarningCode', description: 'Stable; programs may depend on it.' },
     ),
-    detail: Type.String(),
+    detail: Type.String({ description: 'What is probably not meant, for people.' }),
   },
-  { ...closed, title: 'Warning', description: 'Something that is valid and surely not meant.' },
+  { ...closed, title: 'Warning', description: 'Something that is valid but probably not meant.' },
 );
 
 /** `{"status", "message", "data"}` around one thing, with `warnings` where there are some. */
@@ -25,7 +25,7 @@ export function envelopeSchema(title: string, data: TSchema) {
   return Type.Object(
     {
       status: Type.Integer({ description: 'The HTTP status.' }),
-      message: Type.String(),
+      message: Type.String({ description: 'What was done, for people.' }),
       data,
       warnings: Type.Optional(
         Type.Array(WarningSchema, { minItems: 1, description: 'Absent when there are none.' }),
@@ -37,9 +37,9 @@ export function envelopeSchema(title: string, data: TSchema) {
 
 export const PageSchema = Type.Object(
   {
-    limit: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX }),
+    limit: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, description: 'Items per page, at most.' }),
     next_cursor: nullable(
-      Type.String({ description: 'Give as `cursor` for the next page; null on the last.' }),
+      Type.String({ description: 'Value of `cursor` for the next page. null: this is the last.' }),
     ),
     total: Type.Integer({ minimum: 0, description: 'Number of items over all pages.' }),
   },
@@ -48,7 +48,12 @@ export const PageSchema = Type.Object(
 
 export function listSchema(title: string, item: TSchema) {
   return Type.Object(
-    { status: Type.Integer(), message: Type.String(), data: Type.Array(item), page: PageSchema },
+    {
+      status: Type.Integer({ description: 'The HTTP status.' }),
+      message: Type.String({ description: 'What was done, for people.' }),
+      data: Type.Array(item, { description: 'The items of the page.' }),
+      page: PageSchema,
+    },
     { ...closed, title },
   );
 }
@@ -56,72 +61,84 @@ export function listSchema(title: string, item: TSchema) {
 export const ProblemSchema = Type.Object(
   {
     type: Type.String({ description: '`urn:headgate:error:<code>`' }),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String(),
+    title: Type.String({ description: 'Title of the code.' }),
+    status: Type.Integer({ description: 'The HTTP status.' }),
+    detail: Type.String({ description: 'What was wrong with this request, for people.' }),
     instance: Type.String({ description: 'Path of the request.' }),
     code: Type.Union(
       Object.keys(ERRORS).map((code) => Type.Literal(code)),
       { title: 'ErrorCode', description: 'Stable; programs may depend on it.' },
     ),
     message: Type.String({ description: 'The same as `detail`.' }),
-    data: Type.Null(),
-    request_id: Type.String(),
+    data: Type.Null({ description: 'Always null.' }),
+    request_id: Type.String({ description: 'Id of the exchange, as in `X-Request-Id` and the log.' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object(
           {
             pointer: Type.String({ description: 'RFC 6901 pointer into the body.' }),
-            detail: Type.String(),
+            detail: Type.String({ description: 'What was expected, for people.' }),
           },
           { ...closed, title: 'FieldError' },
         ),
+        { description: 'With `validation_failed`: the fields that are wrong.' },
       ),
     ),
   },
-  { ...closed, title: 'Problem', description: 'RFC 9457 problem that also reads as the envelope.' },
+  {
+    ...closed,
+    title: 'Problem',
+    description: 'A problem document (RFC 9457) that also has the members of a success.',
+  },
 );
 
 export const HealthSchema = Type.Object(
   {
     db: Type.String({
-      description: '`ok` means healthy; `degraded`: it cannot be written; `error`: it does not answer.',
+      description:
+        'State of the database. `ok`: healthy; `degraded`: it cannot be written; `error`: it does not answer.',
     }),
-    db_driver: Type.String(),
-    uptime_secs: Type.Integer({ minimum: 0 }),
+    db_driver: Type.String({ description: '`sqlite` or `postgres`.' }),
+    uptime_secs: Type.Integer({ minimum: 0, description: 'Seconds since the start.' }),
   },
   { ...closed, title: 'Health' },
 );
 
 export const ReadinessSchema = Type.Object(
-  { ready: Type.Boolean(), reason: nullable(Type.String()) },
+  {
+    ready: Type.Boolean({ description: 'Whether the gateway takes traffic.' }),
+    reason: nullable(Type.String({ description: 'Why not. null: it is ready.' })),
+  },
   { ...closed, title: 'Readiness' },
 );
 
 export const AuditEntrySchema = Type.Object(
   {
-    id: id('UUIDv7.'),
-    at: dateTime('When.'),
+    id: id('Id of the entry, a UUIDv7.'),
+    at: dateTime('When the write was made.'),
     actor: Type.String({
       description:
         'Id of the admin token, `environment` for GATEWAY_ADMIN_TOKEN, `anonymous` for a refused login, or `system` for the gateway itself.',
     }),
-    action: Type.String({ description: 'For example `version.update`.' }),
-    resource_type: Type.String(),
-    resource_id: Type.String(),
+    action: Type.String({ description: 'What was done, for example `version.update`.' }),
+    resource_type: Type.String({ description: 'Type of the record, for example `version`.' }),
+    resource_id: Type.String({ description: 'Id of the record.' }),
     resource_name: nullable(
       Type.String({
-        description: 'What it was called then: slug, label, method and path, or name; null without one.',
+        description:
+          'Name of the record at that time: slug, label, method and path, or name. null: it has none.',
       }),
     ),
     parents: nullable(
       Type.Record(Type.String(), Type.String(), {
-        description: 'What the records above it were called, for example `{"app": "billing"}`.',
+        description: 'Names of the records above it at that time, for example `{"app": "billing"}`.',
       }),
     ),
-    address: nullable(Type.String({ description: 'Of the client.' })),
-    request_id: nullable(Type.String({ description: 'As `X-Request-Id` of the answer.' })),
-    config_version: Type.Integer(),
+    address: nullable(Type.String({ description: 'Address of the client.' })),
+    request_id: nullable(
+      Type.String({ description: 'Id of the exchange, as in `X-Request-Id` of its answer.' }),
+    ),
+    config_version: Type.Integer({ description: 'Config version that the write made.' }),
     change: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'The changed fields.' })),
   },
   { ...closed, title: 'AuditEntry' },
@@ -129,8 +146,11 @@ export const AuditEntrySchema = Type.Object(
 
 export const PolicySourceSchema = Type.Object(
   {
-    level: Type.Union(['app', 'revision', 'endpoint', 'global', 'key'].map((level) => Type.Literal(level))),
-    id: Type.String(),
+    level: Type.Union(
+      ['app', 'revision', 'endpoint', 'global', 'key'].map((level) => Type.Literal(level)),
+      { description: 'Level that set the part. `global`: the settings.' },
+    ),
+    id: Type.String({ description: 'Id of the record of that level.' }),
   },
   { ...closed, title: 'PolicySource' },
 );
@@ -139,7 +159,7 @@ export const EffectivePolicySchema = Type.Object(
   {
     policy: NamedPolicySchema,
     sources: Type.Record(Type.String(), PolicySourceSchema, {
-      description: 'For each part of the policy, the level that set it.',
+      description: 'Which level set each part of the policy.',
     }),
   },
   { ...closed, title: 'EffectivePolicy' },

@@ -4,7 +4,7 @@ import { nullable } from '../policy.ts';
 import { ApiKeySchema } from './api-key.ts';
 import { closed, dateTime } from './common.ts';
 
-/** Longer texts are taken, so that whatever was found in a log can be asked about, but they are no tokens. */
+/** A longer text is accepted, so that text from a log can be checked, but it is never a token. */
 export const INTROSPECTED_TOKEN_CHARS_MAX = 512;
 
 export const IntrospectInputSchema = Type.Object(
@@ -14,8 +14,8 @@ export const IntrospectInputSchema = Type.Object(
 export type IntrospectInput = Static<typeof IntrospectInputSchema>;
 
 /**
- * `malformed`: nothing that a key could have as its value, or one of the gateway's own form whose checksum does not fit,
- * so that it was mistyped or cut off; `unknown`: well formed, and no key of this gateway (any more); `replaced`: rotated out, the overlap is over.
+ * `malformed`: the text cannot be the value of a key, or its checksum is wrong (mistyped or cut off); `unknown`: well
+ * formed, but not a key of this gateway; `replaced`: rotated out, and the overlap is over.
  */
 export const INACTIVE_REASONS = ['malformed', 'unknown', 'disabled', 'expired', 'replaced'] as const;
 export type InactiveReason = (typeof INACTIVE_REASONS)[number];
@@ -23,20 +23,22 @@ export type InactiveReason = (typeof INACTIVE_REASONS)[number];
 const known = {
   is_current_value: Type.Boolean({ description: 'False for the value before the last rotation.' }),
   valid_until: nullable(
-    dateTime('When this value stops working: the expiry, or the end of the overlap; null: never.'),
+    dateTime(
+      'When this value stops working: its expiry, or the end of the overlap after a rotation. null: never.',
+    ),
   ),
-  app_slug: Type.String({ description: 'Of the app that the token opens.' }),
-  app_name: Type.String(),
+  app_slug: Type.String({ description: 'Slug of the app that the token opens.' }),
+  app_name: Type.String({ description: 'Name of the app that the token opens.' }),
   ...ApiKeySchema.properties,
 };
 
 export const IntrospectionSchema = Type.Object(
   {
-    active: Type.Boolean({ description: 'Whether a request with the value is let in at this moment.' }),
+    active: Type.Boolean({ description: 'Whether a request with the value would be let in now.' }),
     reason: nullable(
       Type.Union(
         INACTIVE_REASONS.map((reason) => Type.Literal(reason)),
-        { title: 'TokenInactiveReason', description: 'Why it is not active.' },
+        { title: 'TokenInactiveReason', description: 'Why it is not active. null: it is.' },
       ),
     ),
     ...Type.Partial(Type.Object(known)).properties,
@@ -44,6 +46,6 @@ export const IntrospectionSchema = Type.Object(
   {
     ...closed,
     title: 'TokenIntrospection',
-    description: 'A value that is no token of this gateway has `active` and `reason` only.',
+    description: 'For a value that is not a token of this gateway: `active` and `reason` only.',
   },
 );

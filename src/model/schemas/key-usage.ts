@@ -10,15 +10,15 @@ function date(description: string) {
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 const counts = {
-  allowed: count('Requests that policy let pass, whatever the backend answered.'),
-  limited: count('Requests that were refused with 429.'),
-  denied: count('Requests that were refused with 401, 403 or 405.'),
+  allowed: count('Requests that the policy allowed, whatever the backend answered.'),
+  limited: count('Requests refused with 429.'),
+  denied: count('Requests refused with 401, 403 or 405.'),
 };
 
 export const KeyUsageQuerySchema = Type.Object(
   {
-    from: Type.Optional(date('First day; 29 days before `to` when left out')),
-    to: Type.Optional(date('Last day; today when left out')),
+    from: Type.Optional(date('First day; default: 29 days before `to`')),
+    to: Type.Optional(date('Last day; default: today')),
   },
   closed,
 );
@@ -30,7 +30,7 @@ export const KeyUsageSchema = Type.Object(
     to: date('Last day'),
     totals: Type.Object(counts, { ...closed, title: 'TokenUsageCounts', description: 'Sums over the days.' }),
     days: Type.Array(Type.Object({ date: date('Day'), ...counts }, { ...closed, title: 'TokenUsageDay' }), {
-      description: 'Days with requests, oldest first; those without are left out.',
+      description: 'Days with requests, oldest first.',
     }),
   },
   { ...closed, title: 'TokenUsage' },

@@ -7,27 +7,26 @@ const version = (description: string) => Type.Integer({ minimum: 0, description 
 
 export const NodeSchema = Type.Object(
   {
-    id: id('Of this run of the program; another one after a restart.'),
+    id: id('Id of this run of the program. A restart makes a new id.'),
     name: Type.String({
-      description:
-        '`GATEWAY_CLUSTER__NODE_NAME`, or the name of the host and the port of the management API.',
+      description: '`GATEWAY_CLUSTER__NODE_NAME`, or host name and management port.',
     }),
-    version: Type.String({ description: 'Of Headgate.' }),
-    started_at: time('By the clock of the node.'),
+    version: Type.String({ description: 'Version of Headgate.' }),
+    started_at: time('Start of the node, by its own clock.'),
     last_seen_at: time('Last heartbeat, by the clock of the database.'),
-    config_version: version('What all workers of the node obey.'),
+    config_version: version('Config version that all workers of the node obey.'),
     state: Type.Union([Type.Literal('live'), Type.Literal('lagging')], {
-      description: '`lagging`: it does not obey the latest config version yet.',
+      description: '`lagging`: the node does not obey the latest config version yet.',
     }),
-    is_self: Type.Boolean({ description: 'The node that answers.' }),
+    is_self: Type.Boolean({ description: 'Whether this is the node that answers.' }),
   },
   { ...closed, title: 'Node' },
 );
 
 export const NodesSchema = Type.Object(
   {
-    config_version: version('The latest, of the database.'),
-    nodes: Type.Array(NodeSchema, { description: 'Those that live, ordered by their start.' }),
+    config_version: version('Latest config version in the database.'),
+    nodes: Type.Array(NodeSchema, { description: 'The live nodes, in the order of their start.' }),
   },
   { ...closed, title: 'Nodes' },
 );

@@ -8,37 +8,39 @@ const state = (description: string) =>
 
 const LastErrorSchema = Type.Object(
   {
-    at: dateTime('When.'),
+    at: dateTime('When it happened.'),
     kind: Type.String({
-      description: 'Kind of failure, as the label `cause` of the metrics has it, or `status_5xx`.',
+      description: 'Kind of failure: a value of the metric label `cause`, or `status_5xx`.',
     }),
-    detail: Type.String({ description: 'In words, for people.' }),
-    request_id: Type.String({ description: 'Of the exchange that failed.' }),
+    detail: Type.String({ description: 'What happened, for people.' }),
+    request_id: Type.String({ description: 'Id of the exchange that failed.' }),
   },
-  { ...closed, title: 'RevisionLastError' },
+  { ...closed, title: 'RevisionLastError', description: 'The last failure. null: none yet.' },
 );
 
 const LastProbeSchema = Type.Object(
   {
-    at: dateTime('When it ended.'),
-    ok: Type.Boolean({ description: 'Whether the status came in time and was an expected one.' }),
-    status: nullable(Type.Integer({ description: 'Null when there was no answer.' })),
-    duration_ms: Type.Integer({ minimum: 0 }),
-    error: nullable(Type.String({ description: 'What was wrong, for people.' })),
+    at: dateTime('When the check ended.'),
+    ok: Type.Boolean({ description: 'Whether an expected status came in time.' }),
+    status: nullable(Type.Integer({ description: 'Status of the answer. null: there was none.' })),
+    duration_ms: Type.Integer({ minimum: 0, description: 'How long the check took, in milliseconds.' }),
+    error: nullable(Type.String({ description: 'What was wrong, for people. null: nothing.' })),
   },
-  { ...closed, title: 'RevisionProbe' },
+  { ...closed, title: 'RevisionProbe', description: 'The last health check. null: none yet.' },
 );
 
 const TransitionSchema = Type.Object(
   {
-    at: dateTime('When.'),
-    from: state('Before.'),
-    to: state('After.'),
+    at: dateTime('When it happened.'),
+    from: state('State before.'),
+    to: state('State after.'),
     event: Type.String({
-      description: 'Of the table in docs/reference/circuit-breaker.md, for example `trial_success`.',
+      description: 'Event of the circuit breaker, for example `trial_success`.',
     }),
-    detail: Type.String({ description: 'What had happened, for people.' }),
-    request_id: nullable(Type.String({ description: 'Null for health checks.' })),
+    detail: Type.String({ description: 'Cause, for people.' }),
+    request_id: nullable(
+      Type.String({ description: 'Id of the exchange that caused it. null: a health check did.' }),
+    ),
   },
   { ...closed, title: 'RevisionTransition' },
 );
@@ -46,24 +48,24 @@ const TransitionSchema = Type.Object(
 export const RevisionHealthSchema = Type.Object(
   {
     revision_id: id('Id of the revision.'),
-    state: state('Of the circuit breaker, over all workers of the node.'),
-    since: nullable(dateTime('Since when; null when it was never open.')),
-    consecutive_failures: Type.Integer({ minimum: 0 }),
-    openings: Type.Integer({ minimum: 0, description: 'How often it has opened.' }),
+    state: state('State of the circuit breaker, shared by all workers of the node.'),
+    since: nullable(dateTime('Since when. null: it was never open.')),
+    consecutive_failures: Type.Integer({ minimum: 0, description: 'Failures in a row.' }),
+    openings: Type.Integer({ minimum: 0, description: 'How often the breaker has opened.' }),
     traffic_share: Type.Number({
       minimum: 0,
       maximum: 1,
-      description: 'Part of its usual share of the traffic that it gets now; grows to 1 while it recovers.',
+      description: 'Part of its usual traffic that the revision gets now. Grows to 1 while it recovers.',
     }),
     probing: Type.Union(
       ['off', 'while_open', 'always'].map((when) => Type.Literal(when)),
       {
-        description: 'When `health_check_path` is asked for; `off` also while the revision is not current.',
+        description: 'When health checks run. `off` also while the revision is not current.',
       },
     ),
     last_error: nullable(LastErrorSchema),
     last_probe: nullable(LastProbeSchema),
-    history: Type.Array(TransitionSchema, { description: 'Changes of state, the latest first, at most 32.' }),
+    history: Type.Array(TransitionSchema, { description: 'Changes of state, latest first, at most 32.' }),
   },
   { ...closed, title: 'RevisionHealth' },
 );

@@ -14,17 +14,21 @@ export const BackendTlsSchema = Type.Object(
   {
     verify: Type.Optional(Type.Boolean({ default: true, description: 'Verify the certificate.' })),
     server_name: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 253, description: 'Name for SNI and verification.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 253,
+        description: 'Name to send (SNI) and to verify. Default: `backend_host`.',
+      }),
     ),
     ca: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 262_144,
-        description: 'PEM certificates that are trusted instead of the system’s.',
+        description: 'PEM certificates to trust instead of the system’s.',
       }),
     ),
   },
-  { ...closed, title: 'BackendTls' },
+  { ...closed, title: 'BackendTls', description: 'How to connect to a backend over TLS.' },
 );
 
 const thresholdOf = (count: number, description: string) =>
@@ -37,7 +41,7 @@ export const ProbeSchema = Type.Object(
         minimum: 100,
         maximum: 3_600_000,
         description:
-          'Time between checks, also while the breaker is closed. Without it checks are made only while it is not, every second.',
+          'Milliseconds between health checks. Without it, checks run once a second and only while the breaker is not closed.',
       }),
     ),
     timeout_ms: Type.Optional(
@@ -45,11 +49,11 @@ export const ProbeSchema = Type.Object(
         minimum: 10,
         maximum: 60_000,
         default: 2_000,
-        description: 'Time in which the head of the answer must come, connecting included.',
+        description: 'Milliseconds until the head of the answer must have arrived, connecting included.',
       }),
     ),
-    healthy_threshold: thresholdOf(1, 'Good answers in a row that close the breaker.'),
-    unhealthy_threshold: thresholdOf(3, 'Bad answers in a row that open the breaker.'),
+    healthy_threshold: thresholdOf(1, 'Number of good answers in a row that closes the breaker.'),
+    unhealthy_threshold: thresholdOf(3, 'Number of bad answers in a row that opens the breaker.'),
     expected_statuses: Type.Optional(
       Type.Array(
         Type.Union([
@@ -69,7 +73,7 @@ export const ProbeSchema = Type.Object(
   {
     ...closed,
     title: 'Probe',
-    description: 'How `health_check_path` is asked for: GET, from the root of the backend.',
+    description: 'How the health check works: a GET of `health_check_path`, from the root of the backend.',
   },
 );
 
@@ -80,7 +84,7 @@ export const CircuitBreakerSchema = Type.Object(
         minimum: 1,
         maximum: 10_000,
         default: 5,
-        description: 'Failures in a row that open it.',
+        description: 'Number of failures in a row that opens the breaker.',
       }),
     ),
     open_secs: Type.Optional(
@@ -88,11 +92,11 @@ export const CircuitBreakerSchema = Type.Object(
         minimum: 1,
         maximum: 86_400,
         default: 10,
-        description: 'Time until a trial request, where there is no `health_check_path`.',
+        description: 'Seconds until a trial request when there is no `health_check_path`.',
       }),
     ),
     count_5xx: Type.Optional(
-      Type.Boolean({ default: false, description: 'Whether an answer of 5xx is a failure.' }),
+      Type.Boolean({ default: false, description: 'Count 5xx responses as failures.' }),
     ),
     recovery_secs: Type.Optional(
       Type.Integer({
@@ -100,48 +104,65 @@ export const CircuitBreakerSchema = Type.Object(
         maximum: 3_600,
         default: 10,
         description:
-          'Time over which the revision’s part of the traffic grows back after closing, where other revisions can take it; 0 is at once.',
+          'Seconds over which the revision’s share of the traffic grows back after the breaker has closed, when other revisions can take the rest. 0: at once.',
       }),
     ),
     probe: Type.Optional(ProbeSchema),
   },
-  { ...closed, title: 'CircuitBreaker' },
+  {
+    ...closed,
+    title: 'CircuitBreaker',
+    description: 'When to keep requests away from a failing backend. null: the defaults.',
+  },
 );
 
-const revisionLabel = label('Label, for example `r1` or `canary`; stands for the id in paths.');
-const scheme = Type.Union([Type.Literal('http'), Type.Literal('https')], { default: 'https' });
+const revisionLabel = label(
+  'Label of the revision, for example `r1` or `canary`. Works in place of the id in API paths.',
+);
+const scheme = Type.Union([Type.Literal('http'), Type.Literal('https')], {
+  default: 'https',
+  description: 'How to connect to the backend: plain or over TLS.',
+});
 const host = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Upstream host name, IPv4 or IPv6 address.',
+  description: 'Host name, IPv4 or IPv6 address of the backend.',
 });
-const port = Type.Integer({ minimum: 1, maximum: 65_535, default: 443 });
-const basePath = path('Prefix of every upstream path.');
+const port = Type.Integer({
+  minimum: 1,
+  maximum: 65_535,
+  default: 443,
+  description: 'Port of the backend.',
+});
+const basePath = path('Prefix of every path that is sent to the backend. Default: `/`.');
 const strip = Type.Boolean({
   default: true,
-  description: 'Remove the version’s `gateway_path` before forwarding.',
+  description: 'Remove the version’s `gateway_path` from the path before forwarding.',
 });
-const preserveHost = Type.Boolean({ default: false, description: 'Send the client’s Host upstream.' });
+const preserveHost = Type.Boolean({
+  default: false,
+  description: 'Forward the client’s `Host` instead of the backend’s name.',
+});
 const weight = Type.Integer({
   minimum: 0,
   maximum: TRAFFIC_WEIGHT_MAX,
   default: 100,
-  description: 'Share of the traffic, relative to the other current revisions; 0 gets none.',
+  description: 'Share of the traffic relative to the other current revisions of the version. 0: none.',
 });
 const healthCheckPath = nullable(
   Type.String({
     maxLength: 1024,
     pattern: REQUEST_PATH_PATTERN,
-    description: 'Path of the health check that opens and closes the circuit breaker.',
+    description: 'Path of the health check, which opens and closes the circuit breaker.',
   }),
 );
 const copyEndpointsFrom = Type.String({
   minLength: 1,
   maxLength: 129,
   description:
-    'Gives the new revision a copy of each endpoint of another one: its label or id, or `version/revision` for one of another version of the app.',
+    'Copy all endpoints of another revision: its label or id, or `version/revision` for a revision of another version of the app.',
 });
-const isCurrent = Type.Boolean({ default: false, description: 'Eligible to receive traffic.' });
+const isCurrent = Type.Boolean({ default: false, description: 'Whether the revision receives traffic.' });
 
 export const RevisionInputSchema = Type.Object(
   {
@@ -175,7 +196,7 @@ export const TrafficSchema = Type.Record(Type.String({ pattern: LABEL_PATTERN })
   ...closed,
   title: 'Traffic',
   maxProperties: TRAFFIC_REVISIONS_MAX,
-  description: 'Weights of the current revisions by their labels.',
+  description: 'Weight of each current revision, by label.',
 });
 export type Traffic = Static<typeof TrafficSchema>;
 

@@ -6,16 +6,19 @@ import { closed, dateTime, id, label, path, recordFields } from './common.ts';
 
 const SUCCESSOR_CHARS_MAX = 2048;
 
-const versionLabel = label('Public version label; stands for the id in paths.');
-const gatewayPath = path('Path prefix of the version. Default: `<app.gateway_path>/<version>`. Unique.');
+const versionLabel = label('Label of the version, for example `v1`. Works in place of the id in API paths.');
+const gatewayPath = path('Path prefix of the version, unique. Default: `<app.gateway_path>/<version>`.');
 const status = Type.Union([Type.Literal('active'), Type.Literal('deprecated'), Type.Literal('retired')], {
   default: 'active',
-  description: 'A deprecated version serves on with a warning; a retired one answers 410.',
+  description:
+    'A `deprecated` version is still served, with a warning in the log; a `retired` version answers 410.',
 });
-const sunsetAt = nullable(dateTime('When a deprecated version is to go: the Sunset header (RFC 8594).'));
+const sunsetAt = nullable(
+  dateTime('When a deprecated version will be removed; sent as the `Sunset` header (RFC 8594).'),
+);
 const deprecatedAt = nullable(
   dateTime(
-    'When the version was or will be deprecated: the Deprecation header (RFC 9745). Default: when its status became `deprecated`.',
+    'When the version was or will be deprecated; sent as the `Deprecation` header (RFC 9745). Default: when its status became `deprecated`.',
   ),
 );
 const successor = nullable(
@@ -24,7 +27,7 @@ const successor = nullable(
     maxLength: SUCCESSOR_CHARS_MAX,
     pattern: SUCCESSOR_PATTERN,
     description:
-      'What takes its place, as a `Link` with `rel="successor-version"` (RFC 5829) on each response: the label of another version of the app, a path that starts with `/`, or an `http` or `https` URL.',
+      'Replacement of the version, sent as a `Link` header with `rel="successor-version"` (RFC 5829): the label of another version of the app, a path that starts with `/`, or an `http` or `https` URL.',
   }),
 );
 
@@ -49,7 +52,7 @@ export const VersionSchema = Type.Object(
     gateway_path: gatewayPath,
     gateway_path_is_default: Type.Boolean({
       readOnly: true,
-      description: 'True while the path is the default and so follows the path of the app.',
+      description: 'Whether `gateway_path` is the default. If so, it follows a change of the app’s path.',
     }),
     status,
     sunset_at: sunsetAt,

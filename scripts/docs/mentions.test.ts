@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkMentions, type Project } from './docs-mentions.ts';
+import { checkMentions, type Project } from './mentions.ts';
 
 const FILES: Readonly<Record<string, string>> = {
   'README.md': '# Headgate\n',

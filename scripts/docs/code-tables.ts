@@ -1,13 +1,9 @@
-/**
- * The pages of the docs that are made from tables in the code: docs/reference/settings.md from the table of settings,
- * docs/reference/errors.md from the table of errors, docs/reference/warnings.md from the table of warnings. Pure; docs.ts writes or compares them.
- */
-import { ERRORS, type ErrorCode, type ErrorRow } from '../src/model/errors.ts';
-import { WARNINGS, type WarningRow } from '../src/model/warnings.ts';
-import { SETTINGS } from '../src/settings/settings-table.ts';
-import type { Setting } from '../src/settings/settings-values.ts';
-
-const MADE = '<!-- Made by scripts/docs.ts; do not edit. -->';
+/** docs/reference/settings.md, errors.md and warnings.md, each from the table in the code. Pure. */
+import { ERRORS, type ErrorCode, type ErrorRow } from '../../src/model/errors.ts';
+import { WARNINGS, type WarningRow } from '../../src/model/warnings.ts';
+import { SETTINGS } from '../../src/settings/settings-table.ts';
+import { page, table } from './markdown.ts';
+import type { Setting } from '../../src/settings/settings-values.ts';
 
 export function settingsPage(): string {
   const rows = Object.entries<Setting<unknown>>(SETTINGS).map(([name, row]) => [
@@ -17,16 +13,14 @@ export function settingsPage(): string {
       (row.default === undefined ? 'unset' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``),
     row.description,
   ]);
-  return `${MADE}
-# Settings
-
-All settings are environment variables. An empty value counts as unset; spaces around a value are dropped.
+  return page(
+    'Settings',
+    `All settings are environment variables. An empty value counts as unset; spaces around a value are dropped.
 Booleans are \`true\`, \`false\`, \`1\` or \`0\`. A value that cannot be used stops the start with a message that
 names the variable, the value and what was expected; all such messages come at once. A variable whose name starts
-with \`GATEWAY_\` and is not in this table is ignored, with a warning.
-
-${table(['Name', 'Type', 'Default', 'Meaning'], rows)}
-`;
+with \`GATEWAY_\` and is not in this table is ignored, with a warning.`,
+    table(['Name', 'Type', 'Default', 'Meaning'], rows),
+  );
 }
 
 export function errorsPage(): string {
@@ -35,10 +29,9 @@ export function errorsPage(): string {
     String(row.status),
     row.title,
   ]);
-  return `${MADE}
-# Errors
-
-Every error of the management API and of the proxy is one \`application/problem+json\` document (RFC 9457) that
+  return page(
+    'Errors',
+    `Every error of the management API and of the proxy is one \`application/problem+json\` document (RFC 9457) that
 also reads as the envelope of a success:
 
 | Member | Meaning |
@@ -51,10 +44,9 @@ also reads as the envelope of a success:
 | \`code\` | the stable name of the error, for programs |
 | \`data\` | always \`null\` |
 | \`request_id\` | the id that the log lines of the exchange carry |
-| \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |
-
-${table(['Code', 'Status', 'Title'], rows)}
-`;
+| \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |`,
+    table(['Code', 'Status', 'Title'], rows),
+  );
 }
 
 export function warningsPage(): string {
@@ -63,10 +55,9 @@ export function warningsPage(): string {
     row.title,
     row.advice,
   ]);
-  return `${MADE}
-# Warnings
-
-A write that is valid and surely not meant succeeds, and its answer has \`warnings\` beside \`data\`. So do a dry
+  return page(
+    'Warnings',
+    `A write that is valid and surely not meant succeeds, and its answer has \`warnings\` beside \`data\`. So do a dry
 run (\`?dry_run=true\`, also of a deletion) and \`effective-policy\`. Where there are none the field is absent.
 
 | Member | Meaning |
@@ -78,16 +69,7 @@ run (\`?dry_run=true\`, also of a deletion) and \`effective-policy\`. Where ther
 Warnings are about what a write writes: the record as it then stands, and the traffic that it changes. What a record
 inherits is warned about where it is written, and by \`effective-policy\`. Deleting answers 204 without a body, so that
 only its dry run can warn. Scopes are looked for in the newest 1,000 keys of an app; where none of these has them and
-there are more, nothing is said.
-
-${table(['Code', 'What is the case', 'What to do'], rows)}
-`;
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map(tableLine).join('\n');
-}
-
-function tableLine(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+there are more, nothing is said.`,
+    table(['Code', 'What is the case', 'What to do'], rows),
+  );
 }

@@ -5,7 +5,7 @@ import {
   BREAKER_TABLE,
   type BreakerRow,
   type BreakerState,
-} from '../src/proxy/resilience/breaker-table.ts';
+} from '../../src/proxy/resilience/breaker-table.ts';
 
 const BEGIN =
   '<!-- The table is made by scripts/docs.ts from src/proxy/resilience/breaker-table.ts; do not edit it. -->';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ERRORS } from '../src/model/errors.ts';
-import { SETTINGS } from '../src/settings/settings-table.ts';
-import { WARNINGS } from '../src/model/warnings.ts';
-import { errorsPage, settingsPage, warningsPage } from './docs-pages.ts';
+import { ERRORS } from '../../src/model/errors.ts';
+import { SETTINGS } from '../../src/settings/settings-table.ts';
+import { WARNINGS } from '../../src/model/warnings.ts';
+import { errorsPage, settingsPage, warningsPage } from './code-tables.ts';
 
 /** The cells of a table's rows, as a renderer would see them. */
 const cellsOf = (page: string): string[][] =>

@@ -1,0 +1,140 @@
+/**
+ * docs/reference/metrics.md: every family of `GET /metrics` with its type, labels and help, read from a page that the
+ * gateway's own code renders for a node on which everything was counted once.
+ */
+import { WorkerMetrics } from '../../src/observe/metrics.ts';
+import { MetricsMerger, renderMetrics } from '../../src/observe/prometheus.ts';
+import { code, page, sentence, table } from './markdown.ts';
+
+export interface MetricFamily {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** A label of more metrics than these is described once. */
+const METRICS_NAMED_MAX = 2;
+
+/** What a label means; `metric.label` wins over `label`. */
+const LABELS: Readonly<Record<string, string>> = {
+  app: 'slug of the app',
+  version: 'label of the version',
+  'headgate_build_info.version': 'version of Headgate',
+  node: 'version of Node.js',
+  revision: 'label of the revision',
+  route: 'gateway path and path template of the endpoint; `other` beyond 5,000 routes',
+  method: '`GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` or `other`',
+  status: 'HTTP status of the response',
+  code: '[error code](errors.md)',
+  cause: 'why the attempt failed',
+  worker: 'number of the worker',
+  reason: 'why, one of a fixed set',
+  'headgate_upstream_retries_total.reason':
+    'why the attempt before failed: `connect`, `reset`, `timeout`, `502`, `503`, `504`, or `unsent` for a pooled connection that was dead',
+  'headgate_upstream_retries_refused_total.reason': 'as for `headgate_upstream_retries_total`',
+  'headgate_overload_refusals_total.reason':
+    '`exchanges`, `connections`, `connections_per_ip`, `upstream_queue` or `upstream_queue_timeout`',
+  kind: 'kind of limit: `policy`, `key`, `ip` or `concurrency`',
+  decision: '`admitted` or `refused`',
+  outcome: 'how it ended',
+  'headgate_limit_store_calls_total.outcome': '`answered`, `timed_out` or `failed`',
+  by: '`on_store_failure` of the limit: `share`, `allow` or `deny`',
+  part: 'part of the policy',
+  level:
+    'level that set the limit: `endpoint`, `revision`, `version`, `app`, `global`, `keys`, `ip`, `auth_failures` or `other`',
+  driver: '`sqlite` or `postgres`',
+  certificate: 'place of the certificate in the setting, from 1',
+  name: 'first name in the certificate',
+  statistic: '`p50`, `p99` or `max`',
+  state: '`active` or `idle`',
+};
+
+export async function metricsPage(): Promise<string> {
+  const families = await metricFamilies();
+  const rows = families.map(({ name, type, labels, help }) => [
+    code(name),
+    type,
+    labels.map(code).join(', '),
+    sentence(help),
+  ]);
+  return page(
+    'Metrics',
+    `\`GET /metrics\` of the management listener answers in the text format of Prometheus. It needs an admin token with
+the role \`viewer\`. Besides the families below it has the \`process_*\` and \`nodejs_*\` families of
+[prom-client](https://github.com/siimon/prom-client) for the main thread.`,
+    table(['Name', 'Type', 'Labels', 'Meaning'], rows),
+    `Histograms have the usual \`_bucket\` (with the label \`le\`), \`_sum\` and \`_count\`. Their bounds go from 0.1 ms over
+0.5, 0.75, 1, 1.5, 2 and 3 ms to 60 s.`,
+    `## Labels
+
+Labels never hold text that a client sent.
+
+${table(['Label', 'Metric', 'Value'], labelRows(families))}`,
+  );
+}
+
+/** The families that carry the name of the gateway, in the order of the page. */
+export async function metricFamilies(): Promise<MetricFamily[]> {
+  const text = await renderSample();
+  return [...text.matchAll(/^# HELP (headgate_\w+) (.*)\n# TYPE \S+ (\w+)\n(.*)$/gm)].map(
+    ([, name = '', help = '', type = '', sample = '']) => {
+      if (!sample.startsWith(name)) throw new Error(`metrics-page.ts must count ${name} in its sample`);
+      const labels = [...sample.matchAll(/(\w+)="/g)].map(([, label = '']) => label);
+      return { name, type, help, labels: labels.filter((label) => label !== 'le') };
+    },
+  );
+}
+
+function labelRows(families: readonly MetricFamily[]): string[][] {
+  const metricsOf = new Map<string, string[]>();
+  for (const { name, labels } of families)
+    for (const label of labels) {
+      const meaning = LABELS[`${name}.${label}`] ?? LABELS[label];
+      if (meaning === undefined)
+        throw new Error(`metrics-page.ts must say what the label ${label} of ${name} is`);
+      const key = JSON.stringify([label, meaning]);
+      metricsOf.set(key, [...(metricsOf.get(key) ?? []), name]);
+    }
+  return [...metricsOf]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, metrics]) => {
+      const [label, meaning] = JSON.parse(key) as [string, string];
+      const where = metrics.length > METRICS_NAMED_MAX ? 'other metrics' : metrics.map(code).join(', ');
+      return [code(label), where, meaning];
+    });
+}
+
+async function renderSample(): Promise<string> {
+  const labels = { app: 'a', version: 'v', revision: 'r' };
+  const worker = new WorkerMetrics();
+  worker.routeRecord({ ...labels, route: '/a' }).observe(200, 0.001);
+  const revision = worker.revisionRecord(labels);
+  revision.observeUpstream(0.001);
+  revision.upstreamError('connect');
+  worker.unroutedRequest('no_route', 404);
+  worker.handshakeFailed('closed');
+  worker.upstreamRetry('connect');
+  worker.upstreamRetryRefused('connect');
+  worker.limiter('policy', true);
+  worker.auth('api_key');
+  worker.wouldDeny('auth');
+  worker.overloaded('exchanges');
+  const counts = { answered: 1, timedOut: 1, failed: 1, waited: 1, share: 1, allow: 1, deny: 1 };
+  worker.setLimitStore({ connected: true, counts });
+  const sample = worker.sample(1);
+  worker.close();
+  // Counted when a route is removed, which takes a configuration.
+  const deleted = { name: 'deleted_requests' as const, labels: { status: '200' }, value: 1 };
+  const merger = new MetricsMerger();
+  const merged = merger.merge([{ ...sample, counters: [...sample.counters, deleted] }]);
+  return renderMetrics(merged, {
+    version: '0.0.0',
+    keys: { size: 1, bytes: 1 },
+    limitCounters: { counters: 1, bytes: 1, bytesPeak: 1, bytesMax: 1, evictions: new Map([['app', 1]]) },
+    certificates: [{ names: ['example.com'], expiresAtMs: 1_000 }],
+    breakers: [{ labels, state: 'closed' }],
+    database: { driver: 'sqlite', isUp: true },
+    limitNodes: 1,
+  });
+}

@@ -1,0 +1,13 @@
+/** Exit codes of the command line; docs/reference/command-line.md lists them. */
+export const EXIT_CODES = {
+  ok: {
+    code: 0,
+    meaning: 'The command is done; for `start`: the gateway was asked to stop and has stopped.',
+  },
+  failed: {
+    code: 1,
+    meaning:
+      'The command failed, or the command line or a setting is wrong. Standard error says why in plain lines.',
+  },
+  interrupted: { code: 130, meaning: '`start` was ended by the third Ctrl-C before its requests were done.' },
+} as const;
