@@ -20,7 +20,8 @@ import { createBreakerMemory, type Breaker } from '../src/proxy/resilience/break
 import { BreakerRegistry } from '../src/proxy/resilience/breaker-registry.ts';
 import { shares, type Revision } from '../src/proxy/context.ts';
 import type { Exchange } from '../src/proxy/exchange.ts';
-import { createMatchResult, matchRequest, upstreamPath } from '../src/proxy/match.ts';
+import { createMatchResult, matchRequest } from '../src/proxy/match.ts';
+import { upstreamPath } from '../src/proxy/upstream-path.ts';
 import { RetryBudgets } from '../src/proxy/resilience/retry-budget.ts';
 import { WorkerObserver } from '../src/control/workers/worker-observer.ts';
 import { SnapshotHolder } from '../src/config/holder.ts';

@@ -1,29 +1,35 @@
 /**
- * Why each current revision of a version could or could not serve a request: the rules of match.ts, asked revision by
- * revision and with their reasons. Chooses nothing; who was chosen is the match's to say.
+ * Why each current revision of a version could or could not serve a request (proxy/eligible-revisions.ts), as the parts
+ * of an explanation. Chooses nothing: the match has done that.
  */
+import type { CompiledRoute } from '../config/types.ts';
 import type { Candidate } from '../model/schemas/explain.ts';
-import { findRoute } from '../config/path-trie.ts';
+import type { CompiledPolicy } from '../policy/stage.ts';
 import type { ProxyContext, Revision, Version } from '../proxy/context.ts';
+import {
+  createEligibleRevisions,
+  findEligibleRevisions,
+  type Ineligibility,
+} from '../proxy/eligible-revisions.ts';
 
 /** More are not listed. */
 const CANDIDATES_MAX = 64;
 
 /**
  * @param path comparable spelling, as the match was made on
- * @param suffixStart of the match
  * @param chosenId the revision that the request went to, if any
  */
 export function candidatesOf(
   version: Version,
   path: string,
-  suffixStart: number,
   method: string,
   chosenId: string | undefined,
   context: ProxyContext,
 ): Candidate[] {
-  const shown = version.revisions.slice(0, CANDIDATES_MAX).map((revision) => {
-    const reason = reasonAgainst(revision, path, suffixStart, method, context);
+  const found = createEligibleRevisions<CompiledPolicy>();
+  findEligibleRevisions(version, path, method, context.shareOf, found);
+  const shown = version.revisions.slice(0, CANDIDATES_MAX).map((revision, index) => {
+    const reason = reasonText(found.reasons[index], found.routes[index], method);
     return { revision, reason };
   });
   const shares = sharesOf(shown, context);
@@ -63,16 +69,21 @@ function sharesOf(
 }
 
 /** '' for a candidate. */
-function reasonAgainst(
-  revision: Revision,
-  path: string,
-  suffixStart: number,
+function reasonText(
+  reason: Ineligibility | undefined,
+  route: CompiledRoute<CompiledPolicy> | undefined,
   method: string,
-  context: ProxyContext,
 ): string {
-  if (revision.weight === 0) return 'its traffic_weight is 0';
-  const route = findRoute(revision.endpoints, path, suffixStart, method) ?? revision.fallback;
-  if (route === undefined) return `it has no endpoint for ${method} and this path`;
-  if (!route.active) return `its endpoint ${route.method} ${route.template} is disabled`;
-  return context.shareOf(revision) > 0 ? '' : 'its circuit breaker is open';
+  switch (reason) {
+    case 'no_weight':
+      return 'its traffic_weight is 0';
+    case 'no_endpoint':
+      return `it has no endpoint for ${method} and this path`;
+    case 'endpoint_disabled':
+      return `its endpoint ${route?.method} ${route?.template} is disabled`;
+    case 'breaker_open':
+      return 'its circuit breaker is open';
+    default:
+      return '';
+  }
 }

@@ -7,7 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { tokenHash } from '../model/token.ts';
 import { fieldText } from '../policy/caller.ts';
 import type { Exchange } from '../proxy/exchange.ts';
-import { upstreamPath } from '../proxy/match.ts';
+import { upstreamPath } from '../proxy/upstream-path.ts';
 
 /** What a worker knows of a debug token. */
 export interface DebugTokenEntry {

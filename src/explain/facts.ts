@@ -14,7 +14,8 @@ import { candidatesOf } from './candidates.ts';
 import { fieldsOf } from './redact.ts';
 import type { Route, Version } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
-import { pathParameters, upstreamPath, type PathRefusal } from '../proxy/match.ts';
+import { type PathRefusal } from '../proxy/match.ts';
+import { pathParameters, upstreamPath } from '../proxy/upstream-path.ts';
 import type { ProxyOptions } from '../proxy/options.ts';
 import { corsOf } from '../proxy/respond.ts';
 
@@ -185,8 +186,7 @@ function candidatesFor(exchange: Exchange, version: Version, method: string): Ca
   const { errorCode, route, context } = exchange;
   const isChosen = errorCode !== 'endpoint_disabled' && errorCode !== 'circuit_open';
   const chosenId = isChosen ? route?.revision.id : undefined;
-  const { length } = version.gatewayPath;
-  return candidatesOf(version, comparablePath(exchange.path), length, method, chosenId, context);
+  return candidatesOf(version, comparablePath(exchange.path), method, chosenId, context);
 }
 
 /** The policy parts that can deny, as stages; where a request without an own stage stopped follows from its code. */

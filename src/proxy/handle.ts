@@ -26,7 +26,8 @@ import type { Exchange } from './exchange.ts';
 import { Forwarding } from './upstream/forward.ts';
 import { answerAtLastHop } from './last-hop.ts';
 import { OVERLOAD_RETRY_AFTER_SECS } from './exchange-limiter.ts';
-import { matchRequest, suffixStartIn } from './match.ts';
+import { matchRequest } from './match.ts';
+import { suffixStartIn } from './upstream-path.ts';
 import { RequestBuffer } from './io/request-buffer.ts';
 import { corsOf } from './respond.ts';
 

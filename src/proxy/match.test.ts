@@ -15,7 +15,8 @@ import type { App, Endpoint, Revision, Version } from '../model/resources.ts';
 import { SnapshotHolder } from '../config/holder.ts';
 import { backendPathError, parseEndpointPath } from '../config/path-patterns.ts';
 import type { CompiledRevision, CompiledRoute, Snapshot } from '../config/types.ts';
-import { fullShare, createMatchResult, matchRequest, pathParameters, upstreamPath } from './match.ts';
+import { fullShare, createMatchResult, matchRequest } from './match.ts';
+import { pathParameters, upstreamPath } from './upstream-path.ts';
 import type { MatchResult } from './match.ts';
 
 type Pattern = Exclude<ReturnType<typeof parseEndpointPath>, { readonly error: string }>;

@@ -10,10 +10,16 @@ import { canonicalPath } from '../http/canonical-path.ts';
 import { climbsOut } from '../http/lenient-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { routeForUse } from '../config/in-use.ts';
-import { findRoute, segmentStart } from '../config/path-trie.ts';
 import { ambiguousWith } from './ambiguous-path.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
-import { REVISIONS_MAX, TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
+import { TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
+import {
+  createEligibleRevisions,
+  findEligibleRevisions,
+  type EligibleRevisions,
+  type Ineligibility,
+} from './eligible-revisions.ts';
+import { fillBackendPath } from './upstream-path.ts';
 
 export type MatchErrorCode = ErrorCode &
   (
@@ -116,8 +122,7 @@ export function matchRequest<P>(
     const detail = `The path must not contain %2F, since ${version.app.slug} does not allow it`;
     return refusePath(out, 'encoded_slash', detail);
   }
-  if (version.revisions.length === 1) matchSingle(version, path, method, shareOf, out);
-  else matchWeighted(version, path, method, shareOf, out, trafficClass, fields);
+  chooseRoute(version, path, method, shareOf, out, trafficClass, fields);
   if (out.route === undefined || out.code === 'endpoint_disabled') return;
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
   if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.suffixStart))
@@ -126,28 +131,9 @@ export function matchRequest<P>(
   if (alike !== undefined) refusePath(out, 'ambiguous', `A backend could take the path for that of ${alike}`);
 }
 
-/** The usual case: one current revision. */
-function matchSingle<P>(
-  version: CompiledVersion<P>,
-  path: string,
-  method: string,
-  shareOf: (revision: CompiledRevision<P>) => number,
-  out: MatchResult<P>,
-): void {
-  const revision = version.revisions[0] as CompiledRevision<P>;
-  if (revision.weight === 0) return failWithoutRevision(out, version);
-  const route = findRoute(revision.endpoints, path, out.suffixStart, method) ?? revision.fallback;
-  if (route === undefined || !route.active) return failWithoutEndpoint(out, route, path, method);
-  out.route = routeForUse(route);
-  if (shareOf(revision) === 0) failUnavailable(out, version);
-}
+const scratch = createEligibleRevisions<unknown>();
 
-const routes: (CompiledRoute<unknown> | undefined)[] = [];
-const eligible = new Uint8Array(REVISIONS_MAX);
-const shares = new Float64Array(REVISIONS_MAX);
-
-/** Several current revisions, or none. */
-function matchWeighted<P>(
+function chooseRoute<P>(
   version: CompiledVersion<P>,
   path: string,
   method: string,
@@ -156,41 +142,23 @@ function matchWeighted<P>(
   trafficClass: TrafficClass,
   fields: Fields | undefined,
 ): void {
-  const { revisions } = version;
-  let weighted = 0;
-  let candidates = 0;
-  let available = 0;
-  let isPartly = false;
-  let disabled: CompiledRoute<P> | undefined;
-  let first: CompiledRoute<P> | undefined;
-  for (let index = 0; index < revisions.length; index++) {
-    const revision = revisions[index] as CompiledRevision<P>;
-    routes[index] = undefined;
-    eligible[index] = 0;
-    if (revision.weight === 0) continue;
-    weighted++;
-    const route = findRoute(revision.endpoints, path, out.suffixStart, method) ?? revision.fallback;
-    if (route === undefined) continue;
-    if (!route.active) {
-      disabled ??= route;
-      continue;
-    }
-    candidates++;
-    first ??= route;
-    const share = shareOf(revision);
-    if (share === 0) continue;
-    if (share < 1) isPartly = true;
-    shares[index] = share;
-    available++;
-    eligible[index] = 1;
-    routes[index] = route;
+  const found = scratch as EligibleRevisions<P>;
+  findEligibleRevisions(version, path, method, shareOf, found);
+  if (found.count === 0) return failWithoutEligible(out, version, path, method, found);
+  if (version.revisions.length === 1) {
+    out.route = routeForUse(found.routes[0] as CompiledRoute<P>);
+    return;
   }
-  if (weighted === 0) return failWithoutRevision(out, version);
-  if (candidates === 0) return failWithoutEndpoint(out, disabled, path, method);
-  out.route = first;
-  if (available === 0) return failUnavailable(out, version);
-  const kind = first === undefined ? trafficClass : trafficClassFor(first, trafficClass, fields);
-  out.route = routeForUse(routes[choose(version, isPartly, kind)] as CompiledRoute<P>);
+  const first = found.routes[firstCandidate(found.reasons)] as CompiledRoute<P>;
+  const index = choose(version, found, trafficClassFor(first, trafficClass, fields));
+  out.route = routeForUse(found.routes[index] as CompiledRoute<P>);
+}
+
+/** Index of the first revision that serves the method and path, whatever its breaker says. There is one. */
+function firstCandidate(reasons: readonly (Ineligibility | undefined)[]): number {
+  let index = 0;
+  while (reasons[index] !== undefined && reasons[index] !== 'breaker_open') index++;
+  return index;
 }
 
 /** The field of the first candidate counts: policies of candidates seldom differ in it. */
@@ -205,10 +173,16 @@ function trafficClassFor(
   return fields.get(name.toLowerCase()) === undefined ? TRAFFIC_CLASSES.bare : TRAFFIC_CLASSES.credentialed;
 }
 
-/** The place among those in `eligible`, with their `shares` when not all of these are whole. */
-function choose({ choice }: CompiledVersion<unknown>, isPartly: boolean, trafficClass: TrafficClass): number {
-  if (choice === undefined) return eligible.indexOf(1);
-  return isPartly ? choice.pickPartly(eligible, shares, trafficClass) : choice.pick(eligible, trafficClass);
+/** Index of the revision whose turn it is. */
+function choose<P>(
+  { choice }: CompiledVersion<P>,
+  { isEligible, shares, hasPartialShare }: EligibleRevisions<P>,
+  trafficClass: TrafficClass,
+): number {
+  if (choice === undefined) return isEligible.indexOf(1);
+  return hasPartialShare
+    ? choice.pickPartly(isEligible, shares, trafficClass)
+    : choice.pick(isEligible, trafficClass);
 }
 
 /**
@@ -217,7 +191,7 @@ function choose({ choice }: CompiledVersion<unknown>, isPartly: boolean, traffic
  */
 function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path: string): void {
   if (route.backendParts === undefined) return;
-  const filled = fill(route.backendParts, path, out.suffixStart);
+  const filled = fillBackendPath(route.backendParts, path, out.suffixStart);
   if (canonicalPath(filled) !== filled)
     refusePath(out, 'encoded_slash_in_value', 'The path must not hold an encoded slash there');
 }
@@ -228,7 +202,7 @@ function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path:
  */
 function mayClimb<P>({ backendParts }: CompiledRoute<P>, path: string, suffixStart: number): boolean {
   if (climbsOut(path.slice(suffixStart))) return true;
-  return backendParts !== undefined && climbsOut(fill(backendParts, path, suffixStart));
+  return backendParts !== undefined && climbsOut(fillBackendPath(backendParts, path, suffixStart));
 }
 
 function refusePath<P>(out: MatchResult<P>, refusal: PathRefusal, detail: string): void {
@@ -241,27 +215,31 @@ function fail<P>(out: MatchResult<P>, code: MatchErrorCode, detail: string): voi
   out.detail = detail;
 }
 
-function failWithoutRevision<P>(out: MatchResult<P>, version: CompiledVersion<P>): void {
-  const name = `version ${version.label} of ${version.app.slug}`;
-  if (version.revisions.length === 0) return fail(out, 'no_revision', `No revision of ${name} is current`);
-  return fail(out, 'no_revision', `All current revisions of ${name} have traffic_weight 0`);
-}
-
-function failWithoutEndpoint<P>(
+/** No revision is eligible: names what is missing, from the least that a request needs on. */
+function failWithoutEligible<P>(
   out: MatchResult<P>,
-  disabled: CompiledRoute<P> | undefined,
+  version: CompiledVersion<P>,
   path: string,
   method: string,
+  { reasons, routes }: EligibleRevisions<P>,
 ): void {
-  out.route = disabled;
-  if (disabled === undefined)
-    return fail(out, 'endpoint_not_found', `No endpoint is registered for ${method} ${shown(path)}`);
-  return fail(out, 'endpoint_disabled', `The endpoint ${disabled.method} ${disabled.template} is disabled`);
-}
-
-function failUnavailable<P>(out: MatchResult<P>, version: CompiledVersion<P>): void {
   const name = `version ${version.label} of ${version.app.slug}`;
-  return fail(out, 'circuit_open', `The backends of ${name} are failing; requests are held back for a while`);
+  const found = reasons.slice(0, version.revisions.length);
+  const held = found.indexOf('breaker_open');
+  const disabled = found.indexOf('endpoint_disabled');
+  if (found.length === 0) return fail(out, 'no_revision', `No revision of ${name} is current`);
+  if (found.every((reason) => reason === 'no_weight'))
+    return fail(out, 'no_revision', `All current revisions of ${name} have traffic_weight 0`);
+  if (held >= 0) {
+    out.route = routeForUse(routes[held] as CompiledRoute<P>);
+    const detail = `The backends of ${name} are failing; requests are held back for a while`;
+    return fail(out, 'circuit_open', detail);
+  }
+  if (disabled < 0)
+    return fail(out, 'endpoint_not_found', `No endpoint is registered for ${method} ${shown(path)}`);
+  const route = routes[disabled] as CompiledRoute<P>;
+  out.route = route;
+  fail(out, 'endpoint_disabled', `The endpoint ${route.method} ${route.template} is disabled`);
 }
 
 const CLIMBS_OUT =
@@ -270,72 +248,4 @@ const SHOWN_LENGTH_MAX = 200;
 
 function shown(path: string): string {
   return path.length <= SHOWN_LENGTH_MAX ? path : `${path.slice(0, SHOWN_LENGTH_MAX)}…`;
-}
-
-/**
- * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. For people who
- * want to see them; forwarding does without.
- * @param suffixStart of the match that gave the route
- */
-export function pathParameters<P>(
-  route: CompiledRoute<P>,
-  path: string,
-  suffixStart: number,
-): Readonly<Record<string, string>> {
-  if (route.endpointId === undefined) return {};
-  const pattern = route.template.slice(route.version.gatewayPath.length + 1).split('/');
-  const parameters = pattern.flatMap((segment, index) =>
-    segment.startsWith('{') ? [[segment.slice(1, -1), segmentAt(path, suffixStart, index)] as const] : [],
-  );
-  return Object.fromEntries(parameters);
-}
-
-/**
- * Where the part after the gateway path begins in `path`, when the match was made on its comparable spelling, of
- * which `suffixStart` is a position. Segments correspond one to one, so counting slashes is enough.
- */
-export function suffixStartIn(path: string, comparable: string, suffixStart: number): number {
-  if (path === comparable || suffixStart === 0) return suffixStart;
-  let end = 0;
-  for (let slash = 0; slash >= 0 && slash < suffixStart; slash = comparable.indexOf('/', slash + 1)) {
-    const next = path.indexOf('/', end + 1);
-    end = next < 0 ? path.length : next;
-  }
-  return end;
-}
-
-/**
- * The path that the upstream sees, without the query: always under the backend's base path, since what is put
- * behind it is canonical and so holds no dot segments.
- *
- * - `backend_path`, if the endpoint has one: `{name}`s filled in; a final `*` takes what the endpoint's own `*`
- *   matched, and without one the path is used as it is.
- * - Else the path after the gateway path, `/` when there is none; with `strip_gateway_path: false` the full path.
- */
-export function upstreamPath<P>(route: CompiledRoute<P>, path: string, suffixStart: number): string {
-  const { revision, backendPath, backendParts } = route;
-  const base = revision.backend.basePath;
-  if (backendParts !== undefined) return base + fill(backendParts, path, suffixStart);
-  if (backendPath !== undefined) return base + backendPath;
-  if (!revision.stripGatewayPath) return base + path;
-  if (suffixStart === path.length) return `${base}/`;
-  return suffixStart === 0 ? base + path : base + path.slice(suffixStart);
-}
-
-/** Values come from a canonical path: they are encoded as they must be, and encoding them again would be wrong. */
-function fill(parts: readonly (string | number)[], path: string, suffixStart: number): string {
-  let filled = '';
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index] as string | number;
-    if (typeof part === 'string') filled += part;
-    else if (part >= 0) filled += segmentAt(path, suffixStart, part);
-    else filled += path.slice(segmentStart(path, suffixStart, -part - 1));
-  }
-  return filled;
-}
-
-function segmentAt(path: string, suffixStart: number, index: number): string {
-  const start = segmentStart(path, suffixStart, index);
-  const end = path.indexOf('/', start);
-  return path.slice(start, end < 0 ? path.length : end);
 }

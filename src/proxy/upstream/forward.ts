@@ -26,7 +26,7 @@ import {
   type ClientFraming,
 } from '../downstream/downstream-head.ts';
 import type { Exchange } from '../exchange.ts';
-import { upstreamPath } from '../match.ts';
+import { upstreamPath } from '../upstream-path.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from '../options.ts';
 import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from '../exchange-limiter.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';

@@ -1,0 +1,114 @@
+/**
+ * Which current revisions of a version may serve a request, and what speaks against each of the others: the one place
+ * that decides it, for the match (match.ts), for a retry on another revision (resilience/failover.ts) and for explain.
+ *
+ * A revision needs a weight, an active route for the method and path, and a circuit breaker that lets requests through.
+ * To take over a request that another revision has failed, it also needs a breaker that is closed and not recovering, and
+ * a route under the same compiled policy: what let the request pass there must be what would have let it pass here.
+ *
+ * Allocates nothing. Owns no state; the result is reused from request to request.
+ */
+import { findRoute } from '../config/path-trie.ts';
+import type { CompiledRevision, CompiledRoute, CompiledVersion } from '../config/types.ts';
+import { REVISIONS_MAX } from '../config/weights.ts';
+
+/** Why a revision is not eligible. Those from `tried` on concern failover only. */
+export type Ineligibility =
+  | 'no_weight'
+  | 'no_endpoint'
+  | 'endpoint_disabled'
+  | 'breaker_open'
+  | 'tried'
+  | 'other_policy'
+  | 'encoded_slash'
+  | 'breaker_not_closed';
+
+/** By index of the revision in its version. Valid until the next call with the same object. */
+export interface EligibleRevisions<P> {
+  /** How many revisions are eligible. */
+  count: number;
+  /** 1: eligible. */
+  readonly isEligible: Uint8Array;
+  /** Of an eligible revision: the part of its usual traffic that it may get now, above 0 and at most 1. */
+  readonly shares: Float64Array;
+  /** Some eligible revision has a share below 1. */
+  hasPartialShare: boolean;
+  /** The route that serves the request, also a disabled one; undefined without one, or where nobody looked for it. */
+  readonly routes: (CompiledRoute<P> | undefined)[];
+  readonly reasons: (Ineligibility | undefined)[];
+}
+
+export function createEligibleRevisions<P>(): EligibleRevisions<P> {
+  return {
+    count: 0,
+    isEligible: new Uint8Array(REVISIONS_MAX),
+    shares: new Float64Array(REVISIONS_MAX),
+    hasPartialShare: false,
+    routes: [],
+    reasons: [],
+  };
+}
+
+/** A request that a revision has failed, in search of another one. */
+export interface FailedOver<P> {
+  /** The policy that let the request pass. */
+  readonly policy: P;
+  /** Revisions that have failed it. */
+  readonly tried: readonly CompiledRevision<P>[];
+  /** Whether an encoded slash may fill a `backend_path` was checked for the first route only (match.ts). */
+  readonly hasEncodedSlash: boolean;
+  isBreakerClosed(revision: CompiledRevision<P>): boolean;
+}
+
+/**
+ * @param path in its comparable spelling (http/canonical-path.ts)
+ * @param shareOf from 0 (not available) to 1; asked only of revisions that are eligible otherwise
+ * @param out overwritten
+ */
+export function findEligibleRevisions<P>(
+  { revisions, gatewayPath }: CompiledVersion<P>,
+  path: string,
+  method: string,
+  shareOf: (revision: CompiledRevision<P>) => number,
+  out: EligibleRevisions<P>,
+  failedOver?: FailedOver<P>,
+): void {
+  out.count = 0;
+  out.hasPartialShare = false;
+  for (let index = 0; index < revisions.length; index++) {
+    const revision = revisions[index] as CompiledRevision<P>;
+    const hasWeight = revision.weight > 0;
+    const route = hasWeight
+      ? (findRoute(revision.endpoints, path, gatewayPath.length, method) ?? revision.fallback)
+      : undefined;
+    let reason = hasWeight ? reasonAgainst(revision, route, failedOver) : 'no_weight';
+    if (reason === undefined) {
+      const share = shareOf(revision);
+      out.shares[index] = share;
+      if (share === 0) reason = 'breaker_open';
+      else if (share < 1) {
+        out.hasPartialShare = true;
+        if (failedOver !== undefined) reason = 'breaker_not_closed';
+      }
+    }
+    out.routes[index] = route;
+    out.reasons[index] = reason;
+    out.isEligible[index] = reason === undefined ? 1 : 0;
+    if (reason === undefined) out.count += 1;
+  }
+}
+
+/** All but the share of traffic that the breaker leaves to the revision. */
+function reasonAgainst<P>(
+  revision: CompiledRevision<P>,
+  route: CompiledRoute<P> | undefined,
+  failedOver: FailedOver<P> | undefined,
+): Ineligibility | undefined {
+  if (route === undefined) return 'no_endpoint';
+  if (!route.active) return 'endpoint_disabled';
+  if (failedOver === undefined) return undefined;
+  if (failedOver.tried.includes(revision)) return 'tried';
+  if (route.policy !== failedOver.policy) return 'other_policy';
+  if (failedOver.hasEncodedSlash && route.backendParts !== undefined) return 'encoded_slash';
+  return failedOver.isBreakerClosed(revision) ? undefined : 'breaker_not_closed';
+}
