@@ -71,7 +71,6 @@ export class SimulatedStore {
       waitMs: left > 0 ? 0 : endMs,
       resetMs: endMs,
       validMs: endMs,
-      birth: 1,
       window,
     };
   }

@@ -18,7 +18,6 @@ const NOTHING_GRANTED: GrantReply = {
   waitMs: 0,
   resetMs: 0,
   validMs: 0,
-  birth: 1,
   window: -1,
 };
 
@@ -28,7 +27,7 @@ function known(algorithm: LimitRule['algorithm'], leftMs = WINDOW_MS / 2) {
   const lease = new Lease('key', rule, -ROUND_TRIP_MS);
   const report = lease.takeReport(rule, -ROUND_TRIP_MS);
   lease.learn(
-    { rule, sentMs: -ROUND_TRIP_MS, report },
+    { rule, sentMs: -ROUND_TRIP_MS, report, paid: 0 },
     { ...NOTHING_GRANTED, resetMs: leftMs, window: 7 },
     0,
     0,
@@ -85,7 +84,7 @@ describe('what was admitted without the store', () => {
     expect(lease.takeReport(rule, 2 * WINDOW_MS + 9_000).owed).toBe(1);
     const report = { ...lease.takeReport(rule, 0), owed: 0 };
     const reply = { ...NOTHING_GRANTED, resetMs: 1_000, window: 9 };
-    lease.learn({ rule, sentMs: 2 * WINDOW_MS, report }, reply, 0, 2 * WINDOW_MS);
+    lease.learn({ rule, sentMs: 2 * WINDOW_MS, report, paid: 0 }, reply, 0, 2 * WINDOW_MS);
     expect(lease.takeReport(rule, 2 * WINDOW_MS + 999).owed).toBe(1);
     expect(lease.takeReport(rule, 2 * WINDOW_MS + 1_001).owed).toBe(0);
   });

@@ -3,10 +3,10 @@
  * with the next call. Times are monotonic milliseconds of this process, counted from before a request was sent: by the
  * time that the store has begun to count, they have already been running, so no clock's error makes a permit live longer.
  */
-import { GrantHistory } from './grant-history.ts';
 import { leaseMsOf, nextRate } from './lease-size.ts';
-import { type GrantReply, QUIET_MS_MAX } from './limit-server.ts';
+import type { GrantReply } from './limit-server.ts';
 import { NOTHING_OWED, Owed, type OwedReport } from './owed.ts';
+import { RecentCount } from './recent-count.ts';
 import type { LimitDecision, LimitRule } from '../store.ts';
 
 /** A request that waits for a permit. */
@@ -30,12 +30,14 @@ export interface AnsweredCall {
   readonly rule: LimitRule;
   readonly sentMs: number;
   readonly report: Report;
+  /** Permits of the reply that stand for what is owed: the node's own counter has counted them. */
+  readonly paid: number;
 }
 
 /** Subtracted from the time that a reply grants, since the store counts whole milliseconds. */
 const ROUNDING_MS = 1;
-/** A refusal holds for so long at most: other nodes may give permits back, and the store may have forgotten. */
-const REFUSAL_MS_MAX = QUIET_MS_MAX / 2;
+/** A refusal holds for this long at most: other nodes may give permits back. */
+const REFUSAL_MS_MAX = 125;
 
 export class Lease {
   readonly key: string;
@@ -65,7 +67,6 @@ export class Lease {
   #freeAtMs = 0;
   /** The limit under which the permits at hand were granted. */
   #requests = -1;
-  #birth = 0;
   #window = -1;
   /** Admitted without the store, and not told yet; made when there is any. */
   #owed: Owed | undefined;
@@ -76,18 +77,14 @@ export class Lease {
   #asked = 0;
   #ratePerMs = 0;
   #ratedAtMs: number;
-  readonly #history: GrantHistory;
-  #unmirrored = 0;
+  /** Granted, and not yet counted by the node's own counter. */
+  readonly #unmirrored: RecentCount;
 
   constructor(key: string, rule: LimitRule, monotonicMs: number) {
     this.key = key;
     this.leaseMs = leaseMsOf(rule);
     this.#ratedAtMs = monotonicMs;
-    this.#history = new GrantHistory(rule);
-  }
-
-  get birth(): number {
-    return this.#birth;
+    this.#unmirrored = new RecentCount(rule);
   }
 
   /** Permits that are left, here and, when it was last asked, in the store. */
@@ -198,14 +195,11 @@ export class Lease {
   }
 
   /**
-   * Permits have come too late for those who waited, who were decided without: they stand for what is owed. Returns
-   * for how much of it; to be called before `learn`.
+   * Permits came too late for the requests that waited for them and were decided without the store. They stand for what
+   * is owed; returns how many of them do.
    */
   payOwed(granted: number): number {
-    const paid = this.#owed?.pay(granted) ?? 0;
-    // The node's own counter has counted these.
-    this.#unmirrored -= paid;
-    return paid;
+    return this.#owed?.pay(granted) ?? 0;
   }
 
   /** The request was admitted without the store. */
@@ -234,15 +228,13 @@ export class Lease {
    * from now on.
    */
   learn(call: AnsweredCall, reply: GrantReply, kept: number, monotonicMs: number): void {
-    const { rule, sentMs, report } = call;
-    if (rule.algorithm === 'fixed_window' && reply.window !== this.#window) this.#history.clear();
+    const { rule, sentMs, report, paid } = call;
+    this.#unmirrored.takeBack(report.unused);
+    if (rule.algorithm === 'fixed_window' && reply.window !== this.#window) this.#unmirrored.clear();
     this.#window = reply.window;
     // What was admitted before anything was known was so in this window or before.
     if (this.#owedWindow === Infinity) this.#owedWindow = reply.window;
-    this.#birth = reply.birth;
-    const counted = reply.granted + report.owedLately - report.unused;
-    if (counted !== 0) this.#history.note(counted, monotonicMs);
-    this.#unmirrored += reply.granted;
+    this.#unmirrored.note(reply.granted - paid, monotonicMs);
     this.#left = reply.left;
     this.#resetAtMs = sentMs + reply.resetMs;
     this.#overAtMs = monotonicMs + reply.resetMs;
@@ -293,15 +285,11 @@ export class Lease {
     };
   }
 
-  /** What the store granted this thread of late. A store that has let go of a counter in good order lacks nothing. */
-  granted(monotonicMs: number): number {
-    return this.hand === 0 && monotonicMs >= this.#overAtMs ? 0 : this.#history.total(monotonicMs);
-  }
-
-  /** Of it, what the node's own counter has not been told yet; told by this. */
+  /** What the store granted this thread and the node's own counter has not counted: the caller counts it there. */
   takeUnmirrored(monotonicMs: number): number {
-    const count = Math.min(this.#unmirrored, this.granted(monotonicMs));
-    this.#unmirrored = 0;
+    const isOver = this.hand === 0 && monotonicMs >= this.#overAtMs;
+    const count = isOver ? 0 : this.#unmirrored.total(monotonicMs);
+    this.#unmirrored.clear();
     return count;
   }
 }

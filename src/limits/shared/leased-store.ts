@@ -240,8 +240,6 @@ export class LeasedLimitStore implements LimitStore {
         holders: holdersOf(nodes.count, threads),
         leaseMs: lease.leaseMs,
         ...report,
-        birth: lease.birth,
-        used: lease.birth === 0 ? 0 : lease.granted(sentMs),
       },
       (reply, reason) => this.#onReply(call, reply, reason),
     );
@@ -263,10 +261,10 @@ export class LeasedLimitStore implements LimitStore {
     lease.told(report, sentMs);
     this.#roundTripMs += (monotonicMs - sentMs - this.#roundTripMs) * ROUND_TRIP_WEIGHT;
     const { rule } = prepared;
-    const used = call.settled
-      ? lease.payOwed(reply.granted)
-      : Math.min(reply.granted, call.waiters.filter(({ keeps }) => !keeps).length);
-    lease.learn({ rule, sentMs, report }, reply, reply.granted - used, monotonicMs);
+    const paid = call.settled ? lease.payOwed(reply.granted) : 0;
+    const waiting = call.settled ? 0 : call.waiters.filter(({ keeps }) => !keeps).length;
+    const kept = Math.max(0, reply.granted - paid - waiting);
+    lease.learn({ rule, sentMs, report, paid }, reply, kept, monotonicMs);
     if (!call.settled) {
       this.#settle(call);
       this.#serve(call.waiters, reply.granted, lease, monotonicMs);

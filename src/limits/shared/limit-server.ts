@@ -5,12 +5,6 @@
  */
 import type { LimitRule } from '../store.ts';
 
-/**
- * How long a counter that was lost grants nothing, of a short window a quarter: whoever was granted of it and has
- * traffic for it must have asked again by then.
- */
-export const QUIET_MS_MAX = 250;
-
 export interface GrantRequest {
   readonly rule: LimitRule;
   /** Name of the counter: rule and subject, the same on all nodes. */
@@ -29,14 +23,10 @@ export interface GrantRequest {
   readonly owedLately: number;
   /** For how long a bucket has been owed something. */
   readonly owedForMs: number;
-  /** Permits granted under `birth` and in `window` that nobody has used: given back. */
+  /** Unused permits, granted in `window`, which go back to the counter. */
   readonly unused: number;
-  /** Of the last reply; 0 when there was none. */
-  readonly birth: number;
-  /** Of the reply that granted the unused permits, the least where there were several; -1 when there was none. */
+  /** The `window` of the reply that granted the unused permits, the lowest of several; -1 without one. */
   readonly window: number;
-  /** What the node was granted of late: counted again when the store has lost the counter of that birth. */
-  readonly used: number;
 }
 
 /** What is in a request that asks for no permit and tells nothing; rule, key and `leaseMs` are to be added. */
@@ -49,9 +39,7 @@ export const NOTHING_ASKED = Object.freeze({
   owedLately: 0,
   owedForMs: 0,
   unused: 0,
-  birth: 0,
   window: -1,
-  used: 0,
 }) satisfies Partial<GrantRequest>;
 
 /** Asks whether the store can do all that decisions need, of a counter that is no rule's. */
@@ -79,7 +67,6 @@ export interface GrantReply {
   readonly resetMs: number;
   /** How long granted permits may be kept, from before the request was sent. */
   readonly validMs: number;
-  readonly birth: number;
   /**
    * Number of a fixed window; of the slot of time for a token bucket; the end of the lease by the
    * store's clock for a sliding window.

@@ -6,7 +6,7 @@
  * two numbers: all that is owed, of which it takes off what the bucket would have been refilled with meanwhile, and what
  * of it is younger than the time in which the bucket fills, from which no refill can be taken off.
  */
-import { GrantHistory } from './grant-history.ts';
+import { RecentCount } from './recent-count.ts';
 import type { LimitRule } from '../store.ts';
 
 export interface OwedReport {
@@ -21,7 +21,7 @@ export const NOTHING_OWED: OwedReport = Object.freeze({ owed: 0, owedLately: 0, 
 
 export class Owed {
   readonly #isBucket: boolean;
-  readonly #lately: GrantHistory;
+  readonly #lately: RecentCount;
   /** All that a bucket is owed. */
   #count = 0;
   #sinceMs = 0;
@@ -30,7 +30,7 @@ export class Owed {
     this.#isBucket = rule.algorithm === 'token_bucket';
     // Which of them are of the fixed window of that moment is told by its number; without one it may be all that fit in.
     const isFixed = rule.algorithm === 'fixed_window';
-    this.#lately = new GrantHistory(isFixed ? { ...rule, algorithm: 'sliding_window' } : rule);
+    this.#lately = new RecentCount(isFixed ? { ...rule, algorithm: 'sliding_window' } : rule);
   }
 
   /** One more request was admitted without the store. */

@@ -4,16 +4,14 @@
  * goes by the server's clock, and time never runs backwards for a counter. Everything comes in as arguments; no text
  * is ever put together.
  *
- * A counter is a hash with a time to live: it is gone as soon as forgetting it changes nothing. `b` is its birth, by
- * which nodes notice that it has been lost (a restart without persistence, a failover): they then tell what they had
- * admitted under the old one, and that is counted again; `q` is until when it then grants nothing.
+ * A counter is a hash with a time to live: it is gone as soon as forgetting it changes nothing. A counter that the server
+ * has lost (a restart without persistence, a failover) begins anew.
  *
  * Permits are of two sorts. The *needed* ones go to requests that wait for them. The *extra* ones are a lease, used at
  * some time in the next `leaseMs`: at most the part `1/holders` of what is left. Numbers are IEEE doubles; where a
  * token bucket needs more than 2^53 units, it rounds against the caller.
  */
 import { createHash } from 'node:crypto';
-import { QUIET_MS_MAX } from './limit-server.ts';
 
 export interface RedisScript {
   readonly text: string;
@@ -31,22 +29,12 @@ local requests, windowMs, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber
 local consume, need, extra = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6])
 local holders, leaseMs = tonumber(ARGV[7]), tonumber(ARGV[8])
 local owed, unused = tonumber(ARGV[9]), tonumber(ARGV[10])
-local knownBirth, knownWindow, used = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local owedLately, owedForMs, buckets = tonumber(ARGV[14]), tonumber(ARGV[15]), tonumber(ARGV[16])
+local knownWindow = tonumber(ARGV[11])
+local owedLately, owedForMs, buckets = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local key = KEYS[1]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
-local newBirth = clock[1] * 1000000 + clock[2]
-
--- A counter that a node knows by another birth was lost, and what the node had is counted again. Who comes first gets
--- nothing until the others had the time to tell, which is once for each birth.
-local quietUntil = 0
-local function isLost(birth)
-  if knownBirth == 0 or knownBirth == birth or used == 0 then return false end
-  if quietUntil == 0 then quietUntil = now + min(${QUIET_MS_MAX}, ceil(windowMs / 4)) end
-  return true
-end
 
 -- What is granted of left permits: to requests that wait, and as a lease.
 local function share(left)
@@ -56,41 +44,32 @@ local function share(left)
 end
 `;
 
-/** `w` number of the window, `c` requests in it, `b` birth, `q` until when nothing is granted. */
+/** `w` number of the window, `c` requests in it. */
 const FIXED_WINDOW = script(`${BEGIN}
-local state = redis.call('HMGET', key, 'w', 'c', 'b', 'q')
+local state = redis.call('HMGET', key, 'w', 'c')
 local storedWindow = tonumber(state[1])
-local birth = tonumber(state[3])
 local window, count = floor(now / windowMs), 0
 if storedWindow and storedWindow >= window then
   window, count = storedWindow, tonumber(state[2])
 end
-local isNew = not birth or storedWindow ~= window
-quietUntil = tonumber(state[4]) or 0
-birth = birth or newBirth
-if knownWindow == window then
-  if knownBirth == birth then count = max(0, count - unused)
-  elseif isLost(birth) then count = count + used end
-end
+if knownWindow == window then count = max(0, count - unused) end
 count = count + owed
 local left = requests - count
-if now < quietUntil then left = min(0, left) end
 local needed, leased = share(left)
 local endMs = (window + 1) * windowMs - now
 left = left - needed - leased
 if consume then
   local after = count + needed + leased
-  if isNew and after > 0 then
-    redis.call('HSET', key, 'w', window, 'c', after, 'b', birth, 'q', quietUntil)
+  if storedWindow ~= window and after > 0 then
+    redis.call('HSET', key, 'w', window, 'c', after)
     redis.call('PEXPIRE', key, endMs + 1000)
-  elseif not isNew and after ~= tonumber(state[2]) then
-    redis.call('HSET', key, 'c', after, 'q', quietUntil)
+  elseif storedWindow == window and after ~= tonumber(state[2]) then
+    redis.call('HSET', key, 'c', after)
   end
 end
 local wait = 0
 if left <= 0 then wait = requests > 0 and endMs or windowMs end
-if now < quietUntil and count < requests then wait = min(wait, quietUntil - now) end
-return { needed + leased, max(0, left), wait, endMs, endMs, birth, window }
+return { needed + leased, max(0, left), wait, endMs, endMs, window }
 `);
 
 /** Within this time after one thread has asked again, the others tell what they owe of the same outage. */
@@ -98,7 +77,7 @@ const ROUND_MS = 1_000;
 
 /**
  * `t` time at which `o` units were owed (a unit is 1/windowMs token), `k` number of the last slot of time in which
- * permits were leased, `l` how many, `p` the same of the slot before; `b` birth. While leased permits may be unused, the
+ * permits were leased, `l` how many, `p` the same of the slot before. While leased permits may be unused, the
  * bucket fills up only as far as leaves room for them: so bucket and leases together never hold more than `burst`, and
  * what is admitted never exceeds what a bucket at one place would admit. Permits come back with the number of the slot,
  * while it counts.
@@ -110,23 +89,22 @@ const ROUND_MS = 1_000;
  * time in which a bucket fills is charged in any case. `f` is the size of the bucket.
  */
 const TOKEN_BUCKET = script(`${BEGIN}
-local state = redis.call('HMGET', key, 't', 'o', 'b', 'k', 'l', 'p', 'q', 'f', 'u', 'y', 'i')
+local state = redis.call('HMGET', key, 't', 'o', 'k', 'l', 'p', 'f', 'u', 'y', 'i')
 local at, debt = tonumber(state[1]), tonumber(state[2]) or 0
-local birth = tonumber(state[3])
 if at and at > now then now = at end
 local slot, lease, previous = floor(now / leaseMs), 0, 0
-local storedSlot = tonumber(state[4]) or -1
+local storedSlot = tonumber(state[3]) or -1
 if storedSlot >= slot then
-  slot, lease, previous = storedSlot, tonumber(state[5]), tonumber(state[6])
+  slot, lease, previous = storedSlot, tonumber(state[4]), tonumber(state[5])
 elseif storedSlot == slot - 1 then
-  previous = tonumber(state[5])
+  previous = tonumber(state[4])
 end
 local full = burst * windowMs
 local paid = at and (now - at) * requests or 0
 if full > 2^53 then paid = paid * (1 - 2^-50) end
 -- Under another burst only a whole bucket is owed, or a lowered one would refuse for long.
-if tonumber(state[8]) ~= full then debt = min(debt, full) end
-local began, idle, account = tonumber(state[10]), tonumber(state[11]), tonumber(state[9])
+if tonumber(state[6]) ~= full then debt = min(debt, full) end
+local began, idle, account = tonumber(state[8]), tonumber(state[9]), tonumber(state[7])
 if began and now - began < ${ROUND_MS} then
   account = account - paid
 else
@@ -136,15 +114,11 @@ else
   account = max(0, account)
 end
 debt = max(0, debt - paid, min(debt, (lease + previous) * windowMs))
-quietUntil = tonumber(state[7]) or 0
-birth = birth or newBirth
-if knownBirth == birth then
-  -- Later the bucket may have filled up for them already.
-  if unused > 0 and knownWindow >= slot - 1 then
-    debt, account = max(0, debt - unused * windowMs), account - unused * windowMs
-    if knownWindow == slot then lease = max(0, lease - unused) else previous = max(0, previous - unused) end
-  end
-elseif isLost(birth) then debt = max(debt, min(full, debt + used * windowMs)) end
+-- Permits of older slots do not come back: the bucket may have filled up for them already.
+if unused > 0 and knownWindow >= slot - 1 then
+  debt, account = max(0, debt - unused * windowMs), account - unused * windowMs
+  if knownWindow == slot then lease = max(0, lease - unused) else previous = max(0, previous - unused) end
+end
 if owed > 0 then
   began = began or now
   local back = min(idle, owed * windowMs, max(0, began - now + owedForMs) * requests)
@@ -152,7 +126,6 @@ if owed > 0 then
   debt = max(debt, min(buckets * full, max(account, debt + owedLately * windowMs)))
 end
 local left = requests > 0 and max(0, floor((full - debt) / windowMs)) or 0
-if now < quietUntil then left = 0 end
 local needed, leased = share(left)
 left = left - needed - leased
 local taken = (needed + leased) * windowMs
@@ -161,15 +134,14 @@ if full > 2^53 then debt = min(max(full, debt), debt * (1 + 2^-51)) end
 local reset = requests > 0 and ceil(debt / requests) or windowMs
 local wait = 0
 if left < 1 then
-  wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests), quietUntil - now) or windowMs
+  wait = requests > 0 and max(1, ceil((debt - full + windowMs) / requests)) or windowMs
 end
 if consume and (debt > 0 or tonumber(state[2])) then
-  redis.call('HSET', key, 't', now, 'o', debt, 'b', birth, 'k', slot, 'l', lease + leased, 'p', previous,
-    'q', quietUntil, 'f', full)
+  redis.call('HSET', key, 't', now, 'o', debt, 'k', slot, 'l', lease + leased, 'p', previous, 'f', full)
   if began then redis.call('HSET', key, 'u', account, 'y', began, 'i', idle) end
   redis.call('PEXPIRE', key, ceil(reset * 1.25) + 2 * leaseMs + 1000)
 end
-return { needed + leased, left, wait, reset, leaseMs, birth, slot }
+return { needed + leased, left, wait, reset, leaseMs, slot }
 `);
 
 /** Entries of the ring of a sliding window; as many requests in a window are counted to the millisecond. */
@@ -177,7 +149,7 @@ export const SLIDING_RING = 200;
 
 /**
  * `a` and `h` number of the first entry and of the one after the last, `n` requests in all of them, `f` time of the
- * first request in the newest, `m` latest time seen, `b` birth; `e<number>` an entry, `time:requests`, which counts
+ * first request in the newest, `m` latest time seen; `e<number>` an entry, `time:requests`, which counts
  * until a window after that time. As in memory (sliding-window.ts) requests share an entry that are closer together than
  * the ring is fine, under the time of the last; times of entries never decrease.
  *
@@ -185,10 +157,10 @@ export const SLIDING_RING = 200;
  * taken from the oldest entry that is not older: what is then left counts for at least as long as what was used.
  */
 const SLIDING_WINDOW = script(`${BEGIN}
-local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm', 'b', 'q')
+local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm')
 local tail, head = tonumber(state[1]) or 0, tonumber(state[2]) or 0
 local total, first = tonumber(state[3]) or 0, tonumber(state[4]) or 0
-local latest, birth = tonumber(state[5]), tonumber(state[6])
+local latest = tonumber(state[5])
 if latest and latest > now then now = latest end
 local function entry(number)
   local time, count = string.match(redis.call('HGET', key, 'e' .. number), '^(%d+):(%d+)$')
@@ -206,7 +178,7 @@ while tail < head do
   tail = tail + 1
 end
 -- An entry that has left the window holds nothing more to take back.
-if consume and unused > 0 and knownBirth == birth and knownWindow > now - windowMs then
+if consume and unused > 0 and knownWindow > now - windowMs then
   local number = head
   while number > tail and entry(number - 1) >= knownWindow do number = number - 1 end
   while number < head and unused > 0 do
@@ -232,12 +204,7 @@ local function append(time, count)
   end
   total = total + count
 end
-quietUntil = tonumber(state[7]) or 0
-birth = birth or newBirth
-if isLost(birth) then owed = owed + used end
 local left = requests - total - owed
-local isFull = left <= 0
-if now < quietUntil then left = min(0, left) end
 local needed, leased = share(left)
 left = left - needed - leased
 local changed = consume and owed + needed + leased > 0
@@ -247,13 +214,12 @@ if changed then
 end
 if consume and #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
 if changed or returned or consume and #gone > 0 then
-  redis.call('HSET', key, 'a', tail, 'h', head, 'n', total, 'f', first, 'm', now, 'b', birth, 'q', quietUntil)
+  redis.call('HSET', key, 'a', tail, 'h', head, 'n', total, 'f', first, 'm', now)
 end
 if changed then redis.call('PEXPIRE', key, ceil((windowMs + leaseMs) * 1.25) + 1000) end
 local wait, reset = 0, windowMs
 if left <= 0 then
   wait = windowMs
-  if now < quietUntil and not isFull then wait = quietUntil - now end
   local excess = total - requests + 1
   if not consume then excess = excess + owed end
   local number = tail
@@ -268,7 +234,7 @@ if left <= 0 then
     reset = max(1, time + windowMs - now)
   end
 end
-return { needed + leased, max(0, left), wait, reset, leaseMs, birth, now + leaseMs }
+return { needed + leased, max(0, left), wait, reset, leaseMs, now + leaseMs }
 `);
 
 /**

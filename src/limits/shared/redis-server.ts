@@ -108,9 +108,7 @@ export function grantArguments(request: GrantRequest): string[] {
     String(request.leaseMs),
     String(request.owed),
     String(request.unused),
-    String(request.birth),
     String(request.window),
-    String(request.used),
     String(request.owedLately),
     String(request.owedForMs),
     // Who chose no limit during an outage is not made to pay for it afterwards.
@@ -119,9 +117,9 @@ export function grantArguments(request: GrantRequest): string[] {
 }
 
 function readGrant(reply: unknown): GrantReply | undefined {
-  if (!isNumbers(reply) || reply.length !== 7) return undefined;
-  const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, birth = 0, window = 0] = reply;
-  return { granted, left, waitMs, resetMs, validMs, birth, window };
+  if (!isNumbers(reply) || reply.length !== 6) return undefined;
+  const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, window = 0] = reply;
+  return { granted, left, waitMs, resetMs, validMs, window };
 }
 
 function isNumbers(reply: unknown): reply is number[] {

@@ -77,10 +77,9 @@ export class UnusedPermits {
     lease.dropHand(rule);
     if (lease.unused === 0 || lease.inFlight || circuit.isOpen) return;
     const report = lease.takeUnused(rule);
-    const { key, leaseMs, birth } = lease;
-    server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, ...report, birth }, (reply) => {
-      if (reply === undefined) return;
-      circuit.answered();
+    const { key, leaseMs } = lease;
+    server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, ...report }, (reply) => {
+      if (reply !== undefined) circuit.answered();
     });
   }
 }

@@ -21,8 +21,8 @@ const OUTAGE_MS = 2_100;
 const NOTICED_MS_MAX = 1_000;
 const RECOVERED_MS_MAX = 5_000;
 const ADDED_MS_MAX = 50;
-/** A store that forgot would grant all of a limit again in this time. */
-const FORGOTTEN_MS = 500;
+/** A store that lost its counters grants all of a limit again in this time. */
+const REGRANTED_MS = 500;
 const ATTEMPTS = 3;
 
 const addedMs = ({ p99BeforeMs, p99DuringMs }: OutageResult): number => p99DuringMs - p99BeforeMs;
@@ -123,33 +123,31 @@ describe('with a store that is there', { timeout: 90_000 }, () => {
   });
   afterAll(() => rig.close());
 
-  it('a restart of the store that forgets everything admits nothing twice', async () => {
-    const forget = async (): Promise<number> => {
+  it('a store that loses its counters admits a limit once more for each loss, and every request is served', async () => {
+    const lose = async (): Promise<number> => {
       expect(await rig.redis.command('KEYS', 'headgate:limit:*')).toContain('headgate:limit:');
       await rig.redis.command('FLUSHALL');
       return Date.now();
     };
-    /** Whether both times so much was asked for that what is granted twice shows. */
-    const admitsNothingTwice = async (): Promise<boolean> => {
+    /** Whether both times so much was asked for that what is granted again shows. */
+    const isBounded = async (): Promise<boolean> => {
       const load = startSharedLoad(rig);
       await pause(1_000);
-      const onceMs = await forget();
-      await pause(FORGOTTEN_MS);
-      const twiceMs = await forget();
+      const onceMs = await lose();
+      await pause(REGRANTED_MS);
+      const twiceMs = await lose();
       await pause(1_000);
       await load.stop();
       const windows = load.windows();
       for (const name of SHARED) {
-        const admitted = load.admitted(name);
-        // Forgotten twice would be twice the limit more; a gateway that is slow to tell may cost a little of it.
-        expect(admitted, name).toBeLessThanOrEqual(LIMIT * (windows + 0.25));
+        expect(load.admitted(name), name).toBeLessThanOrEqual(LIMIT * (windows + 2));
       }
       expect(load.failures).toEqual([]);
-      return [onceMs, twiceMs].every((fromMs) => load.isFlood(fromMs, fromMs + FORGOTTEN_MS));
+      return [onceMs, twiceMs].every((fromMs) => load.isFlood(fromMs, fromMs + REGRANTED_MS));
     };
     let isFlood = false;
-    for (let attempt = 0; attempt < ATTEMPTS && !isFlood; attempt++) isFlood = await admitsNothingTwice();
-    expect(isFlood, 'the store was flooded after it forgot').toBe(true);
+    for (let attempt = 0; attempt < ATTEMPTS && !isFlood; attempt++) isFlood = await isBounded();
+    expect(isFlood, 'the store was flooded after each loss').toBe(true);
   });
 
   it('kill -9 of a gateway takes its permits along and admits nothing extra', async () => {

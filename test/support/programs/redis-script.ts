@@ -32,9 +32,8 @@ export async function scriptRunner(url: string): Promise<ScriptRunner> {
       const time = [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000];
       const texts = [...grantArguments(full), ...time.map(String)];
       const reply = (await client.sendCommand(['EVAL', text, '1', key, ...texts])) as number[];
-      const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, newBirth = 0, newWindow = 0] =
-        reply;
-      return { granted, left, waitMs, resetMs, validMs, birth: newBirth, window: newWindow };
+      const [granted = 0, left = 0, waitMs = 0, resetMs = 0, validMs = 0, window = 0] = reply;
+      return { granted, left, waitMs, resetMs, validMs, window };
     },
     close: () => client.destroy(),
   };

@@ -1,17 +1,15 @@
 /**
- * What a thread was granted of one counter of late, for two occasions on which the store's own count is of no use: the
- * store has lost it, or it is out of reach and the node goes by its share, of which that much is used already. And what
- * it has admitted then, of which the store is to be told when it is back.
+ * A count of permits that forgets those which no longer matter: permits of a sliding window after a window, those of a
+ * token bucket after the time in which the bucket fills. The permits of a fixed window stay until `clear`.
  *
- * Owns a few numbers: eight slots over the time that matters and the one that is leaving, so that nothing is
- * forgotten too early; what it tells is at most an eighth of that time too old. A fixed window has a single slot,
- * which begins anew with the window.
+ * Owns nine numbers: eight slots over that time and the slot that is leaving. No permit is forgotten too early, and none
+ * is counted for more than an eighth of that time too long.
  */
 import type { LimitRule } from '../store.ts';
 
 const SLOTS = 8;
 
-export class GrantHistory {
+export class RecentCount {
   readonly #slotMs: number;
   readonly #counts: number[] = [];
   #newestSlot = 0;
@@ -34,7 +32,7 @@ export class GrantHistory {
     return total;
   }
 
-  /** Takes up to `count` out of it, the oldest first; returns how much that was. */
+  /** Removes up to `count` permits, the oldest first; returns how many it removed. */
   takeBack(count: number): number {
     let left = count;
     for (let index = this.#counts.length - 1; index >= 0 && left > 0; index--) {
