@@ -201,7 +201,7 @@ async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exch
       clientIp: exchange.clientIp,
       protocol,
       errorCode: exchange.errorCode,
-      errorDetail: exchange.errorDetail,
+      errorDetail: '',
       isAborted: exchange.isAborted,
       wouldDeny: undefined,
       retries: exchange.retries,

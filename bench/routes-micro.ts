@@ -101,7 +101,7 @@ function caseOf({ holder, breakers }: Served, used: number, endpoints: number): 
     matchRequest(holder.current, path, false, 'GET', shareOf, match);
     const { route, version, suffixStart } = match;
     if (route === undefined || match.code !== undefined)
-      throw new Error(`no route for ${path}: ${match.detail}`);
+      throw new Error(`no route for ${path}: ${match.code}`);
     if (version?.status === 'deprecated') throw new Error('deprecated');
     const evaluation = newEvaluation();
     if (evaluate(route.policy, facts, evaluation) !== undefined) throw new Error('denied');

@@ -28,6 +28,8 @@ export function errorsPage(): string {
     `\`${code}\``,
     String(row.status),
     row.title,
+    row.source,
+    row.retry,
   ]);
   return page(
     'Errors',
@@ -44,8 +46,13 @@ also reads as the envelope of a success:
 | \`code\` | the stable name of the error, for programs |
 | \`data\` | always \`null\` |
 | \`request_id\` | the id that the log lines of the exchange carry |
-| \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |`,
-    table(['Code', 'Status', 'Title'], rows),
+| \`errors\` | with \`validation_failed\`: \`[{pointer, detail}]\`, one for each field, \`pointer\` as in RFC 6901 |
+
+Source says where the cause lies: \`downstream\` in the request, \`upstream\` in the backend, \`gateway\` in the
+gateway or its configuration. Retry says whether a client may send the same request again: \`safe\`, no backend has
+acted on it and it may succeed later; \`idempotent\`, a backend may have acted on it, so only an idempotent request
+may be repeated; \`never\`, it fails again unless the request or the configuration changes.`,
+    table(['Code', 'Status', 'Title', 'Source', 'Retry'], rows),
   );
 }
 

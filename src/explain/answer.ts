@@ -102,11 +102,11 @@ function limitsOf({ limits, concurrency }: CounterReads, { policy }: ExchangeFac
 
 /** Of a real exchange the one that its response announced, as it was then. */
 function announcedLimit(
-  { evaluation: { limit: decision, limitFieldsStart } }: ExchangeFacts,
+  { evaluation: { limit: decision, limiter } }: ExchangeFacts,
   stages: readonly ExplainedStage[],
 ): ExplainedLimit[] {
   if (decision === undefined) return [];
-  const isAddress = limitFieldsStart.includes('RateLimit: "ip"');
+  const isAddress = limiter?.kind === 'ip';
   const name = isAddress ? 'ip_rate_limit' : 'rate_limit';
   const decider = stages.find(({ stage }) => stage === name);
   if (decider === undefined) return [];

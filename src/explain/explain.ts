@@ -28,8 +28,10 @@ import { WaitingClients } from '../proxy/downstream/waiting-clients.ts';
 import { type MatchErrorCode, type PathRefusal, type MatchResult } from '../proxy/match.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
+import { malformed } from '../proxy/reasons.ts';
 import { responseFields } from '../proxy/respond.ts';
 import { tunnelledProtocol } from '../proxy/upstream/tunnel.ts';
+import { upstreamFailed } from '../proxy/upstream/upstream-failure.ts';
 import { upstreamRequestHead } from '../proxy/upstream/upstream-head.ts';
 
 export interface ExplainParts {
@@ -121,13 +123,12 @@ function feed(
       // A chunked body is measured while it comes, when the backend has the first part of it already.
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
-        return exchange.respondProblem('body_too_large', BODY_TOO_LARGE.detail, '', false);
+        return exchange.respondProblem(malformed(BODY_TOO_LARGE), false);
       const { host, port, authority } = route.revision.backend;
       const denial = parts.context.egress.hostDenial(host, port);
       if (denial !== undefined)
         return exchange.respondProblem(
-          'upstream_denied',
-          `Cannot get a response from ${authority}: ${denial}`,
+          upstreamFailed(authority, { cause: 'denied', fault: 'egress_denied', text: denial }),
         );
       settled = true;
       resolve(forwardedRun(exchange, route));
@@ -195,8 +196,8 @@ function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<Compiled
 /** A match whose routes run policies that only look; compiled for the route that is found, and no other. */
 class ReadOnlyMatch implements MatchResult<CompiledPolicy> {
   code: MatchErrorCode | undefined = undefined;
-  detail = '';
   refusal: PathRefusal | undefined = undefined;
+  alike = '';
   version: CompiledVersion<CompiledPolicy> | undefined = undefined;
   suffixStart = 0;
   readonly #readOnly: (route: Route) => Route;

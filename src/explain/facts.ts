@@ -5,6 +5,8 @@
  */
 import { comparablePath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { isKind, type Reason } from '../model/reason.ts';
+import { RATE_LIMITED } from '../policy/parts/rate-limit/rate-limit.ts';
 import type { Candidate, Explanation, HeaderField, StageName } from '../model/schemas/explain.ts';
 import { tokenHash } from '../model/token.ts';
 import { tokenStart } from '../policy/parts/auth/bearer.ts';
@@ -14,7 +16,6 @@ import { candidatesOf } from './candidates.ts';
 import { fieldsOf } from './redact.ts';
 import type { Route, Version } from '../proxy/context.ts';
 import type { Exchange } from '../proxy/exchange.ts';
-import { type PathRefusal } from '../proxy/match.ts';
 import { pathParameters, upstreamPath } from '../proxy/upstream-path.ts';
 import type { ProxyOptions } from '../proxy/options.ts';
 import { corsOf } from '../proxy/respond.ts';
@@ -41,10 +42,7 @@ export interface ExchangeFacts {
   readonly bodyBytes: number;
   readonly status: number;
   readonly code: ErrorCode | undefined;
-  readonly detail: string;
-  /** With `bad_path`, unless the path itself is malformed. */
-  readonly pathRefusal: PathRefusal | undefined;
-  readonly headerLines: string;
+  readonly reason: Reason | undefined;
   readonly forwarded: boolean;
   readonly preflight: boolean;
   readonly app: Explanation['app'];
@@ -91,9 +89,7 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
     bodyBytes: Math.max(body.bytes + body.remaining, 0),
     status: exchange.status,
     code: errorCode,
-    detail: exchange.errorDetail,
-    pathRefusal: exchange.pathRefusal,
-    headerLines: exchange.errorHeaderLines,
+    reason: exchange.reason,
     forwarded,
     preflight: exchange.preflight,
     ...placeOf(version, route, exchange),
@@ -194,8 +190,8 @@ export function stageOfCode(facts: ExchangeFacts): StageName | undefined {
   const { code, evaluation } = facts;
   if (code === undefined) return undefined;
   if (evaluation.deniedBy !== undefined) {
-    const isAddress = evaluation.limitFieldsStart.includes('RateLimit: "ip"');
-    return evaluation.deniedBy === 'rate_limit' && isAddress ? 'ip_rate_limit' : evaluation.deniedBy;
+    const isAddress = isKind(facts.reason, RATE_LIMITED) && facts.reason.data.limit === 'ip';
+    return isAddress ? 'ip_rate_limit' : evaluation.deniedBy;
   }
   switch (code) {
     case 'bad_path':

@@ -8,7 +8,10 @@ import { isValidCors } from '../model/policy-rules.ts';
 import type { AuthPolicy, CorsPolicy, PolicyPart } from '../model/policy.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { Fix, FixAction } from '../model/schemas/explain.ts';
-import type { CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
+import { CORS_REFUSED, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
+import { CREDENTIALS_INVALID, INSUFFICIENT_SCOPE } from '../policy/parts/auth/auth-reasons.ts';
+import { isKind, operatorDetail, retryAfterSecs } from '../model/reason.ts';
+import { PATH_REFUSED } from '../proxy/reasons.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
 import type { ExchangeFacts } from './facts.ts';
 
@@ -27,10 +30,10 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'not_implemented':
     case 'http_version_not_supported':
     case 'request_timeout':
-      return fix('correct_request', `Send the request in another form. ${facts.detail}`);
+      return fix('correct_request', `Send the request in another form. ${detailOf(facts)}`);
     case 'target_too_long':
     case 'header_too_large':
-      return fix('shorten_request', `Send less. ${facts.detail}`);
+      return fix('shorten_request', `Send less. ${detailOf(facts)}`);
     case 'bad_path':
       return fixPath(facts);
     case 'no_route':
@@ -60,7 +63,11 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'upstream_bad_response':
     case 'upstream_timeout':
     case 'upstream_denied':
-      return fix('mend_backend', `See to the backend ${facts.backend}. ${facts.detail}`, ofRevision(facts));
+      return fix(
+        'mend_backend',
+        `See to the backend ${facts.backend}. ${detailOf(facts)}`,
+        ofRevision(facts),
+      );
     default:
       return null;
   }
@@ -70,13 +77,15 @@ function fix(action: FixAction, detail: string, target: Target | null = null, va
   return { action, detail, target, value };
 }
 
+const detailOf = ({ reason }: ExchangeFacts): string => (reason === undefined ? '' : operatorDetail(reason));
+
 const ofRevision = ({ revision }: ExchangeFacts): Target | null =>
   revision === null ? null : { type: 'revision', id: revision.id };
 
 function fixPath(facts: ExchangeFacts): Fix {
-  const { app, detail, pathRefusal } = facts;
-  if (app === null || pathRefusal !== 'encoded_slash') {
-    return fix('correct_path', `Send another path. ${detail}`);
+  const { app, reason } = facts;
+  if (app === null || !isKind(reason, PATH_REFUSED) || reason.data.refusal !== 'encoded_slash') {
+    return fix('correct_path', `Send another path. ${detailOf(facts)}`);
   }
   const target = { type: 'app', id: app.id } as const;
   return fix('allow_encoded_slashes', `Set allow_encoded_slashes of app ${app.slug} to true`, target, {
@@ -136,7 +145,8 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
 }
 
 function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
-  const { code, policy, app, detail } = facts;
+  const { code, policy, app, reason } = facts;
+  const detail = detailOf(facts);
   const auth = policy?.effective.policy.auth;
   const isJwt = auth?.auth_type === 'jwt';
   const what = isJwt ? 'a JWT' : `an API key of app ${app?.slug ?? ''}`;
@@ -156,7 +166,10 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
     case 'missing_claim':
       return fix('request_token', `Request a JWT with the claim that is missing. ${detail}`);
     default: {
-      if (isJwt && facts.evaluation.lacksKeys) return mendKeys(facts, auth);
+      const lacksKeys =
+        code === 'jwt_keys_unavailable' ||
+        (isKind(reason, CREDENTIALS_INVALID) && reason.data.problem === 'no_keys');
+      if (isJwt && lacksKeys) return mendKeys(facts, auth);
       const hash = facts.refusedTokenHash;
       const key = isJwt || hash === undefined ? undefined : findKey(hash);
       return (
@@ -196,10 +209,10 @@ function fixKey(key: StoredApiKey, { app, refusedTokenHash, startedMs }: Exchang
   return undefined;
 }
 
-function addScopes({ evaluation, policy, detail }: ExchangeFacts, isJwt: boolean): Fix {
-  const { caller } = evaluation;
-  const required = policy?.effective.policy.required_scopes ?? [];
-  const missing = required.filter((scope) => !caller.scopes.has(scope));
+function addScopes(facts: ExchangeFacts, isJwt: boolean): Fix {
+  const { caller } = facts.evaluation;
+  const missing = isKind(facts.reason, INSUFFICIENT_SCOPE) ? facts.reason.data.missing : [];
+  const detail = detailOf(facts);
   const names = missing.join(', ');
   if (isJwt) return fix('request_token', `Request a JWT with the scopes ${names}. ${detail}`, null, missing);
   const scopes = [...caller.scopes, ...missing];
@@ -233,7 +246,7 @@ function fixPolicy(facts: ExchangeFacts): Fix {
     );
   }
   const setting = { type: 'setting', id: 'GATEWAY_PROXY__MAX_BODY_BYTES' } as const;
-  if (facts.version === null) return fix('shorten_request', `Send less. ${facts.detail}`);
+  if (facts.version === null) return fix('shorten_request', `Send less. ${detailOf(facts)}`);
   return fix(
     'shorten_request',
     `Send at most ${maxBodyBytes} bytes, or raise ${setting.id}`,
@@ -264,10 +277,12 @@ function setPolicy(
 }
 
 /** What a browser refuses, granted where the policy can grant it; `value` is null where the request has to change. */
-function widenCors(facts: ExchangeFacts, { detail, field, lacks }: CorsRefusal): Fix {
+function widenCors(facts: ExchangeFacts, refusal: CorsRefusal): Fix {
+  const { field, lacks } = refusal;
   const cors = facts.corsPolicy?.effective.policy.cors;
   const wider = cors ? widened(cors, field, lacks) : undefined;
-  if (wider === undefined) return fix('correct_request', `Send another request. ${detail}`);
+  if (wider === undefined)
+    return fix('correct_request', `Send another request. ${CORS_REFUSED.detail(refusal)}`);
   const what =
     field === 'allow_credentials'
       ? 'Set cors.allow_credentials to true, for the policy'
@@ -293,7 +308,7 @@ function widened(
 }
 
 function wait(facts: ExchangeFacts): Fix {
-  const secs = Number(/Retry-After: (\d+)/.exec(facts.headerLines)?.[1] ?? 1);
+  const secs = (facts.reason && retryAfterSecs(facts.reason)) ?? 1;
   if (facts.code !== 'circuit_open') return fix('wait', `Wait ${secs} s`, null, secs);
   const what = facts.hasProbe
     ? `Let the backend ${facts.backend} answer its health check`

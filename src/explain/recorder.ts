@@ -7,6 +7,7 @@
  * refused, at most `RECORDS_PER_SECOND_MAX` are written down in a second.
  */
 import { REDACTED, type Explanation, type HeaderField } from '../model/schemas/explain.ts';
+import type { Reason } from '../model/reason.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 import { explanationOf } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
@@ -103,8 +104,26 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
     corsRefusal: compactRefusal(facts.corsRefusal),
     headers: facts.headers.slice(0, HEADERS_MAX).map((field) => compactField(recordedField(field))),
     upstreamUrl: upstreamUrl === undefined ? undefined : copyOf(upstreamUrl),
-    evaluation: { ...evaluation, permitStore: undefined },
+    reason: facts.reason && compactReason(facts.reason),
+    evaluation: {
+      ...evaluation,
+      permitStore: undefined,
+      authFailure: undefined,
+      wouldDeny: evaluation.wouldDeny?.map(({ part, denial }) => ({ part, denial: compactReason(denial) })),
+    },
   };
+}
+
+function compactReason<Code extends string>({ kind, data }: Reason<unknown, Code>): Reason<unknown, Code> {
+  return { kind, data: compactData(data) };
+}
+
+/** Plain data with its texts copied. */
+function compactData(data: unknown): unknown {
+  if (typeof data === 'string') return copyOf(data);
+  if (Array.isArray(data)) return data.map(compactData);
+  if (typeof data !== 'object' || data === null) return data;
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, compactData(value)]));
 }
 
 function compactRefusal(refusal: ExchangeFacts['corsRefusal']): ExchangeFacts['corsRefusal'] {

@@ -11,6 +11,8 @@ import {
   type Verdict,
 } from '../model/schemas/explain.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import { operatorDetail, type Reason } from '../model/reason.ts';
+import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
 import { stageOfCode, type ExchangeFacts } from './facts.ts';
 
 /** What the settings say where no record does. */
@@ -45,7 +47,7 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
       stage,
       verdict,
       code,
-      detail: detailOf(stage, verdict, facts, shadowed?.detail),
+      detail: detailOf(stage, verdict, facts, shadowed),
       ...(applies && decider !== undefined ? shownDecider(decider) : NOBODY),
     };
   });
@@ -83,18 +85,20 @@ function detailOf(
   stage: StageName,
   verdict: Verdict,
   facts: ExchangeFacts,
-  shadowDetail: string | undefined,
+  shadowed: Reason<unknown, string> | undefined,
 ): string | null {
-  if (verdict === 'denied') return facts.detail;
-  if (verdict === 'would_deny') return shadowDetail ?? null;
+  const reason = verdict === 'denied' ? facts.reason : verdict === 'would_deny' ? shadowed : undefined;
+  if (reason !== undefined) return operatorDetail(reason);
   if (stage === 'cors' && verdict === 'passed') {
     const { corsRefusal } = facts;
     return corsRefusal === undefined
       ? null
-      : `A browser would keep the answer from the page: ${corsRefusal.detail}`;
+      : `A browser would keep the answer from the page: ${CORS_REFUSED.detail(corsRefusal)}`;
   }
   if (stage === 'preflight' && verdict === 'answered')
-    return facts.corsRefusal?.detail ?? 'The preflight is granted';
+    return facts.corsRefusal === undefined
+      ? 'The preflight is granted'
+      : CORS_REFUSED.detail(facts.corsRefusal);
   return null;
 }
 

@@ -131,8 +131,7 @@ class Worker {
     for (let count = 0; count <= number % 5; count++) {
       const resolved = this.#remembered.resolve(`${number % 3 === 0 ? 'bearer ' : 'Bearer'} ${token}`);
       if (expected === undefined || typeof resolved === 'string') {
-        if (expected !== undefined || resolved !== 'The API key is not known')
-          this.wrong.push([key, resolved]);
+        if (expected !== undefined || resolved !== 'key_unknown') this.wrong.push([key, resolved]);
         return;
       }
       const { appId, expiresAtMs, caller } = resolved;

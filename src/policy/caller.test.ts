@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { challenges, tokenStart } from './parts/auth/bearer.ts';
+import { headerLines } from '../model/reason.ts';
+import { MISSING_CLAIM } from './parts/auth/auth-reasons.ts';
+import { tokenStart } from './parts/auth/bearer.ts';
 import { BoundedCache } from './parts/auth/bounded-cache.ts';
 import { FIELD_VALUE_CHARS_MAX, fieldLine, fieldText, scopesLine } from './caller.ts';
 
@@ -68,8 +70,9 @@ describe('tokenStart', () => {
 
 describe('challenges', () => {
   it('quote what they are given', () => {
-    expect(challenges('a"b\\c\r\n').invalid('d"e').headerLines).toBe(
-      'WWW-Authenticate: Bearer realm="a\\"b\\\\c??", error="invalid_token", error_description="d\\"e"\r\n',
+    const challenge = { realm: 'a"b\\c\r\n', field: undefined };
+    expect(headerLines({ kind: MISSING_CLAIM, data: { challenge, claim: 'd' } })).toBe(
+      'WWW-Authenticate: Bearer realm="a\\"b\\\\c??", error="insufficient_scope", error_description="The token lacks the claim \\"d\\""\r\n',
     );
   });
 });

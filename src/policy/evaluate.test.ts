@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { plainReason } from '../model/reason.ts';
 import { evaluate, newEvaluation } from './evaluate.ts';
 import { DEFAULT_RETRIES } from './resilience.ts';
 import type { CompiledPolicy, Denial, NamedStage, StageResult } from './stage.ts';
 import { testFacts } from './test-fixtures.ts';
 
-const DENIAL: Denial = { code: 'rate_limited', detail: 'no', headerLines: '' };
+const DENIAL: Denial = plainReason({ code: 'rate_limited', detail: () => 'no' });
 
 interface Recorded {
   readonly policy: CompiledPolicy;

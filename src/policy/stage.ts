@@ -4,10 +4,12 @@
  * nothing and know no sockets.
  */
 import type { ErrorCode } from '../model/errors.ts';
+import type { Reason } from '../model/reason.ts';
 import type { EffectivePolicy, RateLimitPolicy, RetryCondition, ShadowPart } from '../model/policy.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision } from '../limits/store.ts';
 import type { CredentialPlace } from './parts/auth/credential-place.ts';
+import type { LimitKind } from './dependencies.ts';
 
 /** What a stage may know of the request. */
 export interface RequestFacts {
@@ -41,20 +43,12 @@ export interface Caller {
   countedIn: number;
 }
 
-export interface Denial {
-  readonly code: ErrorCode;
-  /** What an operator is told. */
-  readonly detail: string;
-  /** What the client is told instead, where that would be too much. */
-  readonly sentence?: string;
-  /** Extra header lines of the response, each `Name: value\r\n` (WWW-Authenticate, Allow, Retry-After). */
-  readonly headerLines: string;
-}
+export type Denial = Reason;
 
 /** What a part in shadow mode would have done; CORS denies through the browser, so it has no error of its own. */
 export interface WouldDeny {
   readonly part: ShadowPart;
-  readonly denial: Omit<Denial, 'code'> & { readonly code: ErrorCode | 'cors_refused' };
+  readonly denial: Reason<unknown, ErrorCode | 'cors_refused'>;
 }
 
 /** What evaluation finds out; one per exchange, filled by the stages. */
@@ -64,10 +58,8 @@ export interface Evaluation {
   dropCredential: boolean;
   /** The decision of the most restrictive limiter that was asked, for the RateLimit fields. */
   limit: LimitDecision | undefined;
-  /** Window of `limit` in seconds, for RateLimit-Policy. */
-  limitWindowSecs: number;
-  /** Start of the RateLimit header lines, which depends on the rule of `limit` only; '' without. */
-  limitFieldsStart: string;
+  /** The limiter that decided `limit`. */
+  limiter: { readonly kind: LimitKind; readonly fieldsStart: string } | undefined;
   /** True when the limit per address and the route's own refuse; `limit` is the one with the longer wait. */
   bothLimitsRefuse: boolean;
   /** Id of an API key that was sent and does not hold here: disabled, expired or another app's; '' otherwise. */
@@ -76,8 +68,6 @@ export interface Evaluation {
   refusedKeyName: string;
   /** Why a credential that was sent does not hold, where authentication is optional and let the request pass. */
   authFailure: Denial | undefined;
-  /** There were no keys to verify a token with. */
-  lacksKeys: boolean;
   /** Where the request holds `permit` under a concurrency cap; undefined when it holds none. */
   permitStore: ConcurrencyStore | undefined;
   permit: number;

@@ -5,6 +5,7 @@ import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../limits/local/local-store.ts';
 import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
+import { headerLines, operatorDetail } from '../model/reason.ts';
 import type { App, StoredApiKey } from '../model/resources.ts';
 import { API_KEY_PREFIX, createToken, tokenDisplayPrefix, tokenHash } from '../model/token.ts';
 import type { WordBuffer } from '../keys/key-words.ts';
@@ -176,14 +177,26 @@ export function testGateway(overrides: Partial<PolicyDependencies> = {}): TestGa
   };
 }
 
+/** A denial with its texts, as the edge makes them. */
+export interface ShownDenial {
+  readonly code: string;
+  readonly detail: string;
+  readonly headerLines: string;
+}
+
 export interface Verdict {
-  readonly denial: Denial | undefined;
+  readonly denial: ShownDenial | undefined;
   readonly evaluation: Evaluation;
 }
 
 export async function run(policy: CompiledPolicy, facts: RequestFacts): Promise<Verdict> {
   const evaluation = newEvaluation();
-  return { denial: await evaluate(policy, facts, evaluation), evaluation };
+  const denial = await evaluate(policy, facts, evaluation);
+  return { denial: denial && shownDenial(denial), evaluation };
+}
+
+function shownDenial(denial: Denial): ShownDenial {
+  return { code: denial.kind.code, detail: operatorDetail(denial), headerLines: headerLines(denial) };
 }
 
 export const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` });

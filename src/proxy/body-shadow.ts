@@ -3,6 +3,7 @@
  * exchange, when also the length of a chunked one is known. Only what was sent on to a backend is looked at:
  * whatever was answered before would have been answered so in any case.
  */
+import { BODY_TOO_LARGE } from '../policy/parts/body-size/body-size.ts';
 import type { Exchange } from './exchange.ts';
 
 /** @param bytesMax more than 0 */
@@ -12,7 +13,6 @@ export function noteBodyInShadow(exchange: Exchange, bytesMax: number): void {
   // A client that went away in the middle had announced the whole.
   const bytes = Math.max(exchange.bytesIn, head.contentLength);
   if (bytes <= bytesMax) return;
-  const detail = `The request body is larger than ${bytesMax} bytes`;
-  const denial = { code: 'body_too_large', detail, headerLines: '' } as const;
+  const denial = { kind: BODY_TOO_LARGE, data: { bytesMax } };
   (exchange.evaluation.wouldDeny ??= []).push({ part: 'max_body_bytes', denial });
 }

@@ -5,7 +5,8 @@ import type { Egress } from '../egress/egress.ts';
 import type { ViaHops } from '../http/forwarded.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RetryCondition } from '../model/policy.ts';
-import type { CompiledPolicy, Denial } from '../policy/stage.ts';
+import type { Reason } from '../model/reason.ts';
+import type { CompiledPolicy } from '../policy/stage.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
 import type { Breaker, BreakerTransition } from './resilience/breaker.ts';
 import type { Deadlines } from './resilience/deadlines.ts';
@@ -19,7 +20,7 @@ import type { ExchangeLimiter, OverloadReason } from './exchange-limiter.ts';
 import type { UpstreamPermits } from './upstream/permits.ts';
 import type { WaitingClients } from './downstream/waiting-clients.ts';
 import type { HandshakeFailure } from './downstream/tls/tls-failure.ts';
-import type { UpstreamCause } from './upstream/upstream-connection.ts';
+import type { UpstreamCause, UpstreamFailure } from './upstream/upstream-failure.ts';
 
 export type Route = CompiledRoute<CompiledPolicy>;
 export type Revision = CompiledRevision<CompiledPolicy>;
@@ -30,10 +31,10 @@ export interface ProxyObserver {
   /** Whether it looks at `Exchange.upstreamMs`: reading the clock twice more is not for nothing. */
   readonly timesUpstream: boolean;
   /** Once per exchange that policy was asked about: what it made of the request. */
-  policyDecided(exchange: Exchange, denial: Denial | undefined): void;
+  policyDecided(exchange: Exchange, denial: Reason | undefined): void;
   /** Once per exchange, when its last byte has been written or it was given up. */
   exchangeEnded(exchange: Exchange): void;
-  upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void;
+  upstreamFailed(failure: UpstreamFailure, exchange: Exchange): void;
   /**
    * A failed attempt is made again.
    * @param reason `unsent`: the pool gave a connection that was dead, and the request is sent on another one

@@ -12,9 +12,6 @@ export type OverloadReason =
   | 'upstream_queue'
   | 'upstream_queue_timeout';
 
-/** What whoever was refused is told to wait, seconds. */
-export const OVERLOAD_RETRY_AFTER_SECS = 1;
-
 export class ExchangeLimiter {
   readonly #permitsMax: number;
   #inUse = 0;

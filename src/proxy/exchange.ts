@@ -4,19 +4,18 @@
  * byte of the response is written or the client is gone; `end` runs exactly once.
  */
 import { clientAddress } from '../http/forwarded.ts';
-import type { HeadError } from '../http/head-error.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/concurrency-stage.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { Evaluation, RequestFacts } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
-import { clientDetail } from './client-detail.ts';
 import type { Connection } from './downstream/connection.ts';
 import type { ProxyContext, Route, Version } from './context.ts';
 import type { Forwarding } from './upstream/forward.ts';
-import type { PathRefusal } from './match.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
+import { POLICY_TIMEOUT } from './reasons.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 
 /** Status in logs and metrics of an exchange whose client went away before it was answered. */
@@ -45,8 +44,6 @@ export class Exchange implements RequestFacts {
   query = '';
   /** By which the route was looked for last: of a preflight the one that it asks about. */
   matchedMethod = '';
-  /** Why the match refused the path; undefined where it did not. */
-  pathRefusal: PathRefusal | undefined;
   version: Version | undefined;
   route: Route | undefined;
   /** Where in `path` the part after the gateway path begins. */
@@ -56,10 +53,8 @@ export class Exchange implements RequestFacts {
   buffer: RequestBuffer | undefined;
 
   status = 0;
-  errorCode: ErrorCode | undefined;
-  /** What an operator is told, by the access line and explain; the client may be told less (client-detail.ts). */
-  errorDetail = '';
-  errorHeaderLines = '';
+  /** Why it was refused or failed. */
+  reason: Reason | undefined;
   responseStarted = false;
   /** It was given up before its response was complete. */
   isAborted = false;
@@ -129,36 +124,24 @@ export class Exchange implements RequestFacts {
     return this.#ended;
   }
 
+  get errorCode(): ErrorCode | undefined {
+    return this.reason?.kind.code;
+  }
+
   get bytesIn(): number {
     return this.connection.body.bytes;
   }
 
-  /** Refuses what could not be read as a request. */
-  rejectHead(error: HeadError): void {
-    this.respondProblem(codeOf(error), error.detail, '', false);
-  }
-
   /**
    * Answers with a problem document (RFC 9457); when a response has begun already, ends the connection instead.
-   * @param detail for operators
-   * @param headerLines extra fields, each `Name: value` and CRLF
-   * @param sentence for the client, where neither `detail` nor the one of the code will do
+   * @param mayPersist false where it is not known where the next request would begin
    */
-  respondProblem(
-    code: ErrorCode,
-    detail: string,
-    headerLines = '',
-    mayPersist = true,
-    sentence?: string,
-  ): void {
+  respondProblem(reason: Reason, mayPersist = true): void {
     if (this.#ended) return;
-    this.errorCode = code;
-    this.errorDetail = detail;
-    this.errorHeaderLines = headerLines;
+    this.reason = reason;
     if (this.responseStarted) return this.abort();
-    const shown = clientDetail(code, detail, sentence);
-    const { status, body } = problemBody(code, shown, this.path, this.requestId);
-    const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines}`;
+    const { status, body } = problemBody(reason, this.path, this.requestId);
+    const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines(reason)}`;
     this.#write(status, fields, body, mayPersist);
   }
 
@@ -192,7 +175,7 @@ export class Exchange implements RequestFacts {
     if (this.forwarding !== undefined) this.forwarding.onDeadline();
     else if (this.buffer?.isFilling === true) this.buffer.onDeadline();
     // Only policy can be that slow without an upstream: a key set or a limit store that does not answer.
-    else this.respondProblem('internal_error', 'The policy of the route could not be evaluated in time');
+    else this.respondProblem(POLICY_TIMEOUT);
   }
 
   onClientWritable(): void {
@@ -230,28 +213,6 @@ export class Exchange implements RequestFacts {
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);
     this.context.observer.exchangeEnded(this);
-  }
-}
-
-/** The parser's codes are finer than the public table; its detail keeps the difference. */
-export function codeOf(error: HeadError): ErrorCode {
-  switch (error.status) {
-    case 408:
-      return 'request_timeout';
-    case 413:
-      return 'body_too_large';
-    case 414:
-      return 'target_too_long';
-    case 417:
-      return 'expectation_failed';
-    case 431:
-      return 'header_too_large';
-    case 501:
-      return 'not_implemented';
-    case 505:
-      return 'http_version_not_supported';
-    default:
-      return 'bad_request';
   }
 }
 

@@ -25,8 +25,15 @@ import type { Route } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { Forwarding } from './upstream/forward.ts';
 import { answerAtLastHop } from './last-hop.ts';
-import { OVERLOAD_RETRY_AFTER_SECS } from './exchange-limiter.ts';
 import { matchRequest } from './match.ts';
+import {
+  CIRCUIT_OPEN,
+  INTERNAL_ERROR,
+  LOOP_DETECTED,
+  malformedPath,
+  OVERLOADED,
+  unmatched,
+} from './reasons.ts';
 import { suffixStartIn } from './upstream-path.ts';
 import { RequestBuffer } from './io/request-buffer.ts';
 import { corsOf } from './respond.ts';
@@ -57,8 +64,10 @@ function overloaded(exchange: Exchange): void {
   const { context, connection } = exchange;
   exchange.method = connection.head.method;
   context.observer.overloaded('exchanges');
-  const detail = `The gateway has ${context.exchangeLimiter.permitsMax} requests under way already`;
-  exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
+  exchange.respondProblem({
+    kind: OVERLOADED,
+    data: { full: 'exchanges', max: context.exchangeLimiter.permitsMax },
+  });
 }
 
 /** RFC 9110 section 7.6.3: a request that has passed this gateway before would go round and round. */
@@ -67,7 +76,7 @@ function isLoop(exchange: Exchange): boolean {
   const received = head.first(HeaderKind.via) < 0 ? undefined : head.combined('via');
   if (received === undefined || !viaHolds(received, exchange.context.via)) return false;
   exchange.method = head.method;
-  exchange.respondProblem('loop_detected', 'The request has passed this gateway before');
+  exchange.respondProblem(LOOP_DETECTED);
   return true;
 }
 
@@ -89,7 +98,7 @@ function locate(exchange: Exchange): boolean {
   if (typeof path === 'object') {
     // Only for the error document, which names what was asked for.
     exchange.path = rawPath;
-    exchange.respondProblem('bad_path', path.detail);
+    exchange.respondProblem(malformedPath(path));
     return false;
   }
   exchange.path = path;
@@ -118,18 +127,13 @@ function trafficClassOf(exchange: Exchange): TrafficClass {
 /** Finds the route for a method; false when that was answered with an error. */
 function match(exchange: Exchange, method: string, trafficClass: TrafficClass): boolean {
   if (find(exchange, method, trafficClass)) return true;
-  refuseUnmatched(exchange);
+  refuseUnmatched(exchange, method);
   return false;
 }
 
-/** Why the path is taken for another one is the operator's to know: it would name what a stranger looks for. */
-const AMBIGUOUS = 'The path is ambiguous: a server could take it for another one';
-
-function refuseUnmatched(exchange: Exchange): void {
-  const { code, detail, refusal } = exchange.context.match;
-  if (code === undefined) return;
-  exchange.pathRefusal = refusal;
-  exchange.respondProblem(code, detail, '', true, refusal === 'ambiguous' ? AMBIGUOUS : undefined);
+function refuseUnmatched(exchange: Exchange, method: string): void {
+  const reason = unmatched(exchange.context.match, method, exchange.path);
+  if (reason !== undefined) exchange.respondProblem(reason);
 }
 
 /** Finds the route for a method; false when there is none, and `context.match` says why. */
@@ -171,7 +175,7 @@ function answerPreflight(exchange: Exchange): boolean {
   const found = find(exchange, requestMethod, TRAFFIC_CLASSES.preflight);
   const cors = corsOf(exchange);
   if (cors === undefined) {
-    if (!found) refuseUnmatched(exchange);
+    if (!found) refuseUnmatched(exchange, requestMethod);
     return !found;
   }
   const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
@@ -202,9 +206,7 @@ function proceed(exchange: Exchange, denial: Denial | undefined, matches = 1): v
   const { connection, context, route } = exchange;
   if (denial !== undefined || route === undefined) {
     context.observer.policyDecided(exchange, denial);
-    if (denial !== undefined) {
-      exchange.respondProblem(denial.code, denial.detail, denial.headerLines, true, denial.sentence);
-    }
+    if (denial !== undefined) exchange.respondProblem(denial);
     return;
   }
   if (answerAtLastHop(exchange)) return;
@@ -288,14 +290,10 @@ function takeAnother(exchange: Exchange, refused: Route, matches: number): boole
 
 function refuse(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): void {
   const seconds = breaker?.retryAfterSecs(revision.breaker, exchange.context.clock.nowMs()) ?? 1;
-  exchange.respondProblem(
-    'circuit_open',
-    `Revision ${revision.label} is failing`,
-    `Retry-After: ${seconds}\r\n`,
-  );
+  exchange.respondProblem({ kind: CIRCUIT_OPEN, data: { revision: revision.label, seconds } });
 }
 
 function fail(exchange: Exchange, error: unknown): void {
   exchange.context.observer.internalError(error, exchange.requestId);
-  exchange.respondProblem('internal_error', 'The request could not be handled', '', false);
+  exchange.respondProblem(INTERNAL_ERROR, false);
 }

@@ -5,6 +5,7 @@
  */
 import { forwardsLeft } from '../http/max-forwards.ts';
 import type { Exchange } from './exchange.ts';
+import { BAD_MAX_FORWARDS } from './reasons.ts';
 
 /** False when the request is to be forwarded. */
 export function answerAtLastHop(exchange: Exchange): boolean {
@@ -12,7 +13,7 @@ export function answerAtLastHop(exchange: Exchange): boolean {
   const left = forwardsLeft(head);
   if (left === undefined || left > 0) return false;
   exchange.context.observer.policyDecided(exchange, undefined);
-  if (Number.isNaN(left)) exchange.respondProblem('bad_request', 'Max-Forwards must be one number');
+  if (Number.isNaN(left)) exchange.respondProblem(BAD_MAX_FORWARDS);
   else if (exchange.method === 'OPTIONS') exchange.respondEmpty(204, '');
   else
     exchange.respondText(200, 'Content-Type: message/http\r\nCache-Control: no-store\r\n', traceOf(exchange));

@@ -18,6 +18,8 @@ import type { CompiledRevision, CompiledRoute, Snapshot } from '../config/types.
 import { fullShare, createMatchResult, matchRequest } from './match.ts';
 import { pathParameters, upstreamPath } from './upstream-path.ts';
 import type { MatchResult } from './match.ts';
+import { unmatched } from './reasons.ts';
+import { operatorDetail } from '../model/reason.ts';
 
 type Pattern = Exclude<ReturnType<typeof parseEndpointPath>, { readonly error: string }>;
 
@@ -250,7 +252,7 @@ describe('matchRequest', () => {
     const out = match(snapshotOf(setup), path, method);
     expect(out.code).toBe(code);
     expect(out.route?.template).toBe(template);
-    expect(out.detail === '').toBe(code === undefined);
+    expect(unmatched(out, method, path)?.kind.code).toBe(code === 'circuit_open' ? undefined : code);
     expect(out.version === undefined).toBe(code === 'no_route');
   });
 
@@ -259,13 +261,15 @@ describe('matchRequest', () => {
     const snapshot = snapshotOf({ revisions: [revision({}, endpointRecord({ path: '/a', ...disabled }))] });
     matchRequest(snapshot, '/app/v1/a', false, 'GET', fullShare, out);
     matchRequest(snapshot, '/app/v1/b', false, 'GET', fullShare, out);
-    expect(out).toMatchObject({ code: undefined, detail: '', suffixStart: 7 });
+    expect(out).toMatchObject({ code: undefined, alike: '', suffixStart: 7 });
     matchRequest(snapshot, '/none', false, 'GET', fullShare, out);
     expect(out).toMatchObject({ code: 'no_route', route: undefined, version: undefined, suffixStart: 0 });
   });
 
   it('shows at most the start of a long path', () => {
-    expect(match(snapshotOf({}), `/${'a'.repeat(8000)}`).detail.length).toBeLessThan(300);
+    const path = `/${'a'.repeat(8000)}`;
+    const reason = unmatched(match(snapshotOf({}), path), 'GET', path);
+    expect(reason && operatorDetail(reason).length).toBeLessThan(300);
   });
 });
 

@@ -39,10 +39,10 @@ export type PathRefusal = 'encoded_slash' | 'encoded_slash_in_value' | 'climbs_o
 export interface MatchResult<P> {
   /** What went wrong; undefined when `route` serves the request. Look at this first. */
   code: MatchErrorCode | undefined;
-  /** What an operator is told when there is a `code`, else ''. */
-  detail: string;
   /** With `bad_path`. */
   refusal: PathRefusal | undefined;
+  /** With the refusal `ambiguous`: the route that a backend could take the path for; else ''. */
+  alike: string;
   /** The version that the path belongs to; undefined only with `no_route`. */
   version: CompiledVersion<P> | undefined;
   /**
@@ -57,8 +57,8 @@ export interface MatchResult<P> {
 export function createMatchResult<P>(): MatchResult<P> {
   return {
     code: undefined,
-    detail: '',
     refusal: undefined,
+    alike: '',
     version: undefined,
     route: undefined,
     suffixStart: 0,
@@ -108,27 +108,24 @@ export function matchRequest<P>(
   out.version = version;
   out.route = undefined;
   out.code = undefined;
-  out.detail = '';
   out.refusal = undefined;
+  out.alike = '';
   if (version === undefined) {
     out.suffixStart = 0;
-    return fail(out, 'no_route', `No gateway_path is a prefix of ${shown(path)}`);
+    return fail(out, 'no_route');
   }
   out.suffixStart = version.gatewayPath.length;
-  if (version.status === 'retired') {
-    return fail(out, 'version_retired', `Version ${version.label} of ${version.app.slug} is retired`);
-  }
-  if (hasEncodedSlash && !version.app.allowEncodedSlashes) {
-    const detail = `The path must not contain %2F, since ${version.app.slug} does not allow it`;
-    return refusePath(out, 'encoded_slash', detail);
-  }
+  if (version.status === 'retired') return fail(out, 'version_retired');
+  if (hasEncodedSlash && !version.app.allowEncodedSlashes) return refusePath(out, 'encoded_slash');
   chooseRoute(version, path, method, shareOf, out, trafficClass, fields);
   if (out.route === undefined || out.code === 'endpoint_disabled') return;
   if (hasEncodedSlash) refuseBadFilling(out, out.route, path);
   if (!isPlain && path.includes('%') && mayClimb(out.route, path, out.suffixStart))
-    refusePath(out, 'climbs_out', CLIMBS_OUT);
+    refusePath(out, 'climbs_out');
   const alike = ambiguousWith(snapshot, out.route, path, out.suffixStart, method, isPlain);
-  if (alike !== undefined) refusePath(out, 'ambiguous', `A backend could take the path for that of ${alike}`);
+  if (alike === undefined) return;
+  refusePath(out, 'ambiguous');
+  out.alike = alike;
 }
 
 const scratch = createEligibleRevisions<unknown>();
@@ -144,7 +141,7 @@ function chooseRoute<P>(
 ): void {
   const found = scratch as EligibleRevisions<P>;
   findEligibleRevisions(version, path, method, shareOf, found);
-  if (found.count === 0) return failWithoutEligible(out, version, path, method, found);
+  if (found.count === 0) return failWithoutEligible(out, version, found);
   if (version.revisions.length === 1) {
     out.route = routeForUse(found.routes[0] as CompiledRoute<P>);
     return;
@@ -192,8 +189,7 @@ function choose<P>(
 function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path: string): void {
   if (route.backendParts === undefined) return;
   const filled = fillBackendPath(route.backendParts, path, out.suffixStart);
-  if (canonicalPath(filled) !== filled)
-    refusePath(out, 'encoded_slash_in_value', 'The path must not hold an encoded slash there');
+  if (canonicalPath(filled) !== filled) refusePath(out, 'encoded_slash_in_value');
 }
 
 /**
@@ -205,47 +201,30 @@ function mayClimb<P>({ backendParts }: CompiledRoute<P>, path: string, suffixSta
   return backendParts !== undefined && climbsOut(fillBackendPath(backendParts, path, suffixStart));
 }
 
-function refusePath<P>(out: MatchResult<P>, refusal: PathRefusal, detail: string): void {
+function refusePath<P>(out: MatchResult<P>, refusal: PathRefusal): void {
   out.refusal = refusal;
-  fail(out, 'bad_path', detail);
+  fail(out, 'bad_path');
 }
 
-function fail<P>(out: MatchResult<P>, code: MatchErrorCode, detail: string): void {
+function fail<P>(out: MatchResult<P>, code: MatchErrorCode): void {
   out.code = code;
-  out.detail = detail;
 }
 
 /** No revision is eligible: names what is missing, from the least that a request needs on. */
 function failWithoutEligible<P>(
   out: MatchResult<P>,
   version: CompiledVersion<P>,
-  path: string,
-  method: string,
   { reasons, routes }: EligibleRevisions<P>,
 ): void {
-  const name = `version ${version.label} of ${version.app.slug}`;
   const found = reasons.slice(0, version.revisions.length);
   const held = found.indexOf('breaker_open');
   const disabled = found.indexOf('endpoint_disabled');
-  if (found.length === 0) return fail(out, 'no_revision', `No revision of ${name} is current`);
-  if (found.every((reason) => reason === 'no_weight'))
-    return fail(out, 'no_revision', `All current revisions of ${name} have traffic_weight 0`);
+  if (found.every((reason) => reason === 'no_weight')) return fail(out, 'no_revision');
   if (held >= 0) {
     out.route = routeForUse(routes[held] as CompiledRoute<P>);
-    const detail = `The backends of ${name} are failing; requests are held back for a while`;
-    return fail(out, 'circuit_open', detail);
+    return fail(out, 'circuit_open');
   }
-  if (disabled < 0)
-    return fail(out, 'endpoint_not_found', `No endpoint is registered for ${method} ${shown(path)}`);
-  const route = routes[disabled] as CompiledRoute<P>;
-  out.route = route;
-  fail(out, 'endpoint_disabled', `The endpoint ${route.method} ${route.template} is disabled`);
-}
-
-const CLIMBS_OUT =
-  'The path is ambiguous: a server that decodes it once more could leave the place it belongs to';
-const SHOWN_LENGTH_MAX = 200;
-
-function shown(path: string): string {
-  return path.length <= SHOWN_LENGTH_MAX ? path : `${path.slice(0, SHOWN_LENGTH_MAX)}…`;
+  if (disabled < 0) return fail(out, 'endpoint_not_found');
+  out.route = routes[disabled];
+  fail(out, 'endpoint_disabled');
 }

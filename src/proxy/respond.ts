@@ -2,7 +2,8 @@
  * Serialises the responses that the gateway makes itself, and the fields that it adds to every response,
  * also those that come from a backend: request id, CORS, RateLimit, Deprecation, Sunset, and Link to a successor. Text is latin1 and ASCII in fact.
  */
-import { problemDocument, type ErrorCode } from '../model/errors.ts';
+import { problemDocument } from '../model/errors.ts';
+import { clientSentence, type Reason } from '../model/reason.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { deprecationField, successorField, sunsetField } from '../http/deprecation.ts';
 import { statusText } from '../http/status-text.ts';
@@ -13,12 +14,11 @@ import type { Exchange } from './exchange.ts';
 
 /** The problem document as ASCII text, so that its length in characters is its length in bytes. */
 export function problemBody(
-  code: ErrorCode,
-  detail: string,
+  reason: Reason,
   path: string,
   requestId: string,
 ): { readonly status: number; readonly body: string } {
-  const document = problemDocument(code, detail, path, requestId);
+  const document = problemDocument(reason.kind.code, clientSentence(reason), path, requestId);
   return { status: document.status, body: asciiJson(document) };
 }
 

@@ -264,7 +264,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
       timesUpstream: true,
       policyDecided: () => undefined,
       exchangeEnded: () => undefined,
-      upstreamFailed: (cause) => void failures.push(cause),
+      upstreamFailed: ({ cause }) => void failures.push(cause),
       attemptRepeated: (reason) => void repeated.push(reason),
       retryRefused: (condition) => void refusedRetries.push(condition),
       deprecatedVersionUsed: () => undefined,

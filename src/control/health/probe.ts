@@ -7,6 +7,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { ProbeSettings } from '../../model/resources.ts';
 import type { UpstreamPool } from '../../proxy/upstream/pool.ts';
 import type { UpstreamClient } from '../../proxy/upstream/upstream-connection.ts';
+import { failureText } from '../../proxy/upstream/upstream-failure.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 
 export type ProbeRules = Required<Omit<ProbeSettings, 'interval_ms'>>;
@@ -59,7 +60,7 @@ export function probe(
           status,
           isExpected(status, rules.expected_statuses) ? undefined : `status ${status} is not expected`,
         ),
-      onUpstreamFailure: ({ cause, detail }) => end(undefined, detail, cause === 'denied'),
+      onUpstreamFailure: (failure) => end(undefined, failureText(failure), failure.cause === 'denied'),
       onDefect: (error) => end(undefined, `the answer could not be read: ${String(error)}`),
       onInterim: nothing,
       onSwitch: () => end(undefined, 'the backend switched protocols'),

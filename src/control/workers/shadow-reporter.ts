@@ -10,6 +10,7 @@ import {
   type WouldDenyRoute,
   type WouldDenyRow,
 } from '../../observe/shadow-denials.ts';
+import { operatorDetail } from '../../model/reason.ts';
 import type { Evaluation } from '../../policy/stage.ts';
 import type { Route } from '../../proxy/context.ts';
 import type { Exchange } from '../../proxy/exchange.ts';
@@ -37,8 +38,13 @@ export class ShadowNotes {
     const atMs = Math.round(exchange.startedAtMs + exchange.durationMs);
     let isNews = false;
     for (const { part, denial } of evaluation.wouldDeny) {
-      const { code, detail } = denial;
-      const fact = { part, code, detail, requestId: exchange.requestId, atMs };
+      const fact = {
+        part,
+        code: denial.kind.code,
+        detail: operatorDetail(denial),
+        requestId: exchange.requestId,
+        atMs,
+      };
       if (this.#tally.add(place, fact, callerOf(evaluation, part)))
         isNews = this.#isNews(place, part) || isNews;
     }

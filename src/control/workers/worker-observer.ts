@@ -16,14 +16,14 @@ import {
   type WorkerMetrics,
 } from '../../observe/metrics.ts';
 import type { KeyRows } from '../../policy/dependencies.ts';
-import type { Denial } from '../../policy/stage.ts';
+import { operatorDetail, type Reason } from '../../model/reason.ts';
 import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
 import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../../proxy/context.ts';
 import type { Exchange } from '../../proxy/exchange.ts';
 import type { ExchangeRecorder } from '../../explain/recorder.ts';
 import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
-import type { UpstreamCause } from '../../proxy/upstream/upstream-connection.ts';
+import { failureText, type UpstreamFailure } from '../../proxy/upstream/upstream-failure.ts';
 import { HealthReporter } from '../health/health-reporter.ts';
 import { KeyNotes } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
@@ -98,7 +98,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
-  policyDecided(exchange: Exchange, denial: Denial | undefined): void {
+  policyDecided(exchange: Exchange, denial: Reason | undefined): void {
     const { caller, refusedKeyId } = exchange.evaluation;
     if (caller.kind === 'api_key') this.#keys.note(caller, usageOutcome(denial), exchange.nowMs);
     else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
@@ -141,23 +141,23 @@ export class WorkerObserver implements ProxyObserver {
       clientIp: exchange.clientIp,
       protocol,
       errorCode: exchange.errorCode,
-      errorDetail: exchange.errorDetail,
+      errorDetail: exchange.reason === undefined ? '' : operatorDetail(exchange.reason),
       isAborted: exchange.isAborted,
       wouldDeny,
       retries: exchange.retries,
     });
   }
 
-  upstreamFailed(cause: UpstreamCause, exchange: Exchange, detail: string): void {
+  upstreamFailed(failure: UpstreamFailure, exchange: Exchange): void {
     const { log } = this.#deps;
     const { route } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
-    report?.upstream.upstreamError(cause);
+    report?.upstream.upstreamError(failure.cause);
     log.warn(
       {
         request_id: exchange.requestId,
-        cause,
-        detail,
+        cause: failure.cause,
+        detail: failureText(failure),
         ...(report !== undefined && { ...report.labels, backend: route?.revision.backend.authority }),
       },
       'a request to a backend failed',
@@ -312,12 +312,13 @@ export function labelsInUse(versions: () => Iterable<Version>): InUse {
   };
 }
 
-function usageOutcome(denial: Denial | undefined): UsageOutcome {
+function usageOutcome(denial: Reason | undefined): UsageOutcome {
   if (denial === undefined) return 'allowed';
-  return denial.code === 'rate_limited' || denial.code === 'concurrency_limited' ? 'limited' : 'denied';
+  const { code } = denial.kind;
+  return code === 'rate_limited' || code === 'concurrency_limited' ? 'limited' : 'denied';
 }
 
 /** Whether it was the credential that was refused, and not an anonymous caller for other reasons. */
-function isForCredential({ code }: Denial): boolean {
+function isForCredential({ kind: { code } }: Reason): boolean {
   return code === 'credentials_invalid' || code === 'too_many_auth_failures';
 }

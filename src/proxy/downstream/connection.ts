@@ -20,6 +20,7 @@ import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
 import type { ProxyContext } from '../context.ts';
 import type { Expiring } from '../resilience/deadlines.ts';
 import { Exchange } from '../exchange.ts';
+import { malformed } from '../reasons.ts';
 import { handle } from '../handle.ts';
 import { HeadWait } from './head-wait.ts';
 import { acquireBodyBuffer, type BodyBuffer } from '../io/body-buffer-pool.ts';
@@ -391,7 +392,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.body.abandon();
     const exchange = new Exchange(this, false);
     this.#exchange = exchange;
-    exchange.rejectHead(error);
+    exchange.respondProblem(malformed(error), false);
   }
 
   #becomeIdle(): void {

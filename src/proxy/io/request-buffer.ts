@@ -10,7 +10,8 @@ import { chunkHeader } from '../../http/chunked-decoder.ts';
 import type { HeadError } from '../../http/head-error.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { ReceivePace } from './receive-pace.ts';
-import { codeOf, type Exchange } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
+import { BODY_TOO_SLOW, malformed } from '../reasons.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodySink } from '../downstream/request-body.ts';
 import { paceOf } from '../upstream/request-stream.ts';
@@ -63,7 +64,7 @@ export class RequestBuffer implements BodySink {
 
   /** The client is too slow. */
   onDeadline(): void {
-    this.#exchange.respondProblem('request_timeout', 'The request body did not arrive in time', '', false);
+    this.#exchange.respondProblem(BODY_TOO_SLOW, false);
   }
 
   onBodyData(buffer: Buffer, from: number, to: number): void {
@@ -88,7 +89,7 @@ export class RequestBuffer implements BodySink {
   }
 
   onBodyFailure(error: HeadError): void {
-    this.#exchange.respondProblem(codeOf(error), error.detail, '', false);
+    this.#exchange.respondProblem(malformed(error), false);
   }
 
   /** All of the body, as text if it is small, with the framing that the client chose; undefined when more is to come. */

@@ -7,6 +7,7 @@
 import type { Breaker, Outcome, Trial } from './breaker.ts';
 import type { FailureKind, Revision } from '../context.ts';
 import type { Exchange } from '../exchange.ts';
+import { failureText, type UpstreamFailure } from '../upstream/upstream-failure.ts';
 
 /** How long a response has to come before it is a success, whatever becomes of it; milliseconds. */
 const STREAMING_MS = 1_000;
@@ -46,7 +47,8 @@ export class BreakerReport {
    * @param nowMs of the deadlines' clock; also below
    */
   answered(status: number, nowMs: number): void {
-    if (status >= 500 && this.#revision.breaker.count_5xx) this.failed('status_5xx', `status ${status}`);
+    if (status >= 500 && this.#revision.breaker.count_5xx)
+      this.#backendFailed('status_5xx', `status ${status}`);
     else if (this.#trial !== undefined) this.succeeded();
     else if (this.#breaker?.isPristine === false) this.#succeedsAtMs = nowMs + STREAMING_MS;
   }
@@ -66,15 +68,10 @@ export class BreakerReport {
     if (this.#breaker?.isPristine === false) this.#tell('success', 'the backend answered');
   }
 
-  failed(kind: FailureKind, detail: string): void {
-    this.#succeedsAtMs = Infinity;
-    const { context, requestId } = this.#exchange;
-    context.observer.backendFailed(this.#revision, kind, detail, requestId);
-    this.#tell('failure', detail);
-  }
-
-  /** The gateway may not connect there, which says nothing about the backend. */
-  denied(detail: string): void {
+  failed(failure: UpstreamFailure): void {
+    const detail = failureText(failure);
+    if (failure.cause !== 'denied') return this.#backendFailed(failure.cause, detail);
+    // The gateway may not connect there, which says nothing about the backend.
     const { context, requestId } = this.#exchange;
     context.observer.backendFailed(this.#revision, 'denied', detail, requestId);
     if (this.#trial !== undefined) this.#tell('abandoned', detail);
@@ -84,6 +81,13 @@ export class BreakerReport {
   abandoned(): void {
     this.completed();
     if (this.#trial !== undefined) this.#tell('abandoned', 'the client of the trial went away');
+  }
+
+  #backendFailed(kind: FailureKind, detail: string): void {
+    this.#succeedsAtMs = Infinity;
+    const { context, requestId } = this.#exchange;
+    context.observer.backendFailed(this.#revision, kind, detail, requestId);
+    this.#tell('failure', detail);
   }
 
   #tell(outcome: Outcome, detail: string): void {

@@ -7,7 +7,8 @@ import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../context.ts';
 import type { Exchange } from '../exchange.ts';
 import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
-import type { UpstreamCause, UpstreamConnection } from '../upstream/upstream-connection.ts';
+import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
+import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
 export class RetryState {
   readonly #exchange: Exchange;

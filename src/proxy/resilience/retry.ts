@@ -6,7 +6,7 @@
  */
 import type { RetryCondition } from '../../model/policy.ts';
 import type { CompiledRetries } from '../../policy/stage.ts';
-import type { UpstreamCause } from '../upstream/upstream-connection.ts';
+import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
 /** RFC 9110 section 9.2.2. */
 const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);

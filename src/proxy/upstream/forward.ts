@@ -28,22 +28,18 @@ import {
 import type { Exchange } from '../exchange.ts';
 import { upstreamPath } from '../upstream-path.ts';
 import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from '../options.ts';
-import { OVERLOAD_RETRY_AFTER_SECS, type OverloadReason } from '../exchange-limiter.ts';
+import type { OverloadReason } from '../exchange-limiter.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { RetryState } from '../resilience/retry-state.ts';
 import { isIdempotent } from '../resilience/retry.ts';
-import type {
-  UpstreamCause,
-  UpstreamClient,
-  UpstreamConnection,
-  UpstreamFailure,
-} from './upstream-connection.ts';
+import type { UpstreamClient, UpstreamConnection } from './upstream-connection.ts';
 import { UpstreamPermit } from './upstream-permit.ts';
 import { Tunnel, tunnelledProtocol } from './tunnel.ts';
 import type { PermitWaiter } from './permits.ts';
-import { UPSTREAM_ERROR_CODES } from './upstream-error-codes.ts';
+import { upstreamFailed, type UpstreamFailure } from './upstream-failure.ts';
+import { BODY_TOO_SLOW, OVERLOADED } from '../reasons.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
@@ -135,25 +131,19 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
       case 'queued':
         return this.#refuse('upstream_queue_timeout');
       case 'connecting':
-        return this.#giveUp('connect_timeout', 'the backend did not accept the connection in time');
+        return this.#giveUp({ cause: 'connect_timeout', fault: 'slow_accept' });
       case 'sending':
-        if (connection.bodyPaused)
-          return this.#giveUp('idle_timeout', 'the backend stopped reading the request');
+        if (connection.bodyPaused) return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_request' });
         // Who waits for leave to send its body is not late.
         if (connection.head.expectContinue && connection.body.bytes === 0 && !this.#hasInterim)
-          return this.#giveUp('first_byte_timeout', 'the backend did not ask for the body in time');
-        return this.#exchange.respondProblem(
-          'request_timeout',
-          'The request body did not arrive in time',
-          '',
-          false,
-        );
+          return this.#giveUp({ cause: 'first_byte_timeout', fault: 'slow_continue' });
+        return this.#exchange.respondProblem(BODY_TOO_SLOW, false);
       case 'waiting':
-        return this.#giveUp('first_byte_timeout', 'the backend did not begin its response in time');
+        return this.#giveUp({ cause: 'first_byte_timeout', fault: 'slow_response' });
       case 'responding':
         // A client that does not read is no fault of the backend.
         if (connection.writableNeedDrain) return this.#exchange.abort();
-        return this.#giveUp('idle_timeout', 'the backend stopped in the middle of its response');
+        return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_body' });
       case 'tunnel':
         return this.#exchange.abort();
       case 'done':
@@ -288,7 +278,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
       this.onResponseEnd('');
       return this.onReadEnd();
     }
-    this.#endAttempt(failure.cause, failure.detail, upstream);
+    this.#endAttempt(failure, upstream);
   }
 
   onDefect(error: unknown): void {
@@ -318,8 +308,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
     const exchange = this.#exchange;
     exchange.context.observer.overloaded(reason);
     const { authority } = this.#route.revision.backend;
-    const detail = `All connections to ${authority} are in use`;
-    exchange.respondProblem('overloaded', detail, `Retry-After: ${OVERLOAD_RETRY_AFTER_SECS}\r\n`);
+    exchange.respondProblem({ kind: OVERLOADED, data: { full: reason, authority } });
   }
 
   #tryOnce(fresh: boolean): void {
@@ -405,18 +394,18 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
   }
 
   /** The gateway's own decision to end the attempt. */
-  #giveUp(cause: UpstreamCause, detail: string): void {
+  #giveUp(failure: UpstreamFailure): void {
     const upstream = this.#upstream;
     upstream?.destroy();
     this.#upstream = undefined;
-    this.#endAttempt(cause, detail, upstream);
+    this.#endAttempt(failure, upstream);
   }
 
-  #endAttempt(cause: UpstreamCause, detail: string, upstream: UpstreamConnection | undefined): void {
-    const next = upstream && this.#nextAttempt().afterFailure(this.#route, cause, upstream);
-    if (next === undefined) return this.#fail(cause, detail);
+  #endAttempt(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
+    const next = upstream && this.#nextAttempt().afterFailure(this.#route, failure.cause, upstream);
+    if (next === undefined) return this.#fail(failure);
     if (next !== this.#route) {
-      this.#report.failed(cause, detail);
+      this.#report.failed(failure);
       this.#moveTo(next);
     }
     this.#enter(true);
@@ -453,30 +442,24 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
   #runOut(): void {
     if (this.#phase === 'done') return;
     const exchange = this.#exchange;
-    const detail = `the exchange was not over after ${this.#timeouts?.totalMs ?? 0} ms`;
-    exchange.context.observer.upstreamFailed('total_timeout', exchange, detail);
+    const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
+    exchange.context.observer.upstreamFailed(failure, exchange);
     // A client that is slow, or a response that is long, says nothing against the backend.
-    if (this.#phase === 'connecting' || this.#phase === 'waiting')
-      this.#report.failed('total_timeout', detail);
+    if (this.#phase === 'connecting' || this.#phase === 'waiting') this.#report.failed(failure);
     this.cancel();
-    this.#respondFailed('total_timeout', detail);
+    this.#respondFailed(failure);
   }
 
-  #fail(cause: UpstreamCause, detail: string): void {
+  #fail(failure: UpstreamFailure): void {
     const exchange = this.#exchange;
     this.#phase = 'done';
-    exchange.context.observer.upstreamFailed(cause, exchange, detail);
-    if (cause === 'denied') this.#report.denied(detail);
-    else this.#report.failed(cause, detail);
-    this.#respondFailed(cause, detail);
+    exchange.context.observer.upstreamFailed(failure, exchange);
+    this.#report.failed(failure);
+    this.#respondFailed(failure);
   }
 
-  #respondFailed(cause: UpstreamCause, detail: string): void {
-    const { authority } = this.#route.revision.backend;
-    this.#exchange.respondProblem(
-      UPSTREAM_ERROR_CODES[cause],
-      `Cannot get a response from ${authority}: ${detail}`,
-    );
+  #respondFailed(failure: UpstreamFailure): void {
+    this.#exchange.respondProblem(upstreamFailed(this.#route.revision.backend.authority, failure));
   }
 
   get #idleTimeoutMs(): number {

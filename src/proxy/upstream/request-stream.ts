@@ -5,7 +5,8 @@
  */
 import type { HeadError } from '../../http/head-error.ts';
 import { ReceivePace } from '../io/receive-pace.ts';
-import { codeOf, type Exchange } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
+import { malformed } from '../reasons.ts';
 import type { BodySink } from '../downstream/request-body.ts';
 import { writeBodyPiece } from './upstream-body.ts';
 import { upstreamTrailers } from './upstream-head.ts';
@@ -70,7 +71,7 @@ export class RequestStream implements BodySink {
   }
 
   onBodyFailure(error: HeadError): void {
-    this.#exchange.respondProblem(codeOf(error), error.detail, '', false);
+    this.#exchange.respondProblem(malformed(error), false);
   }
 }
 

@@ -9,6 +9,7 @@ import { EgressDenied } from '../../egress/egress.ts';
 import { ChunkedDecoder } from '../../http/chunked-decoder.ts';
 import { BodyFraming } from '../../http/framing.ts';
 import { findHeadEnd, incompleteResponseError } from '../../http/head-end.ts';
+import type { HeadError } from '../../http/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
 import { ResponseHead } from '../../http/response-head.ts';
 import type { CompiledBackend } from '../../config/types.ts';
@@ -19,26 +20,9 @@ import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 import { isProtocolAskedFor } from './tunnel.ts';
+import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { connect, type ConnectionMeans } from './upstream-socket.ts';
 import { readOnAfterWriteError } from '../io/write-errors.ts';
-
-/** Why an upstream failed, for the answer, the retry decision, the breaker and the metrics. */
-export type UpstreamCause =
-  | 'connect'
-  | 'connect_timeout'
-  /** The gateway may not connect there. */
-  | 'denied'
-  | 'tls'
-  | 'reset'
-  | 'bad_response'
-  | 'first_byte_timeout'
-  | 'idle_timeout'
-  | 'total_timeout';
-
-export interface UpstreamFailure {
-  readonly cause: UpstreamCause;
-  readonly detail: string;
-}
 
 /** The side that uses the connection. Every call comes from a socket event, never from within `send`. */
 export interface UpstreamClient {
@@ -131,7 +115,7 @@ export class UpstreamConnection implements Expiring {
     this.#socket.on('close', () => {
       this.#reader.close();
       this.#deadlines.delete(this);
-      this.#guard(() => this.#fail('reset', 'the backend closed the connection'));
+      this.#guard(() => this.#fail({ cause: 'reset', fault: 'closed' }));
     });
   }
 
@@ -293,7 +277,7 @@ export class UpstreamConnection implements Expiring {
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
     // On a connection that was idle, what comes before the request has left was said unasked: it answers nobody.
-    if (this.uses > 0 && this.isUnsent) return this.#fail('reset', 'the backend spoke before it was asked');
+    if (this.uses > 0 && this.isUnsent) return this.#fail({ cause: 'reset', fault: 'spoke_first' });
     const client = this.#client;
     this.#responseBegun = true;
     let buffer = shared;
@@ -325,8 +309,8 @@ export class UpstreamConnection implements Expiring {
     if (end < 0 || end - from > RESPONSE_HEAD_BYTES_MAX) {
       const isTooLarge = to - from > RESPONSE_HEAD_BYTES_MAX;
       const hopeless = incompleteResponseError(buffer, from, from + this.#scanned, to);
-      if (isTooLarge) this.#fail('bad_response', 'the response head is too large');
-      else if (hopeless !== undefined) this.#fail('bad_response', hopeless.detail);
+      if (isTooLarge) this.#fail({ cause: 'bad_response', fault: 'head_too_large' });
+      else if (hopeless !== undefined) this.#fail(malformed(hopeless));
       else this.#partial = buffer.subarray(from, to);
       this.#scanned = to - from;
       return to;
@@ -335,7 +319,7 @@ export class UpstreamConnection implements Expiring {
     const head = this.#head;
     const error = head.parseBytes(buffer, from, end - 2, this.#requestMethod, RESPONSE_LIMITS);
     if (error !== undefined) {
-      this.#fail('bad_response', error.detail);
+      this.#fail(malformed(error));
       return to;
     }
     if (head.status < 200) return this.#readInterim(head, end, to);
@@ -358,10 +342,9 @@ export class UpstreamConnection implements Expiring {
       return end;
     }
     this.#interimCount += 1;
-    if (head.status === 101)
-      this.#fail('bad_response', 'the backend switched to a protocol that was not asked for');
+    if (head.status === 101) this.#fail({ cause: 'bad_response', fault: 'unasked_switch' });
     else if (this.#interimCount > INTERIM_RESPONSES_MAX) {
-      this.#fail('bad_response', `more than ${INTERIM_RESPONSES_MAX} interim responses`);
+      this.#fail({ cause: 'bad_response', fault: 'too_many_interims' });
     } else {
       this.#client?.onInterim(head);
       return end;
@@ -386,7 +369,7 @@ export class UpstreamConnection implements Expiring {
     const decoder = this.#decoder;
     const end = decoder.write(buffer, from, to, this.#onChunk);
     if (decoder.error !== undefined) {
-      this.#fail('bad_response', decoder.error.detail);
+      this.#fail(malformed(decoder.error));
       return to;
     }
     if (decoder.done && this.#state === 'body') this.#end(decoder.trailers ?? '');
@@ -410,7 +393,7 @@ export class UpstreamConnection implements Expiring {
       client?.onReadEnd();
     } else if (this.#state === 'unused') this.#lose();
     else if (this.#state === 'ended') this.#reusable = false;
-    else this.#fail('reset', 'the backend closed the connection before its response was complete');
+    else this.#fail({ cause: 'reset', fault: 'closed_early' });
   }
 
   /** Told of in a later turn: users are not called from within their writes. */
@@ -428,24 +411,25 @@ export class UpstreamConnection implements Expiring {
 
   #onError(error: Error): void {
     const code = (error as NodeJS.ErrnoException).code ?? '';
-    if (this.#connected) return this.#fail('reset', `the connection failed (${code || error.message})`);
-    if (error instanceof EgressDenied) return this.#fail('denied', error.message);
+    const systemCode = code || error.message;
+    if (this.#connected) return this.#fail({ cause: 'reset', fault: 'connection_failed', systemCode });
+    if (error instanceof EgressDenied)
+      return this.#fail({ cause: 'denied', fault: 'egress_denied', text: error.message });
     const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
-    // What newcomers meet first: `https` is the default of backend_scheme.
-    const isPlain = code === 'ERR_SSL_WRONG_VERSION_NUMBER';
-    const why = isPlain ? ': it does not speak TLS, which backend_scheme https asks for' : '';
-    this.#fail(isTcp ? 'connect' : 'tls', `cannot connect${why} (${code || error.message})`);
+    // Usual in a first setup, since `https` is the default of backend_scheme.
+    const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
+    this.#fail({ cause: isTcp ? 'connect' : 'tls', fault, systemCode });
   }
 
-  #fail(cause: UpstreamCause, detail: string): void {
+  #fail(failure: UpstreamFailure): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'unused') return this.#lose();
     const client = this.#client;
     const wasEnded = this.#state === 'ended';
     this.destroy();
     this.#reusable = false;
-    if (!wasEnded)
-      client?.onUpstreamFailure({ cause: this.#connected ? cause : connectCause(cause), detail });
+    if (wasEnded || client === undefined) return;
+    client.onUpstreamFailure(this.#connected ? failure : { ...failure, cause: connectCause(failure.cause) });
   }
 
   /** A defect of ours ends the exchange it happened in, and nothing else. */
@@ -465,6 +449,10 @@ export class UpstreamConnection implements Expiring {
     this.destroy();
     onLost?.(this);
   }
+}
+
+function malformed({ detail }: HeadError): UpstreamFailure {
+  return { cause: 'bad_response', fault: 'malformed', text: detail };
 }
 
 /** Before the connection stands, everything that goes wrong is a failure to connect. */

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import * as tls from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
+import { operatorDetail } from '../../../src/model/reason.ts';
 import type { Revision } from '../../../src/model/resources.ts';
 import { startBlackHole } from '../../support/backends/black-hole.ts';
 import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
@@ -118,7 +119,9 @@ describe('a backend given by name', () => {
   it('that cannot be found is 502, and says so to the operator alone', async () => {
     const details: string[] = [];
     const proxy = await proxyTo(1, {
-      observer: { exchangeEnded: ({ errorDetail }) => void details.push(errorDetail) },
+      observer: {
+        exchangeEnded: ({ reason }) => void details.push(reason === undefined ? '' : operatorDetail(reason)),
+      },
       resolve: () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })),
     });
     const client = await connectRaw(proxy.port);

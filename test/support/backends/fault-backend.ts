@@ -4,7 +4,7 @@
  */
 import type * as net from 'node:net';
 import * as tls from 'node:tls';
-import type { UpstreamCause } from '../../../src/proxy/upstream/upstream-connection.ts';
+import type { UpstreamCause } from '../../../src/proxy/upstream/upstream-failure.ts';
 import { startSocketServer, type Certificate, type SocketServer } from './socket-server.ts';
 
 /** What a client gets: a status of the gateway's own, the whole answer, or one that shows that it was cut off. */

@@ -29,7 +29,7 @@ it('needs no more memory for the tokens of keys that come and go', () => {
     table.change([key], gone === undefined ? [] : [gone.id]);
     alive.push({ id, token });
     expect(verdictOn(token)).toBe(id);
-    if (gone !== undefined) expect(verdictOn(gone.token)).toBe('The API key is not known');
+    if (gone !== undefined) expect(verdictOn(gone.token)).toBe('key_unknown');
     if (index === 0) bytes = apiKeys.tokenMemoryBytes;
   }
   expect(bytes).toBeGreaterThan(0);

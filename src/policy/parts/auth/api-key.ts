@@ -7,14 +7,9 @@ import { API_KEY_PREFIX } from '../../../model/token.ts';
 import type { AppName } from '../../../model/resources.ts';
 import { tokenStart } from './bearer.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
-import { RememberedKeys, type ResolvedKey, type Unresolved } from './key-cache.ts';
+import type { CredentialProblem } from './auth-reasons.ts';
+import { RememberedKeys, type ResolvedKey } from './key-cache.ts';
 import type { Caller, Evaluation } from '../../stage.ts';
-
-export type KeyRefusal =
-  | Unresolved
-  | 'The API key belongs to another app'
-  | 'The API key is disabled'
-  | 'The API key has expired';
 
 export interface ApiKeys {
   /**
@@ -27,7 +22,7 @@ export interface ApiKeys {
     app: AppName,
     nowMs: number,
     evaluation: Pick<Evaluation, 'refusedKeyId' | 'refusedKeyName'>,
-  ): Caller | KeyRefusal;
+  ): Caller | CredentialProblem;
   /** Bytes in which tokens are remembered, beside what is kept of their keys. */
   readonly tokenMemoryBytes: number;
 }
@@ -69,8 +64,8 @@ function refusalOf(
   { appId, isActive, expiresAtMs }: ResolvedKey,
   app: AppName,
   nowMs: number,
-): KeyRefusal | undefined {
-  if (appId !== app.id) return 'The API key belongs to another app';
-  if (!isActive) return 'The API key is disabled';
-  return nowMs >= expiresAtMs ? 'The API key has expired' : undefined;
+): CredentialProblem | undefined {
+  if (appId !== app.id) return 'key_of_other_app';
+  if (!isActive) return 'key_disabled';
+  return nowMs >= expiresAtMs ? 'key_expired' : undefined;
 }

@@ -4,9 +4,10 @@
  * nothing and do not count. One count per address, of IPv6 per network, over all apps and workers.
  */
 import type { LimitDecision, LimitRule } from '../../../limits/store.ts';
+import type { ReasonKind } from '../../../model/reason.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { addressSubject } from '../../limit-subject.ts';
-import type { Denial, RequestFacts, Stage, StageResult } from '../../stage.ts';
+import type { RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -35,7 +36,7 @@ export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | u
   const conclude = (decision: LimitDecision, verdict: StageResult): StageResult => {
     if (decision.admitted) return verdict;
     onAuth('throttled');
-    return tooMany(decision);
+    return { kind: TOO_MANY_FAILURES, data: decision };
   };
   return Object.freeze({
     stage: (facts: RequestFacts): StageResult | Promise<StageResult> => {
@@ -51,10 +52,8 @@ export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | u
   });
 }
 
-function tooMany(decision: LimitDecision): Denial {
-  return {
-    code: 'too_many_auth_failures',
-    detail: 'Too many requests with bad credentials came from this address',
-    headerLines: `Retry-After: ${decision.retryAfterSecs}\r\n`,
-  };
-}
+const TOO_MANY_FAILURES: ReasonKind<LimitDecision> = {
+  code: 'too_many_auth_failures',
+  detail: () => 'Too many requests with bad credentials came from this address',
+  retryAfterSecs: (decision) => decision.retryAfterSecs,
+};

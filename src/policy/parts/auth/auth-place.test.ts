@@ -41,6 +41,6 @@ describe('the place of a credential', () => {
     const optional = gateway.compile({ auth: { auth_type: 'api_key', in: 'X-API-Key', required: false } });
     const { denial, evaluation } = await run(optional, testFacts({ 'x-api-key': 'anything' }));
     expect([denial, evaluation.dropCredential]).toEqual([undefined, true]);
-    expect(evaluation.authFailure?.code).toBe('credentials_invalid');
+    expect(evaluation.authFailure?.kind.code).toBe('credentials_invalid');
   });
 });

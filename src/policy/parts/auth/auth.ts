@@ -19,11 +19,19 @@ import type { AuthPolicy, Policy } from '../../../model/policy.ts';
 import type { AppName } from '../../../model/resources.ts';
 import { isApiKey, type ApiKeys } from './api-key.ts';
 import type { AuthGuard } from './auth-guard.ts';
-import { challenges, tokenStart, type Challenges } from './bearer.ts';
-import { credentialPlace, type CredentialPlace } from './credential-place.ts';
+import {
+  CREDENTIALS_INVALID,
+  CREDENTIALS_MISSING,
+  KEYS_UNAVAILABLE,
+  MISSING_CLAIM,
+  type Challenge,
+  type CredentialProblem,
+} from './auth-reasons.ts';
+import { tokenStart } from './bearer.ts';
+import { challengeOf, credentialPlace, type CredentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { compileJwt, missingClaim } from './jwt/jwt.ts';
-import { NO_KEYS, type Identity, type JwtVerifiers, type KeysUnavailable } from './jwt/jwt-verifier.ts';
+import type { Identity, JwtVerifiers, KeysUnavailable } from './jwt/jwt-verifier.ts';
 import type { Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 export interface CompiledAuth {
@@ -34,7 +42,7 @@ export interface CompiledAuth {
 }
 
 /**
- * Finds out who calls; a text says why the credential does not hold.
+ * Finds out who calls, or why the credential does not hold.
  * @param credential a field value: of the scheme `Bearer`, or the token alone
  */
 type Identify = (credential: string, nowMs: number, evaluation: Evaluation) => Identity | Promise<Identity>;
@@ -44,7 +52,9 @@ interface AuthContext {
   readonly shadow: boolean;
   readonly place: CredentialPlace | undefined;
   readonly identify: Identify;
-  readonly challenge: Challenges;
+  readonly challenge: Challenge;
+  /** For a request without a credential. */
+  readonly missing: Denial;
   readonly guard: AuthGuard | undefined;
   readonly onAuth: PolicyDependencies['onAuth'];
 }
@@ -78,8 +88,9 @@ export function compileAuth(
     jwt?.identify ??
     ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));
   const place = credentialPlace(policy);
-  const challenge = challenges(app.slug, place && { name: place.name, isJwt: jwt !== undefined });
-  const context = { auth, shadow, place, identify, challenge, guard, onAuth: dependencies.onAuth };
+  const challenge = challengeOf(app, place, auth);
+  const missing = { kind: CREDENTIALS_MISSING, data: { challenge, canAuthenticate: true } };
+  const context = { auth, shadow, place, identify, challenge, missing, guard, onAuth: dependencies.onAuth };
   const stage = place === undefined ? authStage(context) : placedStage(context, place);
   const stages: NamedStage[] = [];
   if (guard !== undefined) stages.push({ part: 'auth_guard', run: guard.stage, shadow: false });
@@ -88,14 +99,14 @@ export function compileAuth(
 }
 
 function authStage(context: AuthContext): Stage {
-  const { auth, identify, challenge, onAuth } = context;
+  const { auth, identify, missing, onAuth } = context;
   const required = auth.required ?? true;
   return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
     const authorization = facts.header('authorization');
     const start = authorization === undefined ? 0 : tokenStart(authorization);
     if (authorization === undefined || start === 0) {
       onAuth(required ? 'missing' : 'anonymous');
-      return required ? challenge.missing : undefined;
+      return required ? missing : undefined;
     }
     const identity = identify(authorization, facts.nowMs, evaluation);
     if (identity instanceof Promise) {
@@ -106,18 +117,18 @@ function authStage(context: AuthContext): Stage {
 }
 
 /** The same where the credential is in another field than Authorization, all of which is the credential. */
-function placedStage(context: AuthContext, { name, lowerName }: CredentialPlace): Stage {
-  const { auth, identify, challenge, onAuth } = context;
+function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stage {
+  const { auth, identify, missing, onAuth } = context;
   const required = auth.required ?? true;
   return (facts: RequestFacts, evaluation: Evaluation): StageResult | Promise<StageResult> => {
     const credential = facts.combined(lowerName);
     if (credential === undefined || credential === '') {
       onAuth(required ? 'missing' : 'anonymous');
-      return required ? challenge.missing : undefined;
+      return required ? missing : undefined;
     }
     // No token has a comma: it stands between the values of several fields, or of what is a list already.
     if (credential.includes(',')) {
-      return refuse(context, facts, evaluation, credential, `The request has more than one ${name}`);
+      return refuse(context, facts, evaluation, credential, 'repeated_field');
     }
     const identity = identify(credential, facts.nowMs, evaluation);
     if (identity instanceof Promise) {
@@ -154,7 +165,7 @@ function conclude(
     return undefined;
   }
   onAuth('forbidden');
-  return context.challenge.missingClaim(`The token lacks the claim "${claim}"`);
+  return { kind: MISSING_CLAIM, data: { challenge: context.challenge, claim } };
 }
 
 /** Neither good nor bad: it is the gateway that cannot tell. No attempt that the guard would count. */
@@ -166,13 +177,8 @@ function cannotJudge(
 ): StageResult {
   const { auth, shadow, onAuth } = context;
   const isKey = isMeantAsKey(context, evaluation, authorization);
-  const denial: Denial = {
-    code: 'jwt_keys_unavailable',
-    detail: 'No key set could be fetched yet to verify tokens with',
-    headerLines: `Retry-After: ${retryAfterSecs}\r\n`,
-  };
+  const denial: Denial = { kind: KEYS_UNAVAILABLE, data: { retryAfterSecs } };
   evaluation.authFailure = denial;
-  evaluation.lacksKeys = true;
   evaluation.dropCredential = auth.forward_credentials !== true && (isKey || !shadow);
   onAuth('unavailable');
   return denial;
@@ -184,7 +190,7 @@ function refuse(
   facts: RequestFacts,
   evaluation: Evaluation,
   authorization: string,
-  reason: string,
+  problem: CredentialProblem,
 ): StageResult | Promise<StageResult> {
   const { auth, shadow, challenge, guard, onAuth } = context;
   const required = auth.required ?? true;
@@ -194,8 +200,7 @@ function refuse(
     onAuth('anonymous');
     return undefined;
   }
-  const denial: Denial = challenge.invalid(reason);
-  evaluation.lacksKeys = reason === NO_KEYS;
+  const denial: Denial = { kind: CREDENTIALS_INVALID, data: { challenge, problem } };
   evaluation.authFailure = denial;
   evaluation.dropCredential = auth.forward_credentials !== true && (isKey || !shadow);
   onAuth(required ? 'rejected' : 'ignored');

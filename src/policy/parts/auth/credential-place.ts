@@ -4,7 +4,9 @@
  */
 import { foldedName } from '../../../lib/folded-name.ts';
 import { isAuthorization } from '../../../model/credential-header.ts';
-import type { Policy } from '../../../model/policy.ts';
+import type { AuthPolicy, Policy } from '../../../model/policy.ts';
+import type { AppName } from '../../../model/resources.ts';
+import type { Challenge } from './auth-reasons.ts';
 
 export interface CredentialPlace {
   /** As it is configured. */
@@ -22,4 +24,14 @@ export function credentialPlace({ auth }: Policy): CredentialPlace | undefined {
     lowerName: auth.in.toLowerCase(),
     foldedName: foldedName(auth.in),
   });
+}
+
+/** What clients are told to authenticate for, and where. */
+export function challengeOf(
+  app: AppName,
+  place: CredentialPlace | undefined,
+  auth: AuthPolicy | null | undefined,
+): Challenge {
+  const isJwt = auth?.auth_type === 'jwt';
+  return Object.freeze({ realm: app.slug, field: place && { name: place.name, isJwt } });
 }

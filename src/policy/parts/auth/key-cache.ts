@@ -45,8 +45,8 @@ export interface ResolvedKey {
 /** Why a field value resolves to no key. */
 export type Unresolved = typeof MALFORMED | typeof UNKNOWN;
 
-const MALFORMED = 'The API key is malformed: it was mistyped or cut off';
-const UNKNOWN = 'The API key is not known';
+const MALFORMED = 'key_malformed';
+const UNKNOWN = 'key_unknown';
 
 export class RememberedKeys {
   readonly #directory: KeyDirectory;

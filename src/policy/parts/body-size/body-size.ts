@@ -4,7 +4,13 @@
  * while it is passed on (proxy/downstream/request-body.ts), and `max_body_bytes` in shadow mode when the exchange has ended
  * (proxy/body-shadow.ts).
  */
+import type { ReasonKind } from '../../../model/reason.ts';
 import type { Denial, NamedStage } from '../../stage.ts';
+
+export const BODY_TOO_LARGE: ReasonKind<{ readonly bytesMax: number }> = {
+  code: 'body_too_large',
+  detail: ({ bytesMax }) => `The request body is larger than ${bytesMax} bytes`,
+};
 
 /**
  * @param bytesMax the longest body; 0: unlimited
@@ -12,11 +18,7 @@ import type { Denial, NamedStage } from '../../stage.ts';
  */
 export function compileBodySize(bytesMax: number): NamedStage | undefined {
   if (bytesMax === 0) return undefined;
-  const denial: Denial = Object.freeze({
-    code: 'body_too_large',
-    detail: `The request body is larger than ${bytesMax} bytes`,
-    headerLines: '',
-  });
+  const denial: Denial = Object.freeze({ kind: BODY_TOO_LARGE, data: { bytesMax } });
   return {
     part: 'max_body_bytes',
     shadow: false,

@@ -9,13 +9,20 @@
  */
 import { type ConcurrencyCap, REFUSED } from '../../../limits/concurrency.ts';
 import type { EffectivePolicy } from '../../../model/policy.ts';
+import type { ReasonKind } from '../../../model/reason.ts';
 import type { AppName } from '../../../model/resources.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { subjectOf, type SubjectOf } from '../../limit-subject.ts';
 import type { Denial, Evaluation, NamedStage } from '../../stage.ts';
 
-/** When a request will end nobody can know; this is the least that the field can say (RFC 9110 section 10.2.3). */
-const RETRY_AFTER = 'Retry-After: 1\r\n';
+/** When a request will end is not known; this is the least that Retry-After can say (RFC 9110 section 10.2.3). */
+const RETRY_AFTER_SECS = 1;
+
+const CONCURRENCY_LIMITED: ReasonKind<ConcurrencyCap> = {
+  code: 'concurrency_limited',
+  detail: ({ max }) => `${max} requests are under way already, which is the most allowed at once`,
+  retryAfterSecs: () => RETRY_AFTER_SECS,
+};
 
 export interface ConcurrencyLimiter {
   readonly cap: ConcurrencyCap;
@@ -45,11 +52,7 @@ export function compileConcurrency(
   const limiter = concurrencyLimiter(effective, app, ipv6PrefixBits);
   if (limiter === undefined) return undefined;
   const { cap } = limiter;
-  const denial: Denial = Object.freeze({
-    code: 'concurrency_limited',
-    detail: `${cap.max} requests are under way already, which is the most allowed at once`,
-    headerLines: RETRY_AFTER,
-  });
+  const denial: Denial = Object.freeze({ kind: CONCURRENCY_LIMITED, data: cap });
   return {
     part: 'concurrency',
     shadow: effective.policy.shadow?.includes('concurrency') ?? false,

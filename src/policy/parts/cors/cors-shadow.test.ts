@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CorsPolicy } from '../../../model/policy.ts';
 import { compileCors } from './cors.ts';
-import { refusal } from './cors-shadow.ts';
+import { CORS_REFUSED, refusal } from './cors-shadow.ts';
 import { testFacts } from '../../test-fixtures.ts';
 
 const PAGE = 'https://page.test';
@@ -14,7 +14,8 @@ const LISTED: CorsPolicy = {
 function verdict(cors: CorsPolicy, headers: Readonly<Record<string, string>>, method = 'GET') {
   const compiled = compileCors(cors);
   if (compiled === undefined) throw new Error('the policy is off');
-  return refusal(compiled, testFacts(headers, { method }))?.detail;
+  const refused = refusal(compiled, testFacts(headers, { method }));
+  return refused && CORS_REFUSED.detail(refused);
 }
 
 describe('requests that are no business of CORS', () => {

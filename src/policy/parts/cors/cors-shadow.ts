@@ -10,6 +10,7 @@
  *
  * What it cannot see: fields of the page's own beyond Authorization and Content-Type, unless a preflight names them.
  */
+import type { ReasonKind } from '../../../model/reason.ts';
 import type { CompiledCors, Evaluation, NamedStage, RequestFacts } from '../../stage.ts';
 
 /** Fetch standard, "CORS-safelisted method" and "CORS-safelisted request-header". */
@@ -23,17 +24,34 @@ const NAMES_CHARS_MAX = 4096;
 
 /** What a browser would refuse, and the field of the policy that would have to grant it. */
 export interface CorsRefusal {
-  readonly detail: string;
   readonly field: 'allowed_origins' | 'allowed_methods' | 'allowed_headers' | 'allow_credentials';
-  /** What the field lacks; empty where that is not one value that could be added. */
+  /** What the field lacks; empty where no value could be added. */
   readonly lacks: readonly string[];
 }
+
+export const CORS_REFUSED: ReasonKind<CorsRefusal, 'cors_refused'> = {
+  code: 'cors_refused',
+  detail: ({ field, lacks: [first = ''] }) => {
+    switch (field) {
+      case 'allow_credentials':
+        return 'Credentials are not allowed, and the request has a cookie';
+      case 'allowed_origins':
+        return `The origin ${shown(first)} is not allowed`;
+      case 'allowed_methods':
+        return `The method ${shown(first)} is not allowed`;
+      case 'allowed_headers':
+        return first === ''
+          ? 'Too many header fields are asked for'
+          : `The header field ${shown(first)} is not allowed`;
+    }
+  },
+};
 
 export function corsShadowStage(cors: CompiledCors): NamedStage {
   const run = (facts: RequestFacts, evaluation: Evaluation): undefined => {
     const refused = refusal(cors, facts);
     if (refused === undefined) return undefined;
-    const denial = { code: 'cors_refused', detail: refused.detail, headerLines: '' } as const;
+    const denial = { kind: CORS_REFUSED, data: refused };
     (evaluation.wouldDeny ??= []).push({ part: 'cors', denial });
     return undefined;
   };
@@ -53,8 +71,7 @@ export function refusal(cors: CompiledCors, facts: RequestFacts): CorsRefusal | 
   if (!grantsOrigin(fields, origin)) return originRefusal(origin);
   // Only credentialed requests bring cookies to another origin.
   if (facts.header('cookie') !== undefined && !grantsCredentials(fields)) {
-    const detail = 'Credentials are not allowed, and the request has a cookie';
-    return { detail, field: 'allow_credentials', lacks: [] };
+    return { field: 'allow_credentials', lacks: [] };
   }
   const names = unsafeNames(facts);
   if (SAFE_METHODS.has(facts.method) && names === '') return undefined;
@@ -71,25 +88,19 @@ function preflightRefusal(
   if (!grantsOrigin(fields, origin)) return originRefusal(origin);
   const methods = listOf(fields.get('access-control-allow-methods'));
   if (!SAFE_METHODS.has(method) && !methods.includes(method)) {
-    return {
-      detail: `The method ${shown(method)} is not allowed`,
-      field: 'allowed_methods',
-      lacks: [method],
-    };
+    return { field: 'allowed_methods', lacks: [method] };
   }
   if (names === undefined || names === '') return undefined;
   if (names.length > NAMES_CHARS_MAX) {
-    return { detail: 'Too many header fields are asked for', field: 'allowed_headers', lacks: [] };
+    return { field: 'allowed_headers', lacks: [] };
   }
   const allowed = new Set(listOf(fields.get('access-control-allow-headers')?.toLowerCase()));
   const lacks = listOf(names.toLowerCase()).filter((name) => !allowed.has(name));
-  const [missing] = lacks;
-  if (missing === undefined) return undefined;
-  return { detail: `The header field ${shown(missing)} is not allowed`, field: 'allowed_headers', lacks };
+  return lacks.length === 0 ? undefined : { field: 'allowed_headers', lacks };
 }
 
 function originRefusal(origin: string): CorsRefusal {
-  return { detail: `The origin ${shown(origin)} is not allowed`, field: 'allowed_origins', lacks: [origin] };
+  return { field: 'allowed_origins', lacks: [origin] };
 }
 
 function isSubjectToCors(facts: RequestFacts, origin: string): boolean {

@@ -3,7 +3,15 @@
  * where GET is. OPTIONS is a method like any other; preflights have been answered before.
  */
 import type { Policy } from '../../../model/policy.ts';
+import type { ReasonKind } from '../../../model/reason.ts';
 import type { Denial, RequestFacts, Stage, StageResult } from '../../stage.ts';
+
+const METHOD_NOT_ALLOWED: ReasonKind<readonly string[]> = {
+  code: 'method_not_allowed',
+  detail: (allowed) =>
+    allowed.length === 0 ? 'No method is allowed here' : `Allowed here: ${allowed.join(', ')}`,
+  headerLines: (allowed) => `Allow: ${allowed.join(', ')}\r\n`,
+};
 
 /**
  * Methods are case-sensitive (RFC 9110 section 9.1); names in the configuration are taken as upper case, since
@@ -14,11 +22,6 @@ export function compileMethods(configured: Policy['allowed_methods']): Stage | u
   if (!configured || configured.includes('*')) return undefined;
   const allowed = new Set(configured.map((method) => method.toUpperCase()));
   if (allowed.has('GET')) allowed.add('HEAD');
-  const list = [...allowed].join(', ');
-  const denial: Denial = Object.freeze({
-    code: 'method_not_allowed',
-    detail: list === '' ? 'No method is allowed here' : `Allowed here: ${list}`,
-    headerLines: `Allow: ${list}\r\n`,
-  });
+  const denial: Denial = Object.freeze({ kind: METHOD_NOT_ALLOWED, data: [...allowed] });
   return (facts: RequestFacts): StageResult => (allowed.has(facts.method) ? undefined : denial);
 }

@@ -2,7 +2,7 @@
  * One limit as it applies to requests: the rule for the store, whose requests are counted together, and the texts of
  * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
  */
-import type { LimitDecision, LimitRule } from '../../../limits/store.ts';
+import type { LimitRule } from '../../../limits/store.ts';
 import type { RateLimitPolicy } from '../../../model/policy.ts';
 import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
 import { subjectOf, type SubjectOf } from '../../limit-subject.ts';
@@ -14,8 +14,10 @@ export interface Limiter {
   /** Seconds in which `limit` of a decision can be had, the `w` of RateLimit-Policy. */
   readonly windowSecs: number;
   readonly subjectOf: SubjectOf;
+  /** Start of the RateLimit header lines, which depends on the rule only. */
   readonly fieldsStart: string;
-  readonly detail: string;
+  /** The level that set the limit, as the fields name it. */
+  readonly name: string;
 }
 
 /**
@@ -57,7 +59,7 @@ export function createLimiter(
     windowSecs,
     subjectOf: subjectOf(per, ipv6PrefixBits),
     fieldsStart: `RateLimit-Policy: "${name}";q=${quota};w=${windowSecs}\r\nX-RateLimit-Limit: ${quota}\r\nRateLimit: "${name}"`,
-    detail: `The limit of ${requests} requests in ${windowSeconds} s is used up (${name})`,
+    name,
   });
 }
 
@@ -66,9 +68,9 @@ export function createLimiter(
  * fields; times in whole seconds from now); '' when no limit was asked.
  */
 export function limitHeaderLines(evaluation: Evaluation): string {
-  const decision: LimitDecision | undefined = evaluation.limit;
-  if (decision === undefined) return '';
+  const { limit: decision, limiter } = evaluation;
+  if (decision === undefined || limiter === undefined) return '';
   const { remaining } = decision;
   const resetSecs = Math.ceil(decision.resetMs / 1000);
-  return `${evaluation.limitFieldsStart};r=${remaining};t=${resetSecs}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${resetSecs}\r\n`;
+  return `${limiter.fieldsStart};r=${remaining};t=${resetSecs}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${resetSecs}\r\n`;
 }

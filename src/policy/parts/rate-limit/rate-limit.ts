@@ -11,12 +11,28 @@
  */
 import type { BothDecisions, LimitDecision } from '../../../limits/store.ts';
 import type { EffectivePolicy } from '../../../model/policy.ts';
+import type { ReasonKind } from '../../../model/reason.ts';
 import type { AppName } from '../../../model/resources.ts';
-import type { PolicyDependencies } from '../../dependencies.ts';
+import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
 import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
 import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 export { limitHeaderLines };
+
+export const RATE_LIMITED: ReasonKind<{
+  /** Which limit refused. */
+  readonly limit: LimitKind;
+  /** That set it. */
+  readonly level: string;
+  readonly requests: number;
+  readonly windowMs: number;
+  readonly retryAfterSecs: number;
+}> = {
+  code: 'rate_limited',
+  detail: ({ level, requests, windowMs }) =>
+    `The limit of ${requests} requests in ${windowMs / 1000} s is used up (${level})`,
+  retryAfterSecs: ({ retryAfterSecs }) => retryAfterSecs,
+};
 
 type StageOutcome = StageResult | Promise<StageResult>;
 
@@ -223,8 +239,10 @@ function conclude(
   // A limit in shadow mode is not announced: the client is not bound by it.
   if (!shadow) note(limiter, decision, evaluation);
   if (decision.admitted) return undefined;
-  const headerLines = `Retry-After: ${decision.retryAfterSecs}\r\n`;
-  return { code: 'rate_limited', detail: limiter.detail, headerLines };
+  const { kind, name, rule } = limiter;
+  const { retryAfterSecs } = decision;
+  const data = { limit: kind, level: name, requests: rule.requests, windowMs: rule.windowMs, retryAfterSecs };
+  return { kind: RATE_LIMITED, data };
 }
 
 /** Keeps the decision for the response's fields: a refusal, else the one with the least remaining. */
@@ -232,6 +250,5 @@ function note(limiter: Limiter, decision: LimitDecision, evaluation: Evaluation)
   const known = evaluation.limit;
   if (known !== undefined && decision.admitted && known.remaining <= decision.remaining) return;
   evaluation.limit = decision;
-  evaluation.limitWindowSecs = limiter.windowSecs;
-  evaluation.limitFieldsStart = limiter.fieldsStart;
+  evaluation.limiter = limiter;
 }

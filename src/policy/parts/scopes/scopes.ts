@@ -5,8 +5,8 @@
  */
 import type { Policy } from '../../../model/policy.ts';
 import type { AppName } from '../../../model/resources.ts';
-import { challenges } from '../auth/bearer.ts';
-import { credentialPlace } from '../auth/credential-place.ts';
+import { CREDENTIALS_MISSING, INSUFFICIENT_SCOPE } from '../auth/auth-reasons.ts';
+import { challengeOf, credentialPlace } from '../auth/credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import type { Denial, Evaluation, RequestFacts, Stage, StageResult } from '../../stage.ts';
 
@@ -20,20 +20,9 @@ export function compileScopes(
   const [first] = required;
   if (first === undefined) return undefined;
   const place = credentialPlace(policy);
-  const isJwt = policy.auth?.auth_type === 'jwt';
-  const challenge = challenges(app.slug, place && { name: place.name, isJwt });
-  const anonymous =
-    policy.auth?.auth_type === 'none'
-      ? {
-          ...challenge.missing,
-          detail: 'The route requires scopes, but its auth_type "none" lets no caller be known',
-          sentence: challenge.missing.detail,
-        }
-      : challenge.missing;
-  // One denial per scope that may be the missing one, so that refusing costs no more than letting pass.
-  const denials: readonly Denial[] = required.map((scope) =>
-    challenge.insufficientScope(required, `The credential lacks the scope "${scope}"`),
-  );
+  const challenge = challengeOf(app, place, policy.auth);
+  const canAuthenticate = policy.auth?.auth_type !== 'none';
+  const anonymous: Denial = { kind: CREDENTIALS_MISSING, data: { challenge, canAuthenticate } };
   const { onAuth } = dependencies;
   return (_facts: RequestFacts, evaluation: Evaluation): StageResult => {
     const { caller } = evaluation;
@@ -42,12 +31,9 @@ export function compileScopes(
       return evaluation.authFailure ?? anonymous;
     }
     if (required.length === 1 && caller.scopes.has(first)) return undefined;
-    for (let index = 0; index < required.length; index++) {
-      const scope = required[index];
-      if (scope === undefined || caller.scopes.has(scope)) continue;
-      onAuth('forbidden');
-      return denials[index];
-    }
-    return undefined;
+    if (required.every((scope) => caller.scopes.has(scope))) return undefined;
+    onAuth('forbidden');
+    const missing = required.filter((scope) => !caller.scopes.has(scope));
+    return { kind: INSUFFICIENT_SCOPE, data: { challenge, required, missing } };
   };
 }

@@ -3,6 +3,7 @@
  * scopes (RFC 8693 section 4.2 `scope`, or `scp`); and the caller that they make.
  */
 import { fieldLine, scopesLine } from '../../../caller.ts';
+import type { CredentialProblem } from '../auth-reasons.ts';
 import type { JwtVerification } from './jwt-settings.ts';
 import type { Claims } from './jwt-token.ts';
 import type { Caller } from '../../../stage.ts';
@@ -13,23 +14,19 @@ export interface Validity {
   readonly expiresAtMs: number;
 }
 
-export const EXPIRED = 'The token has expired';
-export const NOT_YET_VALID = 'The token is not valid yet';
-
 /** Why the token is refused at this moment, or undefined. `exp` itself is already too late (section 4.1.4). */
-export function timeRefusal(validity: Validity, nowMs: number): string | undefined {
-  if (nowMs >= validity.expiresAtMs) return EXPIRED;
-  return nowMs < validity.validFromMs ? NOT_YET_VALID : undefined;
+export function timeRefusal(validity: Validity, nowMs: number): CredentialProblem | undefined {
+  if (nowMs >= validity.expiresAtMs) return 'token_expired';
+  return nowMs < validity.validFromMs ? 'token_not_yet_valid' : undefined;
 }
 
 /** Checks what does not depend on the time. @returns when the token is good, or why it never is */
-export function checkClaims(claims: Claims, verification: JwtVerification): Validity | string {
+export function checkClaims(claims: Claims, verification: JwtVerification): Validity | CredentialProblem {
   const { issuer, audiences, leewayMs } = verification;
-  if (issuer !== undefined && claims['iss'] !== issuer) return 'The token is from another issuer';
-  if (audiences.length > 0 && !hasAudience(claims['aud'], audiences))
-    return 'The token is for another audience';
-  for (const name of ['exp', 'nbf', 'iat']) {
-    if (claims[name] !== undefined && !Number.isFinite(claims[name])) return `The claim ${name} is no number`;
+  if (issuer !== undefined && claims['iss'] !== issuer) return 'token_issuer';
+  if (audiences.length > 0 && !hasAudience(claims['aud'], audiences)) return 'token_audience';
+  for (const name of ['exp', 'nbf', 'iat'] as const) {
+    if (claims[name] !== undefined && !Number.isFinite(claims[name])) return `token_${name}`;
   }
   const { exp, nbf } = claims;
   return {

@@ -4,8 +4,8 @@
  * one encoding of its bytes, duplicate members, `crit`, types that are no access or identity token. Nothing in the
  * header selects an algorithm or a key source; `jku`, `x5u`, `x5c` and `jwk` are not looked at.
  */
+import { JWT_CHARS_MAX, type CredentialProblem } from '../auth-reasons.ts';
 
-export const TOKEN_CHARS_MAX = 8192;
 const KID_CHARS_MAX = 1024;
 /** Objects and lists within each other: more than any issuer has a use for. */
 const DEPTH_MAX = 32;
@@ -21,23 +21,20 @@ export interface TokenHeader {
 }
 
 /** @returns the header, or why the token cannot be one that this gateway takes */
-export function readHeader(token: string, algorithms: readonly string[]): TokenHeader | string {
-  if (token.length > TOKEN_CHARS_MAX) return `The token is longer than ${TOKEN_CHARS_MAX} characters`;
+export function readHeader(token: string, algorithms: readonly string[]): TokenHeader | CredentialProblem {
+  if (token.length > JWT_CHARS_MAX) return 'token_too_long';
   const parts = token.split('.', 4);
-  if (parts.length !== 3 || !parts.every(isCanonicalBase64url)) return 'The token is no JWT in compact form';
+  if (parts.length !== 3 || !parts.every(isCanonicalBase64url)) return 'token_not_compact';
   const header = readObject(parts[0] ?? '');
-  if (header === undefined) return 'The token has no valid header';
+  if (header === undefined) return 'token_header';
   const { alg, kid, typ } = header;
-  if (typeof alg !== 'string' || !algorithms.includes(alg))
-    return 'The algorithm of the token is not accepted';
+  if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'token_algorithm';
   // `b64` has a meaning as a critical extension only (RFC 7797 section 6); a signer that means it says both.
-  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64'))
-    return 'The token has critical extensions, none is supported';
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return 'token_extensions';
   if (typ !== undefined && (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase()))) {
-    return 'The token is of another type';
+    return 'token_type';
   }
-  if (kid !== undefined && (typeof kid !== 'string' || kid.length > KID_CHARS_MAX))
-    return 'The key id is not valid';
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > KID_CHARS_MAX)) return 'token_key_id';
   return { algorithm: alg, kid };
 }
 

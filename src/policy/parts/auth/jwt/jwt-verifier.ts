@@ -9,6 +9,7 @@ import { compactVerify, errors, type CompactVerifyResult } from 'jose';
 import { tokenStart } from '../bearer.ts';
 import { BoundedCache } from '../bounded-cache.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
+import type { CredentialProblem } from '../auth-reasons.ts';
 import { inlineKeys, RemoteKeys, type KeySource } from './jwks.ts';
 import { callerOf, checkClaims, timeRefusal, type Validity } from './jwt-claims.ts';
 import type { JwtVerification } from './jwt-settings.ts';
@@ -24,11 +25,6 @@ const SOURCES_MAX = 1000;
 /** Keys that are tried for a token that names none. */
 const CANDIDATES_MAX = 8;
 
-const BAD_SIGNATURE = 'The signature of the token does not hold';
-const UNKNOWN_KEY = 'The token is signed with an unknown key';
-/** Not the token's fault: none are configured. */
-export const NO_KEYS = 'No keys to verify tokens with are configured';
-
 /** No key set was ever fetched: whether the token is good cannot be said. */
 export interface KeysUnavailable {
   readonly kind: 'keys_unavailable';
@@ -36,7 +32,7 @@ export interface KeysUnavailable {
 }
 
 /** The caller, why the credential is refused, or that it cannot be judged. */
-export type Identity = Caller | string | KeysUnavailable;
+export type Identity = Caller | CredentialProblem | KeysUnavailable;
 
 export interface JwtVerifier {
   /** @param authorization a field value: of the scheme `Bearer`, or the token alone */
@@ -65,7 +61,7 @@ export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifie
     verifierFor: (verification: JwtVerification): JwtVerifier =>
       shared(verifiers, JSON.stringify(verification), VERIFIERS_MAX, () => {
         const { keys } = verification;
-        if (keys === undefined || verification.algorithms.length === 0) return { identify: () => NO_KEYS };
+        if (keys === undefined || verification.algorithms.length === 0) return { identify: () => 'no_keys' };
         if (keys.kind === 'secret') {
           return new SettingsVerifier(
             verification,
@@ -136,10 +132,11 @@ class SettingsVerifier implements JwtVerifier {
     const header = readHeader(token, this.#verification.algorithms);
     if (typeof header === 'string') return header;
     if (waiting !== undefined) await waiting;
-    const { payload, generation, refusal } = await this.#signed(token);
-    if (payload === undefined) return refusal;
+    const signed = await this.#signed(token);
+    if (!('payload' in signed)) return signed.refusal;
+    const { payload, generation } = signed;
     const claims = readClaims(payload);
-    if (claims === undefined) return 'The payload of the token is no JSON object with unique names';
+    if (claims === undefined) return 'token_payload';
     const validity = checkClaims(claims, this.#verification);
     if (typeof validity === 'string') return validity;
     const refused = timeRefusal(validity, nowMs);
@@ -157,10 +154,13 @@ class SettingsVerifier implements JwtVerifier {
   /** The signed payload, and the generation of the keys that it was verified with. */
   async #signed(
     token: string,
-  ): Promise<{ payload: Uint8Array | undefined; generation: number; refusal: string | KeysUnavailable }> {
+  ): Promise<
+    | { readonly payload: Uint8Array; readonly generation: number }
+    | { readonly refusal: CredentialProblem | KeysUnavailable }
+  > {
     let generation = this.#generation();
     let result = await this.#tryKeys(token);
-    if (result === UNKNOWN_KEY && 'refetch' in this.#keys) {
+    if (result === 'token_key_unknown' && 'refetch' in this.#keys) {
       const waiting = this.#keys.refetch();
       if (waiting !== undefined) await waiting;
       if (this.#generation() !== generation) {
@@ -168,16 +168,15 @@ class SettingsVerifier implements JwtVerifier {
         result = await this.#tryKeys(token);
       }
     }
-    if (!(result instanceof Uint8Array)) return { payload: undefined, generation, refusal: result };
-    return { payload: result, generation, refusal: '' };
+    return result instanceof Uint8Array ? { payload: result, generation } : { refusal: result };
   }
 
-  async #tryKeys(token: string): Promise<Uint8Array | string | KeysUnavailable> {
+  async #tryKeys(token: string): Promise<Uint8Array | CredentialProblem | KeysUnavailable> {
     const options = { algorithms: [...this.#verification.algorithms] };
     const key = 'keySet' in this.#keys ? this.#keys.keySet : this.#keys;
     if (key === undefined) {
       const retryAfterSecs = 'retryAfterSecs' in this.#keys ? this.#keys.retryAfterSecs() : undefined;
-      return retryAfterSecs === undefined ? NO_KEYS : { kind: 'keys_unavailable', retryAfterSecs };
+      return retryAfterSecs === undefined ? 'no_keys' : { kind: 'keys_unavailable', retryAfterSecs };
     }
     try {
       const result: CompactVerifyResult =
@@ -186,10 +185,10 @@ class SettingsVerifier implements JwtVerifier {
           : await compactVerify(token, key, options);
       return result.payload;
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey) return UNKNOWN_KEY;
+      if (error instanceof errors.JWKSNoMatchingKey) return 'token_key_unknown';
       if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error, options);
       // Also a key that cannot be imported or is too weak: the token is not shown to be good, so it is refused.
-      return BAD_SIGNATURE;
+      return 'token_signature';
     }
   }
 }
@@ -199,7 +198,7 @@ async function tryEach(
   token: string,
   candidates: errors.JWKSMultipleMatchingKeys,
   options: { algorithms: string[] },
-): Promise<Uint8Array | string> {
+): Promise<Uint8Array | CredentialProblem> {
   let tried = 0;
   for await (const key of candidates) {
     if (++tried > CANDIDATES_MAX) break;
@@ -209,5 +208,5 @@ async function tryEach(
       // The next one may fit.
     }
   }
-  return BAD_SIGNATURE;
+  return 'token_signature';
 }

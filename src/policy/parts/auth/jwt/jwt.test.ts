@@ -261,14 +261,14 @@ describe('optional JWTs', () => {
     expect(denial).toBeUndefined();
     expect(evaluation.caller.kind).toBe('anonymous');
     expect(evaluation.dropCredential).toBe(true);
-    expect(evaluation.authFailure?.code).toBe('credentials_invalid');
+    expect(evaluation.authFailure?.kind.code).toBe('credentials_invalid');
   });
 
   it('in shadow mode it goes on as it came', async () => {
     const { denial, evaluation } = await judge({ ...withSecret(), shadow: ['auth'] }, 'bad');
     expect(denial).toBeUndefined();
     expect(evaluation.dropCredential).toBe(false);
-    expect(evaluation.wouldDeny?.[0]?.denial.code).toBe('credentials_invalid');
+    expect(evaluation.wouldDeny?.[0]?.denial.kind.code).toBe('credentials_invalid');
   });
 });
 
@@ -310,6 +310,6 @@ describe('remembered tokens', () => {
     const facts = testFacts(bearer(await sign({ sub: 'x' })));
     await run(gateway.compile(withSecret()), facts);
     const strict = gateway.compile(jwtPolicy({ secret: SECRET }, { required_claims: ['email'] }));
-    expect(evaluate(strict, facts, newEvaluation())).toMatchObject({ code: 'missing_claim' });
+    expect(evaluate(strict, facts, newEvaluation())).toMatchObject({ kind: { code: 'missing_claim' } });
   });
 });

@@ -1,0 +1,144 @@
+/**
+ * Why authentication and authorisation refuse a request, with the challenges that go with 401 and 403 (RFC 6750
+ * section 3).
+ *
+ * Where a policy has credentials in another field than Authorization, `Bearer` would name a field that is not read.
+ * The challenge then has the scheme `ApiKey` or `JWT`, neither of which is registered, and names the field in
+ * `header`; its other parameters are those of RFC 6750.
+ */
+import type { ReasonKind } from '../../../model/reason.ts';
+import { isScopeToken } from '../../caller.ts';
+
+export const JWT_CHARS_MAX = 8192;
+
+/** Texts are plain ASCII without quotes, since the client gets them in `error_description`. */
+const PROBLEMS = {
+  key_malformed: 'The API key is malformed: it was mistyped or cut off',
+  key_unknown: 'The API key is not known',
+  key_of_other_app: 'The API key belongs to another app',
+  key_disabled: 'The API key is disabled',
+  key_expired: 'The API key has expired',
+  token_too_long: `The token is longer than ${JWT_CHARS_MAX} characters`,
+  token_not_compact: 'The token is no JWT in compact form',
+  token_header: 'The token has no valid header',
+  token_algorithm: 'The algorithm of the token is not accepted',
+  token_extensions: 'The token has critical extensions, none is supported',
+  token_type: 'The token is of another type',
+  token_key_id: 'The key id is not valid',
+  token_payload: 'The payload of the token is no JSON object with unique names',
+  token_issuer: 'The token is from another issuer',
+  token_audience: 'The token is for another audience',
+  token_exp: 'The claim exp is no number',
+  token_nbf: 'The claim nbf is no number',
+  token_iat: 'The claim iat is no number',
+  token_expired: 'The token has expired',
+  token_not_yet_valid: 'The token is not valid yet',
+  token_signature: 'The signature of the token does not hold',
+  token_key_unknown: 'The token is signed with an unknown key',
+  no_keys: 'No keys to verify tokens with are configured',
+  repeated_field: 'The request has more than one',
+} as const;
+
+/** Why a credential that was sent does not hold. */
+export type CredentialProblem = keyof typeof PROBLEMS;
+
+/** The protection space that a challenge is for. */
+export interface Challenge {
+  /** The app's slug: keys and tokens are valid for one app. */
+  readonly realm: string;
+  /** undefined for Authorization. */
+  readonly field: { readonly name: string; readonly isJwt: boolean } | undefined;
+}
+
+export interface Challenged {
+  readonly challenge: Challenge;
+}
+
+/** Nothing was sent: no `error` (RFC 6750 section 3.1). */
+export const CREDENTIALS_MISSING: ReasonKind<Challenged & { readonly canAuthenticate: boolean }> = {
+  code: 'credentials_missing',
+  detail: ({ challenge, canAuthenticate }) =>
+    canAuthenticate
+      ? neededCredential(challenge)
+      : 'The route requires scopes, but its auth_type "none" lets no caller be known',
+  sentence: ({ challenge }) => neededCredential(challenge),
+  headerLines: ({ challenge }) => challengeLine(challenge),
+};
+
+export interface InvalidCredential extends Challenged {
+  readonly problem: CredentialProblem;
+}
+
+export const CREDENTIALS_INVALID: ReasonKind<InvalidCredential> = {
+  code: 'credentials_invalid',
+  detail: problemText,
+  headerLines: (data) =>
+    challengeLine(data.challenge, `, error="invalid_token", error_description=${quoted(problemText(data))}`),
+};
+
+/** No key set could be fetched yet: whether the token is good cannot be said. */
+export const KEYS_UNAVAILABLE: ReasonKind<{ readonly retryAfterSecs: number }> = {
+  code: 'jwt_keys_unavailable',
+  detail: () => 'No key set could be fetched yet to verify tokens with',
+  sentence: () => 'The keys that tokens are verified with are not available at the moment',
+  retryAfterSecs: ({ retryAfterSecs }) => retryAfterSecs,
+};
+
+export interface MissingScopes extends Challenged {
+  /** All scopes that the route requires, in order. */
+  readonly required: readonly string[];
+  /** Those that the caller lacks, at least one. */
+  readonly missing: readonly string[];
+}
+
+export const INSUFFICIENT_SCOPE: ReasonKind<MissingScopes> = {
+  code: 'insufficient_scope',
+  detail: ({ missing }) => `The credential lacks the scope "${missing[0]}"`,
+  headerLines: ({ challenge, required }) =>
+    challengeLine(challenge, `, error="insufficient_scope"${scopeAttribute(required)}`),
+};
+
+const claimText = ({ claim }: { readonly claim: string }): string => `The token lacks the claim "${claim}"`;
+
+export const MISSING_CLAIM: ReasonKind<Challenged & { readonly claim: string }> = {
+  code: 'missing_claim',
+  detail: claimText,
+  headerLines: (data) =>
+    challengeLine(
+      data.challenge,
+      `, error="insufficient_scope", error_description=${quoted(claimText(data))}`,
+    ),
+};
+
+function neededCredential({ field }: Challenge): string {
+  if (field === undefined) return 'The request needs an Authorization header with a bearer token';
+  return `The request needs the header ${field.name} with ${field.isJwt ? 'a JWT' : 'an API key'}`;
+}
+
+function problemText({ problem, challenge }: InvalidCredential): string {
+  const text = PROBLEMS[problem];
+  return problem === 'repeated_field' ? `${text} ${challenge.field?.name ?? 'Authorization'}` : text;
+}
+
+function challengeLine({ realm, field }: Challenge, parameters = ''): string {
+  const scheme = field === undefined ? 'Bearer' : field.isJwt ? 'JWT' : 'ApiKey';
+  const place = field === undefined ? '' : `, header=${quoted(field.name)}`;
+  return `WWW-Authenticate: ${scheme} realm=${quoted(realm)}${place}${parameters}\r\n`;
+}
+
+/** RFC 6750 section 3: the scopes with spaces between them; left out when there is one that this cannot express. */
+function scopeAttribute(scopes: readonly string[]): string {
+  return scopes.every(isScopeToken) ? `, scope=${quoted(scopes.join(' '))}` : '';
+}
+
+/** RFC 9110 section 5.6.4 `quoted-string`; what is not printable ASCII becomes `?`. */
+function quoted(text: string): string {
+  let value = '"';
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code < 0x20 || code > 0x7e) value += '?';
+    else if (code === 0x22 || code === 0x5c) value += `\\${text.charAt(index)}`;
+    else value += text.charAt(index);
+  }
+  return `${value}"`;
+}

@@ -1,0 +1,200 @@
+/**
+ * The reasons for which the engine itself refuses or fails a request, before, between and behind the parts of the
+ * policy. Clients are told neither addresses of backends, nor labels of revisions, nor endpoints that they did not
+ * ask for: those are for the access log and explain, where the request id finds them.
+ */
+import type { HeadError, HeadErrorStatus } from '../http/head-error.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import { plainReason, type Reason, type ReasonKind } from '../model/reason.ts';
+import type { OverloadReason } from './exchange-limiter.ts';
+import type { MatchResult, PathRefusal } from './match.ts';
+
+const OVERLOAD_RETRY_AFTER_SECS = 1;
+const PATH_CHARS_MAX = 200;
+
+/** What the parser says of bytes that are no request; only people read the text. */
+const headKind = (code: ErrorCode): ReasonKind<HeadError> => ({ code, detail: ({ detail }) => detail });
+
+const BAD_REQUEST = headKind('bad_request');
+/** The parser's codes are finer than the public table; its text keeps the difference. */
+const HEAD_KINDS: Partial<Readonly<Record<HeadErrorStatus, ReasonKind<HeadError>>>> = {
+  408: headKind('request_timeout'),
+  413: headKind('body_too_large'),
+  414: headKind('target_too_long'),
+  417: headKind('expectation_failed'),
+  431: headKind('header_too_large'),
+  501: headKind('not_implemented'),
+  505: headKind('http_version_not_supported'),
+};
+
+/** For a head or a body that cannot be read as a request. */
+export function malformed(error: HeadError): Reason<HeadError> {
+  return { kind: HEAD_KINDS[error.status] ?? BAD_REQUEST, data: error };
+}
+
+export const BAD_MAX_FORWARDS = plainReason({
+  code: 'bad_request',
+  detail: () => 'Max-Forwards must be one number',
+});
+
+export const BODY_TOO_SLOW = plainReason({
+  code: 'request_timeout',
+  detail: () => 'The request body did not arrive in time',
+});
+
+export const LOOP_DETECTED = plainReason({
+  code: 'loop_detected',
+  detail: () => 'The request has passed this gateway before',
+});
+
+const MALFORMED_PATH: ReasonKind<HeadError> = { code: 'bad_path', detail: ({ detail }) => detail };
+
+export function malformedPath(error: HeadError): Reason<HeadError> {
+  return { kind: MALFORMED_PATH, data: error };
+}
+
+const PATH_SENTENCES: Readonly<Record<PathRefusal, string>> = {
+  encoded_slash: 'The path must not contain %2F',
+  encoded_slash_in_value: 'The path must not hold an encoded slash there',
+  climbs_out: 'The path is ambiguous: a server that decodes it once more could leave the place it belongs to',
+  ambiguous: 'The path is ambiguous: a server could take it for another one',
+};
+
+/** A canonical path that the route or the app does not take. */
+export const PATH_REFUSED: ReasonKind<{
+  readonly refusal: PathRefusal;
+  readonly app: string;
+  /** With `ambiguous`: the route that a backend could take it for. */
+  readonly other: string;
+}> = {
+  code: 'bad_path',
+  detail: ({ refusal, app, other }) => {
+    if (refusal === 'encoded_slash') return encodedSlash(app);
+    if (refusal === 'ambiguous') return `A backend could take the path for that of ${other}`;
+    return PATH_SENTENCES[refusal];
+  },
+  sentence: ({ refusal, app }) => (refusal === 'encoded_slash' ? encodedSlash(app) : PATH_SENTENCES[refusal]),
+};
+
+const encodedSlash = (app: string): string =>
+  `${PATH_SENTENCES.encoded_slash}, since ${app} does not allow it`;
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+}
+
+interface VersionName {
+  readonly app: string;
+  readonly version: string;
+}
+
+const NO_ROUTE: ReasonKind<Asked> = {
+  code: 'no_route',
+  detail: ({ path }) => `No gateway_path is a prefix of ${shown(path)}`,
+};
+
+const ENDPOINT_NOT_FOUND: ReasonKind<Asked> = {
+  code: 'endpoint_not_found',
+  detail: ({ method, path }) => `No endpoint is registered for ${method} ${shown(path)}`,
+};
+
+const ENDPOINT_DISABLED: ReasonKind<{ readonly method: string; readonly template: string }> = {
+  code: 'endpoint_disabled',
+  detail: ({ method, template }) => `The endpoint ${method} ${template} is disabled`,
+  sentence: () => 'This endpoint is disabled',
+};
+
+const VERSION_RETIRED: ReasonKind<VersionName> = {
+  code: 'version_retired',
+  detail: ({ app, version }) => `Version ${version} of ${app} is retired`,
+  sentence: () => 'This version is retired',
+};
+
+const NO_REVISION: ReasonKind<VersionName & { readonly cause: 'none_current' | 'no_weight' }> = {
+  code: 'no_revision',
+  detail: ({ app, version, cause }) =>
+    cause === 'none_current'
+      ? `No revision of version ${version} of ${app} is current`
+      : `All current revisions of version ${version} of ${app} have traffic_weight 0`,
+  sentence: () => 'No backend serves this version at the moment',
+};
+
+export const CIRCUIT_OPEN: ReasonKind<{ readonly revision: string; readonly seconds: number }> = {
+  code: 'circuit_open',
+  detail: ({ revision }) => `Revision ${revision} is failing`,
+  sentence: () => 'The backend is failing; requests are held back for a while',
+  retryAfterSecs: ({ seconds }) => seconds,
+};
+
+/** Why no route serves the request. `circuit_open` is for `CIRCUIT_OPEN`: a breaker is asked after the policy. */
+export function unmatched<P>(
+  { code, refusal, alike, version, route }: MatchResult<P>,
+  method: string,
+  path: string,
+): Reason | undefined {
+  const name = { app: version?.app.slug ?? '', version: version?.label ?? '' };
+  switch (code) {
+    case undefined:
+    case 'circuit_open':
+      return undefined;
+    case 'no_route':
+      return { kind: NO_ROUTE, data: { method, path } };
+    case 'bad_path':
+      return refusal && { kind: PATH_REFUSED, data: { refusal, app: name.app, other: alike } };
+    case 'version_retired':
+      return { kind: VERSION_RETIRED, data: name };
+    case 'endpoint_not_found':
+      return { kind: ENDPOINT_NOT_FOUND, data: { method, path } };
+    case 'endpoint_disabled':
+      return {
+        kind: ENDPOINT_DISABLED,
+        data: { method: route?.method ?? method, template: route?.template ?? path },
+      };
+    case 'no_revision': {
+      const cause = version?.revisions.length === 0 ? 'none_current' : 'no_weight';
+      return { kind: NO_REVISION, data: { ...name, cause } };
+    }
+  }
+}
+
+function shown(path: string): string {
+  return path.length <= PATH_CHARS_MAX ? path : `${path.slice(0, PATH_CHARS_MAX)}…`;
+}
+
+/** The gateway has no room for the request. */
+export const OVERLOADED: ReasonKind<{
+  readonly full: OverloadReason;
+  /** With `exchanges`: how many there may be. */
+  readonly max?: number;
+  /** With the queue of a backend. */
+  readonly authority?: string;
+}> = {
+  code: 'overloaded',
+  detail: ({ full, max, authority }) => {
+    if (full === 'exchanges') return `The gateway has ${max} requests under way already`;
+    return full === 'connections' || full === 'connections_per_ip'
+      ? CONNECTION_SENTENCES[full]
+      : `All connections to ${authority} are in use`;
+  },
+  sentence: ({ full }) =>
+    full === 'connections' || full === 'connections_per_ip'
+      ? CONNECTION_SENTENCES[full]
+      : 'The gateway cannot take more requests at the moment',
+  retryAfterSecs: () => OVERLOAD_RETRY_AFTER_SECS,
+};
+
+const CONNECTION_SENTENCES = {
+  connections: 'Too many connections',
+  connections_per_ip: 'There are too many connections from this address',
+} as const;
+
+const internal = (detail: string): Reason =>
+  plainReason({
+    code: 'internal_error',
+    detail: () => detail,
+    sentence: () => 'The gateway could not handle the request',
+  });
+
+export const INTERNAL_ERROR = internal('The request could not be handled');
+export const POLICY_TIMEOUT = internal('The policy of the route could not be evaluated in time');

@@ -1,0 +1,85 @@
+/**
+ * What can go wrong with a backend: the cause, by which retries, breaker, metrics and the error code decide, and the
+ * fault, which says what was seen. The text for operators is made here; clients get a sentence that names no backend.
+ */
+import type { ErrorCode } from '../../model/errors.ts';
+import type { Reason, ReasonKind } from '../../model/reason.ts';
+import { INTERIM_RESPONSES_MAX } from '../options.ts';
+
+export type UpstreamCause =
+  | 'connect'
+  | 'connect_timeout'
+  /** The gateway may not connect there. */
+  | 'denied'
+  | 'tls'
+  | 'reset'
+  | 'bad_response'
+  | 'first_byte_timeout'
+  | 'idle_timeout'
+  | 'total_timeout';
+
+const FAULTS = {
+  connect_failed: 'cannot connect',
+  not_tls: 'cannot connect: it does not speak TLS, which backend_scheme https asks for',
+  connection_failed: 'the connection failed',
+  egress_denied: '',
+  malformed: '',
+  closed: 'the backend closed the connection',
+  closed_early: 'the backend closed the connection before its response was complete',
+  spoke_first: 'the backend spoke before it was asked',
+  head_too_large: 'the response head is too large',
+  unasked_switch: 'the backend switched to a protocol that was not asked for',
+  too_many_interims: `more than ${INTERIM_RESPONSES_MAX} interim responses`,
+  slow_accept: 'the backend did not accept the connection in time',
+  slow_request: 'the backend stopped reading the request',
+  slow_continue: 'the backend did not ask for the body in time',
+  slow_response: 'the backend did not begin its response in time',
+  slow_body: 'the backend stopped in the middle of its response',
+  out_of_time: 'the exchange did not end within total_ms of its timeouts',
+} as const;
+export type UpstreamFault = keyof typeof FAULTS;
+
+export interface UpstreamFailure {
+  readonly cause: UpstreamCause;
+  readonly fault: UpstreamFault;
+  /** Code of the system call or of TLS, such as `ECONNREFUSED`. */
+  readonly systemCode?: string;
+  /** With `egress_denied` and `malformed`: what egress, or the parser, says of it. */
+  readonly text?: string;
+}
+
+/** For operators. */
+export function failureText({ fault, systemCode, text }: UpstreamFailure): string {
+  const what = text ?? FAULTS[fault];
+  return systemCode === undefined ? what : `${what} (${systemCode})`;
+}
+
+interface FailedBackend {
+  readonly authority: string;
+  readonly failure: UpstreamFailure;
+}
+
+const upstreamKind = (code: ErrorCode, sentence: string): ReasonKind<FailedBackend> => ({
+  code,
+  detail: ({ authority, failure }) => `Cannot get a response from ${authority}: ${failureText(failure)}`,
+  sentence: () => sentence,
+});
+
+const CONNECT_FAILED = upstreamKind('upstream_connect_failed', 'The gateway could not reach the backend');
+const TIMEOUT = upstreamKind('upstream_timeout', 'The backend did not answer in time');
+const KINDS: Readonly<Record<UpstreamCause, ReasonKind<FailedBackend>>> = {
+  connect: CONNECT_FAILED,
+  connect_timeout: CONNECT_FAILED,
+  denied: upstreamKind('upstream_denied', 'The gateway may not connect to the backend'),
+  tls: CONNECT_FAILED,
+  reset: upstreamKind('upstream_reset', 'The backend ended the connection before its response was complete'),
+  bad_response: upstreamKind('upstream_bad_response', 'The response of the backend could not be read'),
+  first_byte_timeout: TIMEOUT,
+  idle_timeout: TIMEOUT,
+  total_timeout: TIMEOUT,
+};
+
+/** @param authority of the backend */
+export function upstreamFailed(authority: string, failure: UpstreamFailure): Reason<FailedBackend> {
+  return { kind: KINDS[failure.cause], data: { authority, failure } };
+}
