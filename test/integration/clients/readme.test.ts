@@ -15,7 +15,7 @@ import { openShell } from '../../support/programs/shell.ts';
 
 const START = resolve(import.meta.dirname, '../../../scripts/start.sh');
 /** What the example requests. */
-const SERVED = resolve(import.meta.dirname, '../../../docs/reference/settings.md');
+const SERVED = resolve(import.meta.dirname, '../../../docs/README.md');
 const START_TIMEOUT_MS = 60_000;
 const BACKEND_PORT = 9000;
 const MANAGEMENT_PORT = 9090;
@@ -33,8 +33,8 @@ beforeAll(async () => {
   requireProgram('python3');
   requireProgram('bash');
   folder = mkdtempSync(join(tmpdir(), 'headgate-readme-'));
-  mkdirSync(join(folder, 'docs/reference'), { recursive: true });
-  copyFileSync(SERVED, join(folder, 'docs/reference/settings.md'));
+  mkdirSync(join(folder, 'docs'));
+  copyFileSync(SERVED, join(folder, 'docs/README.md'));
   for (const port of [BACKEND_PORT, MANAGEMENT_PORT, PROXY_PORT]) ports.set(port, await portFor(port));
   gateway = spawn('sh', [START], {
     cwd: folder,
@@ -127,7 +127,7 @@ describe('README.md', { timeout: 60_000 }, () => {
 
 /** "Without the key the same request gets 401, the 101st within a minute gets 429 with Retry-After." */
 async function expectKeyAndLimit(key: string): Promise<void> {
-  const url = `http://127.0.0.1:${ports.get(PROXY_PORT)}/demo/v1/reference/settings.md`;
+  const url = `http://127.0.0.1:${ports.get(PROXY_PORT)}/demo/v1/README.md`;
   expect(await statusOf(url)).toBe(401);
   // A new minute may begin meanwhile, but not two.
   for (let count = 0; count < 2 * LIMIT; count++) {

@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONG = [
   'contract/postgres',
   'integration/nodes/postgres',
+  'integration/clients/docs-pages',
   'integration/runtime/worker-deaths',
   'integration/nodes/postgres-gateway',
   'integration/storage/kill-writes',
