@@ -1,6 +1,6 @@
 /**
  * Whether the gateway may connect somewhere on its own account: to backends, for health checks, for key sets
- * (docs/reference/operations.md "Where the gateway may connect"). Judged by the address that is connected to, after names are
+ * (docs/reference/backend-connections.md). Judged by the address that is connected to, after names are
  * resolved, so that a name whose address changes between a check and its use gains nothing.
  *
  *   1. what GATEWAY_EGRESS__DENY names is denied

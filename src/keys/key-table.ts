@@ -48,7 +48,7 @@ import { WordBuffer, readHash, readId } from './key-words.ts';
 import { readPlainKey, type PlainKey } from './plain-key.ts';
 import { readPresentedKey, type PresentedKey } from './presented-key.ts';
 
-/** Most keys of a node (docs/reference/operations.md). */
+/** Most keys of a node (docs/reference/storage.md). */
 export const KEYS_MAX = 10_000_000;
 
 /** Two index entries per key, at a load of a third at least, old index and new one while it grows. */

@@ -1,6 +1,6 @@
 /**
- * Backends that are given by name: their addresses change, are several, or cannot be found (docs/reference/operations.md,
- * "Names of backends").
+ * Backends that are given by name: their addresses change, are several, or cannot be found
+ * (docs/reference/backend-connections.md).
  */
 import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /**
- * docs/reference/operations.md "Overload": when a worker has as many connections as it takes, the client that has waited longest
+ * docs/reference/overload.md: when a worker has as many connections as it takes, the client that has waited longest
  * for its next request makes room; and one address cannot have all of them.
  */
 import * as net from 'node:net';

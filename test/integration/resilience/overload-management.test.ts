@@ -1,5 +1,5 @@
 /**
- * docs/reference/operations.md "Overload": under several times the load that the workers take, management answers, memory stays
+ * docs/reference/overload.md: under several times the load that the workers take, management answers, memory stays
  * within bounds, refusals tell when to come back, and when the load is over everything is as before. What management
  * calls take is measured on a machine at rest (test/soak/overload.soak.ts); here it is only that traffic does not
  * hold them up.

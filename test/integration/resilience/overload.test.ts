@@ -1,4 +1,4 @@
-/** docs/reference/operations.md "Overload": a bounded number of exchanges, connections and waiting requests, and 503 beyond it. */
+/** docs/reference/overload.md: a bounded number of exchanges, connections and waiting requests, and 503 beyond it. */
 import * as net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OverloadReason } from '../../../src/proxy/exchange-limiter.ts';

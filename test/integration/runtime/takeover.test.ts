@@ -1,5 +1,5 @@
 /**
- * A new process takes the place of a running one (docs/reference/operations.md, "A new version without a gap"): seen by clients
+ * A new process takes the place of a running one (docs/how-to/upgrade-without-a-gap.md): seen by clients
  * who never stop asking, and by operators who write meanwhile.
  */
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /**
- * docs/reference/operations.md "Where the gateway may connect": what a name resolves to decides at the moment of connecting;
+ * docs/reference/backend-connections.md: what a name resolves to decides at the moment of connecting;
  * and requests that come back to the gateway that has sent them (RFC 9110 section 7.6.3).
  */
 import type { LookupAddress } from 'node:dns';

@@ -1,4 +1,4 @@
-/** docs/reference/operations.md "Where the gateway may connect", on the running program. */
+/** docs/reference/backend-connections.md, on the running program. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
