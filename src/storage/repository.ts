@@ -272,8 +272,6 @@ export interface ClusterStore {
 
 export interface Repository {
   readonly driver: 'sqlite' | 'postgres';
-  /** As many writes as may usefully be called at the same time, since they share one wait for the disk. */
-  readonly writesAtOnce: number;
   /** Throws `StorageUnavailable` when the database does not answer. */
   ping(): Promise<void>;
   /** The same for writing: a write that changes nothing, down to the disk. */

@@ -95,11 +95,6 @@ export class RecoveringRepository implements Repository {
     return this.#inner;
   }
 
-  /** Before the database is back every write is refused at once. */
-  get writesAtOnce(): number {
-    return this.#inner?.writesAtOnce ?? 1;
-  }
-
   async ping(): Promise<void> {
     return this.#required().ping();
   }

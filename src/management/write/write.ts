@@ -17,7 +17,6 @@ import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repos
 import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';
 import { maskSecrets } from './policy-secrets-view.ts';
-import { createWriteQueue } from './write-queue.ts';
 
 export interface WriteDependencies {
   readonly repository: Repository;
@@ -121,7 +120,6 @@ interface Outcome {
 
 export function createWritePath(dependencies: WriteDependencies): WritePath {
   const { repository, publish, validateChange, known, settle, clock } = dependencies;
-  const enqueue = createWriteQueue(clock, () => repository.writesAtOnce);
 
   async function commit(origin: WriteOrigin, work: WriteWork): Promise<Outcome> {
     const { value, change, configVersion } = await repository.write(
@@ -136,9 +134,9 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
     );
     if (change === undefined) return { result: value, configVersion, live: undefined };
     // Writes settle in the order of their commits, so that this is called in the order of the config versions.
-    // It serves other writes, too, and what it waits for does not undo this one.
+    // Publishing serves other writes too, and its waits cannot undo this write: it has no budget.
     const live = withBudget(undefined, () => publish(change));
-    // Somebody waits for it, but only when the turn is over.
+    // Awaited below, after the outcome of the write is known.
     live.catch(() => undefined);
     return { result: value, configVersion, live: { promise: live } };
   }
@@ -151,8 +149,8 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
 
   return async (origin, work, dryRun) => {
     try {
-      if (dryRun !== undefined) return await enqueue(() => runDry(dependencies, origin, work, dryRun));
-      const { result, configVersion, live } = await enqueue(() => commit(origin, work));
+      if (dryRun !== undefined) return await runDry(dependencies, origin, work, dryRun);
+      const { result, configVersion, live } = await commit(origin, work);
       if (isFailure(result)) return result;
       await live?.promise;
       return await settled(answerOf(result), configVersion);

@@ -72,6 +72,8 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
     driver: 'postgres',
     ...parts,
     secrets,
+    groupWritesMax: 1,
+    clock: options.clock,
     mayTryAgain,
     announce: announceChange,
     assertPresent: () => undefined,

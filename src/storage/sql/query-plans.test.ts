@@ -120,6 +120,8 @@ test('every statement finds its rows by an index', async () => {
     write: db,
     read: db,
     assertPresent: () => {},
+    groupWritesMax: 1,
+    clock: systemClock,
     secrets: memorySecretBox(),
   });
   const there = await seed(repository);

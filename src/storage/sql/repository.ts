@@ -5,6 +5,7 @@
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import {
   StorageUnavailable,
@@ -21,7 +22,7 @@ import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
 import { createCodecs, type Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
-import { WRITES_AT_ONCE, WriteGroups } from './write-groups.ts';
+import { WriteQueue } from './write-queue.ts';
 import { createWriter } from './writer.ts';
 
 export interface SqlBackend {
@@ -40,8 +41,9 @@ export interface SqlBackend {
   readonly assertPresent: () => void;
   /** Seals what must not lie in a column as it is. */
   readonly secrets: SecretBox;
-  /** Whether writes that are there at the same time share a transaction, see write-groups.ts. */
-  readonly groupsWrites?: boolean;
+  /** Writes that share a transaction, at most; see write-queue.ts. */
+  readonly groupWritesMax: number;
+  readonly clock: Clock;
 }
 
 /** Carries the value of an aborted write out of its transaction, which Kysely rolls back on a throw. */
@@ -85,27 +87,25 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     );
   const inRead = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
     inTransaction(backend.read, work);
-  const inWrite = async <T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> =>
-    inTransaction(backend.write, async (transaction) => {
-      const result = await work(transaction);
-      // Once more, as the queue may have been long: SQLite writes happily into a file that has been deleted.
-      backend.assertPresent();
-      return result;
-    });
-
-  const groups = backend.groupsWrites === true ? new WriteGroups(inWrite) : undefined;
-  const inSharedWrite: InWrite = (work) => groups?.add(work) ?? inWrite(work);
+  const queue = new WriteQueue({
+    ...backend,
+    inTransaction: (work) =>
+      inTransaction(backend.write, async (transaction) => {
+        await work(transaction);
+        // Checked again after the work: SQLite reports no error when it writes into a deleted file.
+        backend.assertPresent();
+      }),
+  });
+  const inWrite: InWrite = (work) => queue.add(work);
 
   return {
     driver: backend.driver,
-    writesAtOnce: groups === undefined ? 1 : WRITES_AT_ONCE,
     ping: async () => {
       await inRead(readConfigVersion);
     },
     pingWrite: () => inWrite(rewriteConfigVersion),
     read: (work) => inRead((db) => work(createReader(db, codecs))),
-    write: (work, check, known) =>
-      write({ inWrite: inSharedWrite, codecs, announce: backend.announce }, work, check, known),
+    write: (work, check, known) => write({ inWrite, codecs, announce: backend.announce }, work, check, known),
     loadAll,
     position: () => inRead(readPosition),
     async loadSince(known) {

@@ -11,6 +11,7 @@ import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import type { Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/repository.ts';
 import type { Tables } from '../sql/schema.ts';
+import { GROUP_WRITES_MAX } from '../sql/write-queue.ts';
 import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';
 import { prepareDatabaseFile } from './sqlite-file.ts';
 import { MEMORY, prepareSqlite, type PrepareSqliteOptions } from './sqlite-schema.ts';
@@ -28,7 +29,13 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
   const connections = await connect(options);
   try {
     const { secrets } = await prepareSqlite(connections.write, options);
-    return createSqlRepository({ driver: 'sqlite', ...connections, secrets, groupsWrites: true });
+    return createSqlRepository({
+      driver: 'sqlite',
+      ...connections,
+      secrets,
+      groupWritesMax: GROUP_WRITES_MAX,
+      clock: options.clock,
+    });
   } catch (error) {
     await destroy(connections);
     throw asStartError(options.path, error);

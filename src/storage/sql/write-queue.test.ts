@@ -1,0 +1,206 @@
+import { sql, type Kysely } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { currentBudget, newBudget, withBudget } from '../../lib/deadline-budget.ts';
+import { StorageUnavailable } from '../repository.ts';
+import type { Tables } from './schema.ts';
+import { GROUP_WRITES_MAX, WAITING_WRITES_MAX, WriteQueue } from './write-queue.ts';
+
+let db: Kysely<Tables>;
+/** Transactions that were begun. */
+let transactions: number;
+let commitFails: boolean;
+let nowMs: number;
+let queue: WriteQueue;
+const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+
+beforeEach(async () => {
+  transactions = 0;
+  commitFails = false;
+  nowMs = 0;
+  db = memoryDatabase();
+  await sql`create table item (id integer primary key)`.execute(db);
+  queue = createQueue();
+});
+afterEach(() => db.destroy());
+
+function createQueue(groupWritesMax = GROUP_WRITES_MAX): WriteQueue {
+  const inTransaction = async (work: (transaction: Kysely<Tables>) => Promise<void>): Promise<void> => {
+    transactions += 1;
+    await db.transaction().execute(async (transaction) => {
+      await work(transaction);
+      if (commitFails) throw new StorageUnavailable('the disk is full');
+    });
+  };
+  return new WriteQueue({ inTransaction, clock, groupWritesMax });
+}
+
+const insert = (id: number) => (transaction: Kysely<Tables>) =>
+  sql`insert into item values (${id})`.execute(transaction).then(() => id);
+
+async function stored(): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`select id from item order by id`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** A write that ends when the test says so. */
+function steered() {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const begun = Promise.withResolvers<void>();
+  let hasBegun = false;
+  const run = (): Promise<string> => {
+    hasBegun = true;
+    begun.resolve();
+    return promise;
+  };
+  return { run, begun: begun.promise, hasBegun: () => hasBegun, resolve, reject };
+}
+
+describe('writes that come at the same time', () => {
+  it('share transactions, as many in each as may, and settle in order', async () => {
+    const count = 2 * GROUP_WRITES_MAX + 1;
+    const settled: number[] = [];
+    await Promise.all(
+      Array.from({ length: count }, (_, id) => queue.add(insert(id)).then((each) => settled.push(each))),
+    );
+    expect(transactions).toBe(3);
+    const all = Array.from({ length: count }, (_, id) => id);
+    expect(settled).toEqual(all);
+    expect(await stored()).toEqual(all);
+  });
+
+  it('are a transaction each where groups have one write', async () => {
+    queue = createQueue(1);
+    await Promise.all([queue.add(insert(1)), queue.add(insert(2))]);
+    expect([transactions, await stored()]).toEqual([2, [1, 2]]);
+  });
+
+  it('see what those before them have written', async () => {
+    const [, seen] = await Promise.all([
+      queue.add(insert(7)),
+      queue.add(async (transaction) => (await sql`select id from item`.execute(transaction)).rows),
+    ]);
+    expect([transactions, seen]).toEqual([1, [{ id: 7 }]]);
+  });
+
+  it('are undone alone when they fail', async () => {
+    const results = await Promise.allSettled([
+      queue.add(insert(1)),
+      queue.add(async (transaction) => {
+        await insert(2)(transaction);
+        throw new RangeError('refused');
+      }),
+      queue.add(insert(1)),
+      queue.add(insert(3)),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({ reason: expect.any(RangeError) });
+    expect([transactions, await stored()]).toEqual([1, [1, 3]]);
+  });
+
+  it('have all not happened when their transaction cannot be committed', async () => {
+    commitFails = true;
+    const results = await Promise.allSettled([
+      queue.add(insert(1)),
+      queue.add(() => Promise.reject(new RangeError('refused'))),
+      queue.add(insert(2)),
+    ]);
+    for (const result of results) expect(result).toMatchObject({ reason: expect.any(StorageUnavailable) });
+    commitFails = false;
+    expect(await queue.add(insert(3))).toBe(3);
+    expect(await stored()).toEqual([3]);
+  });
+
+  it('are refused when too many are waiting', async () => {
+    const gate = steered();
+    const first = queue.add(gate.run);
+    await gate.begun;
+    const waiting = Array.from({ length: WAITING_WRITES_MAX }, () => queue.add(async () => undefined));
+    await expect(queue.add(insert(1))).rejects.toThrow(`${WAITING_WRITES_MAX} writes are waiting`);
+    gate.resolve('');
+    await Promise.all([first, ...waiting]);
+    expect(await queue.add(insert(1))).toBe(1);
+  });
+});
+
+describe('groups', () => {
+  const setUp = () => {
+    queue = createQueue(2);
+    const writes = [steered(), steered(), steered()] as const;
+    const results = writes.map(({ run }) => queue.add(run));
+    for (const result of results) result.catch(() => undefined);
+    return { writes, results };
+  };
+
+  it('begin when the one before is over, and take the writes in order of arrival', async () => {
+    const { writes, results } = setUp();
+    await writes[0].begun;
+    expect(writes.map(({ hasBegun }) => hasBegun())).toEqual([true, false, false]);
+    writes[0].reject(new RangeError('its own fault'));
+    await writes[1].begun;
+    expect(writes[2].hasBegun()).toBe(false);
+    writes[1].resolve('second');
+    expect(await results[1]).toBe('second');
+    await expect(results[0]).rejects.toThrow('its own fault');
+    await writes[2].begun;
+    writes[2].resolve('third');
+    expect([await results[2], transactions]).toEqual(['third', 2]);
+  });
+
+  it('share a slow failure of the database with writes that were waiting, not with later ones', async () => {
+    const { writes, results } = setUp();
+    await writes[0].begun;
+    nowMs += 5_000;
+    const later = queue.add(insert(1));
+    writes[0].reject(new StorageUnavailable('locked'));
+    await expect(results[2]).rejects.toThrow('locked');
+    await expect(results[1]).rejects.toThrow('locked');
+    expect(await later).toBe(1);
+    expect(writes[2].hasBegun()).toBe(false);
+  });
+
+  it('do not share a quick failure', async () => {
+    const { writes, results } = setUp();
+    await writes[0].begun;
+    writes[0].reject(new StorageUnavailable('gone'));
+    await writes[2].begun;
+    writes[2].resolve('tried by itself');
+    expect(await results[2]).toBe('tried by itself');
+  });
+});
+
+describe('the deadline budget of a waiting write', () => {
+  it.each([
+    { what: 'a failure', ms: 300, fails: true, charged: [200, 200] },
+    { what: 'a slow group', ms: 700, fails: false, charged: [600, 600] },
+    { what: 'a group that is only busy', ms: 300, fails: false, charged: [0, 0] },
+  ])('is charged for $what, from the time that the write came: $charged', async ({ ms, fails, charged }) => {
+    queue = createQueue(1);
+    const budgets = [newBudget(), newBudget(), newBudget()] as const;
+    const gate = steered();
+    const spend = (spentMs: number): void => {
+      nowMs += spentMs;
+      budgets[0].spentMs += spentMs;
+    };
+    const first = withBudget(budgets[0], () =>
+      queue.add(async () => {
+        await gate.run();
+        spend(ms - 100);
+        if (fails) throw new StorageUnavailable('frozen');
+        return currentBudget() === budgets[0];
+      }),
+    );
+    await gate.begun;
+    spend(100);
+    const others = [budgets[1], budgets[2]].map((budget) =>
+      withBudget(budget, () => queue.add(async () => currentBudget() === budget)),
+    );
+    gate.resolve('');
+    expect(await first.catch((error: unknown) => String(error))).toEqual(
+      fails ? 'StorageUnavailable: frozen' : true,
+    );
+    expect(await Promise.all(others)).toEqual([true, true]);
+    expect(budgets.slice(1).map(({ spentMs }) => spentMs)).toEqual(charged);
+  });
+});

@@ -1,0 +1,142 @@
+/**
+ * The queue of writes before the database. Writes run in groups, in order of arrival. A group is one transaction, so
+ * its writes share one wait for the disk (group commit). Within a group each write has its own savepoint: it sees the
+ * writes before it, its own failure undoes it alone, and it settles when the transaction is durable. A failure of the
+ * transaction as a whole (disk full, database gone) fails every write in it; nothing of any of them has happened then.
+ *
+ * While the database is locked, each transaction waits for seconds before it fails. A write that was already waiting
+ * during such a transaction fails with it; otherwise the wait would grow with the length of the queue. If the call of
+ * a waiting write has a deadline budget, the time that the queue waited for a slow database is charged to it; the time
+ * behind other writes on a fast database is not.
+ */
+import { sql, type Kysely } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import { currentBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
+import { StorageUnavailable } from '../repository.ts';
+import type { Tables } from './schema.ts';
+
+/** Writes of one transaction. It holds the main thread meanwhile. */
+export const GROUP_WRITES_MAX = 16;
+export const WAITING_WRITES_MAX = 10_000;
+/** A database failure that took this long was a wait for something: a lock, a disk. */
+const SLOW_FAILURE_MS = 1_000;
+/** A group that spent this much of a budget has met a slow database, not only a busy one. */
+const SLOW_GROUP_MS = 500;
+
+/** Runs `work` in a transaction: commits when it resolves, rolls back when it rejects. May run it again. */
+export type InTransaction = (work: (db: Kysely<Tables>) => Promise<void>) => Promise<void>;
+
+export interface WriteQueueOptions {
+  readonly inTransaction: InTransaction;
+  readonly clock: Clock;
+  /** 1: each write is a transaction. */
+  readonly groupWritesMax?: number;
+}
+
+interface QueuedWrite {
+  readonly sinceMs: number;
+  readonly budget: DeadlineBudget | undefined;
+  /** Throws to be undone. */
+  readonly run: (db: Kysely<Tables>) => Promise<unknown>;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Settles a write once its transaction is durable. */
+type Outcome = () => void;
+
+export class WriteQueue {
+  readonly #options: WriteQueueOptions;
+  readonly #waiting: QueuedWrite[] = [];
+  #isRunning = false;
+
+  constructor(options: WriteQueueOptions) {
+    this.#options = options;
+  }
+
+  add<T>(run: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    const sinceMs = this.#options.clock.monotonicMs();
+    return new Promise<T>((resolve, reject) => {
+      if (this.#waiting.length >= WAITING_WRITES_MAX) {
+        reject(new StorageUnavailable(`Cannot use the database: ${WAITING_WRITES_MAX} writes are waiting`));
+        return;
+      }
+      const budget = currentBudget();
+      this.#waiting.push({ sinceMs, budget, run, resolve: resolve as (value: unknown) => void, reject });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      void withBudget(undefined, () => this.#runAll());
+    });
+  }
+
+  async #runAll(): Promise<void> {
+    const { clock, groupWritesMax = GROUP_WRITES_MAX } = this.#options;
+    while (this.#waiting.length > 0) {
+      // Lets requests of the same turn of the event loop join the group, and lets other work run between groups.
+      await new Promise((done) => setImmediate(done));
+      const group = this.#waiting.splice(0, groupWritesMax);
+      const waitingBefore = this.#waiting.length;
+      const startedMs = clock.monotonicMs();
+      const spentMs = group.map(spentBy);
+      const failure = await this.#runGroup(group);
+      const endedMs = clock.monotonicMs();
+      if (failure !== undefined && endedMs - startedMs >= SLOW_FAILURE_MS) {
+        for (const { reject } of this.#waiting.splice(0, waitingBefore)) reject(failure);
+      }
+      const waitedMs = Math.max(...group.map((write, index) => spentBy(write) - (spentMs[index] ?? 0)));
+      if (failure !== undefined || waitedMs >= SLOW_GROUP_MS) this.#chargeWaiting(waitedMs, endedMs);
+    }
+    this.#isRunning = false;
+  }
+
+  /** Charges the waiting writes for the wait of a group, each from the time that it came. */
+  #chargeWaiting(waitedMs: number, nowMs: number): void {
+    for (const { budget, sinceMs } of this.#waiting) {
+      if (budget !== undefined) budget.spentMs += Math.min(waitedMs, nowMs - sinceMs);
+    }
+  }
+
+  /** Never rejects. Settles the writes in order; resolves with the failure of the database, if there was one. */
+  async #runGroup(group: readonly QueuedWrite[]): Promise<StorageUnavailable | undefined> {
+    const [first, ...others] = group;
+    const isAlone = others.length === 0;
+    let outcomes: Outcome[] = [];
+    try {
+      await withBudget(isAlone ? first?.budget : undefined, () =>
+        this.#options.inTransaction(async (db) => {
+          outcomes = [];
+          for (const write of group)
+            outcomes.push(await (isAlone ? run(db, write) : runInSavepoint(db, write)));
+        }),
+      );
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+      return error instanceof StorageUnavailable ? error : undefined;
+    }
+    for (const settle of outcomes) settle();
+    return undefined;
+  }
+}
+
+function spentBy({ budget }: QueuedWrite): number {
+  return budget?.spentMs ?? 0;
+}
+
+async function run(db: Kysely<Tables>, write: QueuedWrite): Promise<Outcome> {
+  const value = await withBudget(write.budget, () => write.run(db));
+  return () => write.resolve(value);
+}
+
+async function runInSavepoint(db: Kysely<Tables>, write: QueuedWrite): Promise<Outcome> {
+  await sql`savepoint this_write`.execute(db);
+  let outcome: Outcome;
+  try {
+    outcome = await run(db, write);
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    await sql`rollback to this_write`.execute(db);
+    outcome = () => write.reject(error);
+  }
+  await sql`release this_write`.execute(db);
+  return outcome;
+}
