@@ -203,7 +203,7 @@ async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exch
       errorCode: exchange.errorCode,
       errorDetail: '',
       isAborted: exchange.isAborted,
-      wouldDeny: undefined,
+      shadowDenials: undefined,
       retries: exchange.retries,
     });
     if (++lines % LINES_KEPT === 0) ftruncateSync(file);

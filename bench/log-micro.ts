@@ -36,7 +36,7 @@ const record = (index: number): AccessRecord => ({
   errorCode: undefined,
   errorDetail: '',
   isAborted: false,
-  wouldDeny: undefined,
+  shadowDenials: undefined,
   retries: 0,
 });
 

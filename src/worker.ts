@@ -201,7 +201,7 @@ port.on('message', (message: ToWorker) => {
       listener.replaceTicketKeys(message.ticketKeys);
       return send({ type: 'applied', id: message.id, error: undefined });
     case 'sample':
-      observer.sendShadowNotes();
+      observer.sendShadowDenials();
       metrics.setConnections({
         downstream: listener.connectionCount,
         upstreamIdle: pool.idleCount,

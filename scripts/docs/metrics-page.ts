@@ -118,7 +118,7 @@ async function renderSample(): Promise<string> {
   worker.upstreamRetryRefused('connect');
   worker.limiter('policy', true);
   worker.auth('api_key');
-  worker.wouldDeny('auth');
+  worker.shadowDenial('auth');
   worker.overloaded('exchanges');
   const counts = { answered: 1, timedOut: 1, failed: 1, waited: 1, share: 1, allow: 1, deny: 1 };
   worker.setLimitStore({ connected: true, counts });

@@ -11,7 +11,7 @@ import { StorageUnavailable } from '../storage/repository.ts';
 import type { Changes, Parts } from './parts.ts';
 
 export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
-  const { settings, version, clock, log, repository, state, wouldDeny, snapshotFile } = parts;
+  const { settings, version, clock, log, repository, state, shadowHistory, snapshotFile } = parts;
   const configSync: ConfigSync = new ConfigSync({
     repository,
     state,
@@ -20,7 +20,7 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
       return supervisor.apply(change);
     },
     onChange(change) {
-      for (const appId of change.removedAppIds) wouldDeny.forget(appId);
+      for (const appId of change.removedAppIds) shadowHistory.forget(appId);
     },
     onApplied: (configVersion) => cluster.applied(configVersion),
     log,

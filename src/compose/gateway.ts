@@ -26,7 +26,7 @@ import { systemClock, type Clock } from '../lib/clock.ts';
 import { createLogger, gapLine, type Logger } from '../observe/log.ts';
 import { standardOutput, type LogOutput } from '../observe/output.ts';
 import { MetricsMerger } from '../observe/prometheus.ts';
-import { WouldDenyReport } from '../observe/shadow-report.ts';
+import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/workers/deprecation-log.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
 import { ExplainControl } from '../control/workers/explain-control.ts';
@@ -65,7 +65,7 @@ export interface StartOptions {
 const STOP_MARGIN_MS = 2_000;
 type Recorders = Pick<
   Parts,
-  'metrics' | 'keyUsage' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'wouldDeny'
+  'metrics' | 'keyUsage' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'shadowHistory'
 >;
 
 /** Beside this file, in the sources as in a build (scripts/build.ts). */
@@ -197,7 +197,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
     deprecations: new DeprecationLog(log, clock),
     health: new HealthRegistry(state, clock, log),
     shadowLog: new ShadowLog(log, clock),
-    wouldDeny: new WouldDenyReport(clock.nowMs()),
+    shadowHistory: new ShadowHistory(clock.nowMs()),
   };
 }
 

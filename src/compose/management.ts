@@ -3,6 +3,7 @@ import { blockList } from '../egress/blocks.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
 import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
+import type { ShadowReports } from '../management/context.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
 import type { RateLimitGlobals } from '../model/policy-rules.ts';
@@ -13,7 +14,6 @@ import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { CertificateWatch } from '../control/certificates/certificates.ts';
 import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
 import { explainAccess } from '../control/workers/explain-access.ts';
-import { shadowReports } from '../control/workers/shadow-reports.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -70,7 +70,7 @@ export function createManagement(
       },
       revisionHealth: (revision) => parts.health.healthOf(revision),
     },
-    shadow: shadowReports(parts.wouldDeny, supervisor, clock),
+    shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
     metricsText: async () => {
       const [samples, isUp] = await Promise.all([supervisor.samples(), answers(repository)]);
@@ -143,4 +143,18 @@ function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
   return rateLimit === undefined
     ? undefined
     : { requests: rateLimit.requests, windowSeconds: rateLimit.windowSecs };
+}
+
+/** The workers send their shadow counts before they answer with their metrics, so both calls see every request so far. */
+function shadowReports({ shadowHistory, clock }: Parts, supervisor: Supervisor): ShadowReports {
+  return {
+    read: async (appId, filter) => {
+      await supervisor.samples();
+      return shadowHistory.read(appId, filter, clock.nowMs());
+    },
+    reset: async (appId) => {
+      await supervisor.samples();
+      shadowHistory.reset(appId, clock.nowMs());
+    },
+  };
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { LimitMemory } from '../limits/local/memory.ts';
 import type { Logger } from '../observe/log.ts';
 import type { MetricsMerger } from '../observe/prometheus.ts';
-import type { WouldDenyReport } from '../observe/shadow-report.ts';
+import type { ShadowHistory } from '../observe/shadow-report.ts';
 import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
@@ -46,7 +46,7 @@ export interface Parts {
   readonly explain: ExplainControl;
   readonly deprecations: DeprecationLog;
   readonly shadowLog: ShadowLog;
-  readonly wouldDeny: WouldDenyReport;
+  readonly shadowHistory: ShadowHistory;
   readonly health: HealthRegistry;
 }
 

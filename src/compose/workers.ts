@@ -37,7 +37,7 @@ export function createSupervisor(
   workerUrl: URL,
 ): Supervisor {
   const { settings, clock, log, state, limitMemory, metrics, keyUsage, deprecations } = parts;
-  const { shadowLog, wouldDeny, ownPorts } = parts;
+  const { shadowLog, shadowHistory, ownPorts } = parts;
   return new Supervisor({
     settings,
     clock,
@@ -50,8 +50,8 @@ export function createSupervisor(
     workerUrl,
     onKeysUsed: (used) => keyUsage.add(used),
     onDeprecatedUsed: (report) => deprecations.report(report),
-    onWouldDeny: (rows) => {
-      wouldDeny.add(rows, clock.nowMs());
+    onShadowDenials: (rows) => {
+      shadowHistory.add(rows, clock.nowMs());
       shadowLog.report(rows);
     },
     onHealth: (message) => parts.health.report(message),

@@ -64,8 +64,8 @@ export function decisionText(exchange: Exchange): string {
   if (evaluation.limit !== undefined) {
     pairs.push(['limit', `${evaluation.limit.remaining} of ${evaluation.limit.limit} left`]);
   }
-  if (evaluation.wouldDeny !== undefined) {
-    pairs.push(['would_deny', evaluation.wouldDeny.map(({ part }) => part).join(' ')]);
+  if (evaluation.shadowDenials !== undefined) {
+    pairs.push(['would_deny', evaluation.shadowDenials.map(({ part }) => part).join(' ')]);
   }
   if (errorCode !== undefined) pairs.push(['denied', deniedText(exchange)]);
   else if (exchange.preflight) pairs.push(['preflight', 'answered']);

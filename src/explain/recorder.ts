@@ -109,7 +109,10 @@ function compact(facts: ExchangeFacts): ExchangeFacts {
       ...evaluation,
       permitStore: undefined,
       authFailure: undefined,
-      wouldDeny: evaluation.wouldDeny?.map(({ part, denial }) => ({ part, denial: compactReason(denial) })),
+      shadowDenials: evaluation.shadowDenials?.map(({ part, denial }) => ({
+        part,
+        denial: compactReason(denial),
+      })),
     },
   };
 }

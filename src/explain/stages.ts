@@ -35,7 +35,7 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
   return STAGES.map((stage, index) => {
     const decider = deciderOf(stage, facts, settings);
     const applies = appliesTo(stage, facts, decider);
-    const shadowed = facts.evaluation.wouldDeny?.find(({ part }) => part === stage)?.denial;
+    const shadowed = facts.evaluation.shadowDenials?.find(({ part }) => part === stage)?.denial;
     let verdict: Verdict = applies ? 'passed' : 'not_applicable';
     // Without a route nobody knows which stages it would have had.
     if (index > lastAsked && (applies || facts.policy === undefined)) verdict = 'skipped';

@@ -21,7 +21,7 @@ const record: AccessRecord = {
   errorCode: undefined,
   errorDetail: '',
   isAborted: false,
-  wouldDeny: undefined,
+  shadowDenials: undefined,
   retries: 0,
 };
 
@@ -85,7 +85,7 @@ describe('a line', () => {
       errorCode: 'no_route',
       errorDetail: 'No app has this path',
       isAborted: true,
-      wouldDeny: ['auth', 'rate_limit'],
+      shadowDenials: ['auth', 'rate_limit'],
       retries: 2,
     });
     expect(Object.keys(line)).toEqual([

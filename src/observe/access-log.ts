@@ -68,7 +68,7 @@ export interface AccessRecord {
   /** The exchange was given up before the response was complete, by the client or by the gateway. */
   readonly isAborted: boolean;
   /** Parts of the policy in shadow mode that would have denied. */
-  readonly wouldDeny: readonly string[] | undefined;
+  readonly shadowDenials: readonly string[] | undefined;
   /** Attempts at the backend beyond the first; named only when there were some. */
   readonly retries: number;
 }
@@ -201,7 +201,8 @@ export class AccessLog {
     line += this.#callerFields(r);
     if (r.errorCode !== undefined) line += this.#errorFields(r.errorCode, r.errorDetail);
     if (has.aborted && r.isAborted) line += ',"aborted":true';
-    if (has.would_deny && r.wouldDeny !== undefined) line += `,"would_deny":${JSON.stringify(r.wouldDeny)}`;
+    if (has.would_deny && r.shadowDenials !== undefined)
+      line += `,"would_deny":${JSON.stringify(r.shadowDenials)}`;
     return line + END;
   }
 

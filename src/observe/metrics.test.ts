@@ -243,7 +243,7 @@ describe('a sample', () => {
     metrics.limiter('ip', true);
     metrics.limiter('ip', false);
     metrics.auth('invalid');
-    metrics.wouldDeny('auth');
+    metrics.shadowDenial('auth');
     metrics.internalError();
     metrics.idleConnectionClosed();
     metrics.setConnections({

@@ -229,7 +229,7 @@ export class WorkerMetrics {
   }
 
   /** A part of a policy in shadow mode would have denied. */
-  wouldDeny(part: string): void {
+  shadowDenial(part: string): void {
     this.#shadow.add(part);
   }
 

@@ -182,7 +182,7 @@ describe('other numbers', () => {
       metrics.routeRecord(labels).observe(200, 0.1, 2, 30, 4_000);
       metrics.limiter('policy', false);
       metrics.auth('missing');
-      metrics.wouldDeny('rate_limit');
+      metrics.shadowDenial('rate_limit');
       metrics.setConnections({
         downstream: 7,
         upstreamIdle: 3,

@@ -81,7 +81,7 @@ describe('evaluate', () => {
     const { policy, ran } = policyOf(['auth', outcome, true], ['rate_limit', pass]);
     const evaluation = newEvaluation();
     expect(await evaluate(policy, testFacts(), evaluation)).toBeUndefined();
-    expect(evaluation.wouldDeny).toEqual([{ part: 'auth', denial: DENIAL }]);
+    expect(evaluation.shadowDenials).toEqual([{ part: 'auth', denial: DENIAL }]);
     expect(ran).toEqual(['auth', 'rate_limit']);
   });
 

@@ -20,7 +20,7 @@ export function newEvaluation(): Evaluation {
     permitStore: undefined,
     permit: 0,
     deniedBy: undefined,
-    wouldDeny: undefined,
+    shadowDenials: undefined,
   };
 }
 
@@ -68,6 +68,6 @@ function obey(stage: NamedStage, denial: StageResult, evaluation: Evaluation): S
     evaluation.deniedBy = part;
     return denial;
   }
-  (evaluation.wouldDeny ??= []).push({ part, denial });
+  (evaluation.shadowDenials ??= []).push({ part, denial });
   return undefined;
 }

@@ -46,7 +46,7 @@ export interface Caller {
 export type Denial = Reason;
 
 /** What a part in shadow mode would have done; CORS denies through the browser, so it has no error of its own. */
-export interface WouldDeny {
+export interface ShadowDenial {
   readonly part: ShadowPart;
   readonly denial: Reason<unknown, ErrorCode | 'cors_refused'>;
 }
@@ -74,7 +74,7 @@ export interface Evaluation {
   /** The stage that denied the request. */
   deniedBy: NamedStage['part'] | undefined;
   /** Parts in shadow mode that would have denied. */
-  wouldDeny: WouldDeny[] | undefined;
+  shadowDenials: ShadowDenial[] | undefined;
 }
 
 export type StageResult = Denial | undefined;

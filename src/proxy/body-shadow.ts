@@ -14,5 +14,5 @@ export function noteBodyInShadow(exchange: Exchange, bytesMax: number): void {
   const bytes = Math.max(exchange.bytesIn, head.contentLength);
   if (bytes <= bytesMax) return;
   const denial = { kind: BODY_TOO_LARGE, data: { bytesMax } };
-  (exchange.evaluation.wouldDeny ??= []).push({ part: 'max_body_bytes', denial });
+  (exchange.evaluation.shadowDenials ??= []).push({ part: 'max_body_bytes', denial });
 }

@@ -6,7 +6,7 @@ import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { ExplainInput, Explanation } from '../../model/schemas/explain.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
-import type { WouldDenyRow } from '../../observe/shadow-denials.ts';
+import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { DebugTokenEntry } from '../../explain/debug-header.ts';
 import type { Sampling } from '../../explain/recorder.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
@@ -95,7 +95,7 @@ export type FromWorker =
   | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }
   | HealthMessage
-  | { readonly type: 'would_deny'; readonly rows: readonly WouldDenyRow[] }
+  | { readonly type: 'shadow_denials'; readonly rows: readonly ShadowRow[] }
   | { readonly type: 'keys_used'; readonly used: KeyUsageBatch }
   | {
       readonly type: 'deprecated_used';

@@ -1,44 +1,41 @@
 /**
- * The log lines "would deny" of policies in shadow mode: one at the first request of a route and part, then at most
- * one in ten seconds with the number of requests since. Gathers what all workers report.
+ * Writes the log line "would deny" for policies in shadow mode, from what all workers report: the first of a route and
+ * part at once, then at most one in ten seconds with the number of requests since.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
-import { rowKey, sharedRowKey, type WouldDenyRow } from '../../observe/shadow-denials.ts';
+import { rowKey, type ShadowRow } from '../../observe/shadow-tally.ts';
 import { LogThrottle } from './log-throttle.ts';
 
 export const SHADOW_LOG_INTERVAL_MS = 10_000;
 
 export class ShadowLog {
-  readonly #warnings: LogThrottle<WouldDenyRow>;
+  readonly #throttle: LogThrottle<ShadowRow>;
 
   constructor(log: Logger, clock: Clock) {
-    this.#warnings = new LogThrottle(clock, SHADOW_LOG_INTERVAL_MS, ({ route, appId, last }, count) =>
-      log.warn(
-        {
-          part: last.part,
-          app_id: appId,
-          ...(route && { app: route.app, version: route.version, revision: route.revision }),
-          ...(route && { method: route.method, route: route.route, endpoint_id: route.endpointId }),
-          code: last.code,
-          detail: last.detail,
-          requests: count,
-          request_id: last.requestId,
-        },
-        'would deny',
-      ),
+    this.#throttle = new LogThrottle(clock, SHADOW_LOG_INTERVAL_MS, (row, requests) =>
+      log.warn(fieldsOf(row, requests), 'would deny'),
     );
   }
 
-  report(rows: readonly WouldDenyRow[]): void {
-    for (const row of rows) {
-      const { route, appId, last } = row;
-      const kind = route === undefined ? sharedRowKey(appId, last.part) : rowKey(route, last.part);
-      this.#warnings.report(kind, row, row.count);
-    }
+  report(rows: readonly ShadowRow[]): void {
+    for (const row of rows) this.#throttle.report(rowKey(row), row, row.count);
   }
 
   tick(): void {
-    this.#warnings.tick();
+    this.#throttle.tick();
   }
+}
+
+function fieldsOf({ route, appId, last }: ShadowRow, requests: number): Record<string, unknown> {
+  return {
+    part: last.part,
+    app_id: appId,
+    ...(route && { app: route.app, version: route.version, revision: route.revision }),
+    ...(route && { method: route.method, route: route.route, endpoint_id: route.endpointId }),
+    code: last.code,
+    detail: last.detail,
+    requests,
+    request_id: last.requestId,
+  };
 }

@@ -1,89 +1,60 @@
 /**
- * What a worker tells the main thread of requests that a policy in shadow mode would have denied: counted here,
- * sent once a second, so that a request never waits for another thread. The first of a route and part is sent at
- * once, for the log. A worker that dies takes at most its last second along.
+ * Counts in a worker the requests that a policy in shadow mode would have denied, and sends the counts to the main
+ * thread once a second, so that a request never waits for another thread. A worker that dies loses its last second.
  */
 import {
-  WouldDenyTally,
-  rowKey,
-  type WouldDenyCaller,
-  type WouldDenyRoute,
-  type WouldDenyRow,
-} from '../../observe/shadow-denials.ts';
+  ShadowTally,
+  shadowRow,
+  type ShadowCaller,
+  type ShadowRow,
+  type ShadowRoute,
+} from '../../observe/shadow-tally.ts';
 import { operatorDetail } from '../../model/reason.ts';
 import type { Evaluation } from '../../policy/stage.ts';
 import type { Route } from '../../proxy/context.ts';
 import type { Exchange } from '../../proxy/exchange.ts';
 
-/** After this many ticks without one, the next of a route and part is a first again. */
-const QUIET_TICKS = 10;
-/** Further routes wait for the next second like all others. */
-const KNOWN_MAX = 5_000;
+const BOUNDS = { rows: 1_000, callers: 20_000, rowCallers: 50 };
 
-export class ShadowNotes {
-  readonly #send: (rows: readonly WouldDenyRow[]) => void;
-  readonly #tally = new WouldDenyTally();
-  /** Routes and parts that were sent lately, with the number of ticks since. */
-  readonly #known = new Map<string, number>();
+export class ShadowReporter {
+  readonly #send: (rows: readonly ShadowRow[]) => void;
+  #tally = new ShadowTally(BOUNDS);
 
-  constructor(send: (rows: readonly WouldDenyRow[]) => void) {
+  constructor(send: (rows: readonly ShadowRow[]) => void) {
     this.#send = send;
   }
 
   /** At the end of an exchange. */
   note(exchange: Exchange): void {
     const { route, evaluation } = exchange;
-    if (route === undefined || evaluation.wouldDeny === undefined) return;
+    if (route === undefined || evaluation.shadowDenials === undefined) return;
     const place = placeOf(route);
     const atMs = Math.round(exchange.startedAtMs + exchange.durationMs);
-    let isNews = false;
-    for (const { part, denial } of evaluation.wouldDeny) {
-      const fact = {
-        part,
-        code: denial.kind.code,
-        detail: operatorDetail(denial),
-        requestId: exchange.requestId,
-        atMs,
-      };
-      if (this.#tally.add(place, fact, callerOf(evaluation, part)))
-        isNews = this.#isNews(place, part) || isNews;
+    for (const { part, denial } of evaluation.shadowDenials) {
+      const { code } = denial.kind;
+      const sample = { part, code, detail: operatorDetail(denial), requestId: exchange.requestId, atMs };
+      this.#tally.add(shadowRow(place, sample, callerOf(evaluation, part)));
     }
-    if (isNews) this.send();
   }
 
-  /** Sends what was counted. */
+  /** Sends the counts since the last call. */
   send(): void {
-    const rows = this.#tally.take();
-    if (rows.length > 0) this.#send(rows);
-  }
-
-  /** To be called once a second: sends, and forgets what has become quiet. */
-  tick(): void {
-    this.send();
-    for (const [key, ticks] of this.#known) {
-      if (ticks >= QUIET_TICKS) this.#known.delete(key);
-      else this.#known.set(key, ticks + 1);
-    }
-  }
-
-  #isNews(place: WouldDenyRoute, part: string): boolean {
-    const key = rowKey(place, part);
-    const isKnown = this.#known.has(key);
-    if (!isKnown && this.#known.size >= KNOWN_MAX) return false;
-    this.#known.set(key, 0);
-    return !isKnown;
+    if (this.#tally.rowCount === 0) return;
+    const rows = [...this.#tally.rows()];
+    this.#tally = new ShadowTally(BOUNDS);
+    this.#send(rows);
   }
 }
 
-/** `auth` would have locked out a key that it knows: its owner is who the operator has to ask, not "anonymous". */
-function callerOf({ caller, refusedKeyId, refusedKeyName }: Evaluation, part: string): WouldDenyCaller {
+/** A key that `auth` knows and would refuse is named, not counted as anonymous: its owner has to be told. */
+function callerOf({ caller, refusedKeyId, refusedKeyName }: Evaluation, part: string): ShadowCaller {
   const { kind, id, name } = caller;
   return part === 'auth' && kind === 'anonymous' && refusedKeyId !== ''
     ? { kind: 'api_key', id: refusedKeyId, name: refusedKeyName }
     : { kind, id, name };
 }
 
-function placeOf(route: Route): WouldDenyRoute {
+function placeOf(route: Route): ShadowRoute {
   const { version, revision } = route;
   return {
     appId: version.app.id,

@@ -100,7 +100,7 @@ function supervise(
     onKeysUsed: ({ date }) => told.push(date),
     onDeprecatedUsed: () => undefined,
     onHealth: () => undefined,
-    onWouldDeny: () => undefined,
+    onShadowDenials: () => undefined,
     explainSetup: () => ({ sampling: undefined, debugTokens: [] }),
     onWorkerLost: (worker) => {
       lost.push(worker);

@@ -15,7 +15,7 @@ import type { ConfigChange } from '../../model/config.ts';
 import type { ExplainInput, Explanation } from '../../model/schemas/explain.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
-import type { WouldDenyRow } from '../../observe/shadow-denials.ts';
+import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
@@ -41,7 +41,7 @@ export interface SupervisorDeps {
   readonly workerUrl: URL;
   onKeysUsed(used: KeyUsageBatch): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
-  onWouldDeny(rows: readonly WouldDenyRow[]): void;
+  onShadowDenials(rows: readonly ShadowRow[]): void;
   onHealth(message: HealthMessage): void;
   /** What workers are to know of explain, now. */
   explainSetup(): ExplainSetup;
@@ -286,8 +286,8 @@ export class Supervisor {
     switch (message.type) {
       case 'keys_used':
         return this.#deps.onKeysUsed(message.used);
-      case 'would_deny':
-        return this.#deps.onWouldDeny(message.rows);
+      case 'shadow_denials':
+        return this.#deps.onShadowDenials(message.rows);
       case 'health':
         return this.#deps.onHealth(message);
       case 'deprecated_used':

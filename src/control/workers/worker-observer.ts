@@ -28,7 +28,7 @@ import { HealthReporter } from '../health/health-reporter.ts';
 import { KeyNotes } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
 import { LogThrottle } from './log-throttle.ts';
-import { ShadowNotes } from './shadow-reporter.ts';
+import { ShadowReporter } from './shadow-reporter.ts';
 
 export interface WorkerObserverDeps {
   readonly metrics: WorkerMetrics;
@@ -71,7 +71,7 @@ export class WorkerObserver implements ProxyObserver {
     { readonly name: string; count: number; requestId: string; quiet: number }
   >();
   readonly #places = new WeakMap<Version, PlaceLabels>();
-  readonly #shadow: ShadowNotes;
+  readonly #shadow: ShadowReporter;
   readonly #overload: LogThrottle<OverloadReason>;
   readonly #handshakes: LogThrottle<FailedHandshake>;
   readonly #timer: NodeJS.Timeout;
@@ -94,7 +94,7 @@ export class WorkerObserver implements ProxyObserver {
       if (reason === 'closed') deps.log.debug(fields, 'a TLS handshake failed');
       else deps.log.warn(fields, 'a TLS handshake failed');
     });
-    this.#shadow = new ShadowNotes((rows) => deps.send({ type: 'would_deny', rows }));
+    this.#shadow = new ShadowReporter((rows) => deps.send({ type: 'shadow_denials', rows }));
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
@@ -116,9 +116,9 @@ export class WorkerObserver implements ProxyObserver {
       report.record.observe(status, durationMs / 1000, methodIndex(exchange.method), bytesIn, bytesOut);
       if (upstreamMs >= 0) report.upstream.observeUpstream(upstreamMs / 1000);
     }
-    const wouldDeny = evaluation.wouldDeny?.map(({ part }) => part);
-    if (wouldDeny !== undefined) {
-      for (const part of wouldDeny) metrics.wouldDeny(part);
+    const shadowDenials = evaluation.shadowDenials?.map(({ part }) => part);
+    if (shadowDenials !== undefined) {
+      for (const part of shadowDenials) metrics.shadowDenial(part);
       this.#shadow.note(exchange);
     }
     if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
@@ -143,7 +143,7 @@ export class WorkerObserver implements ProxyObserver {
       errorCode: exchange.errorCode,
       errorDetail: exchange.reason === undefined ? '' : operatorDetail(exchange.reason),
       isAborted: exchange.isAborted,
-      wouldDeny,
+      shadowDenials,
       retries: exchange.retries,
     });
   }
@@ -218,7 +218,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   /** Sends what shadow mode has noted so far, for a report that is asked for now. */
-  sendShadowNotes(): void {
+  sendShadowDenials(): void {
     this.#shadow.send();
   }
 
@@ -229,7 +229,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#health.send();
     this.#overload.tick();
     this.#handshakes.tick();
-    this.#shadow.tick();
+    this.#shadow.send();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {
         send({

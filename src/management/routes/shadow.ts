@@ -15,7 +15,7 @@ import {
   SHADOW_REPORT_ROWS_MAX,
   ShadowReportSchema,
 } from '../../model/schemas/shadow.ts';
-import type { CallerCount, WouldDenyRow } from '../../observe/shadow-denials.ts';
+import type { CallerCount, ShadowRow } from '../../observe/shadow-tally.ts';
 import type { ShadowReport, ShadowReportFilter } from '../../observe/shadow-report.ts';
 import type { ManagementContext } from '../context.ts';
 import { answer, emptyAnswer, fail, isFailure, type Failure } from '../api/failure.ts';
@@ -167,7 +167,7 @@ function present(appId: string, report: ShadowReport, query: Query): Record<stri
   };
 }
 
-function presentRow(row: WouldDenyRow, keys: number): Record<string, unknown> {
+function presentRow(row: ShadowRow, keys: number): Record<string, unknown> {
   const { route, last, count, firstMs } = row;
   const named = row.callers.slice(0, keys);
   return {

@@ -459,7 +459,7 @@ describe('shadow mode', () => {
     });
     const { denial, evaluation } = await run(compiled, testFacts(bearer(token), { method: 'POST' }));
     expect(denial).toBeUndefined();
-    expect(evaluation.wouldDeny?.map((entry) => [entry.part, entry.denial.kind.code])).toEqual([
+    expect(evaluation.shadowDenials?.map((entry) => [entry.part, entry.denial.kind.code])).toEqual([
       ['required_scopes', 'insufficient_scope'],
       ['allowed_methods', 'method_not_allowed'],
     ]);
@@ -471,7 +471,7 @@ describe('shadow mode', () => {
     const compiled = gateway.compile({ ...REQUIRED, shadow: ['auth'] });
     const foreign = await run(compiled, testFacts(bearer('something-else')));
     expect(foreign.denial).toBeUndefined();
-    expect(foreign.evaluation.wouldDeny?.[0]?.denial.kind.code).toBe('credentials_invalid');
+    expect(foreign.evaluation.shadowDenials?.[0]?.denial.kind.code).toBe('credentials_invalid');
     expect(foreign.evaluation.dropCredential).toBe(false);
     const { token } = gateway.keys.create({ app_id: testApp('other').id });
     expect((await run(compiled, testFacts(bearer(token)))).evaluation.dropCredential).toBe(true);

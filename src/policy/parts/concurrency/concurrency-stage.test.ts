@@ -75,11 +75,11 @@ describe('the concurrency stage', () => {
     const first = await run(compiled, testFacts());
     const second = await run(compiled, testFacts());
     expect([first, second].map(codeOf)).toEqual([undefined, undefined]);
-    expect(first.evaluation.wouldDeny).toBeUndefined();
-    expect(second.evaluation.wouldDeny?.map(({ part }) => part)).toEqual(['concurrency']);
+    expect(first.evaluation.shadowDenials).toBeUndefined();
+    expect(second.evaluation.shadowDenials?.map(({ part }) => part)).toEqual(['concurrency']);
     expect(second.evaluation.permitStore).toBeUndefined();
     releasePermit(first.evaluation);
-    expect((await run(compiled, testFacts())).evaluation.wouldDeny).toBeUndefined();
+    expect((await run(compiled, testFacts())).evaluation.shadowDenials).toBeUndefined();
   });
 
   it('is one count for the policies of several workers', async () => {

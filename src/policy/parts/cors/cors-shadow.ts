@@ -52,7 +52,7 @@ export function corsShadowStage(cors: CompiledCors): NamedStage {
     const refused = refusal(cors, facts);
     if (refused === undefined) return undefined;
     const denial = { kind: CORS_REFUSED, data: refused };
-    (evaluation.wouldDeny ??= []).push({ part: 'cors', denial });
+    (evaluation.shadowDenials ??= []).push({ part: 'cors', denial });
     return undefined;
   };
   return { part: 'cors', run, shadow: true };

@@ -285,7 +285,7 @@ describe('a rate limit in shadow mode', () => {
     expect(await admitted(policy, testFacts(), 3)).toBe(3);
     const { denial, evaluation } = await run(policy, testFacts());
     expect(denial).toBeUndefined();
-    expect(evaluation.wouldDeny?.map((entry) => entry.part)).toEqual(['rate_limit']);
+    expect(evaluation.shadowDenials?.map((entry) => entry.part)).toEqual(['rate_limit']);
     expect(limitHeaderLines(evaluation)).toContain('RateLimit: "ip";r=0;');
     expect((await run(policy, testFacts())).denial?.code).toBe('rate_limited');
   });

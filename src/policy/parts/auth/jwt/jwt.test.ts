@@ -268,7 +268,7 @@ describe('optional JWTs', () => {
     const { denial, evaluation } = await judge({ ...withSecret(), shadow: ['auth'] }, 'bad');
     expect(denial).toBeUndefined();
     expect(evaluation.dropCredential).toBe(false);
-    expect(evaluation.wouldDeny?.[0]?.denial.kind.code).toBe('credentials_invalid');
+    expect(evaluation.shadowDenials?.[0]?.denial.kind.code).toBe('credentials_invalid');
   });
 });
 

@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import {
-  WouldDenyTally,
-  type WouldDenyCaller,
-  type WouldDenyFact,
-  type WouldDenyRoute,
-} from './shadow-denials.ts';
-import { RETENTION_MS, WouldDenyReport, type ShadowReportBounds } from './shadow-report.ts';
+  ShadowTally,
+  shadowRow,
+  type ShadowCaller,
+  type ShadowRoute,
+  type ShadowSample,
+} from './shadow-tally.ts';
+import { RETENTION_MS, ShadowHistory, type ShadowReportBounds } from './shadow-report.ts';
 
 /** Start of an hour. */
 const NOW_MS = Date.UTC(2026, 0, 31, 12);
 const MINUTE_MS = 60_000;
-const ANYONE: WouldDenyCaller = { kind: 'anonymous', id: '', name: '' };
+const ANYONE: ShadowCaller = { kind: 'anonymous', id: '', name: '' };
 
-const key = (id: string): WouldDenyCaller => ({ kind: 'api_key', id, name: `name of ${id}` });
-const route = (endpointId: string, appId = 'app'): WouldDenyRoute => ({
+const key = (id: string): ShadowCaller => ({ kind: 'api_key', id, name: `name of ${id}` });
+const route = (endpointId: string, appId = 'app'): ShadowRoute => ({
   appId,
   app: appId,
   version: 'v1',
@@ -23,7 +24,7 @@ const route = (endpointId: string, appId = 'app'): WouldDenyRoute => ({
   method: 'GET',
   route: `/${endpointId}`,
 });
-const fact = (atMs: number, part = 'auth'): WouldDenyFact => ({
+const sample = (atMs: number, part = 'auth'): ShadowSample => ({
   part,
   code: 'credentials_missing',
   detail: '',
@@ -35,14 +36,13 @@ interface Once {
   readonly endpoint?: string;
   readonly app?: string;
   readonly part?: string;
-  readonly caller?: WouldDenyCaller;
+  readonly caller?: ShadowCaller;
 }
 
-/** One request, tallied and reported. */
-function happen(report: WouldDenyReport, nowMs: number, once: Once = {}): void {
-  const tally = new WouldDenyTally();
-  tally.add(route(once.endpoint ?? 'e', once.app), fact(nowMs, once.part), once.caller ?? ANYONE);
-  report.add(tally.take(), nowMs);
+/** One request, reported. */
+function happen(report: ShadowHistory, nowMs: number, once: Once = {}): void {
+  const place = route(once.endpoint ?? 'e', once.app);
+  report.add([shadowRow(place, sample(nowMs, once.part), once.caller ?? ANYONE)], nowMs);
 }
 
 const SMALL: ShadowReportBounds = {
@@ -53,44 +53,59 @@ const SMALL: ShadowReportBounds = {
   rowCallers: 2,
 };
 
-describe('WouldDenyTally', () => {
-  it('says what is the first of its route and part, and begins anew when taken', () => {
-    const tally = new WouldDenyTally();
-    expect(tally.add(route('a'), fact(1), ANYONE)).toBe(true);
-    expect(tally.add(route('a'), fact(2), ANYONE)).toBe(false);
-    expect(tally.add(route('a'), fact(3, 'cors'), ANYONE)).toBe(true);
-    expect(tally.take()).toMatchObject([
+describe('ShadowTally', () => {
+  const bounds = { rows: 1_000, callers: 20_000, rowCallers: 50 };
+  const rowOf = (endpoint: string, atMs = 1, part = 'auth', caller = ANYONE) =>
+    shadowRow(route(endpoint), sample(atMs, part), caller);
+
+  it('counts per route, part and caller', () => {
+    const tally = new ShadowTally(bounds);
+    for (const row of [rowOf('a', 1), rowOf('a', 2), rowOf('a', 3, 'cors')]) tally.add(row);
+    expect([...tally.rows()]).toMatchObject([
       { count: 2, firstMs: 1, last: { requestId: 'at 2' }, callers: [{ count: 2, firstMs: 1, lastMs: 2 }] },
       { count: 1, last: { part: 'cors' } },
     ]);
-    expect(tally.take()).toEqual([]);
-    expect(tally.add(route('a'), fact(4), ANYONE)).toBe(true);
+    expect([tally.rowCount, tally.callerCount]).toEqual([2, 2]);
   });
 
   it('is bounded in routes and callers, and loses no count', () => {
-    const tally = new WouldDenyTally();
-    for (let index = 0; index < 5_000; index++) tally.add(route(`e${index}`), fact(1), ANYONE);
-    for (let index = 0; index < 5_000; index++) tally.add(route('e0'), fact(1), key(`k${index}`));
-    const rows = tally.take();
+    const tally = new ShadowTally(bounds);
+    for (let index = 0; index < 5_000; index++) tally.add(rowOf(`e${index}`));
+    for (let index = 0; index < 5_000; index++) tally.add(rowOf('e0', 1, 'auth', key(`k${index}`)));
+    const rows = [...tally.rows()];
     expect(rows).toHaveLength(1_001);
     expect(rows.reduce((sum, row) => sum + row.count, 0)).toBe(10_000);
     expect(rows.at(-1)).toMatchObject({ route: undefined, appId: 'app', count: 4_000 });
-    expect(rows[0]?.callers).toHaveLength(50);
-    expect(rows[0]).toMatchObject({ count: 5_001, otherCallers: 4_951 });
+    const [first] = rows;
+    const named = first?.callers.reduce((sum, { count }) => sum + count, 0) ?? 0;
+    expect(first?.callers.length).toBeLessThanOrEqual(100);
+    expect([first?.count, named + (first?.otherCallers ?? 0)]).toEqual([5_001, 5_001]);
+  });
+
+  it('is bounded in the callers of all rows', () => {
+    const tally = new ShadowTally({ ...bounds, callers: 3 });
+    for (let index = 0; index < 5; index++) tally.add(rowOf(`e${index}`));
+    expect(tally.callerCount).toBe(3);
+    expect([...tally.rows()].map(({ callers, otherCallers }) => [callers.length, otherCallers])).toEqual([
+      ...[1, 2, 3].map(() => [1, 0]),
+      ...[4, 5].map(() => [0, 1]),
+    ]);
+    tally.forget('app');
+    expect([tally.rowCount, tally.callerCount]).toEqual([0, 0]);
   });
 
   it('clips the names of callers', () => {
-    const tally = new WouldDenyTally();
-    tally.add(route('a'), fact(1), { kind: 'jwt', id: 'x'.repeat(100_000), name: 'y'.repeat(100_000) });
-    const caller = tally.take()[0]?.callers[0];
+    const tally = new ShadowTally(bounds);
+    tally.add(rowOf('a', 1, 'auth', { kind: 'jwt', id: 'x'.repeat(100_000), name: 'y'.repeat(100_000) }));
+    const [caller] = [...tally.rows()][0]?.callers ?? [];
     expect(caller?.id).toHaveLength(256);
     expect(caller?.name).toHaveLength(256);
   });
 });
 
-describe('WouldDenyReport', () => {
+describe('ShadowHistory', () => {
   it('adds up what workers send, per route, part and caller', () => {
-    const report = new WouldDenyReport(NOW_MS);
+    const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS, { caller: key('a') });
     happen(report, NOW_MS + 1_000, { caller: key('a') });
     happen(report, NOW_MS + 2_000, { caller: key('b') });
@@ -111,7 +126,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('begins at the minute that is asked for, and at the hour when that is long ago', () => {
-    const report = new WouldDenyReport(NOW_MS);
+    const report = new ShadowHistory(NOW_MS);
     for (let minute = 0; minute < 180; minute++) happen(report, NOW_MS + minute * MINUTE_MS + 30_000);
     const nowMs = NOW_MS + 180 * MINUTE_MS;
     const from = (minute: number) => report.read('app', { fromMs: NOW_MS + minute * MINUTE_MS }, nowMs);
@@ -127,7 +142,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('goes back seven days', () => {
-    const report = new WouldDenyReport(NOW_MS);
+    const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS);
     happen(report, NOW_MS + RETENTION_MS);
     expect(report.read('app', {}, NOW_MS + RETENTION_MS).total).toBe(2);
@@ -136,7 +151,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('keeps the callers with the highest counts and the total exact', () => {
-    const report = new WouldDenyReport(NOW_MS, { ...SMALL, segmentCallers: 1_000, callers: 1_000 });
+    const report = new ShadowHistory(NOW_MS, { ...SMALL, segmentCallers: 1_000, callers: 1_000 });
     for (let index = 0; index < 100; index++) {
       happen(report, NOW_MS, { caller: key(`noise ${index}`) });
       happen(report, NOW_MS, { caller: key('loud') });
@@ -150,7 +165,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('is bounded in a segment: further routes share a row, further callers are not named', () => {
-    const report = new WouldDenyReport(NOW_MS, SMALL);
+    const report = new ShadowHistory(NOW_MS, SMALL);
     for (let index = 0; index < 10; index++) {
       happen(report, NOW_MS, { endpoint: `e${index}`, caller: key(`k${index}`) });
       happen(report, NOW_MS, { endpoint: `e${index}`, caller: key(`l${index}`) });
@@ -166,7 +181,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('is bounded over all: the oldest go, and it says since when it counts', () => {
-    const report = new WouldDenyReport(NOW_MS, SMALL);
+    const report = new ShadowHistory(NOW_MS, SMALL);
     for (let minute = 0; minute < 10; minute++) {
       for (const endpoint of ['a', 'b']) happen(report, NOW_MS + minute * MINUTE_MS, { endpoint });
     }
@@ -175,7 +190,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('forgets one app on demand', () => {
-    const report = new WouldDenyReport(NOW_MS);
+    const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS);
     happen(report, NOW_MS, { app: 'another', endpoint: 'f' });
     report.reset('app', NOW_MS + 500);
@@ -186,7 +201,7 @@ describe('WouldDenyReport', () => {
   });
 
   it('goes on counting when the clock is put back', () => {
-    const report = new WouldDenyReport(NOW_MS);
+    const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS + 10 * MINUTE_MS);
     happen(report, NOW_MS);
     expect(report.read('app', {}, NOW_MS).total).toBe(2);
