@@ -85,7 +85,7 @@ export async function writeDatabase(path: string, filler: Filler, originPort: nu
 async function fillDatabase(path: string, filler: Filler, originPort: number): Promise<void> {
   await (await openSqlite({ path, autoMigrate: true, clock: systemClock })).close();
   const database = new DatabaseSync(path);
-  // Nobody misses it after a crash; and the indexes of a million keys are to stay in memory while they grow.
+  // The file need not survive a crash, and the indexes of a million keys should stay in memory while they grow.
   database.exec('pragma synchronous = off');
   database.exec('pragma cache_size = -1000000');
   const insert = inserter(database);

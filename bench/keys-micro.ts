@@ -112,7 +112,7 @@ function measure(seconds: number): void {
       const begun = process.cpuUsage();
       each.batch();
       const { user, system } = process.cpuUsage(begun);
-      // The first rounds meet code that is not compiled and keys that nobody has used.
+      // The first rounds meet code that is not compiled and keys that were not used yet.
       if (round > 5) each.ns.push(((user + system) * 1000) / BATCH_REQUESTS);
     }
   }

@@ -10,7 +10,7 @@ import type { CompiledPolicy } from '../src/policy/stage.ts';
 import type { KeyTable } from '../src/keys/key-table.ts';
 import type { PolicyCompiler } from '../src/config/types.ts';
 
-/** Without global limits and without anybody who counts; limits have a memory of their own. */
+/** Without global limits and without metrics; limits have a memory of their own. */
 export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<CompiledPolicy> {
   const memory = createLimitMemory();
   const nothing = (): void => undefined;

@@ -1,6 +1,6 @@
 /**
- * Everything that a change must pass, in the order from fast to slow: types, lint, format, layering, docs, tests.
- * Stops at the first step that fails and shows its output; the last line tells how many tests passed and failed.
+ * Everything that a change must pass, in the order from fast to slow: types, lint, format, layering, words, docs, tests.
+ * Stops at the first step that fails and shows its output; the last line gives the numbers of passed and failed tests.
  *
  *   check.ts                 all of it
  *   check.ts --no-tests      all but the tests
@@ -26,6 +26,7 @@ const STATIC_STEPS: readonly Step[] = [
   { name: 'lint', command: [node, bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'format', command: [node, bin('oxfmt/bin/oxfmt'), '--check', '.'] },
   { name: 'layering', command: [node, script('layering.ts')] },
+  { name: 'words', command: [node, script('words.ts')] },
   { name: 'docs', command: [node, script('docs.ts'), '--check'] },
 ];
 

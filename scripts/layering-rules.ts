@@ -107,6 +107,16 @@ export function checkSource(path: string, source: string): Violation[] {
   return found;
 }
 
+/** The project's own files that a file imports, statically, dynamically or as types. */
+export function importsOf(path: string, source: string): string[] {
+  const found: string[] = [];
+  walk(parseAst(source, { lang: 'ts', astType: 'ts' }), (node) => {
+    const specifier = specifierOf(node);
+    if (specifier?.startsWith('.') === true) found.push(posix.join(posix.dirname(path), specifier));
+  });
+  return found;
+}
+
 type Report = (at: number, message: string) => void;
 
 function checkFunction(node: Node, source: string, report: Report): void {
@@ -179,7 +189,7 @@ function relativeImportProblem(from: string, to: string): string | undefined {
 }
 
 /** Tests, and what stands beside the source for tests only: `x.test.ts`, `x.fixture.ts`, `test-fixtures.ts`. */
-function isTestFile(path: string): boolean {
+export function isTestFile(path: string): boolean {
   return /\.(?:test|fixture|fixtures)\.ts$|\/test-[^/]+\.ts$/.test(path);
 }
 

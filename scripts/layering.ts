@@ -1,11 +1,28 @@
-/** Runs the rules of layering-rules.ts over all TypeScript files of the project; exits with 1 when one is broken. */
+/**
+ * Runs the rules of layering-rules.ts over all TypeScript files of the project, and those of tree-rules.ts over src/.
+ * Exits with 1 when a rule is broken.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkSource } from './layering-rules.ts';
+import { checkSource, isTestFile } from './layering-rules.ts';
+import { checkTree } from './tree-rules.ts';
 
 const root = join(import.meta.dirname, '..');
 const paths = globSync('{src,test,scripts,bench}/**/*.ts', { cwd: root }).sort();
-const violations = paths.flatMap((path) => checkSource(path, readFileSync(join(root, path), 'utf8')));
+const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+const program = [...sources].filter(([path]) => path.startsWith('src/') && !isTestFile(path));
+/** Not in order yet. */
+const PENDING = [
+  /^src\/(?:proxy|policy)\/.*import cycle/,
+  /has the name of/,
+  /^src\/(?:control\/workers|http|management\/routes|model) the folder has/,
+];
+const violations = [
+  ...[...sources].flatMap(([path, source]) => checkSource(path, source)),
+  ...checkTree(new Map(program)).filter(
+    ({ path, message }) => !PENDING.some((pattern) => pattern.test(`${path} ${message}`)),
+  ),
+];
 for (const { path, line, message } of violations) process.stdout.write(`${path}:${line} ${message}\n`);
 process.stdout.write(`${paths.length} files, ${violations.length} violations\n`);
 process.exitCode = violations.length === 0 ? 0 : 1;

@@ -3,10 +3,10 @@
  * `LimitRule.account`), so that what one limit needs is never taken from another that holds less.
  *
  * An account is found by a hash of its name and keeps its place for as long as it holds a block. When all places where
- * it may be are taken, it shares account 0. Numbers are changed under the lock of the head (blocks.ts) or are atomic.
+ * it may be are taken, it shares account 0. Numbers are changed under the lock of the head (free-blocks.ts) or are atomic.
  */
 import { ACCOUNT_CELLS } from './memory.ts';
-import type { Table } from './counter-table.ts';
+import type { Table } from './table.ts';
 
 /** Words of an account. */
 const HASH = 0;

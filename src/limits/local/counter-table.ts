@@ -1,23 +1,17 @@
 /**
- * The table of counters in shared memory: finding a counter, adding and removing one, and mending a bucket.
+ * The table of counters in shared memory: finding a counter, adding and removing one, and repairing a bucket.
  *
  * A counter is in the chain of the bucket that its hash names; the lock of the bucket covers all that is in the chain,
- * and the time that counts for it. Owns no state but the views and one counter of this thread. Except for `openTable`,
- * every function expects that the caller holds the lock of the bucket. Which counter makes room is eviction.ts.
+ * and the time that counts for it. Owns no state. Every
+ * function expects that the caller holds the lock of the bucket. Which counter makes room is eviction.ts.
  */
-import { giveBlocks } from './blocks.ts';
+import { giveBlocks } from './free-blocks.ts';
 import { fixedWindow } from './fixed-window.ts';
-import {
-  ACCOUNT_CELLS,
-  BLOCK_CELLS,
-  BUCKET_CELLS,
-  type CounterMemory,
-  HEAD_CELLS,
-  LATEST_MS,
-} from './memory.ts';
+import { BLOCK_CELLS, BUCKET_CELLS, HEAD_CELLS, LATEST_MS } from './memory.ts';
 import { beginQueue, firstBlock, slidingWindow } from './sliding-window.ts';
 import { type Cells, OWN, type SlotAlgorithm } from './slot.ts';
 import type { LimitAlgorithm } from '../store.ts';
+import type { Table } from './table.ts';
 import { tokenBucket } from './token-bucket.ts';
 
 /** What a counter is used for, by the number in its identity. */
@@ -42,39 +36,11 @@ const ACCOUNT_KIND = 3;
 export const UNTIL_MS = OWN;
 export const AMOUNT = OWN + 1;
 
-export interface Table extends Cells {
-  readonly owner: number;
-  readonly bucketMask: number;
-  readonly accountMask: number;
-  readonly accountsAt: number;
-  readonly blocksAt: number;
-  readonly blocks: number;
-  /** Two blocks of this thread alone: a counter that is not (yet) in the table, and its first entries. */
-  readonly scratch: Cells;
-}
-
 /** The identity of a counter: 63 bits of hash of the rule and the subject. */
 export interface CounterKey {
   /** Never 0. */
   tag: number;
   subject: number;
-}
-
-/** @param owner number of the thread, for locks */
-export function openTable(memory: CounterMemory, owner: number): Table {
-  const accountsAt = HEAD_CELLS + memory.buckets * BUCKET_CELLS;
-  const scratch = new ArrayBuffer(2 * BLOCK_CELLS * Float64Array.BYTES_PER_ELEMENT);
-  return Object.freeze({
-    cells: new Float64Array(memory.buffer),
-    words: new Int32Array(memory.buffer),
-    owner,
-    bucketMask: memory.buckets - 1,
-    accountMask: memory.accounts - 1,
-    accountsAt,
-    blocksAt: accountsAt + memory.accounts * ACCOUNT_CELLS,
-    blocks: memory.blocks,
-    scratch: Object.freeze({ cells: new Float64Array(scratch), words: new Int32Array(scratch) }),
-  });
 }
 
 /** Cell at which the bucket of a counter begins. */

@@ -1,8 +1,8 @@
 /** How much of the memory of counters is in use, for metrics. Reads without a lock: the numbers are of about one moment. */
 import { accountsIn, type AccountUse, evictionsIn, type Level } from './accounts.ts';
-import { blocksIn } from './blocks.ts';
-import { openTable } from './counter-table.ts';
+import { blocksIn } from './free-blocks.ts';
 import { BLOCK_BYTES, type LimitMemory } from './memory.ts';
+import { openTable } from './table.ts';
 
 export interface CounterUse {
   readonly counters: number;

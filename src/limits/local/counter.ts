@@ -4,7 +4,7 @@
  */
 import { assert } from '../../lib/assert.ts';
 import { openAccount } from './accounts.ts';
-import { giveBlocks, HEAD_LOCK } from './blocks.ts';
+import { giveBlocks, HEAD_LOCK } from './free-blocks.ts';
 import {
   addCounter,
   algorithmFor,
@@ -13,9 +13,9 @@ import {
   emptyScratch,
   findCounter,
   KIND_OF,
-  type Table,
   UNTIL_MS,
 } from './counter-table.ts';
+import type { Table } from './table.ts';
 import { blockFor, findEvicted, sweep } from './eviction.ts';
 import { BLOCK_CELLS } from './memory.ts';
 import { acquire, release } from '../lock.ts';

@@ -14,7 +14,7 @@
  * The caller holds the lock of its bucket; those of other buckets are only tried.
  */
 import { countEviction, findGreatest, greatestHeld, heldBy } from './accounts.ts';
-import { giveBlocks, takeBlock } from './blocks.ts';
+import { giveBlocks, takeBlock } from './free-blocks.ts';
 import {
   accountOf,
   algorithmOf,
@@ -28,10 +28,10 @@ import {
   NEXT,
   removeCounter,
   TAG,
-  type Table,
   turnIntoEvicted,
   UNTIL_MS,
 } from './counter-table.ts';
+import type { Table } from './table.ts';
 import { HEAD_CELLS, BUCKET_CELLS, LATEST_MS } from './memory.ts';
 import { release } from '../lock.ts';
 import { firstBlock } from './sliding-window.ts';

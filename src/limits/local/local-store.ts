@@ -11,17 +11,10 @@
 import { assert } from '../../lib/assert.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { releaseColumnOf } from '../concurrency-memory.ts';
-import { HEAD_LOCK } from './blocks.ts';
+import { HEAD_LOCK } from './free-blocks.ts';
 import { ask, charge, type Prepared, prepare } from './counter.ts';
-import {
-  bucketAt,
-  bucketOf,
-  lockOf,
-  openTable,
-  rebaseBucket,
-  repairBucket,
-  type Table,
-} from './counter-table.ts';
+import { bucketAt, bucketOf, lockOf, rebaseBucket, repairBucket } from './counter-table.ts';
+import { openTable, type Table } from './table.ts';
 import { hashText, type HashKey } from '../hash.ts';
 import { LATEST_MS, type LimitMemory } from './memory.ts';
 import { acquire, release, takeOver } from '../lock.ts';

@@ -4,7 +4,7 @@
  *
  * Everything is one buffer, reserved at the start in the size of its bound: pages that no counter ever touched take
  * no memory, so that the process grows with use. It holds, in this order: a head, with the lock and the list of free
- * blocks (blocks.ts); an index of buckets, each with a lock, the latest time it was given and a chain of counters
+ * blocks (free-blocks.ts); an index of buckets, each with a lock, the latest time it was given and a chain of counters
  * (counter-table.ts); the accounts, which say how much each limit holds (accounts.ts); and the blocks of 64 bytes of
  * which counters are made: one for a fixed window or a token bucket, two and more for a sliding window.
  */

@@ -1,0 +1,67 @@
+/**
+ * The words that comments, messages, titles of tests and pages do not use, each with the word to use instead: words for
+ * people where a program, request or connection is meant, expressions of older English, and former names of things.
+ * Pure: checks one text; words.ts runs it over the project.
+ */
+
+interface BannedWord {
+  readonly pattern: RegExp;
+  readonly instead: string;
+}
+
+const plain = (words: string, instead: string): BannedWord => ({
+  // In backquotes it is the name of something, such as the user `nobody`.
+  pattern: new RegExp(`(?<![\`\\w])(?:${words})\\b`, 'gi'),
+  instead,
+});
+const name = (names: string, instead: string): BannedWord => ({
+  pattern: new RegExp(`\\b(?:${names})\\b`, 'g'),
+  instead,
+});
+
+const BANNED: readonly BannedWord[] = [
+  plain('nobody', 'name what is absent: "no client", "nothing"'),
+  plain('somebody|anybody', 'name the client, caller or thread'),
+  plain('whoever', 'name the client, caller or thread'),
+  plain('the ones? who', 'name the client, caller or thread'),
+  plain('mend(?:s|ed|ing)?', 'fix'),
+  plain('of late', 'recently'),
+  plain('as yet', 'yet'),
+  plain('look-alikes?', 'ambiguous path'),
+  name('[kK]eptBod(?:y|ies)|takeBehind', 'BodyBuffer, prependHead'),
+  name('[kK]eptPieces?|kept-pieces', 'head template cache'),
+  name('[hH]eldCop(?:y|ies)|held-copies|holdsMany', 'write backlog, isOverLimit'),
+  name('takeHead|giveHead', 'acquire, release'),
+  name('[sS]lotClaim|slot-claim|leaveLine', 'upstream permit, cancel'),
+  name('heldIn|heldPlace', 'concurrency permit'),
+  name('BreakerHandles|BreakerMove|isCalm', 'registry, transition, isPristine'),
+  name('[wW]ouldDeny|would-deny-report', 'shadow denial, shadow report'),
+  name('[sS]hadowNotes|shadow-notes', 'shadow reporter'),
+  name('[hH]ealthBook|[hH]ealthNotes|health-book|health-notes', 'health registry, health reporter'),
+  name('[kK]eyNotes|key-notes', 'usage counter'),
+  name('RepeatedWarnings|RestartPace', 'log throttle, restart backoff'),
+  name('InstanceFile|instance-file|standIn', 'pid file, fallback'),
+  name('Rehearsal|callWaits|call-waits', 'dry run, deadline budget'),
+  name('TokenMemory|RememberedKeys', 'token cache, key cache'),
+  name('lookingContext|PolicyLooks', 'read-only context, counter reads'),
+  name('restFrom|restInPath', 'suffix start'),
+  name('TouchedConfig|ConfigFollower', 'change set, config sync'),
+  name('mend_keys|mend_backend', 'fix_keys, fix_backend'),
+];
+
+export interface FoundWord {
+  readonly line: number;
+  readonly word: string;
+  readonly instead: string;
+}
+
+/** Every banned word of a text, in the order of its lines. */
+export function bannedWords(text: string): FoundWord[] {
+  const found: FoundWord[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    for (const { pattern, instead } of BANNED) {
+      for (const [word] of line.matchAll(pattern)) found.push({ line: index + 1, word, instead });
+    }
+  }
+  return found;
+}
