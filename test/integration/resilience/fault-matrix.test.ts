@@ -1,5 +1,5 @@
 /**
- * Everything that a backend can do wrong, one after the other (docs/explanation/reliability.md "Upstream faults"): what clients
+ * Everything that a backend can do wrong, one after the other (docs/reference/backend-faults.md): what clients
  * get, that a POST reached the backend at most once, and that the next thousand exchanges through the same gateway,
  * over the same pool of connections, are right. What is random about such faults is in engine/pool-safety.test.ts.
  */
