@@ -1,7 +1,7 @@
 /**
  * The bench: `npm run bench`, or `npm run bench -- a-policy b-pass --rounds 9`. Prints each workload's figures and
  * ratios as they come and writes bench/results/latest.json and latest.md, in which workloads that were not run keep
- * what was found last. docs/internal/performance.md says how to read them.
+ * what was found last. docs/explanation/performance.md says how to read them.
  *
  *   <workload …>    ids, or beginnings of ids; all without any
  *   --rounds N      interleaved rounds per workload (default 5)

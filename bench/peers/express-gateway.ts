@@ -1,6 +1,6 @@
 /**
  * A peer: the npm package `express-gateway`, one pipeline that passes everything on. It is not among the project's
- * packages; who wants it in the bench installs it beside them (docs/internal/performance.md).
+ * packages; who wants it in the bench installs it beside them (docs/explanation/performance.md).
  */
 import { createRequire } from 'node:module';
 import { cpSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * A peer: the npm package `fast-gateway`, passing everything on. It is not among the project's packages; who wants it
- * in the bench installs it beside them (docs/internal/performance.md).
+ * in the bench installs it beside them (docs/explanation/performance.md).
  */
 interface FastGateway {
   start(port: number, host: string): Promise<unknown>;
