@@ -178,9 +178,11 @@ class Walk {
         continue;
       }
       seen.set(name, key);
-      if (name === '<<' || name === '__proto__') {
-        const why =
-          name === '<<' ? 'merge keys are not part of YAML 1.2' : 'no part of a configuration has this name';
+      const isMerge = name === '<<' && isScalar(key) && key.type === 'PLAIN';
+      if (isMerge || name === '__proto__') {
+        const why = isMerge
+          ? 'merge keys are not part of YAML 1.2'
+          : 'no part of a configuration has this name';
         this.#refuse(key, below, `is refused: ${why}`);
         continue;
       }

@@ -5,6 +5,7 @@ import type { Operation } from './api/operation.ts';
 import { adminTokens } from './routes/admin-tokens.ts';
 import { apps } from './routes/apps.ts';
 import { auditOperation } from './routes/audit.ts';
+import { configOperations } from './routes/config.ts';
 import { effectivePolicyOperations } from './routes/effective-policy.ts';
 import { endpoints } from './routes/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
@@ -37,6 +38,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     introspectOperation(context),
     ...crud(adminTokens(context.hasEnvironmentToken), context),
     auditOperation(context),
+    ...configOperations(context),
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
     ...samplingOperations(context),
     ...debugTokenOperations(context),

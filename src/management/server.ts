@@ -267,6 +267,7 @@ function serve(
   server.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    ...(operation.bodyBytesMax !== undefined && { bodyLimit: operation.bodyBytesMax }),
     // Before the body is read: who may not call cannot make the server take in a megabyte.
     onRequest: async (request, reply) => {
       if (operation.access === 'public') return undefined;

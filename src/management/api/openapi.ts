@@ -28,6 +28,7 @@ const TAGS: readonly (readonly [string, string])[] = [
   ['Revisions', 'Deployments of a version: where its traffic goes'],
   ['Endpoints', 'Registered methods and paths of a revision'],
   ['Tokens', 'API keys of an app’s clients'],
+  ['Configuration', 'Everything at once, as a declared tree: read, plan, apply'],
   ['Explain', 'What the gateway does, or did, with a request, and why'],
   ['Admin', 'Admin tokens and the audit log'],
   ['Service', 'Health, probes, metrics'],

@@ -49,6 +49,8 @@ export interface Operation {
   readonly access: 'public' | AdminRole;
   readonly query: JsonSchema;
   readonly body?: OperationBody;
+  /** Longest body, where that is more than usual; bytes. */
+  readonly bodyBytesMax?: number;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
   /** A write of what is stored: the answer says how many gateways obey it. */

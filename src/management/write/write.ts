@@ -219,7 +219,7 @@ function assertCompiles(
   }
 }
 
-function auditEntry(
+export function auditEntry(
   { actor, address, requestId }: WriteOrigin,
   { action, resourceType, resourceId, resourceName, parents, change }: AuditNote,
   nowMs: number,

@@ -1,0 +1,134 @@
+/**
+ * Brings the configuration to a declared tree inside of one transaction: deletes first, then whatever gives a path up is
+ * moved aside, so that paths may be swapped and taken over, then creations and changes from the top down. Everything
+ * goes through the resources' own rules. Apps that the tree does not name stay, unless they have its owner.
+ *
+ * A plan is the same work, rolled back by the caller.
+ */
+import type { App } from '../../model/resources.ts';
+import type { ConfigWriter } from '../../storage/repository.ts';
+import { fail, invalid, isFailure, type Failure } from '../api/failure.ts';
+import type { RuleContext } from '../context.ts';
+import { defaultGatewayPath } from '../write/rules/gateway-path.ts';
+import { ChangeLog } from './change-log.ts';
+import {
+  allApps,
+  loadDeclaredApp,
+  member,
+  membersOf,
+  ownerErrors,
+  successorErrors,
+  type DeclaredApp,
+  type DeclaredTree,
+} from './declared-app.ts';
+import { deleteApps, deleteBelow } from './delete-undeclared.ts';
+import { LEVELS } from './levels.ts';
+import { store, type Apply } from './store-record.ts';
+import { storeVersions } from './store-versions.ts';
+import { escape } from './tree.ts';
+
+/** Deletions that an apply makes without being allowed more. */
+export const DELETES_MAX_DEFAULT = 10;
+
+export interface ApplyOptions {
+  /** Only apps of this owner are touched, and the tree has all of them: one that it leaves out is deleted. */
+  readonly owner: string | undefined;
+  /** Takes over apps of another owner, or of none. */
+  readonly adopt: boolean;
+  /** Without an owner: deletes apps without one that the tree leaves out. */
+  readonly prune: boolean;
+  readonly deletesMax: number;
+}
+
+/** @returns a failure with pointers into the tree; the caller rolls back then */
+export async function applyTree(
+  writer: ConfigWriter,
+  rules: RuleContext,
+  tree: DeclaredTree,
+  options: ApplyOptions,
+): Promise<ChangeLog | Failure> {
+  const { owner, adopt, prune, deletesMax } = options;
+  const log = new ChangeLog();
+  const declared = tree.apps ?? {};
+  const known = await allApps(writer);
+  const nowMs = rules.clock.nowMs();
+  const apps: DeclaredApp[] = [];
+  for (const [slug, item] of Object.entries(declared)) {
+    apps.push(await loadDeclaredApp(writer, slug, item, owner, known.get(slug), nowMs));
+  }
+  const foreign = adopt ? [] : ownerErrors(apps);
+  if (foreign.length > 0) return { ...invalid(foreign), failure: 'conflict' };
+  const dangling = apps.flatMap(successorErrors);
+  if (dangling.length > 0) return invalid(dangling);
+
+  if (owner !== undefined || prune) await deleteApps(writer, log, known, declared, owner);
+  for (const app of apps) await deleteBelow(writer, log, app);
+  const tooMany = deletesFailure(log, deletesMax);
+  if (tooMany !== undefined) return tooMany;
+  for (const app of apps) await moveAside(writer, app);
+  for (const app of apps) {
+    const failure = await storeApp({ writer, rules, log }, app);
+    if (failure !== undefined) return failure;
+  }
+  return log;
+}
+
+function deletesFailure({ changes }: ChangeLog, deletesMax: number): Failure | undefined {
+  const total = changes.reduce((sum, { below }) => sum + 1 + below, 0);
+  const [first] = changes;
+  if (total <= deletesMax || first === undefined) return undefined;
+  const example = `the ${first.type} ${first.path.join(' ')}`;
+  return fail(
+    'conflict',
+    `Would delete ${total} records, first ${example}; max_deletes allows ${deletesMax}`,
+  );
+}
+
+/** A path that nothing else has, for the time until a record gets its own. */
+const asidePath = (id: string): string => `/.moving/${id}`;
+
+async function moveAside(writer: ConfigWriter, { item, stored }: DeclaredApp): Promise<void> {
+  const path = item['gateway_path'];
+  if (stored === undefined || typeof path !== 'string') return;
+  const { app, versions } = stored;
+  if (path !== app.gateway_path) await writer.updateApp({ ...app, gateway_path: asidePath(app.id) });
+  for (const { version } of versions) {
+    const declared = member(item, 'versions', version.version);
+    if (declared === undefined) continue;
+    const wanted = declared['gateway_path'] ?? defaultGatewayPath({ gateway_path: path }, version.version);
+    if (wanted === version.gateway_path) continue;
+    await writer.updateVersion({ ...version, gateway_path: asidePath(version.id) });
+  }
+}
+
+async function storeApp(apply: Apply, app: DeclaredApp): Promise<Failure | undefined> {
+  const { slug, pointer, item, stored, keys } = app;
+  const record = await store(apply, {
+    app,
+    level: LEVELS.app,
+    scope: {},
+    path: [slug],
+    pointer,
+    item,
+    previous: stored?.app,
+    place: {},
+  });
+  if (isFailure(record)) return record;
+  const scope = { app: record as App };
+  const failure = await storeVersions(apply, app, scope);
+  if (failure !== undefined) return failure;
+  for (const [label, keyItem] of membersOf(item, 'keys')) {
+    const key = await store(apply, {
+      app,
+      level: LEVELS.key,
+      scope,
+      path: [slug, label],
+      pointer: `${pointer}/keys/${escape(label)}`,
+      item: keyItem,
+      previous: keys.get(label),
+      place: { appId: record.id },
+    });
+    if (isFailure(key)) return key;
+  }
+  return undefined;
+}

@@ -1,0 +1,399 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readDocument } from '../../declaration/yaml-reader.ts';
+import { writeYaml } from '../../declaration/yaml-writer.ts';
+import { startManagement, type Fixture, type Json, type Reply } from '../management.fixture.ts';
+
+let api: Fixture;
+beforeEach(async () => {
+  api = await startManagement();
+});
+afterEach(() => api[Symbol.asyncDispose]());
+
+const dump = async (from: Fixture = api, query = ''): Promise<Json> =>
+  (await from.get(`/config${query}`)).body.data.config;
+const apply = (config: unknown, rest: object = {}, to: Fixture = api): Promise<Reply> =>
+  to.post('/config/apply', { config, ...rest });
+const plan = (config: unknown, rest: object = {}): Promise<Reply> =>
+  api.post('/config/plan', { config, ...rest });
+const summary = (reply: Reply): string[] =>
+  reply.body.data.changes.map((change: Json) => `${change.change} ${change.type} ${change.path.join(' ')}`);
+
+const BILLING = {
+  gateway_path: '/billing',
+  versions: {
+    v1: {
+      revisions: {
+        r1: {
+          backend_host: '127.0.0.1',
+          backend_scheme: 'http',
+          is_current: true,
+          endpoints: { 'GET /invoices': {}, 'POST /invoices/{id}': { is_active: false } },
+        },
+      },
+    },
+  },
+  keys: { mobile: { scopes: ['invoices:read'] } },
+};
+
+describe('a declared configuration', () => {
+  it('is applied, shown without defaults and ids, and then is what there is', async () => {
+    const applied = await apply({ apps: { billing: BILLING } });
+    expect(applied.status).toBe(200);
+    expect(summary(applied)).toEqual([
+      'create app billing',
+      'create version billing v1',
+      'create revision billing v1 r1',
+      'create endpoint billing v1 r1 GET /invoices',
+      'create endpoint billing v1 r1 POST /invoices/{id}',
+      'create key billing mobile',
+    ]);
+    const [key] = applied.body.data.created_keys;
+    expect(key).toMatchObject({ app: 'billing', name: 'mobile' });
+    expect(key.token).toMatch(/^hgk_/);
+    expect(await dump()).toEqual({ apps: { billing: BILLING } });
+    const again = await apply({ apps: { billing: BILLING } });
+    expect(again.body).toMatchObject({
+      message: 'Nothing to change',
+      data: { changes: [], created_keys: [] },
+    });
+  });
+
+  it('says what a plan would change, and changes nothing', async () => {
+    await apply({ apps: { billing: BILLING } });
+    const before = await dump();
+    const { versions, ...rest } = BILLING;
+    const planned = await plan({
+      apps: { billing: { ...rest, description: 'x', versions: { v2: {}, ...versions } } },
+    });
+    expect(summary(planned)).toEqual(['update app billing', 'create version billing v2']);
+    expect(planned.body.data.changes[0].fields).toEqual({ description: { before: null, after: 'x' } });
+    expect(planned.body.data).not.toHaveProperty('created_keys');
+    expect(await dump()).toEqual(before);
+  });
+
+  it('leaves alone what it does not name: other apps, and the keys of apps that name none', async () => {
+    await apply({ apps: { billing: BILLING, orders: { gateway_path: '/orders' } } });
+    const { keys: _keys, ...withoutKeys } = BILLING;
+    expect((await apply({ apps: { billing: withoutKeys } })).body.message).toBe('Nothing to change');
+    const withNoKeys = await apply({ apps: { billing: { ...BILLING, keys: {} } } });
+    expect(summary(withNoKeys)).toEqual(['delete key billing mobile']);
+  });
+
+  it('deletes what an app, a version or a revision leaves out', async () => {
+    await apply({ apps: { billing: BILLING } });
+    const { r1 } = BILLING.versions.v1.revisions;
+    const fewer = {
+      ...BILLING,
+      versions: { v1: { revisions: { r1: { ...r1, endpoints: { 'GET /invoices': null } } } } },
+    };
+    expect(summary(await apply({ apps: { billing: fewer } }))).toEqual([
+      'delete endpoint billing v1 r1 POST /invoices/{id}',
+    ]);
+    expect(summary(await apply({ apps: { billing: { gateway_path: '/billing' } } }))).toEqual([
+      'delete version billing v1',
+    ]);
+  });
+
+  it('deletes no more than it may', async () => {
+    await apply({ apps: { billing: BILLING } });
+    const refused = await apply({ apps: { billing: { gateway_path: '/billing' } } }, { max_deletes: 2 });
+    expect(refused.status).toBe(409);
+    expect(refused.body.detail).toBe(
+      'Would delete 4 records, first the version billing v1; max_deletes allows 2',
+    );
+    expect(await dump()).toEqual({ apps: { billing: BILLING } });
+  });
+
+  it('swaps paths between apps and versions, and gives a deleted app’s path to a new one', async () => {
+    const two = (a: string, b: string) => ({
+      apps: {
+        a: { gateway_path: a, versions: { v1: {}, v2: { gateway_path: `${a}/two` } } },
+        b: { gateway_path: b, versions: { v1: {}, v2: { gateway_path: `${b}/two` } } },
+      },
+    });
+    await apply({ owner: 'x', ...two('/a', '/b') });
+    const swapped = await apply({ owner: 'x', ...two('/b', '/a') });
+    expect(swapped.status).toBe(200);
+    expect(await dump()).toEqual({
+      apps: {
+        a: { labels: { owner: 'x' }, ...two('/b', '/a').apps.a },
+        b: { labels: { owner: 'x' }, ...two('/b', '/a').apps.b },
+      },
+    });
+    const renamed = await apply({
+      owner: 'x',
+      apps: { a: two('/b', '/a').apps.a, c: two('/b', '/a').apps.b },
+    });
+    expect(summary(renamed).slice(0, 2)).toEqual(['delete app b', 'create app c']);
+    expect(Object.keys((await dump()).apps)).toEqual(['a', 'c']);
+  });
+
+  it('swaps the paths of two versions of an app, and follows a moved app', async () => {
+    const versions = (one: string, two: string) => ({ v1: { gateway_path: one }, v2: { gateway_path: two } });
+    await apply({ apps: { a: { gateway_path: '/a', versions: { ...versions('/x', '/y'), v3: {} } } } });
+    const moved = { gateway_path: '/b', versions: { ...versions('/y', '/x'), v3: {} } };
+    expect((await apply({ apps: { a: moved } })).status).toBe(200);
+    expect((await api.get('/apps/a/versions/v3')).body.data.gateway_path).toBe('/b/v3');
+    expect((await apply({ apps: { a: moved } })).body.message).toBe('Nothing to change');
+  });
+
+  it('takes successors in any order, also in a circle', async () => {
+    const versions = {
+      v1: { status: 'deprecated', successor: 'v2' },
+      v2: { successor: 'v3' },
+      v3: { successor: 'v1' },
+    };
+    const applied = await apply({ apps: { a: { gateway_path: '/a', versions } } });
+    expect(applied.status).toBe(200);
+    expect(summary(applied)).toHaveLength(4);
+    expect((await apply({ apps: { a: { gateway_path: '/a', versions } } })).body.message).toBe(
+      'Nothing to change',
+    );
+    const dangling = await apply({ apps: { a: { gateway_path: '/a', versions: { v1: versions.v1 } } } });
+    expect(dangling.body.errors).toEqual([
+      {
+        pointer: '/config/apps/a/versions/v1/successor',
+        detail: 'must be another version of the app, which has no "v2"',
+      },
+    ]);
+  });
+
+  it('touches only apps of its owner', async () => {
+    await apply({ owner: 'team-a', apps: { a: { gateway_path: '/a' }, b: { gateway_path: '/b' } } });
+    await apply({ apps: { free: { gateway_path: '/free' } } });
+    const foreign = await apply({
+      owner: 'team-b',
+      apps: { a: { gateway_path: '/a' }, free: { gateway_path: '/free' } },
+    });
+    expect(foreign.status).toBe(409);
+    expect(foreign.body.errors).toEqual([
+      { pointer: '/config/apps/a', detail: 'has the owner "team-a"; it is touched only when adopt is true' },
+      { pointer: '/config/apps/free', detail: 'has no owner; it is touched only when adopt is true' },
+    ]);
+    const fewer = await apply({ owner: 'team-a', apps: { a: { gateway_path: '/a' } } });
+    expect(summary(fewer)).toEqual(['delete app b']);
+    const adopted = await apply({ owner: 'team-b', apps: { a: { gateway_path: '/a' } } }, { adopt: true });
+    expect(summary(adopted)).toEqual(['update app a']);
+    expect(Object.keys((await dump(api, '?owner=team-b')).apps)).toEqual(['a']);
+  });
+
+  it('without an owner prunes apps without one, when it is asked to', async () => {
+    await apply({ owner: 'team-a', apps: { a: { gateway_path: '/a' } } });
+    await apply({ apps: { b: { gateway_path: '/b' }, c: { gateway_path: '/c' } } });
+    expect(summary(await apply({ apps: { b: { gateway_path: '/b' } } }, { prune: true }))).toEqual([
+      'delete app c',
+    ]);
+    expect(Object.keys((await dump()).apps)).toEqual(['a', 'b']);
+  });
+
+  it('is refused when the configuration has moved since the plan', async () => {
+    const planned = await plan({ apps: { billing: BILLING } });
+    const { base_version } = planned.body.data;
+    await api.post('/apps', { name: 'O', slug: 'orders', gateway_path: '/orders' });
+    const refused = await apply({ apps: { billing: BILLING } }, { base_version });
+    expect(refused.status).toBe(409);
+    expect(refused.body.detail).toContain('since then: app.create orders by environment');
+    expect((await apply({ apps: { billing: BILLING } }, { base_version, rebase: true })).status).toBe(200);
+  });
+
+  it('is one config version, and leaves each change in the audit log', async () => {
+    const before = (await api.get('/config')).body.data.config_version;
+    await apply({ apps: { billing: BILLING } }, { message: 'goes live' });
+    expect((await api.get('/config')).body.data.config_version).toBe(before + 1);
+    const { data } = (await api.get('/audit?order=newest_first&limit=20')).body;
+    const mine = data.filter((entry: Json) => entry.config_version === before + 1);
+    expect(mine.map((entry: Json) => entry.action).sort()).toEqual([
+      'app.create',
+      'config.apply',
+      'endpoint.create',
+      'endpoint.create',
+      'revision.create',
+      'token.create',
+      'version.create',
+    ]);
+    expect(mine.find((entry: Json) => entry.action === 'config.apply').change).toMatchObject({
+      create: 6,
+      message: 'goes live',
+    });
+  });
+
+  it('keeps secrets by their handles, and gives them to no other place', async () => {
+    const secret = 'a-secret-of-at-least-32-characters-here';
+    const policy = { auth: { auth_type: 'jwt', jwt: { secret } } };
+    await apply({ apps: { a: { gateway_path: '/a', default_policy: policy }, b: { gateway_path: '/b' } } });
+    const shown = await dump();
+    const handle = '${sealed:/apps/a/default_policy/auth/jwt/secret}';
+    expect(shown.apps.a.default_policy.auth.jwt.secret).toBe(handle);
+    expect(JSON.stringify(shown)).not.toContain(secret);
+    expect((await apply(shown)).body.message).toBe('Nothing to change');
+    const changed = { ...shown.apps.a, description: 'x' };
+    expect(summary(await apply({ apps: { a: changed } }))).toEqual(['update app a']);
+    expect((await api.repository.read((reader) => reader.findApp('a')))?.default_policy).toEqual(policy);
+
+    const refused = async (app: string, item: object): Promise<string> =>
+      (await apply({ apps: { [app]: { gateway_path: `/${app}`, ...item } } })).body.errors[0].detail;
+    expect(await refused('a', { description: handle })).toContain('which only a secret can be');
+    expect(await refused('b', { default_policy: shown.apps.a.default_policy })).toContain(
+      'names a secret of another app',
+    );
+    const missing = {
+      auth: { auth_type: 'jwt', jwt: { secret: '${sealed:/apps/b/default_policy/auth/jwt/secret}' } },
+    };
+    expect(await refused('b', { default_policy: missing })).toContain(
+      'names a secret that is not stored here',
+    );
+  });
+
+  it('places what is wrong', async () => {
+    const errors = async (app: object): Promise<Json> =>
+      (await apply({ apps: { a: { gateway_path: '/a', ...app } } })).body.errors;
+    expect(await errors({ gateway_pth: '/x' })).toEqual([
+      { pointer: '/config/apps/a/gateway_pth', detail: 'is not a known field; did you mean "gateway_path"?' },
+    ]);
+    const inRevision = { versions: { v1: { revisions: { r1: { backend_host: 'x y' } } } } };
+    expect(await errors(inRevision)).toMatchObject([
+      { pointer: '/config/apps/a/versions/v1/revisions/r1/backend_host' },
+    ]);
+    const inEndpoint = {
+      versions: { v1: { revisions: { r1: { backend_host: 'x', endpoints: { 'GET /a~{': {} } } } } },
+    };
+    expect(await errors(inEndpoint)).toMatchObject([
+      { pointer: '/config/apps/a/versions/v1/revisions/r1/endpoints/GET ~1a~0{/path' },
+    ]);
+    const badLabel = {
+      versions: { v1: { revisions: { r1: { backend_host: 'x', endpoints: { 'FETCH /a': {} } } } } },
+    };
+    expect(await errors(badLabel)).toMatchObject([{ detail: 'is not an allowed key' }]);
+    expect(await dump()).toEqual({ apps: {} });
+  });
+
+  it('labels keys that share a name', async () => {
+    await apply({ apps: { a: { gateway_path: '/a' } } });
+    for (const name of ['k', 'k', 'k (2)', 'k']) await api.post('/apps/a/tokens', { name });
+    const shown = await dump();
+    expect(Object.keys(shown.apps.a.keys)).toEqual(['k', 'k (2)', 'k (3)', 'k (4)']);
+    expect((await apply(shown)).body.message).toBe('Nothing to change');
+  });
+
+  it('can be planned by viewers and applied by editors', async () => {
+    const make = async (role: string): Promise<string> =>
+      (await api.post('/admin/tokens', { name: role, role })).body.data.token;
+    const viewer = { token: await make('viewer') };
+    const editor = { token: await make('editor') };
+    const body = { config: { apps: { billing: BILLING } } };
+    expect((await api.post('/config/plan', body, viewer)).status).toBe(200);
+    expect((await api.post('/config/apply', body, viewer)).status).toBe(403);
+    expect((await api.post('/config/apply', body, editor)).status).toBe(200);
+    expect((await api.get('/config', viewer)).status).toBe(200);
+  });
+});
+
+const SECRET = 'a-secret-of-at-least-32-characters-here';
+const label = fc.constantFrom('v1', 'v2', '1.0', '2026-01-01', 'next');
+const policy = fc.option(
+  fc.record(
+    {
+      auth: fc.constantFrom({ auth_type: 'api_key' }, { auth_type: 'jwt', jwt: { secret: SECRET } }),
+      required_scopes: fc.uniqueArray(fc.constantFrom('a', 'b:c'), { maxLength: 2 }),
+      rate_limit: fc.record({
+        enabled: fc.boolean(),
+        requests: fc.nat(9).map((n) => n + 1),
+        window_seconds: fc.constant(60),
+      }),
+    },
+    { requiredKeys: [] },
+  ),
+  { nil: undefined },
+);
+const endpoints = fc.dictionary(
+  fc.constantFrom('GET /a', 'GET /a/{id}', '* /b/*', 'POST /a', 'DELETE /c'),
+  fc.record({ is_active: fc.boolean(), policy_override: policy }, { requiredKeys: [] }),
+);
+const revision = fc.record(
+  {
+    backend_host: fc.constantFrom('127.0.0.1', 'backend.internal'),
+    backend_scheme: fc.constantFrom('http', 'https'),
+    backend_port: fc.constantFrom(80, 443, 8080),
+    is_current: fc.boolean(),
+    traffic_weight: fc.constantFrom(0, 100, 7),
+    default_policy: policy,
+    endpoints,
+  },
+  { requiredKeys: ['backend_host'] },
+);
+const version = fc.record(
+  {
+    status: fc.constantFrom('active', 'deprecated', 'retired'),
+    sunset_at: fc.constant('2030-01-01T00:00:00.000Z'),
+    revisions: fc.dictionary(fc.constantFrom('r1', 'canary', '2'), revision, { maxKeys: 2 }),
+  },
+  { requiredKeys: [] },
+);
+const app = (slug: string) =>
+  fc.record(
+    {
+      gateway_path: fc.constant(`/${slug}`),
+      name: fc.constantFrom(slug, 'A name', 'no', '1e3'),
+      description: fc.option(fc.string({ maxLength: 10 }).map((text) => text.replaceAll(/[^ -~]/g, ''))),
+      labels: fc.dictionary(fc.constantFrom('team', 'owner', 'tier'), fc.constantFrom('a', '0777', 'on')),
+      default_policy: policy,
+      versions: fc.dictionary(label, version, { maxKeys: 3 }),
+      keys: fc.dictionary(
+        fc.constantFrom('mobile', 'a b', '7'),
+        fc.record({ scopes: fc.constantFrom([], ['a']) }),
+      ),
+    },
+    { requiredKeys: ['gateway_path'] },
+  );
+const configuration = fc.record({ a: app('a'), b: app('b'), 'c-d': app('c-d') }, { requiredKeys: [] });
+
+describe('any configuration', () => {
+  it('dumped, applied is no change; dumped twice is the same bytes; and it makes the same in an empty gateway', async () => {
+    await fc.assert(
+      fc.asyncProperty(configuration, async (apps) => {
+        await using first = await startManagement();
+        await using second = await startManagement();
+        const made = await apply({ apps }, {}, first);
+        expect(made.status, made.text).toBe(200);
+        const yaml = writeYaml(await dump(first));
+        expect(writeYaml(await dump(first))).toBe(yaml);
+        const read = readDocument('dump.yaml', new TextEncoder().encode(yaml));
+        if (!('locate' in read)) throw new Error(JSON.stringify(read));
+        expect((await apply(read.value, {}, first)).body.data.changes).toEqual([]);
+        expect((await apply({ apps }, {}, first)).body.data.changes).toEqual([]);
+        // Secrets do not travel; everything else is the same.
+        const elsewhere = JSON.parse(JSON.stringify(read.value), (_name, value: unknown) =>
+          typeof value === 'string' && value.startsWith('${sealed:') ? SECRET : value,
+        ) as unknown;
+        const copied = await apply(elsewhere, {}, second);
+        expect(copied.status, copied.text).toBe(200);
+        expect(writeYaml(await dump(second))).toBe(yaml);
+      }),
+      { numRuns: 40 },
+    );
+  }, 120_000);
+
+  it('is reached from any other', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(configuration, { minLength: 2, maxLength: 4 }), async (states) => {
+        await using gateway = await startManagement();
+        for (const apps of states) {
+          const owned = Object.fromEntries(
+            Object.entries(apps).map(([slug, item]) => [
+              slug,
+              { ...item, labels: { team: 'a' }, keys: item.keys ?? {} },
+            ]),
+          );
+          const reply = await apply({ owner: 'x', apps: owned }, { max_deletes: 1_000 }, gateway);
+          expect(reply.status, reply.text).toBe(200);
+          const shown = await dump(gateway);
+          await using fresh = await startManagement();
+          await apply({ owner: 'x', apps: owned }, {}, fresh);
+          expect(shown).toEqual(await dump(fresh));
+        }
+      }),
+      { numRuns: 15 },
+    );
+  }, 120_000);
+});

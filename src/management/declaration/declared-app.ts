@@ -1,0 +1,110 @@
+/** One app of a declared tree beside what is stored of it, and the rules of a tree that need no transaction. */
+import type { AppTree } from '../../model/config.ts';
+import type { FieldError } from '../../model/errors.ts';
+import type { App, StoredApiKey } from '../../model/resources.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import { isObject } from '../api/merge-patch.ts';
+import { labelKeys, type Item } from './levels.ts';
+import { escape } from './tree.ts';
+
+/** The label of an app that says which file declares it. */
+export const OWNER_LABEL = 'owner';
+const PAGE_LIMIT = 500;
+
+export interface DeclaredTree {
+  readonly apps?: Readonly<Record<string, Item | null>>;
+}
+
+export interface DeclaredApp {
+  readonly slug: string;
+  /** Pointer to it in the tree. */
+  readonly pointer: string;
+  readonly item: Item;
+  readonly stored: AppTree | undefined;
+  /** By label; empty where the item does not name `keys`, which then stay as they are. */
+  readonly keys: ReadonlyMap<string, StoredApiKey>;
+}
+
+/** @param owner becomes a label of the app */
+export async function loadDeclaredApp(
+  reader: ConfigReader,
+  slug: string,
+  given: Item | null,
+  owner: string | undefined,
+  app: App | undefined,
+  nowMs: number,
+): Promise<DeclaredApp> {
+  const item = given ?? {};
+  const labels = isObject(item['labels']) ? item['labels'] : {};
+  const owned = owner === undefined ? item : { ...item, labels: { ...labels, [OWNER_LABEL]: owner } };
+  const pointer = `/apps/${escape(slug)}`;
+  if (app === undefined) return { slug, pointer, item: owned, stored: undefined, keys: new Map() };
+  const stored = await reader.loadAppTree(app.id);
+  const keys = item['keys'] === undefined ? [] : await liveKeys(reader, app.id, nowMs);
+  return { slug, pointer, item: owned, stored, keys: labelKeys(keys) };
+}
+
+export async function allApps(reader: ConfigReader): Promise<Map<string, App>> {
+  const apps = new Map<string, App>();
+  for await (const app of pages((page) => reader.listApps(page))) apps.set(app.slug, app);
+  return apps;
+}
+
+/** The keys of an app that have not expired: the others open nothing, and could not be declared again. */
+export async function liveKeys(reader: ConfigReader, appId: string, nowMs: number): Promise<StoredApiKey[]> {
+  const keys: StoredApiKey[] = [];
+  for await (const key of pages((page) => reader.listKeys(appId, page))) {
+    if (key.expires_at === null || Date.parse(key.expires_at) > nowMs) keys.push(key);
+  }
+  return keys;
+}
+
+type PageOf<T> = (page: { readonly limit: number; readonly after: string | undefined }) => Promise<{
+  readonly items: readonly T[];
+  readonly nextAfter: string | null;
+}>;
+
+async function* pages<T>(read: PageOf<T>): AsyncGenerator<T> {
+  let after: string | undefined;
+  do {
+    const page = await read({ limit: PAGE_LIMIT, after });
+    yield* page.items;
+    after = page.nextAfter ?? undefined;
+  } while (after !== undefined);
+}
+
+/** An item of a collection; undefined where the tree does not have it. */
+export function member(item: Item, collection: string, label: string): Item | undefined {
+  const items = item[collection];
+  if (!isObject(items) || !Object.hasOwn(items, label)) return undefined;
+  return (items[label] as Item | null) ?? {};
+}
+
+export function membersOf(item: Item, collection: string): (readonly [string, Item])[] {
+  const items = item[collection];
+  if (!isObject(items)) return [];
+  return Object.entries(items).map(([label, declared]) => [label, (declared as Item | null) ?? {}] as const);
+}
+
+/** Apps that another owner declares; empty where all may be touched. */
+export function ownerErrors(apps: readonly DeclaredApp[]): FieldError[] {
+  return apps.flatMap(({ pointer, item, stored }) => {
+    if (stored === undefined) return [];
+    const current = stored.app.labels[OWNER_LABEL];
+    const wanted = isObject(item['labels']) ? item['labels'][OWNER_LABEL] : undefined;
+    if (current === wanted) return [];
+    const whose = current === undefined ? 'has no owner' : `has the owner "${current}"`;
+    return [{ pointer, detail: `${whose}; it is touched only when adopt is true` }];
+  });
+}
+
+/** A version names a version of its own app as its successor, or a URI. */
+export function successorErrors({ pointer, item }: DeclaredApp): FieldError[] {
+  const versions = membersOf(item, 'versions');
+  const labels = new Set(versions.map(([label]) => label));
+  return versions.flatMap(([label, { successor }]) => {
+    if (typeof successor !== 'string' || successor.includes('/') || labels.has(successor)) return [];
+    const at = `${pointer}/versions/${escape(label)}/successor`;
+    return [{ pointer: at, detail: `must be another version of the app, which has no "${successor}"` }];
+  });
+}

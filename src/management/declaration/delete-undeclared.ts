@@ -1,0 +1,87 @@
+/** The deletions of an apply: records that the tree leaves out, where it declares what is above them. */
+import type { VersionTree } from '../../model/config.ts';
+import type { App } from '../../model/resources.ts';
+import type { ConfigWriter } from '../../storage/repository.ts';
+import type { StoredRecord } from '../crud/resource.ts';
+import type { ChangeLog, RecordPlace } from './change-log.ts';
+import { member, OWNER_LABEL, type DeclaredApp } from './declared-app.ts';
+import { LEVELS, type Item, type Level } from './levels.ts';
+
+type Delete = (
+  level: Level,
+  record: StoredRecord,
+  path: readonly string[],
+  place: RecordPlace,
+  below?: number,
+) => Promise<void>;
+
+function deletion(writer: ConfigWriter, log: ChangeLog): Delete {
+  return async (level, record, path, place, below = 0) => {
+    const before = level.itemOf(record, path.at(-1) ?? '');
+    log.add({ change: 'delete', type: level.name, path, before, after: undefined, record, below }, place);
+    await level.remove(writer, record);
+  };
+}
+
+/** Apps of the owner, or without one, that are not declared. */
+export async function deleteApps(
+  writer: ConfigWriter,
+  log: ChangeLog,
+  known: ReadonlyMap<string, App>,
+  declared: object,
+  owner: string | undefined,
+): Promise<void> {
+  const remove = deletion(writer, log);
+  for (const [slug, app] of known) {
+    if (Object.hasOwn(declared, slug) || app.labels[OWNER_LABEL] !== owner) continue;
+    const tree = await writer.loadAppTree(app.id);
+    const keyIds = await writer.keyIdsOfApp(app.id);
+    log.touchKeys(keyIds);
+    const versions = tree?.versions ?? [];
+    const below = versions.reduce((sum, version) => sum + 1 + sizeOf(version), keyIds.length);
+    await remove(LEVELS.app, app, [slug], {}, below);
+  }
+}
+
+/** What is left out below an app that is declared. */
+export async function deleteBelow(writer: ConfigWriter, log: ChangeLog, app: DeclaredApp): Promise<void> {
+  const remove = deletion(writer, log);
+  for (const tree of app.stored?.versions ?? []) {
+    const { version } = tree;
+    const declared = member(app.item, 'versions', version.version);
+    const path = [app.slug, version.version];
+    if (declared === undefined) await remove(LEVELS.version, version, path, {}, sizeOf(tree));
+    else await deleteBelowVersion(remove, tree, declared, path);
+  }
+  for (const [label, key] of app.keys) {
+    if (member(app.item, 'keys', label) === undefined) await remove(LEVELS.key, key, [app.slug, label], {});
+  }
+}
+
+async function deleteBelowVersion(
+  remove: Delete,
+  { version, revisions }: VersionTree,
+  declared: Item,
+  path: readonly string[],
+): Promise<void> {
+  for (const { revision, endpoints } of revisions) {
+    const item = member(declared, 'revisions', revision.revision);
+    const revisionPath = [...path, revision.revision];
+    const place = { versionId: version.id, revisionId: revision.id };
+    if (item === undefined) {
+      await remove(LEVELS.revision, revision, revisionPath, place, endpoints.length);
+      continue;
+    }
+    for (const endpoint of endpoints) {
+      const label = LEVELS.endpoint.labelOf(endpoint);
+      if (member(item, 'endpoints', label) === undefined) {
+        await remove(LEVELS.endpoint, endpoint, [...revisionPath, label], place);
+      }
+    }
+  }
+}
+
+/** Records below a version. */
+function sizeOf({ revisions }: VersionTree): number {
+  return revisions.reduce((sum, { endpoints }) => sum + 1 + endpoints.length, 0);
+}

@@ -1,0 +1,270 @@
+/**
+ * How the records of the configuration stand in a declared tree: under which label, with which fields, and with which
+ * defaults left out. The one place that knows both the tree and the resources; everything else here goes by levels.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { timestamp } from '../../lib/clock.ts';
+import { uuidv7 } from '../../lib/ids.ts';
+import type { Endpoint, StoredApiKey, Version } from '../../model/resources.ts';
+import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { ConfigWriter } from '../../storage/repository.ts';
+import { fail, isFailure, type Failure } from '../api/failure.ts';
+import { isObject } from '../api/merge-patch.ts';
+import { validate } from '../api/validate.ts';
+import type { RuleContext } from '../context.ts';
+import type { Resource, StoredRecord } from '../crud/resource.ts';
+import { apps } from '../routes/apps.ts';
+import { endpoints } from '../routes/endpoints.ts';
+import { revisions } from '../routes/revisions.ts';
+import { tokens } from '../routes/tokens.ts';
+import { versions } from '../routes/versions.ts';
+import { nextUpdatedAt } from '../write/write.ts';
+
+export type LevelName = 'app' | 'version' | 'revision' | 'endpoint' | 'key';
+export type Item = Readonly<Record<string, unknown>>;
+
+/** A record that was made or changed, or is as it was. */
+export interface Stored {
+  readonly record: StoredRecord;
+  /** undefined: nothing had to change. */
+  readonly change: 'create' | 'update' | undefined;
+  /** The value of a key that was made now. */
+  readonly token: string | undefined;
+}
+
+export interface Level {
+  readonly name: LevelName;
+  /** Member of the level above in which the items of this one are. */
+  readonly collection: string;
+  /** Collections below an item. */
+  readonly below: readonly string[];
+  /** Fields of an item: those of the resource without its label. */
+  readonly schema: JsonSchema;
+  readonly description: string;
+  /** What a record is declared as, without what is at its default. */
+  itemOf(record: StoredRecord, label: string): Item;
+  /** The label that a record has by itself. */
+  labelOf(record: StoredRecord): string;
+  /** Makes the record that an item declares, or changes `previous` into it. Pointers of failures begin at the item. */
+  store(
+    writer: ConfigWriter,
+    rules: RuleContext,
+    scope: object,
+    label: string,
+    item: Item,
+    previous: StoredRecord | undefined,
+  ): Promise<Stored | Failure>;
+  remove(writer: ConfigWriter, record: StoredRecord): Promise<boolean>;
+}
+
+interface Labelling<I, R> {
+  readonly name: LevelName;
+  readonly collection: string;
+  readonly description: string;
+  readonly below: readonly string[];
+  /** Input fields that the label gives. */
+  readonly labelFields: readonly string[];
+  readonly labelOf: (record: R) => string;
+  /** The input of the resource for an item. */
+  readonly inputOf: (label: string, item: Item) => I | Failure;
+  /** Fields that follow from the label, beside the schema's defaults. */
+  readonly defaultsOf?: (label: string) => Item;
+  /** In place of `Resource.writable`. */
+  readonly writable?: (record: R) => Item;
+}
+
+function level<S extends object, I, R extends StoredRecord>(
+  resource: Resource<S, I, R>,
+  labelling: Labelling<I, R>,
+): Level {
+  const { labelFields } = labelling;
+  const { properties = {}, required = [] } = resource.inputSchema;
+  const fields = Object.fromEntries(
+    Object.entries(properties).filter(([name]) => !labelFields.includes(name)),
+  );
+  const defaultsFor: (label: string) => Item = labelling.defaultsOf ?? (() => ({}));
+  const schema: JsonSchema = {
+    type: 'object',
+    properties: fields,
+    required: required.filter((name) => !labelFields.includes(name) && !(name in defaultsFor('x'))),
+    additionalProperties: false,
+  };
+  return {
+    name: labelling.name,
+    collection: labelling.collection,
+    description: labelling.description,
+    below: labelling.below,
+    schema,
+    labelOf: (record) => labelling.labelOf(record as R),
+    itemOf(record, label) {
+      const writable = labelling.writable?.(record as R) ?? resource.writable(record as R);
+      const defaults = defaultsFor(label);
+      return Object.fromEntries(
+        Object.entries(writable).filter(
+          ([name, value]) =>
+            name in fields &&
+            !isDefault(value, fields[name]) &&
+            !(name in defaults && isDeepStrictEqual(value, defaults[name])),
+        ),
+      );
+    },
+    async store(writer, rules, scope, label, item, previous) {
+      const input = labelling.inputOf(label, { ...defaultsFor(label), ...item });
+      if (typeof input === 'object' && input !== null && isFailure(input)) return input;
+      const errors = validate(resource.inputSchema, input);
+      if (errors.length > 0) return { ...fail('validation_failed', '', errors) };
+      return storeRecord({
+        resource,
+        writer,
+        rules,
+        scope: scope as S,
+        input,
+        previous: previous as R | undefined,
+      });
+    },
+    remove: (writer, record) => resource.remove(writer, record as R),
+  };
+}
+
+interface StoreWork<S extends object, I, R extends StoredRecord> {
+  readonly resource: Resource<S, I, R>;
+  readonly writer: ConfigWriter;
+  readonly rules: RuleContext;
+  readonly scope: S;
+  readonly input: I;
+  readonly previous: R | undefined;
+}
+
+async function storeRecord<S extends object, I, R extends StoredRecord>({
+  resource,
+  writer,
+  rules,
+  scope,
+  input,
+  previous,
+}: StoreWork<S, I, R>): Promise<Stored | Failure> {
+  const nowMs = rules.clock.nowMs();
+  const now = timestamp(nowMs);
+  const base = previous ?? { id: uuidv7(nowMs), created_at: now, updated_at: now };
+  const { id, created_at, updated_at } = base;
+  const built = await resource.build(input, { id, created_at, updated_at }, previous, scope, rules);
+  if (isFailure(built)) return built;
+  if (previous === undefined) {
+    await resource.insert(writer, built.record);
+    const token = built.shownOnce?.['token'];
+    return { record: built.record, change: 'create', token: typeof token === 'string' ? token : undefined };
+  }
+  if (isDeepStrictEqual(built.record, previous))
+    return { record: previous, change: undefined, token: undefined };
+  const record: R = { ...built.record, updated_at: nextUpdatedAt(previous.updated_at, nowMs) };
+  const refused = await resource.update?.(writer, record, previous, rules);
+  return refused ?? { record, change: 'update', token: undefined };
+}
+
+/** Whether a field says what it would be without it. */
+function isDefault(value: unknown, schema: JsonSchema | undefined): boolean {
+  if (value === undefined || value === null) return true;
+  if (schema?.default !== undefined) return isDeepStrictEqual(value, schema.default);
+  // Collections begin empty.
+  return (Array.isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0);
+}
+
+const ENDPOINT_LABEL = /^(GET|POST|PUT|PATCH|DELETE|\*) (\/.*)$/;
+
+export const LEVELS: Readonly<Record<LevelName, Level>> = {
+  app: level(apps, {
+    name: 'app',
+    collection: 'apps',
+    description: 'Apps by slug.',
+    below: ['versions', 'keys'],
+    labelFields: ['slug'],
+    labelOf: ({ slug }) => slug,
+    defaultsOf: (slug) => ({ name: slug }),
+    inputOf: (slug, item) => ({ ...item, slug }) as never,
+  }),
+  version: level(versions, {
+    name: 'version',
+    collection: 'versions',
+    description: 'Versions by label.',
+    below: ['revisions'],
+    labelFields: ['version'],
+    labelOf: ({ version }) => version,
+    inputOf: (version, item) => ({ ...item, version }),
+    writable: writableVersion,
+  }),
+  revision: level(revisions, {
+    name: 'revision',
+    collection: 'revisions',
+    description: 'Revisions by label.',
+    below: ['endpoints'],
+    labelFields: ['revision'],
+    labelOf: ({ revision }) => revision,
+    defaultsOf: () => ({ backend_base_path: '/' }),
+    inputOf: (revision, item) => ({ ...item, revision }) as never,
+  }),
+  endpoint: level(endpoints, {
+    name: 'endpoint',
+    collection: 'endpoints',
+    description: 'Endpoints by method and path, such as `GET /invoices/{id}`.',
+    below: [],
+    labelFields: ['method', 'path'],
+    labelOf: endpointLabel,
+    inputOf(label, item) {
+      const [, method, path] = ENDPOINT_LABEL.exec(label) ?? [];
+      if (method === undefined || path === undefined) {
+        return fail('validation_failed', '', [
+          {
+            pointer: '',
+            detail: `must be named by method and path, such as "GET /invoices/{id}"; "${label}" is not`,
+          },
+        ]);
+      }
+      return { ...item, method, path } as never;
+    },
+  }),
+  key: level(tokens, {
+    name: 'key',
+    collection: 'keys',
+    description:
+      'API keys by name. Their values are never here: a key that is made by an apply is answered once.',
+    below: [],
+    labelFields: [],
+    labelOf: ({ name }: StoredApiKey) => name,
+    defaultsOf: (name) => ({ name }),
+    inputOf: (_label, item) => item as never,
+  }),
+};
+
+/** Also when a deprecated version was deprecated, which the gateway sets itself where it is left out. */
+function writableVersion(version: Version): Item {
+  return { ...versions.writable(version), deprecated_at: version.deprecated_at };
+}
+
+export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {
+  return `${method} ${path}`;
+}
+
+/**
+ * The labels of an app's keys, which may share a name: the oldest has the name, the others have a number with it.
+ * The same keys have the same labels, whatever else there is.
+ */
+export function labelKeys(keys: readonly StoredApiKey[]): Map<string, StoredApiKey> {
+  const ordered = [...keys].sort((a, b) => compare(a.created_at, b.created_at) || compare(a.id, b.id));
+  const names = new Set(ordered.map(({ name }) => name));
+  const labelled = new Map<string, StoredApiKey>();
+  // A member of this name cannot be declared.
+  const isTaken = (label: string, name: string): boolean =>
+    labelled.has(label) || label === '__proto__' || (label !== name && names.has(label));
+  for (const key of ordered) {
+    let label = key.name;
+    for (let count = 2; isTaken(label, key.name); count++) {
+      label = `${key.name} (${count})`;
+    }
+    labelled.set(label, key);
+  }
+  return labelled;
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

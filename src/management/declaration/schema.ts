@@ -1,0 +1,62 @@
+/**
+ * The schema of a declared configuration, made of those of the resources: what a file may say, for the API, for
+ * `headgate config validate` and for editors. Labels stand as member names, so they are not among the fields.
+ */
+import { LABEL_PATTERN, SLUG_PATTERN } from '../../model/patterns.ts';
+import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import { LEVELS, type LevelName } from './levels.ts';
+
+const ENDPOINT_PATTERN = '^(GET|POST|PUT|PATCH|DELETE|\\*) /';
+const KEY_NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f]{1,210}$';
+
+const endpoint = itemSchema('endpoint', {});
+const revision = itemSchema('revision', { endpoints: collection('endpoint', ENDPOINT_PATTERN, endpoint) });
+const version = itemSchema('version', { revisions: collection('revision', LABEL_PATTERN, revision) });
+const app = itemSchema('app', {
+  versions: collection('version', LABEL_PATTERN, version),
+  keys: collection('key', KEY_NAME_PATTERN, itemSchema('key', {})),
+});
+
+export const DOCUMENT_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'Configuration',
+  properties: {
+    owner: {
+      type: 'string',
+      pattern: LABEL_PATTERN,
+      description:
+        'What declares these apps, such as a team or a repository. It becomes the label `owner` of each app; an apply touches only apps that have it, and deletes those that are left out.',
+    },
+    apps: collection('app', SLUG_PATTERN, app),
+  },
+  additionalProperties: false,
+};
+
+/** The same as a document of its own, for editors and other programs. */
+export function publishedSchema(): object {
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    ...DOCUMENT_SCHEMA,
+    title: 'Headgate configuration',
+  };
+}
+
+function itemSchema(name: LevelName, below: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const { schema } = LEVELS[name];
+  return { ...schema, title: `Declared${capital(name)}`, properties: { ...schema.properties, ...below } };
+}
+
+/** An item without any field may be written as nothing at all. */
+function collection(name: LevelName, labelPattern: string, item: JsonSchema): JsonSchema {
+  const mayBeEmpty = (item.required ?? []).length === 0;
+  return {
+    type: 'object',
+    description: LEVELS[name].description,
+    patternProperties: { [labelPattern]: mayBeEmpty ? { anyOf: [item, { type: 'null' }] } : item },
+    additionalProperties: false,
+  };
+}
+
+function capital(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}

@@ -1,0 +1,79 @@
+/**
+ * The declared tree of a configuration: what a file says and what a dump shows. Apps by slug, below them versions,
+ * revisions and endpoints, each by its natural label; no ids, nothing that is at its default, secrets as handles.
+ */
+import type { AppTree } from '../../model/config.ts';
+import type { StoredApiKey } from '../../model/resources.ts';
+import { isObject } from '../api/merge-patch.ts';
+import { maskSecrets, MASK } from '../write/policy-secrets-view.ts';
+import { compare, labelKeys, LEVELS, type Item } from './levels.ts';
+
+export interface StoredApp {
+  readonly tree: AppTree;
+  /** Without those that have expired: they open nothing, and cannot be declared again. */
+  readonly keys: readonly StoredApiKey[];
+}
+
+/** Apps and everything below, each collection in the order of its labels, so that the same state gives the same tree. */
+export function treeOf(declared: readonly StoredApp[]): Item {
+  const ordered = [...declared].sort((a, b) => compare(a.tree.app.slug, b.tree.app.slug));
+  return {
+    apps: Object.fromEntries(ordered.map(({ tree, keys }) => [tree.app.slug, appItem(tree, keys)])),
+  };
+}
+
+function appItem({ app, versions }: AppTree, keys: readonly StoredApiKey[]): Item {
+  const base = `/apps/${app.slug}`;
+  const keyItems = sorted(
+    [...labelKeys(keys)].map(([label, key]) => [label, LEVELS.key.itemOf(key, label)] as const),
+  );
+  const versionItems = versions.map(({ version, revisions }) => {
+    const at = `${base}/versions/${version.version}`;
+    const revisionItems = revisions.map(({ revision, endpoints }) => {
+      const below = `${at}/revisions/${revision.revision}`;
+      const endpointItems = endpoints.map((endpoint) => {
+        const label = LEVELS.endpoint.labelOf(endpoint);
+        return [
+          label,
+          withHandles(LEVELS.endpoint.itemOf(endpoint, label), `${below}/endpoints/${escape(label)}`),
+        ] as const;
+      });
+      const item = withHandles(LEVELS.revision.itemOf(revision, revision.revision), below);
+      return [revision.revision, { ...item, ...collection('endpoints', sorted(endpointItems)) }] as const;
+    });
+    const item = LEVELS.version.itemOf(version, version.version);
+    return [version.version, { ...item, ...collection('revisions', sorted(revisionItems)) }] as const;
+  });
+  return {
+    ...withHandles(LEVELS.app.itemOf(app, app.slug), base),
+    ...collection('versions', sorted(versionItems)),
+    ...collection('keys', keyItems),
+  };
+}
+
+function collection(name: string, items: readonly (readonly [string, Item])[]): Item {
+  return items.length === 0 ? {} : { [name]: Object.fromEntries(items) };
+}
+
+function sorted<T>(entries: readonly (readonly [string, T])[]): readonly (readonly [string, T])[] {
+  return [...entries].sort(([a], [b]) => compare(a, b));
+}
+
+/** A copy in which each secret is `${sealed:<pointer>}`, where the pointer is its place in the tree. */
+function withHandles(item: Item, pointer: string): Item {
+  return replaceMasks(maskSecrets(item), pointer) as Item;
+}
+
+function replaceMasks(value: unknown, pointer: string): unknown {
+  if (value === MASK) return `\${sealed:${pointer}}`;
+  if (Array.isArray(value)) return value.map((member, index) => replaceMasks(member, `${pointer}/${index}`));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, replaceMasks(member, `${pointer}/${escape(name)}`)]),
+  );
+}
+
+/** RFC 6901 section 3. */
+export function escape(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}

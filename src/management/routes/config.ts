@@ -1,0 +1,326 @@
+/**
+ * The whole configuration as one declared tree: read it, plan a change, apply it. An apply is one transaction and one
+ * swap on all workers, or nothing.
+ */
+import { Type } from 'typebox';
+import type { AuditEntry } from '../../model/resources.ts';
+import { closed } from '../../model/schemas/common.ts';
+import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
+import { answer, fail, invalid, isFailure, notFound, type Answer, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import type { ManagementContext } from '../context.ts';
+import { rulesOf } from '../crud/locate.ts';
+import { applyTree, DELETES_MAX_DEFAULT, type ApplyOptions } from '../declaration/apply-tree.ts';
+import type { ChangeLog } from '../declaration/change-log.ts';
+import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
+import { presentChanges } from '../declaration/present-changes.ts';
+import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/schema.ts';
+import { treeOf, type StoredApp } from '../declaration/tree.ts';
+import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { auditEntry, type Unchanged, type WriteWork, type Written } from '../write/write.ts';
+
+/** A declared configuration may be as large as a document of the command line, and is sent in one piece. */
+const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** Changes that are in the audit log one by one; of more there is the sum. */
+const AUDITED_CHANGES_MAX = 1_000;
+const DELETES_MAX_MAX = 10_000_000;
+
+const APP_QUERY = jsonSchema(
+  Type.Object(
+    {
+      app: Type.Optional(Type.String({ maxLength: 128, description: 'Slug or id of the only app to show.' })),
+      owner: Type.Optional(Type.String({ maxLength: 128, description: 'Only apps with this owner.' })),
+    },
+    closed,
+  ),
+);
+
+const PLAN_FIELDS: Readonly<Record<string, JsonSchema>> = {
+  config: DOCUMENT_SCHEMA,
+  adopt: { type: 'boolean', default: false, description: 'Take over apps of another owner, or of none.' },
+  prune: {
+    type: 'boolean',
+    default: false,
+    description: 'Without an `owner`: delete the apps without one that `config` leaves out.',
+  },
+  max_deletes: {
+    type: 'integer',
+    minimum: 0,
+    maximum: DELETES_MAX_MAX,
+    default: DELETES_MAX_DEFAULT,
+    description: 'Records that may be deleted, those below deleted ones included.',
+  },
+};
+
+const APPLY_FIELDS: Readonly<Record<string, JsonSchema>> = {
+  ...PLAN_FIELDS,
+  base_version: {
+    type: 'integer',
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'The config version that the plan was made on; 409 when another one is in force.',
+  },
+  rebase: { type: 'boolean', default: false, description: 'Apply also when `base_version` has moved on.' },
+  message: { type: 'string', maxLength: 1_000, description: 'Why, for the audit log.' },
+};
+
+export function configOperations(context: ManagementContext): Operation[] {
+  return [readOperation(context), schemaOperation(), planOperation(context), applyOperation(context)];
+}
+
+function readOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/config`,
+    operationId: 'getConfig',
+    tag: 'Configuration',
+    summary: 'The configuration as a declared tree',
+    description:
+      'By natural labels, without ids and without what is at its default. Secrets are handles, which an apply turns back into what is stored. Values of API keys are never shown.',
+    access: 'viewer',
+    query: APP_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The tree',
+      schema: jsonSchema(
+        envelopeSchema(
+          'ConfigEnvelope',
+          Type.Object({ config_version: Type.Integer(), config: Type.Unknown() }),
+        ),
+      ),
+    },
+    failures: [],
+    handle: (call) =>
+      context.repository.read(async (reader) => {
+        const stored = await storedApps(reader, call, context.clock.nowMs());
+        if (isFailure(stored)) return stored;
+        const config = treeOf(stored);
+        return answer(200, 'Configuration', { config_version: await reader.configVersion(), config });
+      }),
+  };
+}
+
+async function storedApps(
+  reader: ConfigReader,
+  { query }: Call,
+  nowMs: number,
+): Promise<StoredApp[] | Failure> {
+  const { app: reference, owner } = query;
+  let apps = [...(await allApps(reader)).values()];
+  if (reference !== undefined) {
+    const found = await reader.findApp(String(reference));
+    if (found === undefined) return notFound('app', String(reference));
+    apps = [found];
+  }
+  if (owner !== undefined) apps = apps.filter(({ labels }) => labels['owner'] === owner);
+  const stored: StoredApp[] = [];
+  for (const { id } of apps) {
+    const tree = await reader.loadAppTree(id);
+    if (tree !== undefined) stored.push({ tree, keys: await liveKeys(reader, id, nowMs) });
+  }
+  return stored;
+}
+
+function schemaOperation(): Operation {
+  const document = publishedSchema();
+  return {
+    method: 'GET',
+    path: `${API_PREFIX}/config/schema`,
+    operationId: 'getConfigSchema',
+    tag: 'Configuration',
+    summary: 'JSON Schema of declared configurations',
+    description: 'For editors, and for checks without a gateway.',
+    access: 'viewer',
+    query: NO_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'A JSON Schema (2020-12)',
+      contentType: 'application/schema+json',
+      schema: { type: 'object' },
+    },
+    failures: [],
+    handle: async () => ({
+      status: 200,
+      headers: { 'Content-Type': 'application/schema+json' },
+      body: JSON.stringify(document),
+    }),
+  };
+}
+
+interface ApplyBody {
+  readonly config: DeclaredTree & { readonly owner?: string };
+  readonly adopt?: boolean;
+  readonly prune?: boolean;
+  readonly max_deletes?: number;
+  readonly base_version?: number;
+  readonly rebase?: boolean;
+  readonly message?: string;
+}
+
+function bodySchema(title: string, properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { type: 'object', title, properties, required: ['config'], additionalProperties: false };
+}
+
+const EXAMPLE = {
+  config: {
+    owner: 'team-a',
+    apps: {
+      billing: {
+        gateway_path: '/billing',
+        versions: { v1: { revisions: { r1: { backend_host: 'billing.internal', is_current: true } } } },
+      },
+    },
+  },
+};
+
+function planOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${API_PREFIX}/config/plan`,
+    operationId: 'planConfig',
+    tag: 'Configuration',
+    summary: 'What an apply would change',
+    description: 'The work of an apply with all of its checks, of which nothing remains.',
+    access: 'viewer',
+    query: NO_QUERY,
+    body: {
+      schema: bodySchema('ConfigPlan', PLAN_FIELDS),
+      required: true,
+      mergePatch: false,
+      example: EXAMPLE,
+    },
+    bodyBytesMax: CONFIG_BODY_BYTES_MAX,
+    entityTag: false,
+    success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
+    failures: ['conflict'],
+    handle: (call) =>
+      context.write(call, applyWork(context, call, 'Plan'), {
+        begin: async () => undefined,
+        conclude: (real) => withoutTokens(real),
+      }),
+  };
+}
+
+function applyOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${API_PREFIX}/config/apply`,
+    operationId: 'applyConfig',
+    tag: 'Configuration',
+    summary: 'Bring the configuration to a declared tree',
+    description:
+      'One transaction and one swap on all workers, or nothing. Apps that `config` does not name stay as they are, unless they have its `owner`. Keys that are made are answered with their values, once.',
+    access: 'editor',
+    query: NO_QUERY,
+    body: {
+      schema: bodySchema('ConfigApply', APPLY_FIELDS),
+      required: true,
+      mergePatch: false,
+      example: { ...EXAMPLE, base_version: 12, message: 'Billing goes live' },
+    },
+    bodyBytesMax: CONFIG_BODY_BYTES_MAX,
+    entityTag: false,
+    isWrite: true,
+    success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
+    failures: ['conflict'],
+    handle: (call) => context.write(call, applyWork(context, call, 'Applied')),
+  };
+}
+
+const CHANGES_ENVELOPE: JsonSchema = {
+  type: 'object',
+  title: 'ConfigChangesEnvelope',
+  properties: { status: { type: 'integer' }, message: { type: 'string' }, data: { type: 'object' } },
+  required: ['status', 'message', 'data'],
+  additionalProperties: true,
+};
+
+function applyWork(context: ManagementContext, call: Call, message: string): WriteWork {
+  const body = call.body as ApplyBody;
+  const { config, adopt = false, prune = false, max_deletes: deletesMax = DELETES_MAX_DEFAULT } = body;
+  const options: ApplyOptions = { owner: config.owner, adopt, prune, deletesMax };
+  return async (writer): Promise<Written | Unchanged | Failure> => {
+    const version = await writer.configVersion();
+    const moved = await movedSince(writer, version, body);
+    if (moved !== undefined) return moved;
+    const log = await applyTree(writer, rulesOf(context, writer), config, options);
+    if (isFailure(log)) return belowConfig(log);
+    const data = { base_version: version, ...presentChanges(log.changes), created_keys: log.created };
+    const done = answer(200, log.changes.length === 0 ? 'Nothing to change' : message, data);
+    if (log.changes.length === 0) return { unchanged: done };
+    await auditChanges(log, writer, call, context.clock.nowMs());
+    return { answer: done, touched: log.touched, audit: auditOfApply(log, options, body.message) };
+  };
+}
+
+/** Pointers into the tree as pointers into the body. */
+function belowConfig(failure: Failure): Failure {
+  if (failure.errors === undefined) return failure;
+  const errors = failure.errors.map((error) => ({ ...error, pointer: `/config${error.pointer}` }));
+  return { ...invalid(errors), failure: failure.failure };
+}
+
+/** 409 when the configuration has changed since the plan. */
+async function movedSince(
+  reader: ConfigReader,
+  version: number,
+  { base_version: base, rebase = false }: ApplyBody,
+): Promise<Failure | undefined> {
+  if (base === undefined || base === version || rebase) return undefined;
+  const { items } = await reader.listAudit({ limit: 20, after: undefined }, 'newest_first');
+  const since = items.filter((entry) => entry.config_version > base).map(describe);
+  const list = since.length === 0 ? '' : `; since then: ${since.join(', ')}`;
+  return fail('conflict', `The plan was made on config version ${base}, and ${version} is in force${list}`);
+}
+
+function describe({ action, resource_name: name, actor, config_version: version }: AuditEntry): string {
+  return `${action}${name === null ? '' : ` ${name}`} by ${actor} (${version})`;
+}
+
+/** A plan makes keys only to see that it can. */
+function withoutTokens(real: Answer): Answer {
+  const { body } = real;
+  if (typeof body !== 'object' || !('data' in body)) return real;
+  const { created_keys: _keys, ...data } = body.data as Readonly<Record<string, unknown>>;
+  return { ...real, body: { ...body, data } };
+}
+
+function auditOfApply(log: ChangeLog, options: ApplyOptions, message: string | undefined): Written['audit'] {
+  const { totals } = presentChanges(log.changes);
+  return {
+    action: 'config.apply',
+    resourceType: 'config',
+    resourceId: options.owner ?? '',
+    resourceName: options.owner ?? null,
+    parents: {},
+    change: { ...totals, message: message ?? null },
+  };
+}
+
+/** Each change by the names of what it touched, as a write of that resource alone would have it. */
+async function auditChanges(
+  { changes }: ChangeLog,
+  writer: ConfigWriter,
+  call: Call,
+  nowMs: number,
+): Promise<void> {
+  const NAMES = ['app', 'version', 'revision'];
+  for (const { change, type, path, record, after } of changes.slice(0, AUDITED_CHANGES_MAX)) {
+    const resourceType = type === 'key' ? 'token' : type;
+    const parents = Object.fromEntries(path.slice(0, -1).map((label, index) => [NAMES[index] ?? '', label]));
+    const note = {
+      action: `${resourceType}.${change}`,
+      resourceType,
+      resourceId: record.id,
+      resourceName: path.at(-1) ?? null,
+      parents,
+      change: after === undefined ? null : maskSecrets(after),
+    };
+    await writer.appendAudit(auditEntry(call, note, nowMs));
+  }
+}
