@@ -46,7 +46,10 @@ function builtFiles(): Map<string, string> {
   return new Map(paths.map((path) => [path, readFileSync(join(built, path), 'utf8')]));
 }
 
-if (!isInstalled()) run('npm', ['ci', '--no-audit', '--no-fund']);
+if (!isInstalled()) {
+  // Not `npm ci`: it wants the packages of all platforms in the lock file, which registries may lack.
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund']);
+}
 // Rendered pages are kept there, also when only the configuration has changed.
 for (const cache of ['.astro', 'node_modules/.astro'])
   rmSync(join(site, cache), { recursive: true, force: true });
