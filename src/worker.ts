@@ -41,7 +41,7 @@ import {
 import { UpstreamPool } from './proxy/upstream/pool.ts';
 import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
 import { createLookup } from './proxy/upstream/resolver.ts';
-import { answerExplain } from './control/workers/explain-worker.ts';
+import { answerExplain } from './explain/worker-side.ts';
 import { startHeartbeat } from './control/workers/heartbeat.ts';
 import { createWorkerLimits } from './control/workers/limit-store.ts';
 import type {

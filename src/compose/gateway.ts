@@ -29,7 +29,7 @@ import { MetricsMerger } from '../observe/prometheus.ts';
 import { ShadowHistory } from '../observe/shadow-report.ts';
 import { DeprecationLog } from '../control/workers/deprecation-log.ts';
 import { HealthRegistry } from '../control/health/health-registry.ts';
-import { ExplainControl } from '../control/workers/explain-control.ts';
+import { ExplainControl } from '../explain/control.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';

@@ -13,7 +13,7 @@ import type { CompiledPolicy } from '../policy/stage.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { CertificateWatch } from '../control/certificates/certificates.ts';
 import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
-import { explainAccess } from '../control/workers/explain-access.ts';
+import { explainAccess } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -12,7 +12,7 @@ import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { DeprecationLog } from '../control/workers/deprecation-log.ts';
-import type { ExplainControl } from '../control/workers/explain-control.ts';
+import type { ExplainControl } from '../explain/control.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
 import type { LimitNode } from '../control/cluster/limit-node.ts';

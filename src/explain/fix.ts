@@ -63,11 +63,7 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'upstream_bad_response':
     case 'upstream_timeout':
     case 'upstream_denied':
-      return fix(
-        'mend_backend',
-        `See to the backend ${facts.backend}. ${detailOf(facts)}`,
-        ofRevision(facts),
-      );
+      return fix('fix_backend', `See to the backend ${facts.backend}. ${detailOf(facts)}`, ofRevision(facts));
     default:
       return null;
   }
@@ -169,7 +165,7 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
       const lacksKeys =
         code === 'jwt_keys_unavailable' ||
         (isKind(reason, CREDENTIALS_INVALID) && reason.data.problem === 'no_keys');
-      if (isJwt && lacksKeys) return mendKeys(facts, auth);
+      if (isJwt && lacksKeys) return fixKeys(facts, auth);
       const hash = facts.refusedTokenHash;
       const key = isJwt || hash === undefined ? undefined : findKey(hash);
       return (
@@ -180,13 +176,13 @@ function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
 }
 
 /** No token can be verified: another one would not help. */
-function mendKeys(facts: ExchangeFacts, auth: AuthPolicy): Fix {
+function fixKeys(facts: ExchangeFacts, auth: AuthPolicy): Fix {
   const uri = auth.jwt?.jwks_uri;
   const what =
     uri === undefined
       ? 'Set keys with jwks_uri, jwks or secret in auth.jwt'
       : `See that ${uri} gives keys, or change auth.jwt`;
-  return { ...setPolicy(facts, 'auth', what, {}), action: 'mend_keys', value: null };
+  return { ...setPolicy(facts, 'auth', what, {}), action: 'fix_keys', value: null };
 }
 
 function withScopes({ policy }: ExchangeFacts): string {

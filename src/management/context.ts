@@ -8,7 +8,7 @@ import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { ConfigReader, NodeRecord } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
-import type { ExplainAccess } from './explain-access.ts';
+import type { ExplainAccess } from '../explain/access.ts';
 import type { Reading } from './crud/reading.ts';
 import type { WritePath } from './write/write.ts';
 

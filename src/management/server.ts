@@ -34,7 +34,7 @@ import type {
 } from './context.ts';
 import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
-import type { ExplainAccess } from './explain-access.ts';
+import type { ExplainAccess } from '../explain/access.ts';
 import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
 import { managementListening, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './api/openapi.ts';

@@ -4,11 +4,9 @@
  */
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
-import type { ExplainInput, Explanation } from '../../model/schemas/explain.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
-import type { DebugTokenEntry } from '../../explain/debug-header.ts';
-import type { Sampling } from '../../explain/recorder.ts';
+import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
@@ -47,18 +45,6 @@ export interface ApplyMessage {
   readonly breakers: readonly (readonly [revisionId: string, memory: SharedArrayBuffer])[];
   readonly removedRevisionIds: readonly string[];
 }
-
-/** What operators have asked of explain (explain-control.ts). */
-export interface ExplainSetup {
-  readonly sampling: Sampling | undefined;
-  readonly debugTokens: readonly DebugTokenEntry[];
-}
-
-/** Each is answered with `explained`. */
-export type ExplainMessage =
-  | { readonly type: 'explain'; readonly id: number; readonly input: ExplainInput }
-  | { readonly type: 'explain_recorded'; readonly id: number; readonly requestId: string }
-  | { readonly type: 'explain_setup'; readonly id: number; readonly setup: ExplainSetup };
 
 /** Other certificates for the handshakes to come. */
 export interface CertificatesMessage {
@@ -104,13 +90,7 @@ export type FromWorker =
       readonly count: number;
       readonly requestId: string;
     }
-  | {
-      readonly type: 'explained';
-      readonly id: number;
-      /** undefined where there is nothing to explain, or nothing was asked. */
-      readonly explanation: Explanation | undefined;
-      readonly error: string | undefined;
-    }
+  | ExplainedMessage
   /** It accepts no more connections. */
   | { readonly type: 'port_closed' }
   | { readonly type: 'drained' };

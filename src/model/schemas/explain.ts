@@ -121,8 +121,8 @@ export const FIX_ACTIONS = [
   'request_token',
   'set_policy',
   'wait',
-  'mend_keys',
-  'mend_backend',
+  'fix_keys',
+  'fix_backend',
 ] as const;
 export type FixAction = (typeof FIX_ACTIONS)[number];
 

@@ -174,7 +174,7 @@ describe('a key set that was never fetched', () => {
       url: '/id/v1/never',
       token: await signed({ sub: 'ann' }, TOKEN_OF.ec),
     });
-    expect(explained).toMatchObject({ code: 'jwt_keys_unavailable', fix: { action: 'mend_keys' } });
+    expect(explained).toMatchObject({ code: 'jwt_keys_unavailable', fix: { action: 'fix_keys' } });
     expect(stageOf(explained, 'auth')).toMatchObject({ verdict: 'denied', code: 'jwt_keys_unavailable' });
   });
 

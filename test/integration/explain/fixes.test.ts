@@ -263,7 +263,7 @@ describe('credentials', () => {
 
   it('JWT: keys that are not there are mended, not the token', async () => {
     const token = await signed({ sub: 'ann' });
-    const expected = { code: 'credentials_invalid', stage: 'auth', action: 'mend_keys' } as const;
+    const expected = { code: 'credentials_invalid', stage: 'auth', action: 'fix_keys' } as const;
     const described = { path: '/keyless/v1/x', headers: bearer(token) };
     await serve('keyless', { auth: { auth_type: 'jwt' } });
     const { fix } = await denied(described, expected);

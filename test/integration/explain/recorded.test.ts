@@ -118,7 +118,7 @@ describe('recorded exchanges', () => {
       outcome: 'failed',
       code: 'upstream_connect_failed',
       upstream: { method: 'GET', url: `http://127.0.0.1:${gonePort}/x` },
-      fix: { action: 'mend_backend' },
+      fix: { action: 'fix_backend' },
     });
     expect(stageOf(failed, 'forward').verdict).toBe('denied');
   });

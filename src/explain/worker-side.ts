@@ -1,13 +1,13 @@
 /**
- * The worker's side of explain: answers what the main thread asks (explain-control.ts), keeps the recorder and the
- * debug tokens as it is told.
+ * The worker's side of explain: answers the questions of the main thread, and applies its setup to the recorder and
+ * the debug tokens.
  */
-import type { Explain } from '../../explain/explain.ts';
-import type { DebugTokens } from '../../explain/debug-header.ts';
-import type { FindKey } from '../../explain/fix.ts';
-import type { ExchangeRecorder } from '../../explain/recorder.ts';
-import type { ExplainSettings } from '../../explain/stages.ts';
-import type { ExplainMessage, FromWorker } from './protocol.ts';
+import type { Explain } from './explain.ts';
+import type { DebugTokens } from './debug-header.ts';
+import type { FindKey } from './fix.ts';
+import type { ExchangeRecorder } from './recorder.ts';
+import type { ExplainSettings } from './stages.ts';
+import type { ExplainedMessage, ExplainMessage } from './messages.ts';
 
 export interface ExplainWorkerParts {
   readonly explain: Explain;
@@ -18,7 +18,10 @@ export interface ExplainWorkerParts {
 }
 
 /** Never rejects. */
-export async function answerExplain(message: ExplainMessage, parts: ExplainWorkerParts): Promise<FromWorker> {
+export async function answerExplain(
+  message: ExplainMessage,
+  parts: ExplainWorkerParts,
+): Promise<ExplainedMessage> {
   const { id } = message;
   switch (message.type) {
     case 'explain':

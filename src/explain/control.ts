@@ -1,14 +1,14 @@
 /**
  * What operators have asked of explain, for all workers: sampling and debug tokens. Lives in the memory of the main
- * thread and is gone with it, as short-lived as what it holds; of a debug token only the SHA-256 is kept. A worker
- * that starts later is told the same (`setup`).
+ * thread, since both are short-lived; of a debug token only the SHA-256 is kept. A worker that starts later gets the
+ * same `setup`.
  */
-import type { Clock } from '../../lib/clock.ts';
-import { timestamp } from '../../lib/clock.ts';
-import { secretBytes, uuidv7 } from '../../lib/ids.ts';
-import type { DebugToken, SamplingState } from '../../model/schemas/explain.ts';
-import { tokenHash } from '../../model/token.ts';
-import type { ExplainSetup } from './protocol.ts';
+import type { Clock } from '../lib/clock.ts';
+import { timestamp } from '../lib/clock.ts';
+import { secretBytes, uuidv7 } from '../lib/ids.ts';
+import type { DebugToken, SamplingState } from '../model/schemas/explain.ts';
+import { tokenHash } from '../model/token.ts';
+import type { ExplainSetup } from './messages.ts';
 
 export const DEBUG_TOKENS_MAX = 100;
 const SECRET_BYTES = 32;
