@@ -10,6 +10,7 @@ import { runLoad, tryOnce, type Load, type LoadResult } from './load.ts';
 import { cpuDifference, cpuTime, residentBytes, stolenMs, watchPeak } from './measure.ts';
 import type { Peer, PeerSetup } from './peers/peer.ts';
 import type { RunningProgram } from './processes.ts';
+import { median } from '../test/support/measure/stats.ts';
 
 export interface Contestant {
   readonly peer: Peer;
@@ -200,11 +201,4 @@ function figuresOfRound(round: Round): RoundFigures {
     bytesPerSecond: bytesRead / durationSecs,
     p99Us,
   };
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  if (sorted.length === 0) return NaN;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }

@@ -17,6 +17,7 @@ import {
   SharedMemoryLimitStore,
 } from '../src/limits/local/local-store.ts';
 import type { LimitAlgorithm, LimitRule } from '../src/limits/store.ts';
+import { median } from '../test/support/measure/stats.ts';
 
 const ALGORITHMS: readonly LimitAlgorithm[] = ['fixed_window', 'sliding_window', 'token_bucket'];
 const CALLS = 300_000;
@@ -48,11 +49,6 @@ class Measured {
     const spent = process.threadCpuUsage(begun);
     return ((spent.user + spent.system) / calls) * 1000;
   }
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1]!;
 }
 
 function print(name: string, nanoseconds: number, ratio?: number): void {

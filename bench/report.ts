@@ -5,7 +5,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
-import { median, type Figures, type RoundFigures } from './contest.ts';
+import { type Figures, type RoundFigures } from './contest.ts';
+import { median } from '../test/support/measure/stats.ts';
 import { CORES } from './cores.ts';
 
 /** One figure that has a target. */

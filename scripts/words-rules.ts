@@ -11,7 +11,7 @@ interface BannedWord {
 
 const plain = (words: string, instead: string): BannedWord => ({
   // In backquotes it is the name of something, such as the user `nobody`.
-  pattern: new RegExp(`(?<![\`\\w])(?:${words})\\b`, 'gi'),
+  pattern: new RegExp(`(?<![\`\\w])(?:${words})\\b`, 'g'),
   instead,
 });
 const name = (names: string, instead: string): BannedWord => ({
@@ -20,14 +20,14 @@ const name = (names: string, instead: string): BannedWord => ({
 });
 
 const BANNED: readonly BannedWord[] = [
-  plain('nobody', 'name what is absent: "no client", "nothing"'),
-  plain('somebody|anybody', 'name the client, caller or thread'),
-  plain('whoever', 'name the client, caller or thread'),
-  plain('the ones? who', 'name the client, caller or thread'),
-  plain('mend(?:s|ed|ing)?', 'fix'),
-  plain('of late', 'recently'),
-  plain('as yet', 'yet'),
-  plain('look-alikes?', 'ambiguous path'),
+  plain('[Nn]obody', 'name what is absent: "no client", "nothing"'),
+  plain('[Ss]omebody|[Aa]nybody', 'name the client, caller or thread'),
+  plain('[Ww]hoever', 'name the client, caller or thread'),
+  plain('[Tt]he ones? who', 'name the client, caller or thread'),
+  plain('[Mm]end(?:s|ed|ing)?', 'fix'),
+  plain('[Oo]f late', 'recently'),
+  plain('[Aa]s yet', 'yet'),
+  plain('[Ll]ook-alikes?', 'ambiguous path'),
   name('[kK]eptBod(?:y|ies)|takeBehind', 'BodyBuffer, prependHead'),
   name('[kK]eptPieces?|kept-pieces', 'head template cache'),
   name('[hH]eldCop(?:y|ies)|held-copies|holdsMany', 'write backlog, isOverLimit'),

@@ -12,6 +12,7 @@ import { createLimitMemory, SharedMemoryLimitStore } from '../../src/limits/loca
 import type { LimitDecision, LimitMode, LimitRule } from '../../src/limits/store.ts';
 import { type Network, SimulatedStore } from './simulated-server.ts';
 import { VirtualTime } from './virtual-time.ts';
+import { quantile } from '../../test/support/measure/stats.ts';
 
 interface Scenario {
   readonly title: string;
@@ -117,14 +118,12 @@ async function simulate(scenario: Scenario, nodes: number, rate: number, seconds
   await time.runUntil(endMs);
   const calls = store.calls - callsBefore;
   await time.runUntil(endMs + 100);
-  waits.sort((a, b) => a - b);
-  const quantile = (part: number): number => waits[Math.floor(waits.length * part)] ?? 0;
   return {
     ...tally,
     callsPerSecond: calls / seconds,
     waitedPart: waits.length / tally.asked,
-    waitMsP50: quantile(0.5),
-    waitMsP99: quantile(0.99),
+    waitMsP50: quantile(waits, 0.5),
+    waitMsP99: quantile(waits, 0.99),
   };
 }
 

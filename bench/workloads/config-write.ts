@@ -1,14 +1,7 @@
 /** Writes to a large configuration: how long one takes to be answered, and what traffic notices of many. */
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  figuresOf,
-  inTurn,
-  measureRound,
-  median,
-  quietRounds,
-  type Figures,
-  type Round,
-} from '../contest.ts';
+import { figuresOf, inTurn, measureRound, quietRounds, type Figures, type Round } from '../contest.ts';
+import { median } from '../../test/support/measure/stats.ts';
 import { runLoad, tryOnce, type Load } from '../load.ts';
 import { residentBytes } from '../measure.ts';
 import { startHeadgate, type RunningHeadgate } from '../peers/headgate.ts';

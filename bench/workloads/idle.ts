@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { inTurn, median } from '../contest.ts';
+import { inTurn } from '../contest.ts';
+import { median } from '../../test/support/measure/stats.ts';
 import { residentBytes } from '../measure.ts';
 import { nginxBare } from '../peers/nginx.ts';
 import type { Peer, PeerSetup } from '../peers/peer.ts';

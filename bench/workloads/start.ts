@@ -1,6 +1,6 @@
 /** From starting the program, with 1,000 routes in its database, to the answer to the first proxied request. */
 import { coresFor } from '../cores.ts';
-import { median } from '../contest.ts';
+import { median } from '../../test/support/measure/stats.ts';
 import { tryOnce } from '../load.ts';
 import { startHeadgate } from '../peers/headgate.ts';
 import { routeRequests } from './scale.ts';

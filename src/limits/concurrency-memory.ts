@@ -33,7 +33,7 @@ export interface ConcurrencyTable {
   readonly setWords: number;
   readonly slotWords: number;
   readonly columns: number;
-  /** First of the words that say, for each column, whose it is; 0: nobody's. */
+  /** First of the words that say, for each column, which thread owns it; 0: none. */
   readonly ownersAt: number;
 }
 

@@ -64,7 +64,7 @@ describe('a concurrency cap', () => {
     expect(store.acquire(capOf(2), '')).toBe(REFUSED);
   });
 
-  it('is one for all threads, whoever holds the places', () => {
+  it('is one for all threads, whichever thread holds the places', () => {
     const memory = structuredClone(memoryOf());
     const stores = [1, 2, 3].map((owner) => storeOf(memory, owner));
     const taken = stores.flatMap((store) =>
@@ -180,7 +180,7 @@ describe('a thread that has died', () => {
     expect(second.inUse(capOf(5), 'a')).toBe(4);
   });
 
-  it('stops nobody once its lock has been freed', () => {
+  it('stops no thread once its lock has been freed', () => {
     const memory = memoryOf(WAYS, 2);
     const store = storeOf(memory, 1);
     expect(takeAll(store, capOf(2), 'a', 1)).toHaveLength(1);

@@ -5,8 +5,8 @@
  * The truth is in shared memory (concurrency-memory.ts), in a column of its own for each thread, so that what a
  * dead thread held is known and given back to the request: nothing leaks, and nothing is freed twice. Taking a
  * place is decided under the lock of one small set of slots; giving it back is one atomic subtraction. A slot is
- * free when nobody holds any of its places; there is no time, and nothing to evict. When all slots of a set are
- * held, a caller who has none is refused: memory never grows, and nobody is admitted uncounted.
+ * free when none of its places is taken; there is no time, and nothing to evict. When all slots of a set are
+ * held, a caller without a slot is refused: memory never grows, and no caller is admitted uncounted.
  */
 import { assert } from '../lib/assert.ts';
 import {
@@ -76,7 +76,7 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
   acquire(cap: ConcurrencyCap, subject: string): number {
     const { words } = this.#table;
     const set = this.#locate(cap, subject);
-    // Whoever holds the lock for so long must have died: refusing is the safe answer until it is taken over.
+    // A thread that holds the lock for so long must have died: refusing is the safe answer until the lock is taken over.
     if (!lock(words, set, this.#owner)) return REFUSED;
     try {
       let way = this.#find(set);
@@ -173,7 +173,7 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
     return -1;
   }
 
-  /** Makes a slot that nobody holds the counter's. The tag is first taken and last given: a death harms nobody. */
+  /** Gives a free slot to the counter. The tag is taken first and given last, so that a death in between does no harm. */
   #fill(set: number, way: number): void {
     const { words } = this.#table;
     const key = this.#key;

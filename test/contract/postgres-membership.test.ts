@@ -107,7 +107,7 @@ const names = async ({ cluster }: Repository): Promise<string[]> =>
 
 test('who joins is listed, with what it obeys, until it leaves', async () => {
   const [one, two] = [await open(KEY), await open(KEY)];
-  // Nobody drops out here, however busy the machine is.
+  // No node drops out here, however busy the machine is.
   const patient = { timeoutMs: NEVER_MS };
   const a = await join(one, describeNode('a', patient), 3);
   const b = await join(two, describeNode('b', patient));
@@ -142,7 +142,7 @@ test('a write, and what the others obey, is heard at once and not with the heart
   await expect.poll(() => [a.changed, b.changed]).toEqual([1, 1]);
   b.membership.applied(1);
   await expect.poll(() => a.applied.at(-1)).toEqual(['id-of-b', 1]);
-  expect(b.applied, 'nobody hears himself').toEqual([]);
+  expect(b.applied, 'no node hears itself').toEqual([]);
   expect(await two.cluster?.liveNodes()).toMatchObject([{ configVersion: 0 }, { configVersion: 1 }]);
   for (let version = 2; version < 30; version++) b.membership.applied(version);
   await expect.poll(() => a.applied.at(-1)).toEqual(['id-of-b', 29]);

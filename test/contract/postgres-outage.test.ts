@@ -99,7 +99,7 @@ describe('a server that', () => {
       await expect(rename(repository, app, 'yes')).resolves.toMatchObject({ configVersion: 2 });
     }));
 
-  test('was restarted while nobody asked costs no caller anything', () =>
+  test('was restarted while no query ran costs no caller anything', () =>
     withRepository(async (repository) => {
       const { app } = await seed(repository);
       await repository.ping();
@@ -179,7 +179,7 @@ describe('a connection that is cut', () => {
   });
 });
 
-test('a connection that is being closed since nobody used it costs who comes at that moment nothing', async () => {
+test('a connection that is being closed after idling costs a query of that moment nothing', async () => {
   const repository = await openPostgres({
     url: await server.createDatabase(),
     autoMigrate: true,

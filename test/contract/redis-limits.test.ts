@@ -124,7 +124,7 @@ describe('a leased limit', () => {
     expect(keys).not.toContain(rule.id);
   });
 
-  it('gives back what nobody uses, so that another node gets all of the rest', async () => {
+  it('gives unused permits back, so that another node gets all of the rest', async () => {
     const [one, two] = [await openStore(), await openStore()];
     let admitted = 0;
     const takeAll = async (): Promise<boolean> => {

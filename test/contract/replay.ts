@@ -1,6 +1,6 @@
 /**
  * The slow, obvious twin of what the workers do with configuration changes: maps by id, to which changes are
- * applied one by one. Whoever applies all changes must end where `loadAll` does.
+ * applied one by one. Applying all changes must lead to what `loadAll` returns.
  */
 import type { ConfigChange, VersionTree } from '../../src/model/config.ts';
 import type { App, StoredApiKey } from '../../src/model/resources.ts';

@@ -10,7 +10,7 @@ const positionOf = ({ configVersion, changeId }: ConfigChange): ConfigPosition =
 });
 
 export function catchUpContract(current: () => Repository): void {
-  test('whoever is up to date has nothing to load', async () => {
+  test('a node that is up to date has nothing to load', async () => {
     expect(await current().loadSince({ configVersion: 0, changeId: undefined })).toBeUndefined();
     await seed(current());
     const position = await current().position();
@@ -45,7 +45,7 @@ export function catchUpContract(current: () => Repository): void {
     expect(position.configVersion).toBe(known.configVersion + 4);
   });
 
-  test('whoever is of another history, or ahead, loads everything', async () => {
+  test('a node with another history, or ahead, loads everything', async () => {
     const { app } = await seed(current());
     const earlier = await current().position();
     await change(current(), async () => {}, { appIds: [app.id] });

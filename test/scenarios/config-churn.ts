@@ -9,8 +9,8 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { GenerationLoad } from './generation-load.ts';
 import type { LoadReport } from './generation-load-process.ts';
 import type { LeanClient } from '../support/clients/lean-client.ts';
-import { percentile } from '../support/clients/slow-clients.ts';
 import { connectionsToEachWorker } from '../support/clients/worker-connections.ts';
+import { quantile } from '../support/measure/stats.ts';
 
 export interface Churn {
   readonly changes: number;
@@ -38,8 +38,8 @@ export function churnFigures({ changes, elapsedMs, changeMs, probes, load }: Chu
   return {
     changes,
     seconds: elapsedMs / 1000,
-    changeMedianMs: percentile(changeMs, 0.5),
-    changeP99Ms: percentile(changeMs, 0.99),
+    changeMedianMs: quantile(changeMs, 0.5),
+    changeP99Ms: quantile(changeMs, 0.99),
     probes,
     exchanges: load.exchanges,
     refusedForScope: load.refused,

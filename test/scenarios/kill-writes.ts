@@ -23,12 +23,12 @@ export interface KillScenario {
   readonly writesPerRound: number;
   readonly writers: number;
   /** After each so many rounds it is also started without its database. */
-  readonly roundsPerStandIn: number;
+  readonly roundsPerFallback: number;
 }
 
 export interface KillOutcome {
   readonly acknowledged: number;
-  /** That were there although nobody was told: they were under way. */
+  /** That were there although the writer had no answer: they were under way. */
   readonly unacknowledged: number;
   /** What is wrong, in words. */
   readonly wrong: readonly string[];
@@ -55,11 +55,11 @@ export async function killDuringWrites(scenario: KillScenario): Promise<KillOutc
     for (let round = 1; round <= scenario.rounds; round++) {
       await writeAndKill(gateway, writers, scenario.writesPerRound);
       const saved = savedVersion(folder);
-      if (round % scenario.roundsPerStandIn === 0) {
+      if (round % scenario.roundsPerFallback === 0) {
         const putBack = moveDatabaseAway(folder);
-        const standIn = startGateway({ folder, env });
+        const starting = startGateway({ folder, env });
         await untilServed(port);
-        gateway = await standIn;
+        gateway = await starting;
         const { status } = await gateway.api('PATCH', '/apps/steady', { description: 'lost' });
         if (status !== 503) wrong.push(`without its database PATCH /apps/steady is ${status}`);
         await gateway.kill();

@@ -197,7 +197,7 @@ async function admittedOf({ gateway, reached }: Floodable, path: string, seconds
     connectionsUntil(gateway, () => endedMs > 0),
   ]);
   const admitted = reached.get(path) ?? 0;
-  // Whoever floods does not wait for what is under way when the time is over.
+  // The flood does not wait for what is under way when the time is over.
   expect(requests - refused).toBeGreaterThanOrEqual(admitted - CONNECTIONS);
   expect(requests - refused).toBeLessThanOrEqual(admitted);
   const isFlood = refused > admitted;

@@ -10,6 +10,7 @@ import {
   type WriteAnswer,
 } from '../support/nodes.ts';
 import { connectionsToEachWorker } from '../support/clients/worker-connections.ts';
+import { quantile } from '../support/measure/stats.ts';
 
 export interface Alternation {
   readonly writes: number;
@@ -65,7 +66,7 @@ export async function alternate(
   return { writes, stale, unapplied, refused, requests, failed, writeMs: percentiles(took) };
 }
 
-/** How long after the answer of a write, that waited for nobody, another gateway obeys it; milliseconds. */
+/** Milliseconds from the answer of a write that did not wait for the others until another gateway obeys it. */
 export async function propagation(
   from: TestGateway,
   to: TestGateway,
@@ -83,7 +84,5 @@ export async function propagation(
 }
 
 function percentiles(values: readonly number[]): { readonly p50: number; readonly p99: number } {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (part: number): number => Math.round(sorted[Math.ceil(sorted.length * part) - 1] ?? NaN);
-  return { p50: at(0.5), p99: at(0.99) };
+  return { p50: Math.round(quantile(values, 0.5)), p99: Math.round(quantile(values, 0.99)) };
 }

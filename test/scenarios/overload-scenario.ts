@@ -1,7 +1,7 @@
 /**
  * The whole gateway with several times as many clients as its workers take at once, for a while: how long management
  * calls take meanwhile, what memory grows by, and what the refused are told. Beside it a process that does nothing but
- * answer tells what the machine makes of anybody.
+ * answer tells what the machine does to any client.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,6 +12,7 @@ import { watchMemory } from '../support/measure/process-memory.ts';
 import type { RawResponse } from '../support/clients/raw-client.ts';
 import { untilSettled } from '../support/measure/settled-threads.ts';
 import { createService, request, revisionPath } from '../support/traffic.ts';
+import { quantile } from '../support/measure/stats.ts';
 
 export const EXCHANGES_MAX = 20;
 export const MEMORY_BYTES_MAX = 100 * 2 ** 20;
@@ -84,12 +85,6 @@ export async function overload(gateway: TestGateway, seconds: number): Promise<O
     memoryGrowthBytes: memory.peakBytes - memory.beforeBytes,
     load,
   };
-}
-
-/** @param share 0.5 for the median */
-export function quantile(times: readonly number[], share: number): number {
-  const sorted = times.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Infinity;
 }
 
 export function figuresOf({ managementMs, idleMs, memoryGrowthBytes, load }: OverloadOutcome) {

@@ -2,9 +2,10 @@
 import { startOrigin } from '../support/backends/origin.ts';
 import { startGateway } from '../support/gateway.ts';
 import { watchMemory } from '../support/measure/process-memory.ts';
-import { answerTimesMs, heldConnections, percentile, SlowClients } from '../support/clients/slow-clients.ts';
+import { answerTimesMs, heldConnections, SlowClients } from '../support/clients/slow-clients.ts';
 import type { End } from '../support/clients/slow-client-process.ts';
 import { createService } from '../support/traffic.ts';
+import { quantile } from '../support/measure/stats.ts';
 
 export interface Scenario {
   readonly heads: number;
@@ -75,7 +76,7 @@ export async function slowClientScenario(scenario: Scenario): Promise<Outcome> {
     const use = await watchMemory(gateway.process.pid ?? 0, async () => {
       for (let round = 0; round < scenario.rounds; round++) {
         for (let times = 0; times < scenario.measurements; times++) {
-          outcome.calmP99Ms.push(percentile(await measure(), 0.99));
+          outcome.calmP99Ms.push(quantile(await measure(), 0.99));
         }
         const queues = watchQueues(port);
         const deafPorts = await clients.open({ port, ...scenario });
@@ -83,8 +84,8 @@ export async function slowClientScenario(scenario: Scenario): Promise<Outcome> {
         queues.rest();
         for (let times = 0; times < scenario.measurements; times++) {
           const timesMs = await measure();
-          outcome.attackP99Ms.push(percentile(timesMs, 0.99));
-          outcome.attackMedianMs.push(percentile(timesMs, 0.5));
+          outcome.attackP99Ms.push(quantile(timesMs, 0.99));
+          outcome.attackMedianMs.push(quantile(timesMs, 0.5));
           // Of a peer that takes nothing the system asks again, ever less often, and may find room for some more.
           queues.look();
         }

@@ -11,7 +11,7 @@ it('10,000 writes and 50 times kill -9', { timeout: 20 * 60_000 }, async () => {
     rounds: ROUNDS,
     writesPerRound: WRITES / ROUNDS,
     writers: 8,
-    roundsPerStandIn: 5,
+    roundsPerFallback: 5,
   });
   const servingMs = outcome.servingMs.toSorted((left, right) => left - right).map(Math.round);
   const figures = {

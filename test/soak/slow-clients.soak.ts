@@ -1,12 +1,13 @@
 /**
  * Slow clients at full size: 10,000 heads that drip, 500 bodies that drip and stop, 500 that drip to the end of the
- * time that their policy gives them, 1,000 answers that nobody reads. Other traffic is measured in calm and in attack
+ * time that their policy gives them, 1,000 answers that are not read. Other traffic is measured in calm and in attack
  * by turns, so that both meet the same machine; what is compared are the medians of the 99th percentiles of two seconds
  * each, eighteen in calm and eighteen in attack.
  */
 import { expect, it } from 'vitest';
 import type { End } from '../support/clients/slow-client-process.ts';
 import { GONE_SLACK_MS, slowClientScenario, wrongEnds, type Scenario } from '../scenarios/slow-scenario.ts';
+import { median } from '../support/measure/stats.ts';
 
 const SCENARIO: Scenario = {
   heads: 10_000,
@@ -24,7 +25,7 @@ const MEMORY_BYTES_MAX = 200 * 1024 * 1024;
 const LATE_MS_MAX = 3_000;
 const P99_RATIO_MAX = 1.2;
 
-it('lets 12,000 slow clients go, and nobody else notices', async () => {
+it('lets 12,000 slow clients go, and no other client notices', async () => {
   const outcome = await slowClientScenario(SCENARIO);
   const [calmMs, attackMs] = [median(outcome.calmP99Ms), median(outcome.attackP99Ms)];
   const figures = {
@@ -43,10 +44,6 @@ it('lets 12,000 slow clients go, and nobody else notices', async () => {
   expect(figures.memoryGrowthMiB).toBeLessThan(MEMORY_BYTES_MAX / 2 ** 20);
   expect(attackMs).toBeLessThan(calmMs * P99_RATIO_MAX);
 }, 600_000);
-
-function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[values.length >> 1] ?? NaN;
-}
 
 /** Shortest and longest of each kind. */
 function heldMs(ends: readonly End[]): Record<string, readonly [least: number, most: number]> {

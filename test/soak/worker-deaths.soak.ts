@@ -1,14 +1,14 @@
 /**
  * A worker dies each second under steady traffic, of an exception or of memory used up: only its own connections are
  * lost, none is refused, and clients have their usual answers again within the second. One worker alone whose memory
- * is used up is the exception: nobody can know of it before its port is closed.
+ * is used up is the exception: it cannot be foreseen before its port is closed.
  */
 import { expect, it } from 'vitest';
 import type { Mishap } from '../support/programs/crash-worker.ts';
 import { workerDeaths } from '../scenarios/worker-deaths.ts';
 
 const RECOVERED_MS_MAX = 1_000;
-/** How long the port of a worker alone may be closed whose end nobody foresaw. */
+/** How long the port of a single worker may be closed after an end that was not foreseen. */
 const REFUSED_MS_MAX = 500;
 
 it.each<[Mishap, workers: number, deaths: number]>([

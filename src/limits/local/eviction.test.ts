@@ -83,7 +83,7 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
       for (let call = 0; call < asMuch; call++) store.take(rule, `invented ${round}`, nowMs);
       const isAdmitted = store.take(rule, 'attacker', nowMs).admitted;
       if (isAdmitted) admitted++;
-      // Never earlier than the twin, which nobody can evict.
+      // Never earlier than the twin, which is never evicted.
       expect(!isAdmitted || exact.take(nowMs)).toBe(true);
       nowMs += 150;
     }

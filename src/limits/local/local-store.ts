@@ -31,7 +31,7 @@ export { createLimitMemory, type LimitMemory, type LimitMemoryOptions } from './
 /** A clock that goes back by more than this was set back; less is threads reading it at different moments. */
 export const CLOCK_STEP_MS = 10_000;
 
-/** Holds a lock while mending what a dead thread left; larger than any number of a thread. */
+/** Holds a lock while it repairs what a dead thread left; larger than the number of any thread. */
 const SUPERVISOR = 0x7fff_ffff;
 
 export class SharedMemoryLimitStore implements LimitStore {
@@ -184,13 +184,13 @@ export class SharedMemoryLimitStore implements LimitStore {
   }
 }
 
-/** The thread that holds the lock must have died. Refusing is the safe answer until the supervisor has mended the bucket. */
+/** The thread that holds the lock must have died. Refusing is the safe answer until the supervisor has repaired the bucket. */
 function refusedByLock({ requests }: LimitRule): LimitDecision {
   return refusal(requests, 1000, 1000);
 }
 
 /**
- * Frees the locks of a thread that no longer runs, and mends what it left half done. Returns how many locks were freed
+ * Frees the locks of a thread that no longer runs, and repairs what it left half done. Returns how many locks were freed
  * (at most 4: two of its request, one of another bucket in which it looked for room, and the one of the blocks).
  */
 export function releaseLocksOf(memory: LimitMemory, owner: number): number {

@@ -42,7 +42,7 @@ describe('the leases of a thread', () => {
       expect(table.find(late, `key ${index}`, 0)).toBe(lease);
   });
 
-  it('are never more than there is room for, whoever asks', () => {
+  it('are never more than there is room for, whatever is asked for', () => {
     const table = new LeaseTable(3);
     const same = Array.from({ length: 4 }, () => table.prepare(ruleOf('app:1')));
     const filler = table.prepare(ruleOf('app:2'));

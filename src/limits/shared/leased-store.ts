@@ -197,7 +197,7 @@ export class LeasedLimitStore implements LimitStore {
     });
   }
 
-  /** More than half of a portion is used up: the next one comes before anybody has to wait. */
+  /** More than half of a portion is used up: fetches the next one before a request has to wait. */
   #refill(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
     if (lease.inFlight || lease.lowWater === 0 || this.#isExact(prepared.rule)) return;
     if (this.#isOut(lease, monotonicMs) || lease.isRefused(monotonicMs)) return;

@@ -28,7 +28,7 @@ describe('fairShare', () => {
 });
 
 describe('the shared words', () => {
-  it('say one node until somebody has counted', () => {
+  it('say one node until the nodes were counted', () => {
     const memory = createLiveNodesMemory();
     const nodes = liveNodesOf(memory);
     expect([nodes.count, nodes.rank]).toEqual([1, 0]);

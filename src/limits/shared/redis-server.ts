@@ -2,7 +2,7 @@
  * Valkey or Redis as the store that nodes share: its keys, and how scripts are called there. Owns one client
  * (redis-client.ts). A script that the server does not know (yet, or since its restart) is sent along once.
  *
- * Nothing is queued while there is no connection: such calls fail at once, and whoever asked goes by its own share.
+ * Nothing is queued while there is no connection: such calls fail at once, and the caller uses its own share.
  * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';

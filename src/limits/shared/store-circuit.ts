@@ -1,5 +1,5 @@
 /**
- * Whether the shared store can be asked. Closed: calls are made. Open: nobody waits for the store; it is probed in the
+ * Whether the shared store can be asked. Closed: calls are made. Open: no request waits for the store; it is probed in the
  * background until it answers in time again.
  *
  *   state    event                                        next

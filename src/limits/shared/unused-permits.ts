@@ -1,5 +1,5 @@
 /**
- * Permits that one thread has at hand and nobody uses: they go back to the store, so that other nodes can have them.
+ * Returns the permits that one thread has at hand and does not use to the store, so that other nodes can have them.
  * Owns which leases have any, and since when none of them was used.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -23,7 +23,7 @@ interface Holding {
   hand: number;
 }
 
-/** How often permits that nobody uses are looked for. */
+/** How often unused permits are looked for. */
 const SWEEP_MS = 100;
 
 export class UnusedPermits {

@@ -260,7 +260,7 @@ describe('explain', () => {
     expect(JSON.stringify(described)).not.toContain(key.token);
   });
 
-  it('says in which header a key is to be sent, and mends one that does not hold', async () => {
+  it('says in which header a key is to be sent, and the fix of one that does not hold', async () => {
     const missing = await explain(gateway, { method: 'GET', url: '/shop/v1/key' });
     expect(missing.fix).toMatchObject({
       action: 'send_credentials',

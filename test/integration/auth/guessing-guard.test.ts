@@ -87,7 +87,7 @@ describe('the guard', () => {
     expect(await statuses(FAILURES + 1, '127.0.0.8', '/optional', BAD)).toEqual([200, 200, 200, 429]);
   });
 
-  it('a shadow refuses nobody', async () => {
+  it('a shadow refuses no caller', async () => {
     expect(new Set(await statuses(FAILURES + 2, '127.0.0.9', '/shadow', BAD))).toEqual(new Set([200]));
   });
 

@@ -178,7 +178,7 @@ describe('a key set that was never fetched', () => {
     expect(stageOf(explained, 'auth')).toMatchObject({ verdict: 'denied', code: 'jwt_keys_unavailable' });
   });
 
-  it('makes nobody anonymous where authentication is optional', async () => {
+  it('makes no caller anonymous where authentication is optional', async () => {
     await unreachable('/optional', {});
     const list = await gateway.must('GET', `${revisionPath('id')}/endpoints`);
     const endpoint = list.find((each: { path: string }) => each.path === '/optional');

@@ -16,7 +16,7 @@ import { problem, request } from '../../support/traffic.ts';
 let gateway: TestGateway;
 let origin: Origin;
 let client: RawClient;
-/** Where forged tokens point to for keys; nobody may ever ask it. */
+/** Where forged tokens point to for keys; it must never be asked. */
 let trap: Origin;
 
 const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
@@ -92,7 +92,7 @@ const ALGORITHMS: readonly Case[] = [
   ['alg null', '/hs', () => hs({ alg: null })],
   ['alg as a list', '/hs', () => hs({ alg: ['HS256'] })],
   ['alg in lower case', '/hs', () => hs({ alg: 'hs256' })],
-  ['alg with a look-alike letter (Cyrillic)', '/hs', () => hs({ alg: 'НS256' })],
+  ['alg with a letter that looks the same (Cyrillic)', '/hs', () => hs({ alg: 'НS256' })],
   ['an HMAC other than the configured one', '/hs', () => hs({ alg: 'HS384' })],
   ['the public key (PEM) as HMAC secret', '/keys', () => hs({ ...HS, kid: 'rsa' }, claims, spki('pem'))],
   ['the public key (PEM, trimmed) as HMAC secret', '/keys', () => hs(HS, claims, String(spki('pem')).trim())],
@@ -186,7 +186,11 @@ const ENCODINGS: readonly Case[] = [
   ['another token after it', '/hs', () => `${good} ${good}`],
   ['a comma and another token', '/hs', () => `${good}, ${good}`],
   ['in quotes', '/hs', () => `"${good}"`],
-  ['look-alike dots', '/hs', () => Buffer.from(good.replaceAll('.', '․'), 'utf8').toString('latin1')],
+  [
+    'characters that look like dots',
+    '/hs',
+    () => Buffer.from(good.replaceAll('.', '․'), 'utf8').toString('latin1'),
+  ],
   [
     'a full-width letter at the end',
     '/hs',
@@ -240,7 +244,7 @@ const PARTIES: readonly Case[] = [
   ['another issuer', '/iss', () => hs(HS, { ...claims, iss: 'https://id.test/', aud: 'orders' })],
   ['the issuer as a list', '/iss', () => hs(HS, { ...claims, iss: ['https://id.test'], aud: 'orders' })],
   [
-    'the issuer with a look-alike letter',
+    'the issuer with a letter that looks the same',
     '/iss',
     () => hs(HS, { ...claims, iss: 'https://іd.test', aud: 'orders' }),
   ],
@@ -337,7 +341,7 @@ describe('around the table', () => {
     ['RS256 by kid', '/keys', () => rs({ kid: 'rsa' })],
     ['RS256 without kid', '/keys', () => rs()],
     [
-      'RS256 with keys of its own that nobody looks at',
+      'RS256 with keys of its own that are never looked at',
       '/keys',
       async () => rs({ kid: 'rsa', jku: trapUrl(), x5u: trapUrl(), jwk: await ownJwk() }),
     ],
@@ -415,7 +419,7 @@ describe('around the table', () => {
     }
   });
 
-  it('nobody was asked for keys, and nothing of a token is in the log', async () => {
+  it('no server was asked for keys, and nothing of a token is in the log', async () => {
     expect(trap.seen).toHaveLength(0);
     await request(gateway, '/id/v1/hs', { headers: bearer(good) });
     expect(gateway.output()).not.toContain(mac);

@@ -110,7 +110,7 @@ describe('the provider', () => {
     expect(await statusOf('/rotating/people', person)).toBe(200);
   });
 
-  it('goes away: what it has signed goes on working, and tokens that nobody signed do not', async () => {
+  it('goes away: what it has signed goes on working, and unsigned tokens do not', async () => {
     const leaving = provider('leaving');
     const [used, unused] = [
       await leaving.machineToken('orders:read'),

@@ -1,6 +1,6 @@
 /**
  * One worker, a key server that takes connections and never answers, and a storm of tokens with unknown key ids:
- * whoever does not need that server does not notice, and what is known of it goes on.
+ * requests that do not need that server are not affected, and keys that are known go on working.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -63,7 +63,7 @@ const unknownKey = (index: number): Promise<string> =>
   );
 
 describe('a storm of unknown key ids at a key server that hangs', () => {
-  it('costs one request to it, and nobody else waits', async () => {
+  it('costs one request to it, and no other request waits', async () => {
     expect((await timed('/jwt', known)).status).toBe(200);
     expect(keyServer.seen).toHaveLength(1);
     hangs = true;

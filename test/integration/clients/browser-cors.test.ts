@@ -173,7 +173,7 @@ describe('CORS in a browser', { timeout: 60_000 }, () => {
   });
 
   it('without a cors policy the gateway answers nothing for the backend', async () => {
-    // The backend's own header names somebody else: neither page may read the answer.
+    // The backend's own header names another origin: neither page may read the answer.
     expect(await fetchFrom(page, '/none/v1/echo')).toEqual(REFUSED);
     expect(await fetchFrom(page, '/none/v1/echo', { method: 'PUT' })).toEqual(REFUSED);
   });

@@ -65,7 +65,7 @@ afterAll(async () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
-/** The port itself when nobody listens there, else any free one. */
+/** The port itself when it is free, else any free one. */
 async function portFor(wanted: number): Promise<number> {
   const server = net.createServer();
   const isFree = await new Promise<boolean>((done) => {

@@ -1,7 +1,7 @@
 /**
  * Bodies of every size and shape, both ways at once, many at a time, over memory that sockets share and lend: every
  * byte must arrive where it belongs, also beside clients that read slowly, go away in the middle, or whose backend
- * does. Afterwards nobody holds a buffer.
+ * does. Afterwards no buffer is in use.
  */
 import { createHash } from 'node:crypto';
 import * as http from 'node:http';

@@ -78,7 +78,7 @@ describe('responses of the corpus', () => {
     await origin.close();
   });
 
-  // The engine's own limit of fields is higher than the corpus's, and a 101 that nobody asked for is refused.
+  // The engine's own limit of fields is higher than the corpus's, and an unrequested 101 is refused.
   const cases = readCases('response').filter(
     ({ name, expect: expected }) => name !== 'Too many fields' && expected.status !== 101,
   );

@@ -167,7 +167,7 @@ describe('a backend that fails', () => {
   });
 });
 
-it('a response that a backend sends before it was asked answers nobody', async () => {
+it('a response that a backend sends before it was asked answers no request', async () => {
   const sockets: Socket[] = [];
   const answer = (body: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const origin = await rawOrigin((socket) => {

@@ -82,7 +82,7 @@ describe('exchanges', () => {
     expect(origin.seen).toHaveLength(0);
   });
 
-  it('answers 502 when nobody listens at the backend', async () => {
+  it('answers 502 when the backend does not listen', async () => {
     const origin = await startRawOrigin(() => undefined);
     await origin.close();
     const proxy = await proxied(origin.port);

@@ -32,7 +32,7 @@ it.each([
   60_000,
 );
 
-it('a response that a backend sends on an idle connection answers nobody', async () => {
+it('a response that a backend sends on an idle connection answers no request', async () => {
   const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const sockets: Socket[] = [];
   const origin = await startRawOrigin((socket) => {
@@ -51,7 +51,7 @@ it('a response that a backend sends on an idle connection answers nobody', async
   }
 });
 
-it('answers that were sent before they were asked for answer nobody, however many come at once', async () => {
+it('answers that were sent before they were asked for answer no request, however many come at once', async () => {
   const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   const held: Socket[] = [];
   const idle: Socket[] = [];
@@ -73,13 +73,13 @@ it('answers that were sent before they were asked for answer nobody, however man
   };
   await round();
   expect(proxy.pool.idleCount).toBe(clients.length);
-  // All of it is there when the gateway looks next: first the requests, then what nobody has asked for.
+  // All of it is there when the gateway looks next: first the requests, then the unrequested bytes.
   const bodies = round();
   for (const socket of idle) socket.write(ok('wrong'));
   expect(await bodies).toEqual(clients.map(() => 'right'));
 });
 
-it('what a TLS backend sends behind its response answers nobody, also when the next request is there', async () => {
+it('what a TLS backend sends behind its response answers no request, also when the next request is there', async () => {
   const ok = (text: string): string => `HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
   let asked = 0;
   const server = tls.createServer(TLS_PAIR, (socket) => {

@@ -184,7 +184,7 @@ describe.each([
     const random = new Random(SEED);
     const keeping = await startSide(trusted);
     const alone = await startSide(trusted);
-    // Connections to the backend are given back to nobody: each serves one request.
+    // Connections to the backend are not pooled: each serves one request.
     alone.proxy.pool.close();
     let client = await connectRaw(keeping.proxy.port);
     let section = SECTIONS[0] ?? '';

@@ -233,7 +233,7 @@ describe('whose address it is', () => {
       [used.from, {}, used.from],
       ['127.0.0.41', {}, '127.0.0.41'],
       ['127.0.0.1', claim, used.from],
-      // From anybody else the field is nothing but a claim.
+      // From any other address the field is only a claim.
       ['127.0.0.41', claim, '127.0.0.41'],
       [used.from, { 'X-Forwarded-For': '127.0.0.41' }, used.from],
     ];

@@ -178,7 +178,7 @@ describe('routes', () => {
     expect(fix?.target?.type).toBe('app');
   });
 
-  it('bad_path: a path that nobody may send', async () => {
+  it('bad_path: a path that no client may send', async () => {
     const expected = { code: 'bad_path', stage: 'path', action: 'correct_path' } as const;
     for (const path of ['/slashes/../x', '/a//b', '/a/%zz', '/a/%2e%2e/b', '/a\\b']) {
       const { version } = await denied({ path }, expected);
@@ -197,15 +197,17 @@ describe('credentials', () => {
     await passes({ path: '/keyed/v1/x', headers: bearer(key.token) });
   });
 
-  it('credentials_missing: the scopes of a route that authenticates nobody', async () => {
-    await serve('nobody', { required_scopes: ['read'] });
-    await gateway.must('PATCH', revisionPath('nobody'), { default_policy: { auth: { auth_type: 'none' } } });
+  it('credentials_missing: the scopes of a route without authentication', async () => {
+    await serve('anonymous', { required_scopes: ['read'] });
+    await gateway.must('PATCH', revisionPath('anonymous'), {
+      default_policy: { auth: { auth_type: 'none' } },
+    });
     const expected = { code: 'credentials_missing', stage: 'required_scopes', action: 'set_policy' } as const;
-    const { fix } = await denied({ path: '/nobody/v1/x' }, expected);
+    const { fix } = await denied({ path: '/anonymous/v1/x' }, expected);
     expect(fix?.target?.type).toBe('revision');
-    await applyFix(gateway, 'nobody', fix);
-    const key = await createKey(gateway, 'nobody', { scopes: ['read'] });
-    await passes({ path: '/nobody/v1/x', headers: bearer(key.token) });
+    await applyFix(gateway, 'anonymous', fix);
+    const key = await createKey(gateway, 'anonymous', { scopes: ['read'] });
+    await passes({ path: '/anonymous/v1/x', headers: bearer(key.token) });
   });
 
   it('credentials_invalid: a key that is disabled, has expired, was rotated, is of another app, is unknown', async () => {
@@ -261,7 +263,7 @@ describe('credentials', () => {
     await passes(await described({ email: 'a@b.c', scope: 'read' }));
   });
 
-  it('JWT: keys that are not there are mended, not the token', async () => {
+  it('JWT: missing keys are fixed, not the token', async () => {
     const token = await signed({ sub: 'ann' });
     const expected = { code: 'credentials_invalid', stage: 'auth', action: 'fix_keys' } as const;
     const described = { path: '/keyless/v1/x', headers: bearer(token) };
@@ -280,7 +282,7 @@ describe('credentials', () => {
     await passes(described);
   });
 
-  it('JWT: a key set that nobody has asked for yet is fetched for the explanation', async () => {
+  it('JWT: a key set that was not fetched yet is fetched for the explanation', async () => {
     const keys = { keys: [await jwkOf('ec')] };
     const issuer = await startOrigin((_request, response) => void response.end(JSON.stringify(keys)));
     try {

@@ -193,7 +193,7 @@ describe('sampling', () => {
     for (const [body, pointer] of [
       [{ rate: 2, seconds: 1 }, '/rate'],
       [{ seconds: 3_601 }, '/seconds'],
-      [{ app: 'nobody', seconds: 1 }, '/app'],
+      [{ app: 'unknown', seconds: 1 }, '/app'],
     ] as const) {
       const answer = await gateway.api('PUT', '/explain/sampling', body);
       expect(expectProblem(answer, 'validation_failed', { pointers: [pointer] }).status).toBe(422);

@@ -57,7 +57,7 @@ async function attacker(port: number, settings?: Buffer): Promise<FrameClient> {
   return client;
 }
 
-/** Somebody else gets an answer, and the gateway has noticed no defect of its own. */
+/** Another client gets an answer, and the gateway has noticed no defect of its own. */
 async function othersAreServed(proxy: TestProxy): Promise<boolean> {
   const client = await connectHttp2(proxy.port);
   const response = await request(client, { ':path': '/nowhere' });
@@ -113,7 +113,7 @@ describe('floods of cheap frames end the connection', { timeout: 60_000 }, () =>
     while (sent < 30 && !isOver()) {
       client.send(...Array.from({ length: 100 }, () => one));
       sent += 1;
-      // Nobody but the gateway counts those that are acknowledged at once; node minds only what waits to be.
+      // Only the gateway counts those that are acknowledged at once; Node.js limits only those that wait.
       await untilHolds(() => acks() - before >= sent * 100 || isOver(), 'all are acknowledged');
     }
     expect(sent, 'cut off after about the burst of 1,000').toBeLessThan(30);

@@ -233,7 +233,7 @@ describe('per', () => {
       ];
       expect(answers.map(({ status }) => status)).toEqual([200, 429]);
     }
-    // Nobody is trusted here: an address in a field is only a claim.
+    // No proxy is trusted here: an address in a field is only a claim.
     expect(
       await statuses(1, '/per/v1/ip', { 'X-Forwarded-For': '203.0.113.9', 'X-Real-IP': '203.0.113.9' }),
     ).toEqual([429]);

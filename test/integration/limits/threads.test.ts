@@ -162,7 +162,7 @@ function takeAll(store: SharedMemoryLimitStore, rule: LimitRule, subject: string
 }
 
 describe('a thread that dies holding a lock', () => {
-  it('stops nobody once the main thread has released it', async () => {
+  it('stops no thread once the main thread has released it', async () => {
     const memory = createLimitMemory({ counterBytes: 65_536, buckets: 1 });
     const rule = ruleOf('fixed_window', 10, 60_000);
     const worker = start({ memory, rule, owner: 7, job: { holdLock: lockOf(bucketAt(0)) } });

@@ -154,7 +154,7 @@ describe('design 2: admin access', () => {
       `${CHALLENGE}, error="invalid_token"`,
     ],
     [
-      'a well-formed token that nobody has',
+      'a well-formed token that does not exist',
       { authorization: `Bearer hga_${'A'.repeat(49)}` },
       `${CHALLENGE}, error="invalid_token"`,
     ],

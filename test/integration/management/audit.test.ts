@@ -21,7 +21,7 @@ import {
   versionPath,
 } from '../../support/traffic.ts';
 
-/** Nobody listens there: no request is proxied here. */
+/** No server listens there: no request is proxied here. */
 const origin = { port: 9 };
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -148,7 +148,7 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
     try {
       // One after the other these would wait for half a minute.
       const refused = Promise.all(Array.from({ length: 10 }, (_, index) => create(`locked-${index}`)));
-      // Meanwhile nobody waits for the use of the key to be written.
+      // Meanwhile no request waits for the use of the key to be written.
       await trafficUntil(refused);
       const writes = await refused;
       for (const answer of writes) {

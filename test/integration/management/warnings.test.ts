@@ -147,7 +147,7 @@ describe('policies', () => {
     expect(await write('PATCH', '/apps/scoped', needs())).toEqual([]);
   });
 
-  it('scopes where the levels together authenticate nobody', async () => {
+  it('scopes where no level sets an authentication', async () => {
     await service('open', { app: { default_policy: { required_scopes: ['read'] } } });
     await gateway.must('POST', '/apps/open/tokens', { name: 'k', scopes: ['read'] });
     const none = { default_policy: { auth: { auth_type: 'none' } } };

@@ -1,6 +1,6 @@
 /**
  * Several gateways and what may become of their PostgreSQL server: slow, stopped, failed over to another with the same
- * data or with older ones, emptied. Traffic goes on in all of that, and nobody has to restart a gateway.
+ * data or with older ones, emptied. Traffic goes on in all of that, and no gateway has to be restarted.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -181,7 +181,7 @@ describe('a database that is empty', () => {
       expect(await tables()).toEqual([{ app: null }]);
       await migrating.stop();
 
-      // Somebody makes the tables by hand: it is empty still.
+      // The tables are made by hand: the database is still empty.
       const env = { GATEWAY_DATABASE_URL: url, GATEWAY_SECRET_KEY: SECRET_KEY, GATEWAY_SNAPSHOT_FILE: 'off' };
       expect((await runToEnd(env, ['migrate'], { cwd: folder })).code).toBe(0);
       const waiting = await start(false);

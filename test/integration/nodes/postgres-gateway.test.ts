@@ -95,7 +95,7 @@ test(
       };
       server.signalAll('SIGSTOP');
       try {
-        // Whoever comes while others wait has no more time than they.
+        // A call that comes while others wait has no more time than they have.
         await Promise.all([0, 300, 600].map((ms) => pause(ms).then(refusedInTime)));
       } finally {
         server.signalAll('SIGCONT');

@@ -1,4 +1,4 @@
-/** A gateway whose log nobody takes: standard output on a full disk, or a pipe without a reader. */
+/** A gateway whose log cannot be written: standard output on a full disk, or a pipe without a reader. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';

@@ -140,13 +140,11 @@ describe('preflight', () => {
   });
 
   it('spec 2: ["*"] is any origin; max_age_secs only where it is set', async () => {
-    const plain = await preflight('/any', 'https://whoever.test');
+    const plain = await preflight('/any', 'https://any.test');
     expect(plain.headers['access-control-allow-origin']).toBe('*');
     expect(plain.headers).not.toHaveProperty('access-control-max-age');
     expect(varyOf(plain)).not.toContain('origin');
-    expect((await preflight('/any-full', 'https://whoever.test')).headers['access-control-max-age']).toBe(
-      '60',
-    );
+    expect((await preflight('/any-full', 'https://any.test')).headers['access-control-max-age']).toBe('60');
   });
 
   it('an origin that is not allowed gets 204 that grants nothing, and says that it depends on the origin', async () => {

@@ -200,7 +200,7 @@ describe('switching off', () => {
     ).toBe('*');
   });
 
-  it('scopes inherited by a route that authenticates nobody refuse it: closed, not open', async () => {
+  it('scopes inherited by a route without authentication refuse it: closed, not open', async () => {
     const endpoint = await createEndpoint(gateway, 'strict', '*', '/closed', {
       policy_override: { auth: { auth_type: 'none' } },
     });

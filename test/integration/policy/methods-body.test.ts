@@ -74,7 +74,7 @@ describe('max_body_bytes', () => {
     expect(origin.seen).toHaveLength(before);
   });
 
-  it('the same for a chunked body, whose length nobody announces', async () => {
+  it('the same for a chunked body, whose length is not announced', async () => {
     const exact = await sendRaw(gateway.proxyPort, chunked('/ten', ['12345', '67890']));
     expect(echoed(exact).body).toBe('1234567890');
     const before = origin.seen.length;

@@ -28,7 +28,7 @@ interface Setup {
   readonly isAlone?: boolean;
 }
 
-/** `tried` is due for its trial, and whoever chooses it finds that another worker has just taken that. */
+/** `tried` is due for its trial, and a request that chooses it finds that another worker has just taken the trial. */
 async function start({ policy, good, isAlone = false }: Setup) {
   const origin = await startOrigin((incoming, response) => response.end(incoming.url));
   const change = oneRoute({

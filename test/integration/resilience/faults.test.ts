@@ -299,7 +299,7 @@ describe('back-pressure', () => {
 
 describe('draining', () => {
   it(
-    'finishes what runs, marks connections to close, and then accepts nobody',
+    'finishes what runs, marks connections to close, and then accepts no connection',
     steadily(async () => {
       const origin = await rawOrigin((socket) => void setTimeout(() => socket.write(OK), 200));
       const proxy = await proxyTo({ backendPort: origin.port });

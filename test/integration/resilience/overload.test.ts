@@ -95,7 +95,7 @@ describe('exchanges under way', () => {
       late.write(GET);
       expectRefused(await late.response());
     }
-    // A body that nobody wants is read away, and the connection stays.
+    // A body that is not needed is read and dropped, and the connection stays.
     late.write('POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
     expectRefused(await late.response());
     expect(awakeMs() - startedMs).toBeLessThan(2_000);

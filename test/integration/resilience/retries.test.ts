@@ -119,7 +119,7 @@ describe('a pooled connection that is dead when it is taken', () => {
     expect(new Set(proxy.repeated)).toEqual(new Set(['unsent']));
   });
 
-  it('costs a POST a 502 when the system has taken the request: nobody knows what became of it', async () => {
+  it('costs a POST a 502 when the system has taken the request: what became of it is unknown', async () => {
     const { proxy, clients, idle, posts } = await pooled(40);
     atDeparture(
       () => clients.forEach((client, index) => client.write(post(`p${index};`))),
@@ -128,7 +128,7 @@ describe('a pooled connection that is dead when it is taken', () => {
     const statuses = await Promise.all(clients.map(async (client) => (await client.response()).status));
     const failed = statuses.filter((status) => status === 502).length;
     expect(failed).toBeGreaterThan(10);
-    // Whoever was not told of a failure was served once.
+    // A client that got no error was served once.
     expect(posts).toHaveLength(clients.length - failed);
     expect(new Set(posts).size).toBe(posts.length);
     expect(proxy.failures).toEqual(Array(failed).fill('reset'));

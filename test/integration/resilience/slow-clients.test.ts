@@ -1,5 +1,5 @@
 /**
- * Many slow clients at once, against the program: heads that drip, bodies that stop or never do, answers that nobody
+ * Many slow clients at once, against the program: heads that drip, bodies that stop or never do, answers that no client
  * reads. Each of them is let go at its deadline, other traffic goes on, and memory stays within bounds. A small attack;
  * the large one, with the tight bound on latency, is test/soak/slow-clients.soak.ts.
  */
@@ -30,7 +30,7 @@ const LATE_MS_MAX = 4_000;
 const MEDIAN_MS_MAX = 100;
 const P99_MS_MAX = 1_500;
 
-it('lets slow clients go, and nobody else notices', async () => {
+it('lets slow clients go, and no other client notices', async () => {
   const outcome = await slowClientScenario(SCENARIO);
   expect(outcome.heldAtLeast).toBeGreaterThanOrEqual(SCENARIO.heads + SCENARIO.bodies + SCENARIO.deaf);
   expect(outcome.ends).toHaveLength(SCENARIO.heads + SCENARIO.bodies + SCENARIO.deaf);

@@ -57,7 +57,7 @@ const drippingOrigin = (head: string, piece: string, everyMs: number): Promise<R
   });
 
 describe('connect_ms', () => {
-  it('is the time for a connection that nobody answers: 502', async () => {
+  it('is the time for a connection that gets no answer: 502', async () => {
     const hole = await startBlackHole();
     closers.push(() => hole.close());
     const proxy = await proxyTo(hole.port, { connect_ms: 200 });
@@ -138,7 +138,7 @@ describe('idle_ms', () => {
     expect((await sendRaw(proxy.port, upload)).status).toBe(408);
   });
 
-  it('ends an upgraded connection on which nobody speaks', async () => {
+  it('ends an upgraded connection on which both sides are silent', async () => {
     const { port } = await webSocketServer();
     const proxy = await proxyTo(port, { idle_ms: 300 });
     const client = new WebSocket(`ws://127.0.0.1:${proxy.port}/a/v1/ws`);

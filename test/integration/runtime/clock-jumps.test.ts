@@ -75,7 +75,7 @@ it('keys end by the clock as it is now, and are good again when it was wrong', T
 });
 
 it.each(['fixed_window', 'sliding_window', 'token_bucket'])(
-  'limits (%s) go on: a jump lends nobody a limit twice at once, and locks nobody out for long',
+  'limits (%s) go on: a jump lends no caller a limit twice at once, and locks no caller out for long',
   TIMEOUT,
   async (algorithm) => {
     const slug = algorithm.replaceAll('_', '-');

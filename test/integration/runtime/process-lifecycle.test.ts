@@ -207,7 +207,7 @@ describe('an orderly stop', () => {
         fresh?.end();
         return fresh === undefined;
       });
-      // Who balances load hears that this one is going; nobody's exchange has been touched.
+      // The balancer hears that this gateway is stopping; no exchange was touched.
       expect((await gateway.api('GET', '//readyz')).status).toBe(503);
       expect(gateway.process.exitCode).toBeNull();
       for (const each of finish) each();
@@ -293,7 +293,7 @@ describe('an orderly stop', () => {
         if (client === undefined) return;
         const isLate = heldUp() > HELD_UP_MS_MAX;
         const status = await statusOn(client, '/a/v1/x');
-        // Whoever says nothing for half a second need not be waited for.
+        // A client that is silent for half a second need not be waited for.
         if (status !== 'closed' || !isLate) outcomes.push(status);
         client.end();
       }

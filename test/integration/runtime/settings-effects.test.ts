@@ -177,7 +177,7 @@ describe('overload', { timeout: 60_000 }, () => {
     const sixth = await open(1);
     expect(await detailOf(sixth)).toContain('4 requests under way');
     await fifth.closed();
-    // Requests that nobody answers would hold up the stop.
+    // Unanswered requests would hold up the stop.
     for (const { socket } of [...held, inLine, late, fifth, sixth]) socket.destroy();
     await Promise.all(silent.map((each) => each.close()));
     await gateway.stop();

@@ -78,7 +78,7 @@ describe('headgate start --take-over', () => {
     const asking = Array.from({ length: 8 }, (_, index) =>
       askOnAndOn(before.proxyPort, index < 4, () => done),
     );
-    // An operator who goes on writing, to whoever answers at the port.
+    // An operator who goes on writing, to the gateway that answers at the port.
     let label = 0;
     let stored = 0;
     const writing = (async () => {
@@ -140,7 +140,7 @@ describe('headgate start --take-over', () => {
     expect((await request(after, '/a/v1/x')).status).toBe(200);
   });
 
-  it('simply starts when nobody runs, and never signals a stranger', TIMEOUT, async () => {
+  it('simply starts when no gateway runs, and never signals another program', TIMEOUT, async () => {
     // A file left behind by a crash has the id of a process that is another program now: this one.
     const file = join(folder, 'headgate.pid');
     writeFileSync(file, `${process.pid} 1\n`);

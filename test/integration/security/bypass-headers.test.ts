@@ -151,7 +151,7 @@ describe.each(modes)('in mode %o', ({ slug }) => {
     expect(seen).toEqual([]);
   });
 
-  it('what the gateway vouches for cannot be nominated away, and a limit cannot be counted for somebody else', async () => {
+  it('what the gateway vouches for cannot be nominated away, and a limit cannot be counted for another caller', async () => {
     const nominated = 'close, X-Forwarded-For, X-Headgate-Key-Id, X-Request-Id, Via, Host, Authorization';
     const { seen } = await ask('GET', publicPath, [`Connection: ${nominated}`, `Authorization: ${key()}`]);
     expect(seen[0]?.headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1' });

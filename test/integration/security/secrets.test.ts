@@ -82,7 +82,7 @@ async function useTraffic(): Promise<void> {
     key.token,
     rotated.token,
     disabled.token,
-    secret('a bad key', 'hgk_bad-key-of-somebody'),
+    secret('a bad key', 'hgk_bad-key-of-a-caller'),
   ]) {
     for (const path of ['/key', '/shadow']) await call(`/shop/v1${path}${query}`, { headers: bearer(token) });
   }
@@ -130,7 +130,7 @@ async function useTraffic(): Promise<void> {
 }
 
 async function useManagement(): Promise<void> {
-  const bad = secret('a wrong admin token', 'hga_wrong-admin-token-of-somebody');
+  const bad = secret('a wrong admin token', 'hga_wrong-admin-token-of-a-caller');
   await gateway.api(
     'GET',
     `/apps?token=${secret('a query of management', 'management-query-1')}`,

@@ -59,7 +59,7 @@ describe('gateways that start while the store of limits is away', { timeout: 60_
     }
   });
 
-  it('admit their part by the setting where the database tells of nobody', async () => {
+  it('admit their part by the setting where the database lists no gateway', async () => {
     const nodes = await startLimitNodes({
       redisUrls: [redis.url, redis.url],
       originPort: rig.origin.port,

@@ -280,10 +280,10 @@ test(
     expect((await runToEnd(env, ['copy'], { cwd: folder })).output).toMatch(
       /neither --from nor --to is given/,
     );
-    const nobody = await copy(sqlite('headgate.db'), 'postgres://me:a-password@127.0.0.1:1/x');
-    expect(nobody.output).toMatch(/postgres:\/\/127\.0\.0\.1:1\/x: Cannot .*ECONNREFUSED/);
-    expect(nobody.output).not.toContain('a-password');
-    expect(nobody.code).toBe(1);
+    const unreachable = await copy(sqlite('headgate.db'), 'postgres://me:a-password@127.0.0.1:1/x');
+    expect(unreachable.output).toMatch(/postgres:\/\/127\.0\.0\.1:1\/x: Cannot .*ECONNREFUSED/);
+    expect(unreachable.output).not.toContain('a-password');
+    expect(unreachable.code).toBe(1);
 
     copyFileSync(MANY, join(folder, 'behind.db'));
     const db = new DatabaseSync(join(folder, 'behind.db'));

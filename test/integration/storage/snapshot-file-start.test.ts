@@ -84,7 +84,7 @@ async function stop(): Promise<void> {
   running = undefined;
 }
 
-/** As somebody who may write only what its mode allows: root may write everything. */
+/** As a user who may write only what its mode allows: root may write everything. */
 async function startAsNobody(): Promise<TestGateway> {
   if (process.getuid?.() === 0) {
     for (const name of ['.', ...readdirSync(folder)]) chownSync(join(folder, name), NOBODY, NOBODY);
@@ -188,7 +188,7 @@ describe('the database at a restart is', { timeout: 120_000 }, () => {
       snapshotPath = join(elsewhere, 'last.snapshot');
       copyFileSync(snapshot(), snapshotPath);
       const secretKey = readFileSync(join(folder, 'secret-key'), 'utf8').trim();
-      // Nobody: root reads every folder.
+      // As the user `nobody`: root reads every folder.
       if (process.getuid?.() === 0)
         for (const path of [elsewhere, snapshotPath]) chownSync(path, NOBODY, NOBODY);
       chmodSync(folder, 0o000);

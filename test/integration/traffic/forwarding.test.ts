@@ -13,7 +13,7 @@ import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { until } from '../../support/measure/until.ts';
 
 let origin: Origin;
-/** Trusts nobody. */
+/** Trusts no proxy. */
 let direct: TestGateway;
 /** Trusts loopback and two networks of proxies in front of it. */
 let behind: TestGateway;

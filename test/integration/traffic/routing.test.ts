@@ -80,7 +80,7 @@ describe('the version of a path', () => {
     expect(version.gateway_path).toBe('/billing/v1');
   });
 
-  it('spec 2: gateway_path may be given explicitly, and the default path is then nobody’s', async () => {
+  it('spec 2: gateway_path may be given explicitly, and the default path then leads nowhere', async () => {
     await createService(gateway, 'explicit', origin.port, {
       app: { gateway_path: '/x/explicit' },
       version: { gateway_path: '/public/api/2024-01' },

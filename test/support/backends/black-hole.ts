@@ -20,7 +20,7 @@ const PROGRAM = `
     process.exit(0);
   });
 `;
-/** Connecting over loopback takes less; what takes longer is in the queue of nobody. */
+/** Connecting over loopback takes less; what takes longer was never accepted. */
 const CONNECT_MS_MAX = 300;
 const FILLERS_MAX = 20;
 

@@ -205,7 +205,7 @@ export const FAULTS: readonly Fault[] = [
     misbehave: (socket) => void socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'.repeat(5_000)),
   },
   {
-    name: 'a switch of protocols that nobody asked for',
+    name: 'an unrequested switch of protocols',
     outcome: 502,
     cause: 'bad_response',
     misbehave: (socket) =>
@@ -216,7 +216,7 @@ export const FAULTS: readonly Fault[] = [
     outcome: 'whole',
     cause: undefined,
     misbehave: (socket, request) =>
-      void socket.write(plain(answerTo(request)) + plain('an answer to nobody')),
+      void socket.write(plain(answerTo(request)) + plain('an unrequested answer')),
   },
   {
     name: 'a second response a little later',
@@ -225,7 +225,7 @@ export const FAULTS: readonly Fault[] = [
     cause: undefined,
     misbehave: (socket, request) => {
       socket.write(plain(answerTo(request)));
-      setTimeout(() => socket.write(plain('an answer to nobody')), 20);
+      setTimeout(() => socket.write(plain('an unrequested answer')), 20);
     },
   },
   {

@@ -1,7 +1,7 @@
 /**
  * A Git server: bare repositories behind `git http-backend`, which is run for each request as RFC 3875 (CGI)
  * describes. Bodies are streamed both ways and the request's framing is written down, for tests of what a Git
- * client really sends. Anybody may push: access is the gateway's business.
+ * client really sends. Every client may push: access is the gateway's business.
  */
 import { spawn } from 'node:child_process';
 import * as http from 'node:http';

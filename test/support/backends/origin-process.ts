@@ -1,4 +1,4 @@
-/** What tests need to run somebody else's server as a process of their own: a port, its start, its lines, its end. */
+/** What tests need to run another project's server as a process: a port, its start, its lines, its end. */
 import type { ChildProcess } from 'node:child_process';
 import * as net from 'node:net';
 import { until } from '../measure/until.ts';
@@ -29,8 +29,8 @@ export function accepts(port: number): Promise<boolean> {
 }
 
 /**
- * Below the range from which systems give ports to connections and to whoever asks for any (ip_local_port_range: from
- * 32,768 on), so that nobody is given one between a look at it and its use, or while a test needs it dead.
+ * Below the range from which systems give ports to connections and to programs that ask for any (ip_local_port_range: from
+ * 32,768 on), so that no other program is given one between a look at it and its use, or while a test needs it dead.
  */
 const PORT_MIN = 11_000;
 const PORTS = 21_000;
@@ -38,7 +38,7 @@ const PORTS = 21_000;
 const PORTS_OF_A_PROCESS = 211;
 let nextPort = (process.pid * PORTS_OF_A_PROCESS) % PORTS;
 
-/** Ports on which nobody listens, each another one. */
+/** Free ports, each another one. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let tries = 0; ports.length < count; tries++) {

@@ -296,7 +296,7 @@ class BackendPeer {
         }, random.below(40));
       case 'later_rst':
         return void setTimeout(() => {
-          // Over TLS there is no reset, and nobody could tell it from the end of the next answer.
+          // Over TLS there is no reset, and it could not be told from the end of the next answer.
           if (!this.#answering || !(this.#socket instanceof tls.TLSSocket)) this.#reset();
         }, random.below(40));
       case 'later_garbage':

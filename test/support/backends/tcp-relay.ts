@@ -13,7 +13,7 @@ export interface TcpRelay {
    * @param lost what becomes of these connections: `silent` ones stay open, and nothing ever passes
    */
   heal(lost?: 'closed' | 'silent'): void;
-  /** From now on nothing passes in either direction, and nobody is told; new connections are accepted. */
+  /** From now on nothing passes in either direction, and neither side is told; new connections are accepted. */
   swallow(): void;
   /** The same from the message with this text on, of whichever connection it is. */
   swallowAt(text: string): void;
@@ -35,7 +35,7 @@ export async function startTcpRelay(targetPort: number): Promise<TcpRelay> {
   let delayMs = 0;
   let trigger: string | undefined;
   let last: string | undefined;
-  // With Nagle's algorithm small messages wait for delayed acknowledgements: an outage of 40 ms that nobody asked for.
+  // With Nagle's algorithm small messages wait for delayed acknowledgements: an unwanted outage of 40 ms.
   const server: Server = createServer({ noDelay: true }, (client) => {
     connections += 1;
     client.on('error', () => undefined);

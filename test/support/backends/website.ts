@@ -91,7 +91,7 @@ function echo(request: http.IncomingMessage, response: http.ServerResponse): voi
   request.on('end', () => {
     response.setHeader('content-type', 'application/json');
     response.setHeader('set-cookie', 'visit=1; Path=/; HttpOnly');
-    response.setHeader('access-control-allow-origin', 'https://somebody.example');
+    response.setHeader('access-control-allow-origin', 'https://other.example');
     response.setHeader('x-build', '42');
     response.setHeader('x-internal', 'not exposed');
     response.end(JSON.stringify({ method: request.method, headers: request.headers, bytes }));

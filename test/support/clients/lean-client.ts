@@ -79,7 +79,7 @@ export class LeanClient {
     this.#received = '';
     const waiting = this.#waiting;
     if (waiting === undefined || rest !== '') {
-      return this.#fail(new Error(`bytes that nobody asked for: ${JSON.stringify(rest || body)}`));
+      return this.#fail(new Error(`unrequested bytes: ${JSON.stringify(rest || body)}`));
     }
     this.#waiting = undefined;
     clearTimeout(this.#timer);

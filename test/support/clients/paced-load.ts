@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { LeanClient } from './lean-client.ts';
 import { requestText } from '../traffic.ts';
+import { quantile } from '../measure/stats.ts';
 
 const ANSWER_MS_MAX = 10_000;
 
@@ -80,6 +81,8 @@ export function statusesOf(answers: readonly Answered[]): Record<number, number>
 }
 
 export function p99Of(answers: readonly Answered[]): number {
-  const sorted = answers.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))] ?? NaN;
+  return quantile(
+    answers.map(({ tookMs }) => tookMs),
+    0.99,
+  );
 }

@@ -1,6 +1,6 @@
 /**
  * A process full of slow clients, and the backend that they ask: heads that drip, bodies that drip and then stop,
- * bodies that never stop, answers that nobody reads (deaf_clients.py). A process of its own, so that neither its work nor its open files
+ * bodies that never stop, answers that are not read (deaf_clients.py). A process of its own, so that neither its work nor its open files
  * disturb who measures. Driven over IPC by slow-clients.ts.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -30,14 +30,14 @@ export type Command =
 /** How a connection ended. */
 export interface End {
   readonly kind: 'head' | 'body' | 'endless body' | 'deaf';
-  /** Of the answer; '' without one, or when nobody looked. */
+  /** Of the answer; '' without one, or when it was not read. */
   readonly status: string;
   /**
    * To the end that the gateway made, from the first byte; of a body that stopped from the last one, of an answer that
-   * nobody reads from when something of it was last seen to move. -1: still open.
+   * is not read from when something of it was last seen to move. -1: still open.
    */
   readonly heldMs: number;
-  /** Where nobody knows exactly when the time began to run: the most that it can have been. */
+  /** Where it is not known exactly when the time began to run: the most that it can have been. */
   readonly heldMsMax?: number;
 }
 

@@ -15,7 +15,7 @@ export interface StormOptions {
   readonly port: number;
   readonly secure: boolean;
   readonly violations: string[];
-  /** An id that nobody else has, for a request with that method. */
+  /** A unique id, for a request with that method. */
   nextId(method: string): string;
 }
 

@@ -102,7 +102,7 @@ const policyOrNone = some(policy, 40).map((drafted) => drafted ?? null);
 
 export interface Ports {
   readonly alive: number;
-  /** Whoever asks there gets no answer. */
+  /** A port that does not answer. */
   readonly dead: number;
 }
 

@@ -63,7 +63,7 @@ export interface ResourceCase {
   readonly fullServed?: Fields;
   /** A new value for every field that can be changed. */
   readonly changes: Fields;
-  /** Fields that the service sets and nobody else may. */
+  /** Fields that only the service sets. */
   readonly readOnly: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Waits for what happens on its own and tells nobody: the condition is looked at again and again. */
+/** Waits for what happens on its own and sends no event: the condition is looked at again and again. */
 
 /** What `look` gives as long as it is too early. */
 type NotYet = undefined | false;

@@ -27,9 +27,9 @@ export interface SmallDisk {
   readonly through: readonly string[];
   /** The folder as they see it. */
   readonly inside: string;
-  /** Makes the file system read-only, or writable again; nobody may have a file of it open for writing. */
+  /** Makes the file system read-only, or writable again; no file of it may be open for writing. */
   readonly remount: (mode: 'ro' | 'rw') => void;
-  /** Lets nobody change anything by its path any more; files that are open can still be written. */
+  /** Nothing can be changed by its path any more; files that are open can still be written. */
   readonly coverReadOnly: () => void;
   /** The disk goes with the last one who uses it. */
   readonly release: () => Promise<void>;
