@@ -10,8 +10,11 @@ import { generatedPages } from './docs/pages.ts';
 
 const root = join(import.meta.dirname, '..');
 
+/** What a build of the site makes; it need not be there. */
+const BUILT = /^docs\/site\/(?:dist|screenshots)\b/;
+
 const project: Project = {
-  exists: (path) => existsSync(join(root, path)),
+  exists: (path) => BUILT.test(path) || existsSync(join(root, path)),
   read: (path) => readFileSync(join(root, path), 'utf8'),
   settings: new Set(Object.keys(SETTINGS)),
 };
