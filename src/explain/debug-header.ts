@@ -69,7 +69,7 @@ export function decisionText(exchange: Exchange): string {
   }
   if (errorCode !== undefined) pairs.push(['denied', deniedText(exchange)]);
   else if (exchange.preflight) pairs.push(['preflight', 'answered']);
-  if (exchange.forwarding !== undefined && route !== undefined)
+  if (exchange.attempts !== undefined && route !== undefined)
     pairs.push(['upstream', upstreamText(exchange, route)]);
   return pairs.map(([name, value]) => `${name}=${fieldText(value.slice(0, VALUE_CHARS_MAX))}`).join('; ');
 }

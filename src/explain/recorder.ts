@@ -60,7 +60,7 @@ export class ExchangeRecorder {
     }
     if (this.#inSecond >= RECORDS_PER_SECOND_MAX) return;
     this.#inSecond += 1;
-    this.#ring[this.#next] = compact(factsOf(exchange, exchange.forwarding !== undefined));
+    this.#ring[this.#next] = compact(factsOf(exchange, exchange.attempts !== undefined));
     this.#next = (this.#next + 1) % RECORDS_MAX;
   }
 

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 
 /** @param bytesMax more than 0 */
 export function noteBodyInShadow(exchange: Exchange, bytesMax: number): void {
-  if (exchange.forwarding === undefined) return;
+  if (exchange.attempts === undefined) return;
   const { head } = exchange.connection;
   // A client that went away in the middle had announced the whole.
   const bytes = Math.max(exchange.bytesIn, head.contentLength);

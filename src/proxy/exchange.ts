@@ -9,13 +9,14 @@ import type { ErrorCode } from '../model/errors.ts';
 import { headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/concurrency-stage.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
-import type { Evaluation, RequestFacts } from '../policy/stage.ts';
+import type { CompiledPolicy, Evaluation, RequestFacts } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
 import type { Connection } from './downstream/connection.ts';
 import type { ProxyContext, Route, Version } from './context.ts';
-import type { Forwarding } from './upstream/forward.ts';
-import type { RequestBuffer } from './io/request-buffer.ts';
+import type { Attempts } from './attempts.ts';
+import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
+import type { RequestBuffer } from './io/request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 
 /** Status in logs and metrics of an exchange whose client went away before it was answered. */
@@ -29,45 +30,49 @@ export class Exchange implements RequestFacts {
   readonly startedMs: number;
   readonly requestId: string;
   readonly clientIp: string;
+  /** '' when the head could not be read. */
+  readonly method: string;
   /** Begun anew when another policy comes to decide. */
-  evaluation: Evaluation = newEvaluation();
+  readonly evaluation: Evaluation = newEvaluation();
 
-  method = '';
   /** Canonical, without the query. */
-  path = '';
+  readonly path: string = '';
   /** It is the same in every spelling (`RequestHead.plainPathLength`). */
-  hasPlainPath = false;
-  hasEncodedSlash = false;
+  readonly hasPlainPath: boolean = false;
+  readonly hasEncodedSlash: boolean = false;
   /** True when this is a preflight that the gateway answered itself. */
-  preflight = false;
+  readonly preflight: boolean = false;
   /** With its `?`, or ''. */
-  query = '';
-  /** By which the route was looked for last: of a preflight the one that it asks about. */
-  matchedMethod = '';
-  version: Version | undefined;
-  route: Route | undefined;
+  readonly query: string = '';
+  /** The method of the latest match; of a preflight the one that it asks about. */
+  readonly matchedMethod: string = '';
+  readonly version: Version | undefined = undefined;
+  readonly route: Route | undefined = undefined;
   /** Where in `path` the part after the gateway path begins. */
-  suffixStart = 0;
-  forwarding: Forwarding | undefined;
+  readonly suffixStart: number = 0;
+  /** Matches after the first, because a breaker had opened since. */
+  readonly rematches: number = 0;
   /** Only where the body is waited for. */
-  buffer: RequestBuffer | undefined;
+  readonly buffer: RequestBuffer | undefined = undefined;
+  /** At the backend. */
+  readonly attempts: Attempts | undefined = undefined;
 
-  status = 0;
+  readonly status: number = 0;
   /** Why it was refused or failed. */
-  reason: Reason | undefined;
-  responseStarted = false;
+  readonly reason: Reason | undefined = undefined;
+  readonly responseStarted: boolean = false;
   /** It was given up before its response was complete. */
-  isAborted = false;
+  readonly isAborted: boolean = false;
   /** Body bytes written to the client, before framing. */
-  bytesOut = 0;
-  /** From handing the request to the backend to the head of its response; -1 without one, and where nobody asks. */
-  upstreamMs = -1;
-  durationMs = 0;
+  readonly bytesOut: number = 0;
+  /** From handing the request to the backend to the head of its response; -1 without one, and where it is not timed. */
+  readonly upstreamMs: number = -1;
+  readonly durationMs: number = 0;
   /** Attempts at the backend beyond the first. */
-  retries = 0;
-  /** -1 until somebody asks. */
+  readonly retries: number = 0;
+  /** -1 until it is read. */
   #nowMs = -1;
-  /** It counts among the exchanges under way. */
+  /** It holds a permit of the exchange limiter. */
   #isCounted = false;
   #ended = false;
 
@@ -77,6 +82,7 @@ export class Exchange implements RequestFacts {
     this.context = context;
     this.startedMs = context.clock.monotonicMs();
     const { isTrustedPeer, head, peer } = connection;
+    this.method = readable ? head.method : '';
     const useHead = readable && isTrustedPeer;
     this.clientIp = useHead
       ? clientAddress(peer, head.combined('x-forwarded-for'), (ip) => context.isTrustedProxy(ip))
@@ -114,8 +120,8 @@ export class Exchange implements RequestFacts {
     return this.connection.head.contentLength;
   }
 
-  /** False when the worker has enough to do already. */
-  enter(): boolean {
+  /** False when the worker has as many exchanges under way as it may. */
+  tryEnter(): boolean {
     this.#isCounted = this.context.exchangeLimiter.tryAcquire();
     return this.#isCounted;
   }
@@ -132,20 +138,95 @@ export class Exchange implements RequestFacts {
     return this.connection.body.bytes;
   }
 
+  // What the stages find out.
+
+  /** @param query with its `?`, or '' */
+  located(path: string, query: string, isPlain: boolean, hasEncodedSlash: boolean): void {
+    const self = writable(this);
+    self.path = path;
+    self.query = query;
+    self.hasPlainPath = isPlain;
+    self.hasEncodedSlash = hasEncodedSlash;
+  }
+
+  /** @param suffixStart in `path`; that of the result is of the comparable spelling */
+  matched(
+    method: string,
+    { version, route }: Pick<MatchResult<CompiledPolicy>, 'version' | 'route'>,
+    suffixStart: number,
+  ): void {
+    const self = writable(this);
+    self.matchedMethod = method;
+    self.version = version;
+    self.route = route;
+    self.suffixStart = suffixStart;
+  }
+
+  countRematch(): void {
+    writable(this).rematches += 1;
+  }
+
+  /** Another policy comes to decide: what the one before has acquired is released. */
+  restartEvaluation(): void {
+    releasePermit(this.evaluation);
+    writable(this).evaluation = newEvaluation();
+  }
+
+  /** From now on the body goes to `buffer`. */
+  bufferBody(buffer: RequestBuffer): void {
+    writable(this).buffer = buffer;
+    buffer.start();
+  }
+
+  beginAttempts(attempts: Attempts): void {
+    writable(this).attempts = attempts;
+  }
+
+  countRetry(): void {
+    writable(this).retries += 1;
+  }
+
+  /** Another revision takes over. */
+  failedOver(route: Route): void {
+    writable(this).route = route;
+  }
+
+  /** The backend has answered. @param upstreamMs -1 where it is not timed */
+  receivedHead(status: number, upstreamMs: number): void {
+    const self = writable(this);
+    self.status = status;
+    self.upstreamMs = upstreamMs;
+  }
+
+  /** The first byte of the response goes to the client: the status cannot change any more. */
+  startResponse(): void {
+    writable(this).responseStarted = true;
+  }
+
+  wroteBody(bytes: number): void {
+    writable(this).bytesOut += bytes;
+  }
+
   /**
    * Answers with a problem document (RFC 9457); when a response has begun already, ends the connection instead.
    * @param mayPersist false where it is not known where the next request would begin
    */
   respondProblem(reason: Reason, mayPersist = true): void {
     if (this.#ended) return;
-    this.reason = reason;
+    writable(this).reason = reason;
     if (this.responseStarted) return this.abort();
     const { status, body } = problemBody(reason, this.path, this.requestId);
     const fields = `Content-Type: application/problem+json\r\nCache-Control: no-store\r\n${headerLines(reason)}`;
     this.#write(status, fields, body, mayPersist);
   }
 
-  /** Answers with a response that has no body, such as the 204 of a preflight. */
+  /** Answers a CORS preflight. */
+  respondPreflight(headerLines: string): void {
+    writable(this).preflight = true;
+    this.respondEmpty(204, headerLines);
+  }
+
+  /** Answers with a response that has no body. */
   respondEmpty(status: number, headerLines: string): void {
     this.respondText(status, headerLines, '');
   }
@@ -155,7 +236,7 @@ export class Exchange implements RequestFacts {
     if (!this.#ended) this.#write(status, headerLines, body, true);
   }
 
-  /** Called by the forwarding when the response is written to its end. */
+  /** The response is written to its end. */
   end(persist: boolean): void {
     if (this.#ended) return;
     this.#finish();
@@ -165,40 +246,41 @@ export class Exchange implements RequestFacts {
   /** Gives the exchange up where it stands: the client sees a truncated response. */
   abort(): void {
     if (this.#ended) return;
-    this.isAborted = true;
-    this.forwarding?.cancel();
+    writable(this).isAborted = true;
+    this.attempts?.cancel();
     this.#finish();
     this.connection.abort();
   }
 
   onDeadline(): void {
-    if (this.forwarding !== undefined) this.forwarding.onDeadline();
+    if (this.attempts !== undefined) this.attempts.onDeadline();
     else if (this.buffer?.isFilling === true) this.buffer.onDeadline();
     // Only policy can be that slow without an upstream: a key set or a limit store that does not answer.
     else this.respondProblem(POLICY_TIMEOUT);
   }
 
   onClientWritable(): void {
-    this.forwarding?.onClientWritable();
+    this.attempts?.onClientWritable();
   }
 
   onClientGone(): void {
     if (this.#ended) return;
-    this.isAborted = true;
-    this.forwarding?.cancel();
-    if (!this.responseStarted) this.status = CLIENT_GONE;
+    writable(this).isAborted = true;
+    this.attempts?.cancel();
+    if (!this.responseStarted) writable(this).status = CLIENT_GONE;
     this.#finish();
   }
 
   #write(status: number, fields: string, body: string, mayPersist: boolean): void {
     const { connection } = this;
-    this.forwarding?.cancel();
+    this.attempts?.cancel();
     const persist = mayPersist && connection.canPersist();
-    this.status = status;
-    this.responseStarted = true;
+    const self = writable(this);
+    self.status = status;
+    self.responseStarted = true;
     releasePermit(this.evaluation);
     const text = gatewayResponse(this, status, fields + responseFields(this), body, persist);
-    this.bytesOut = this.method === 'HEAD' ? 0 : body.length;
+    self.bytesOut = this.method === 'HEAD' ? 0 : body.length;
     connection.writeText(text);
     this.end(persist);
   }
@@ -206,14 +288,21 @@ export class Exchange implements RequestFacts {
   #finish(): void {
     this.#ended = true;
     if (this.#isCounted) this.context.exchangeLimiter.release();
-    this.forwarding?.release();
+    this.attempts?.release();
     this.buffer?.release();
     releasePermit(this.evaluation);
-    this.durationMs = this.context.clock.monotonicMs() - this.startedMs;
+    writable(this).durationMs = this.context.clock.monotonicMs() - this.startedMs;
     const shadowBodyBytes = this.route?.policy.shadowBodyBytes ?? 0;
     if (shadowBodyBytes > 0) noteBodyInShadow(this, shadowBodyBytes);
     this.context.observer.exchangeEnded(this);
   }
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Everything reads the fields of an exchange; only its own methods write them. */
+function writable(exchange: Exchange): Writable<Exchange> {
+  return exchange;
 }
 
 /** Visible ASCII only: the id goes into logs, headers and error documents. */

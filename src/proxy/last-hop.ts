@@ -6,18 +6,18 @@
 import { forwardsLeft } from '../http/max-forwards.ts';
 import type { Exchange } from './exchange.ts';
 import { BAD_MAX_FORWARDS } from './reasons.ts';
+import { DONE, NEXT, type StageResult } from './stage-result.ts';
 
-/** False when the request is to be forwarded. */
-export function answerAtLastHop(exchange: Exchange): boolean {
+export function answerAtLastHop(exchange: Exchange): StageResult {
   const { head } = exchange.connection;
   const left = forwardsLeft(head);
-  if (left === undefined || left > 0) return false;
+  if (left === undefined || left > 0) return NEXT;
   exchange.context.observer.policyDecided(exchange, undefined);
   if (Number.isNaN(left)) exchange.respondProblem(BAD_MAX_FORWARDS);
   else if (exchange.method === 'OPTIONS') exchange.respondEmpty(204, '');
   else
     exchange.respondText(200, 'Content-Type: message/http\r\nCache-Control: no-store\r\n', traceOf(exchange));
-  return true;
+  return DONE;
 }
 
 function traceOf({ connection: { head } }: Exchange): string {

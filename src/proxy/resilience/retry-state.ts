@@ -62,7 +62,7 @@ export class RetryState {
       context.observer.retryRefused(condition);
       return undefined;
     }
-    exchange.retries += 1;
+    exchange.countRetry();
     context.observer.attemptRepeated(condition, exchange);
     return next;
   }

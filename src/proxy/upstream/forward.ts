@@ -1,140 +1,127 @@
 /**
- * Carries one exchange to its backend and back: takes or opens an upstream connection, sends the request,
- * streams both bodies with back-pressure, tries again where retry.ts allows it, and turns every failure into
- * one answer. Owns the phase of the upstream side and the exchange's deadline; header text is made in
- * upstream-head.ts and downstream-head.ts.
+ * One attempt to get a response from a backend: takes or opens a connection, sends the request, streams both bodies with
+ * back-pressure, and tells its owner (attempts.ts) how it ended. Owns the phase of the upstream side and the deadline of
+ * the connection; header text is made in upstream-head.ts and downstream-head.ts, and response-relay.ts writes to the
+ * client.
  *
- *   queued → connecting → sending → waiting → responding → done
- *                (queued only while as many connections to the backend are in use as may be)
+ *   connecting → sending → waiting → responding → done
  *                (only a body that is still to come is `sending`)
- *                            waiting → tunnel → done      after a 101
+ *                          waiting → tunnel → done      after a 101
  */
-import { chunkHeader } from '../../http/chunked-decoder.ts';
-import { BodyFraming } from '../../http/framing.ts';
-import { latin1Text } from '../../http/latin1.ts';
+import type { CompiledBackend } from '../../config/types.ts';
 import type { ResponseHead } from '../../http/response-head.ts';
 import { releasePermit } from '../../policy/parts/concurrency/concurrency-stage.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
-import type { CompiledBackend } from '../../config/types.ts';
-import type { BreakerReport } from '../resilience/breaker-report.ts';
 import type { Route } from '../context.ts';
-import {
-  clientFraming,
-  downstreamResponseHead,
-  interimResponseHead,
-  switchingResponseHead,
-  type ClientFraming,
-} from '../downstream/downstream-head.ts';
+import { interimResponseHead, switchingResponseHead } from '../downstream/downstream-head.ts';
 import type { Exchange } from '../exchange.ts';
-import { upstreamPath } from '../upstream-path.ts';
-import { FRESH_IDLE_MS, TEXT_BODY_BYTES_MAX } from '../options.ts';
-import type { OverloadReason } from '../exchange-limiter.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import { RequestBuffer } from '../io/request-buffer.ts';
-import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
-import { RetryState } from '../resilience/retry-state.ts';
+import { FRESH_IDLE_MS } from '../options.ts';
+import { BODY_TOO_SLOW } from '../reasons.ts';
+import type { BreakerReport } from '../resilience/breaker-report.ts';
 import { isIdempotent } from '../resilience/retry.ts';
-import type { UpstreamClient, UpstreamConnection } from './upstream-connection.ts';
-import { UpstreamPermit } from './upstream-permit.ts';
+import { upstreamPath } from '../upstream-path.ts';
+import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
+import { ResponseRelay } from './response-relay.ts';
 import { Tunnel, tunnelledProtocol } from './tunnel.ts';
-import type { PermitWaiter } from './permits.ts';
-import { upstreamFailed, type UpstreamFailure } from './upstream-failure.ts';
-import { BODY_TOO_SLOW, OVERLOADED } from '../reasons.ts';
+import type { UpstreamClient, UpstreamConnection } from './upstream-connection.ts';
+import type { UpstreamFailure } from './upstream-failure.ts';
 import { upstreamRequestHead } from './upstream-head.ts';
 
-type Phase = 'queued' | 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
+type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
 
-/** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
-const REPLAYABLE_BYTES_MAX = 64 * 1024;
+/** All of a request body; text is latin1. */
+export type WholeBody = string | BodyBuffer | RequestBuffer;
 
-export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWaiter {
+export interface ForwardingOwner {
+  readonly report: BreakerReport;
+  /** When all of the exchange has to be over, on the scale of `Deadlines.nowMs`. */
+  readonly endsAtMs: number;
+  /** @param upstream the connection, as the attempt has left it; undefined: it was given up before */
+  onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void;
+  /**
+   * Whether the response is dropped and the request sent again. Then this attempt is over.
+   * @param hasInterim the client may have seen an interim response
+   */
+  retriesStatus(status: number, hasInterim: boolean): boolean;
+  /** The backend has answered. */
+  onAnswered(): void;
+  onDefect(error: unknown): void;
+}
+
+export class Forwarding implements UpstreamClient, RequestStreamOwner {
   readonly #exchange: Exchange;
-  #route: Route;
-  readonly #report: BreakerReport;
-  #path: string;
+  readonly #route: Route;
+  readonly #owner: ForwardingOwner;
   readonly #timeouts: CompiledTimeouts | undefined;
-  /** When all of the exchange has to be over; Infinity without such a limit. */
-  readonly #endsAtMs: number;
-  /** Made when an attempt fails. */
-  #next: RetryState | undefined;
   /** The protocol that the client asks to switch to; undefined for every plain request. */
   readonly #upgrade: string | undefined;
-  #tunnel: Tunnel | undefined;
+  /** undefined while the body has to be streamed, and once it is sent. */
+  #body: WholeBody | undefined;
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
-  /** Only where connections to a backend are bounded. */
-  #permit: UpstreamPermit | undefined;
-  /** The attempt that waits for a slot is not the first one. */
-  #isRetry = false;
-  /** Text is latin1; undefined while the body has to be streamed, and when it is needed no more. */
-  #wholeBody: string | BodyBuffer | RequestBuffer | undefined;
   /** Only of a body that is streamed. */
   #stream: RequestStream | undefined;
   #requestSent = false;
-  /** The response is an error for which the backend need not read the whole request. */
-  #isRefusal = false;
   /** The backend has said 100 (Continue), or anything else ahead of its response. */
   #hasInterim = false;
   #sentAtMs = 0;
-  #framing: ClientFraming = 'none';
-  #persist = false;
-  /** An error whose text ends with its connection. */
-  #endsByReset = false;
-  #responseComplete = false;
-  /** Response text that waits for the end of the current read, so that head and small body leave as one write. */
-  #text = '';
+  #relay: ResponseRelay | undefined;
+  #tunnel: Tunnel | undefined;
 
-  constructor(exchange: Exchange, route: Route, report: BreakerReport) {
+  constructor(exchange: Exchange, route: Route, owner: ForwardingOwner, body: WholeBody | undefined) {
     this.#exchange = exchange;
     this.#route = route;
-    this.#report = report;
-    this.#path = upstreamPath(route, exchange.path, exchange.suffixStart);
+    this.#owner = owner;
+    this.#body = body;
     this.#timeouts = route.policy.timeouts;
-    this.#endsAtMs = exchange.startedMs + (this.#timeouts?.totalMs ?? Infinity);
-    const { head, body } = exchange.connection;
-    this.#upgrade =
-      body.complete && exchange.buffer === undefined ? tunnelledProtocol(head.upgrade) : undefined;
+    const { head, body: received } = exchange.connection;
+    const isWhole = received.complete && exchange.buffer === undefined;
+    this.#upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
   }
 
-  start(): void {
-    const { connection, context } = this.#exchange;
-    const { buffer } = this.#exchange;
-    this.#wholeBody =
-      buffer === undefined ? connection.takeWholeBody(REPLAYABLE_BYTES_MAX) : buffer.takeWhole();
-    context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
-    this.#enter(false);
+  /** @param fresh over a new connection */
+  start(fresh: boolean): void {
+    const { context, method } = this.#exchange;
+    const { backend } = this.#route.revision;
+    const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
+    const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend.poolKey));
+    this.#upstream = upstream;
+    upstream.acquire(this, method, this.#upgrade);
+    if (pooled !== undefined) return this.#send();
+    this.#setDeadline(this.#timeouts?.connectMs ?? context.options.connectTimeoutMs);
   }
 
-  /** It was this one's turn to use a connection. */
-  onPermit(poolKey: string): void {
-    if (this.#permit?.onPermit(poolKey) === true) this.#tryOnce(this.#isRetry);
+  /** undefined once the attempt is over. */
+  get upstream(): UpstreamConnection | undefined {
+    return this.#upstream;
   }
 
-  /** Of the place among the backend's connections, and of the body. At the end of the exchange; may be called again. */
-  release(): void {
-    this.#permit?.release();
-    this.#releaseBody();
+  get isTunnel(): boolean {
+    return this.#phase === 'tunnel';
   }
 
-  /** Lets go of the upstream without a word to the client. */
+  /** It is the backend that has to act: to accept the connection, or to begin its response. */
+  get isWaitingForBackend(): boolean {
+    return this.#phase === 'connecting' || this.#phase === 'waiting';
+  }
+
+  /** Ends the attempt. */
   cancel(): void {
-    this.#report.abandoned();
     this.#phase = 'done';
     this.#upstream?.destroy();
     this.#upstream = undefined;
   }
 
   onDeadline(): void {
-    const { connection, context } = this.#exchange;
-    if (context.deadlines.nowMs >= this.#endsAtMs && this.#phase !== 'tunnel') return this.#runOut();
+    const { connection } = this.#exchange;
     switch (this.#phase) {
-      case 'queued':
-        return this.#refuse('upstream_queue_timeout');
       case 'connecting':
         return this.#giveUp({ cause: 'connect_timeout', fault: 'slow_accept' });
       case 'sending':
         if (connection.bodyPaused) return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_request' });
-        // Who waits for leave to send its body is not late.
+        // A client that waits for 100 (Continue) before it sends its body is not late.
         if (connection.head.expectContinue && connection.body.bytes === 0 && !this.#hasInterim)
           return this.#giveUp({ cause: 'first_byte_timeout', fault: 'slow_continue' });
         return this.#exchange.respondProblem(BODY_TOO_SLOW, false);
@@ -171,10 +158,6 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
     connection.resumeBody();
   }
 
-  get upstream(): UpstreamConnection | undefined {
-    return this.#upstream;
-  }
-
   extendIdle(): void {
     this.#setDeadline(this.#idleTimeoutMs);
   }
@@ -202,11 +185,10 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
     const exchange = this.#exchange;
     const upstream = this.#upstream;
     if (upstream === undefined || head.upgrade === undefined) return;
-    this.#timeUpstream();
-    exchange.status = head.status;
-    exchange.responseStarted = true;
+    exchange.receivedHead(head.status, this.#upstreamMs());
+    exchange.startResponse();
     this.#phase = 'tunnel';
-    this.#report.succeeded();
+    this.#owner.report.succeeded();
     exchange.connection.writeText(switchingResponseHead(exchange, head, head.upgrade));
     this.#tunnel = new Tunnel(exchange, upstream, this.#idleTimeoutMs);
     this.#tunnel.start();
@@ -214,55 +196,38 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
 
   onResponseHead(head: ResponseHead): void {
     const exchange = this.#exchange;
-    if (head.status >= 502 && this.#repeatsAfter(head.status)) return;
-    // No attempt follows on one that has been answered.
-    this.#releaseBody();
-    this.#timeUpstream();
-    exchange.status = head.status;
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    if (head.status >= 502 && this.#owner.retriesStatus(head.status, this.#hasInterim)) return;
+    this.#owner.onAnswered();
+    exchange.receivedHead(head.status, this.#upstreamMs());
     this.#phase = 'responding';
     this.extendIdle();
-    this.#report.answered(head.status, exchange.context.deadlines.nowMs);
-    this.#endsByReset = head.status >= 400 && head.framing === BodyFraming.untilClose;
-    const isSent = this.#requestSent && this.#upstream?.isFlushed === true;
-    this.#isRefusal = head.status >= 400 && (!isSent || (head.status === 413 && exchange.bytesIn > 0));
-    this.#framing = clientFraming(exchange, head);
-    this.#persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
-    this.#text = downstreamResponseHead(exchange, head, this.#framing, this.#persist);
+    this.#owner.report.answered(head.status, exchange.context.deadlines.nowMs);
+    const isSent = this.#requestSent && upstream.isFlushed;
+    this.#relay = new ResponseRelay(exchange, upstream, head, isSent);
   }
 
   onResponseData(buffer: Buffer, from: number, to: number): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamData(buffer, from, to);
-    const exchange = this.#exchange;
-    const length = to - from;
-    exchange.bytesOut += length;
     this.extendIdle();
-    this.#report.coming(exchange.context.deadlines.nowMs);
-    const chunked = this.#framing === 'chunked';
-    if (chunked) this.#text += chunkHeader(length);
-    if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
-    else {
-      const { connection } = exchange;
-      const release = this.#upstream?.retain(buffer);
-      connection.cork();
-      if (this.#text !== '') this.#flush();
-      connection.writeFrom(buffer, from, to, release);
-      connection.uncork();
-    }
-    if (chunked) this.#text += '\r\n';
+    this.#owner.report.coming(this.#exchange.context.deadlines.nowMs);
+    this.#relay?.data(buffer, from, to);
   }
 
   onResponseEnd(trailers: string): void {
     if (this.#tunnel !== undefined) return this.#tunnel.onUpstreamEnd();
-    if (this.#framing === 'chunked') this.#text += `0\r\n${trailers}\r\n`;
-    this.#responseComplete = true;
+    this.#relay?.end(trailers);
   }
 
   onReadEnd(): void {
     if (this.#phase === 'done' || this.#phase === 'tunnel') return;
-    // Before the last byte: whoever has the whole response may have the next request under way at once.
-    if (this.#responseComplete) releasePermit(this.#exchange.evaluation);
-    if (this.#text !== '') this.#flush();
-    if (this.#responseComplete) this.#complete();
+    const relay = this.#relay;
+    const isComplete = relay?.isComplete === true;
+    // Before the last byte: a client that has the whole response may send its next request at once.
+    if (isComplete) releasePermit(this.#exchange.evaluation);
+    relay?.flush();
+    if (isComplete) this.#complete(relay);
     else if (this.#exchange.connection.writableNeedDrain) this.#upstream?.pauseReading();
   }
 
@@ -274,58 +239,20 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
     // What breaks after the switch says nothing about how the backend answers requests.
     if (this.#phase === 'tunnel') return exchange.abort();
     // A backend that closes with an upload unread resets the connection: the text of its error has no other end.
-    if (this.#endsByReset && exchange.bytesIn > 0 && failure.cause === 'reset') {
+    if (this.#relay?.endsByReset === true && exchange.bytesIn > 0 && failure.cause === 'reset') {
       this.onResponseEnd('');
       return this.onReadEnd();
     }
-    this.#endAttempt(failure, upstream);
+    this.#end(failure, upstream);
   }
 
   onDefect(error: unknown): void {
-    const exchange = this.#exchange;
-    exchange.context.observer.internalError(error, exchange.requestId);
-    exchange.abort();
-    // Also when the defect came after the exchange had ended but before its connection had gone on.
-    exchange.connection.abort();
-  }
-
-  /** Sends the request as soon as the backend's connections allow. */
-  #enter(isRetry: boolean): void {
-    const { permits, options } = this.#exchange.context;
-    if (!permits.isBounded) return this.#tryOnce(isRetry);
-    const slot = (this.#permit ??= new UpstreamPermit(permits, this)).tryAcquire(
-      this.#route.revision.backend.poolKey,
-    );
-    if (slot === 'full') return this.#refuse('upstream_queue');
-    if (slot === 'taken') return this.#tryOnce(isRetry);
-    this.#phase = 'queued';
-    this.#isRetry = isRetry;
-    this.#setDeadline(options.upstreamQueueTimeoutMs);
-  }
-
-  /** The gateway has no room for it: no fault of the backend, nor of the client. */
-  #refuse(reason: OverloadReason): void {
-    const exchange = this.#exchange;
-    exchange.context.observer.overloaded(reason);
-    const { authority } = this.#route.revision.backend;
-    exchange.respondProblem({ kind: OVERLOADED, data: { full: reason, authority } });
-  }
-
-  #tryOnce(fresh: boolean): void {
-    const { context, method } = this.#exchange;
-    const { backend } = this.#route.revision;
-    const pooled = fresh || this.#upgrade !== undefined ? undefined : this.#takePooled(backend);
-    const upstream = pooled ?? context.pool.open(backend, context.permits.idleMax(backend.poolKey));
-    this.#upstream = upstream;
-    upstream.acquire(this, method, this.#upgrade);
-    if (pooled !== undefined) return this.#send();
-    this.#phase = 'connecting';
-    this.#setDeadline(this.#timeouts?.connectMs ?? context.options.connectTimeoutMs);
+    this.#owner.onDefect(error);
   }
 
   #takePooled(backend: CompiledBackend): UpstreamConnection | undefined {
     const { context, method } = this.#exchange;
-    const isRepeatable = this.#wholeBody !== undefined && isIdempotent(method);
+    const isRepeatable = this.#body !== undefined && isIdempotent(method);
     return isRepeatable ? context.pool.take(backend) : context.pool.takeFresh(backend, FRESH_IDLE_MS);
   }
 
@@ -333,23 +260,15 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
     const exchange = this.#exchange;
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    const body = this.#wholeBody;
-    // Who has sent the body already does not wait for leave to send it.
-    const { connection, buffer } = exchange;
+    const body = this.#body;
+    this.#body = undefined;
+    // A client that has sent its body does not wait for 100 (Continue).
+    const { connection, buffer, context } = exchange;
     const expectContinue = body === undefined && buffer === undefined && connection.head.expectContinue;
-    const head = upstreamRequestHead(exchange, this.#route, this.#path, expectContinue, this.#upgrade);
-    if (exchange.context.observer.timesUpstream) this.#sentAtMs = exchange.context.clock.monotonicMs();
-    if (body === undefined) {
-      upstream.writeText(head);
-      this.#phase = 'sending';
-      this.#stream = new RequestStream(exchange, this, !expectContinue);
-      this.extendIdle();
-      buffer?.writeTo(upstream);
-      connection.startBody(this.#stream);
-      // It may have come whole while the connection was made.
-      if (buffer !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
-      return;
-    }
+    const path = upstreamPath(this.#route, exchange.path, exchange.suffixStart);
+    const head = upstreamRequestHead(exchange, this.#route, path, expectContinue, this.#upgrade);
+    if (context.observer.timesUpstream) this.#sentAtMs = context.clock.monotonicMs();
+    if (body === undefined) return this.#startStream(upstream, head, expectContinue);
     if (body instanceof RequestBuffer) {
       upstream.writeText(head);
       body.writeTo(upstream);
@@ -358,108 +277,47 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
     this.onRequestSent();
   }
 
-  /** The head of the response has come. */
-  #timeUpstream(): void {
+  #startStream(upstream: UpstreamConnection, head: string, expectContinue: boolean): void {
+    const { connection, buffer } = this.#exchange;
+    upstream.writeText(head);
+    this.#phase = 'sending';
+    this.#stream = new RequestStream(this.#exchange, this, !expectContinue);
+    this.extendIdle();
+    buffer?.writeTo(upstream);
+    connection.startBody(this.#stream);
+    // It may have come whole while the connection was made.
+    if (buffer !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
+  }
+
+  /** The head of the response has come; -1 where it is not timed. */
+  #upstreamMs(): number {
     const { context } = this.#exchange;
-    if (context.observer.timesUpstream)
-      this.#exchange.upstreamMs = context.clock.monotonicMs() - this.#sentAtMs;
+    return context.observer.timesUpstream ? context.clock.monotonicMs() - this.#sentAtMs : -1;
   }
 
-  #releaseBody(): void {
-    if (typeof this.#wholeBody === 'object') this.#wholeBody.release();
-    this.#wholeBody = undefined;
-  }
-
-  #flush(): void {
-    const text = this.#text;
-    this.#text = '';
-    const exchange = this.#exchange;
-    // Until then a response that turns out to be broken can still be answered with a 502.
-    exchange.responseStarted = true;
-    exchange.connection.endsByClosing = this.#framing === 'until_close';
-    exchange.connection.writeText(text);
-  }
-
-  #complete(): void {
+  #complete(relay: ResponseRelay | undefined): void {
     const upstream = this.#upstream;
     this.#phase = 'done';
     this.#upstream = undefined;
-    this.#report.completed();
-    if (upstream !== undefined) {
-      // A backend that answered before it had the whole request may read the rest as another one, or nothing more.
-      if (this.#requestSent && !this.#isRefusal) this.#exchange.context.pool.put(upstream);
-      else upstream.destroy();
-    }
-    this.#exchange.end(this.#persist);
+    this.#owner.report.completed();
+    // A backend that answered before it had the whole request may read the rest as another one, or nothing more.
+    const isReusable = this.#requestSent && relay?.isRefusal !== true;
+    if (isReusable && upstream !== undefined) this.#exchange.context.pool.put(upstream);
+    else upstream?.destroy();
+    this.#exchange.end(relay?.persist === true);
   }
 
   /** The gateway's own decision to end the attempt. */
   #giveUp(failure: UpstreamFailure): void {
     const upstream = this.#upstream;
     upstream?.destroy();
-    this.#upstream = undefined;
-    this.#endAttempt(failure, upstream);
+    this.#end(failure, upstream);
   }
 
-  #endAttempt(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
-    const next = upstream && this.#nextAttempt().afterFailure(this.#route, failure.cause, upstream);
-    if (next === undefined) return this.#fail(failure);
-    if (next !== this.#route) {
-      this.#report.failed(failure);
-      this.#moveTo(next);
-    }
-    this.#enter(true);
-  }
-
-  /** Whether a status is taken for a failure, so that its response goes no further. */
-  #repeatsAfter(status: number): boolean {
-    const next = this.#nextAttempt().afterStatus(this.#route, status, this.#hasInterim);
-    if (next === undefined) return false;
-    this.#upstream?.destroy();
-    this.#upstream = undefined;
-    if (next !== this.#route) {
-      this.#report.answered(status, this.#exchange.context.deadlines.nowMs);
-      this.#moveTo(next);
-    }
-    this.#enter(true);
-    return true;
-  }
-
-  #nextAttempt(): RetryState {
-    return (this.#next ??= new RetryState(this.#exchange, this.#wholeBody !== undefined));
-  }
-
-  /** Another revision stands in. */
-  #moveTo(route: Route): void {
-    const exchange = this.#exchange;
-    this.#route = route;
-    this.#report.moveTo(route.revision);
-    this.#path = upstreamPath(route, exchange.path, exchange.suffixStart);
-    exchange.route = route;
-  }
-
-  /** The time for the whole exchange is over. */
-  #runOut(): void {
-    if (this.#phase === 'done') return;
-    const exchange = this.#exchange;
-    const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
-    exchange.context.observer.upstreamFailed(failure, exchange);
-    // A client that is slow, or a response that is long, says nothing against the backend.
-    if (this.#phase === 'connecting' || this.#phase === 'waiting') this.#report.failed(failure);
-    this.cancel();
-    this.#respondFailed(failure);
-  }
-
-  #fail(failure: UpstreamFailure): void {
-    const exchange = this.#exchange;
+  #end(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
     this.#phase = 'done';
-    exchange.context.observer.upstreamFailed(failure, exchange);
-    this.#report.failed(failure);
-    this.#respondFailed(failure);
-  }
-
-  #respondFailed(failure: UpstreamFailure): void {
-    this.#exchange.respondProblem(upstreamFailed(this.#route.revision.backend.authority, failure));
+    this.#upstream = undefined;
+    this.#owner.onAttemptFailed(failure, upstream);
   }
 
   get #idleTimeoutMs(): number {
@@ -468,7 +326,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner, PermitWai
 
   #setDeadline(timeoutMs: number): void {
     const { connection, context } = this.#exchange;
-    const deadlineMs = Math.min(context.deadlines.nowMs + timeoutMs, this.#endsAtMs);
+    const deadlineMs = Math.min(context.deadlines.nowMs + timeoutMs, this.#owner.endsAtMs);
     // Once the backend answers it has what it needs: a slow body is between the two of them then.
     const lateAtMs = this.#phase === 'sending' ? this.#stream?.lateAtMs : undefined;
     connection.deadlineMs = lateAtMs === undefined ? deadlineMs : Math.min(deadlineMs, lateAtMs);

@@ -47,13 +47,13 @@ export class UpstreamPermits {
     return Math.max(0, this.#limits.permitsMax - (this.#backends.get(poolKey)?.inUse ?? 0));
   }
 
-  tryAcquire(poolKey: string, waiter: PermitWaiter): 'taken' | 'waiting' | 'full' {
+  tryAcquire(poolKey: string, waiter: PermitWaiter): 'acquired' | 'waiting' | 'full' {
     const { permitsMax, waitingMax } = this.#limits;
     let backend = this.#backends.get(poolKey);
     if (backend === undefined) this.#backends.set(poolKey, (backend = { inUse: 0, queue: new Set() }));
     if (backend.inUse < permitsMax) {
       backend.inUse += 1;
-      return 'taken';
+      return 'acquired';
     }
     if (backend.queue.size >= waitingMax) return 'full';
     backend.queue.add(waiter);

@@ -71,7 +71,7 @@ export class Tunnel {
   /** The range is valid only during the call. */
   onUpstreamData(buffer: Buffer, from: number, to: number): void {
     this.#extend();
-    this.#exchange.bytesOut += to - from;
+    this.#exchange.wroteBody(to - from);
     const release = this.#upstream.retain(buffer);
     if (!this.#connection.writeFrom(buffer, from, to, release)) this.#upstream.pauseReading();
   }

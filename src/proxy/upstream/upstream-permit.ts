@@ -16,12 +16,12 @@ export class UpstreamPermit {
   }
 
   /** Claims a connection to this backend, and gives up what was claimed of another one. */
-  tryAcquire(poolKey: string): 'taken' | 'waiting' | 'full' {
-    if (this.#state === 'held' && this.#poolKey === poolKey) return 'taken';
+  tryAcquire(poolKey: string): 'acquired' | 'waiting' | 'full' {
+    if (this.#state === 'held' && this.#poolKey === poolKey) return 'acquired';
     this.release();
     const result = this.#permits.tryAcquire(poolKey, this.#waiter);
     this.#poolKey = poolKey;
-    if (result !== 'full') this.#state = result === 'taken' ? 'held' : 'waiting';
+    if (result !== 'full') this.#state = result === 'acquired' ? 'held' : 'waiting';
     return result;
   }
 

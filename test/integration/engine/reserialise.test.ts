@@ -71,9 +71,9 @@ async function startPassage(backendPort: number, secure: boolean): Promise<Passa
       // Each client ends its side behind its last request, so that the gateway reads to the end of it.
       options: { halfClose: true },
       observer: {
-        exchangeEnded: ({ forwarding, method, path, query, bytesIn }) => {
+        exchangeEnded: ({ attempts, method, path, query, bytesIn }) => {
           const body = passage.bodies.shift();
-          if (forwarding === undefined) return;
+          if (attempts === undefined) return;
           const line = `${method} ${path}${query} HTTP/1.1`;
           authorised.push({ line, body: body === undefined ? undefined : readBody(body) });
           if (bytesIn !== body?.length) passage.miscounted.push(line);

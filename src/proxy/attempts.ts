@@ -1,0 +1,244 @@
+/**
+ * The attempts at a backend for one exchange, as one loop: choose a revision that its breaker admits, get a permit for a
+ * connection, forward (upstream/forward.ts), and when that fails decide whether and where to try again
+ * (resilience/retry-state.ts). Turns the last failure into the answer. docs/request-path.md, "Retries", has the rules.
+ *
+ * Owns the route of the current attempt, the request body for as long as another attempt may need it, the permit, and
+ * the deadline of the whole exchange.
+ */
+import type { Route } from './context.ts';
+import type { Exchange } from './exchange.ts';
+import type { OverloadReason } from './exchange-limiter.ts';
+import { findOtherRoute } from './find-route.ts';
+import { CIRCUIT_OPEN, OVERLOADED } from './reasons.ts';
+import { ADMITTED, type Admission, type Breaker, type Trial } from './resilience/breaker.ts';
+import { BreakerReport } from './resilience/breaker-report.ts';
+import { RetryState } from './resilience/retry-state.ts';
+import { DONE, OTHER_POLICY, type StageResult } from './stage-result.ts';
+import { Forwarding, type ForwardingOwner, type WholeBody } from './upstream/forward.ts';
+import type { PermitWaiter } from './upstream/permits.ts';
+import type { UpstreamConnection } from './upstream/upstream-connection.ts';
+import { upstreamFailed, type UpstreamFailure } from './upstream/upstream-failure.ts';
+import { UpstreamPermit } from './upstream/upstream-permit.ts';
+
+/** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
+const REPLAYABLE_BYTES_MAX = 64 * 1024;
+/** The last stage: chooses the revision and starts the first attempt, or answers. */
+export function startAttempts(exchange: Exchange): StageResult {
+  const { context } = exchange;
+  for (;;) {
+    const { route } = exchange;
+    if (route === undefined) return DONE;
+    const breaker = context.breakerOf(route.revision);
+    const admission = admit(exchange, route, breaker);
+    if (admission.refused) {
+      if (!findOtherRoute(exchange, route)) {
+        context.observer.policyDecided(exchange, undefined);
+        return refuse(exchange, route, breaker);
+      }
+      if (exchange.route?.policy === route.policy) continue;
+      exchange.restartEvaluation();
+      return OTHER_POLICY;
+    }
+    context.observer.policyDecided(exchange, undefined);
+    if (context.interceptUpstream !== undefined) context.interceptUpstream(exchange, route);
+    else start(exchange, route, breaker, admission.trial);
+    return DONE;
+  }
+}
+
+/** Asks the breaker of the route's revision, which may take the request as its trial. */
+function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
+  if (breaker === undefined || breaker.isPristine) return ADMITTED;
+  const { context, requestId } = exchange;
+  const hasProbe = revision.healthCheckPath !== undefined;
+  const admission = breaker.admit(revision.breaker, hasProbe, context.clock.nowMs());
+  if (!admission.refused && admission.move !== undefined)
+    context.observer.breakerChanged(revision, admission.move, 'one request is let through', requestId);
+  return admission;
+}
+
+function refuse(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): StageResult {
+  const seconds = breaker?.retryAfterSecs(revision.breaker, exchange.context.clock.nowMs()) ?? 1;
+  exchange.respondProblem({ kind: CIRCUIT_OPEN, data: { revision: revision.label, seconds } });
+  return DONE;
+}
+
+function start(
+  exchange: Exchange,
+  route: Route,
+  breaker: Breaker | undefined,
+  trial: Trial | undefined,
+): void {
+  const report = new BreakerReport(exchange, route.revision, breaker, trial);
+  const attempts = new Attempts(exchange, route, report);
+  exchange.beginAttempts(attempts);
+  attempts.start();
+}
+
+export class Attempts implements ForwardingOwner, PermitWaiter {
+  readonly report: BreakerReport;
+  /** When all of the exchange has to be over; Infinity without such a limit. */
+  readonly endsAtMs: number;
+  readonly #exchange: Exchange;
+  #route: Route;
+  /** The attempt under way; undefined while the exchange waits for a permit. */
+  #forwarding: Forwarding | undefined;
+  /** Made when an attempt fails. */
+  #retries: RetryState | undefined;
+  /** Only where connections to a backend are bounded. */
+  #permit: UpstreamPermit | undefined;
+  /** The attempt to come must not take a pooled connection. */
+  #isRetry = false;
+  #isOver = false;
+  /** undefined while the body has to be streamed, and when it is not needed any more. */
+  #body: WholeBody | undefined;
+
+  constructor(exchange: Exchange, route: Route, report: BreakerReport) {
+    this.#exchange = exchange;
+    this.#route = route;
+    this.report = report;
+    this.endsAtMs = exchange.startedMs + (route.policy.timeouts?.totalMs ?? Infinity);
+  }
+
+  start(): void {
+    const { connection, context, buffer } = this.#exchange;
+    this.#body = buffer === undefined ? connection.takeWholeBody(REPLAYABLE_BYTES_MAX) : buffer.takeWhole();
+    context.retryBudgets.noteFirst(this.#route.revision.backend.poolKey, context.deadlines.nowMs);
+    this.#next();
+  }
+
+  /** One turn of the loop: an attempt, as soon as the backend has a permit for it. */
+  #next(): void {
+    const { permits, options, deadlines } = this.#exchange.context;
+    if (!permits.isBounded) return this.#forward();
+    this.#permit ??= new UpstreamPermit(permits, this);
+    const result = this.#permit.tryAcquire(this.#route.revision.backend.poolKey);
+    if (result === 'acquired') return this.#forward();
+    if (result === 'full') return this.#refuse('upstream_queue');
+    const queuedUntilMs = deadlines.nowMs + options.upstreamQueueTimeoutMs;
+    this.#exchange.connection.deadlineMs = Math.min(queuedUntilMs, this.endsAtMs);
+  }
+
+  onPermit(poolKey: string): void {
+    if (this.#permit?.onPermit(poolKey) === true) this.#forward();
+  }
+
+  #forward(): void {
+    this.#forwarding = new Forwarding(this.#exchange, this.#route, this, this.#body);
+    this.#forwarding.start(this.#isRetry);
+  }
+
+  /** The attempt has failed, and is over. */
+  onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
+    this.#forwarding = undefined;
+    const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream);
+    if (next === undefined) return this.#fail(failure);
+    if (next !== this.#route) {
+      this.report.failed(failure);
+      this.#failOverTo(next);
+    }
+    this.#isRetry = true;
+    this.#next();
+  }
+
+  /** A response with an error status has come: when it is retried, it goes no further and the attempt is over. */
+  retriesStatus(status: number, hasInterim: boolean): boolean {
+    const next = this.#retryState().afterStatus(this.#route, status, hasInterim);
+    if (next === undefined) return false;
+    this.#forwarding?.cancel();
+    this.#forwarding = undefined;
+    if (next !== this.#route) {
+      this.report.answered(status, this.#exchange.context.deadlines.nowMs);
+      this.#failOverTo(next);
+    }
+    this.#isRetry = true;
+    this.#next();
+    return true;
+  }
+
+  #retryState(): RetryState {
+    return (this.#retries ??= new RetryState(this.#exchange, this.#body !== undefined));
+  }
+
+  #failOverTo(route: Route): void {
+    this.#route = route;
+    this.report.moveTo(route.revision);
+    this.#exchange.failedOver(route);
+  }
+
+  /** No attempt follows one that was answered. */
+  onAnswered(): void {
+    this.#releaseBody();
+  }
+
+  onDefect(error: unknown): void {
+    const exchange = this.#exchange;
+    exchange.context.observer.internalError(error, exchange.requestId);
+    exchange.abort();
+    // Also when the defect came after the exchange had ended but before its connection had gone on.
+    exchange.connection.abort();
+  }
+
+  onDeadline(): void {
+    if (this.#isOver) return;
+    const forwarding = this.#forwarding;
+    const isLate = this.#exchange.context.deadlines.nowMs >= this.endsAtMs;
+    if (isLate && forwarding?.isTunnel !== true) return this.#runOut();
+    if (forwarding === undefined) this.#refuse('upstream_queue_timeout');
+    else forwarding.onDeadline();
+  }
+
+  onClientWritable(): void {
+    this.#forwarding?.onClientWritable();
+  }
+
+  /** Ends the attempt under way. The client is told nothing. */
+  cancel(): void {
+    this.report.abandoned();
+    this.#isOver = true;
+    this.#forwarding?.cancel();
+  }
+
+  /** Gives back the permit and the body. At the end of the exchange; may be called again. */
+  release(): void {
+    this.#permit?.release();
+    this.#releaseBody();
+  }
+
+  #releaseBody(): void {
+    if (typeof this.#body === 'object') this.#body.release();
+    this.#body = undefined;
+  }
+
+  /** The gateway has no room for the request: no fault of the backend, nor of the client. */
+  #refuse(reason: OverloadReason): void {
+    const exchange = this.#exchange;
+    exchange.context.observer.overloaded(reason);
+    const { authority } = this.#route.revision.backend;
+    exchange.respondProblem({ kind: OVERLOADED, data: { full: reason, authority } });
+  }
+
+  /** The time for the whole exchange is over. */
+  #runOut(): void {
+    const exchange = this.#exchange;
+    const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
+    exchange.context.observer.upstreamFailed(failure, exchange);
+    // A slow client or a long response is no failure of the backend.
+    if (this.#forwarding?.isWaitingForBackend === true) this.report.failed(failure);
+    this.cancel();
+    this.#respondFailed(failure);
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    const exchange = this.#exchange;
+    this.#isOver = true;
+    exchange.context.observer.upstreamFailed(failure, exchange);
+    this.report.failed(failure);
+    this.#respondFailed(failure);
+  }
+
+  #respondFailed(failure: UpstreamFailure): void {
+    this.#exchange.respondProblem(upstreamFailed(this.#route.revision.backend.authority, failure));
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * From the request target to the route that serves it, in the exchange's terms: reads the target, matches it, and answers
+ * where there is no route. The rules are in http/canonical-path.ts and match.ts.
+ */
+import { TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
+import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
+import { HeaderKind } from '../http/header-kind.ts';
+import type { Route } from './context.ts';
+import type { Exchange } from './exchange.ts';
+import { matchRequest } from './match.ts';
+import { malformedPath, unmatched } from './reasons.ts';
+import { corsOf } from './respond.ts';
+import { DONE, NEXT, type StageResult } from './stage-result.ts';
+import { suffixStartIn } from './upstream-path.ts';
+
+/** Breakers may open again and again while a request looks for a revision. */
+const REMATCHES_MAX = 2;
+
+/** Reads the target (RFC 9112 section 3.2); from here on there is one path for matching and for forwarding. */
+export function locate(exchange: Exchange): StageResult {
+  const { target, plainPathLength } = exchange.connection.head;
+  if (plainPathLength >= 0) {
+    const isWhole = plainPathLength === target.length;
+    const path = isWhole ? target : target.slice(0, plainPathLength);
+    exchange.located(path, isWhole ? '' : target.slice(plainPathLength), true, false);
+    return NEXT;
+  }
+  if (target === '*') {
+    exchange.respondEmpty(204, '');
+    return DONE;
+  }
+  const end = pathEnd(target);
+  const rawPath = end === target.length ? target : target.slice(0, end);
+  const path = canonicalPath(rawPath);
+  if (typeof path === 'object') {
+    // Only for the error document, which names what was asked for.
+    exchange.located(rawPath, '', false, false);
+    exchange.respondProblem(malformedPath(path));
+    return DONE;
+  }
+  exchange.located(path, end === target.length ? '' : target.slice(end), false, hasEncodedSlash(path));
+  return NEXT;
+}
+
+/** Finds the route, or answers that there is none. */
+export function match(exchange: Exchange): StageResult {
+  if (!findRoute(exchange, exchange.method, trafficClassOf(exchange))) {
+    refuseUnmatched(exchange, exchange.method);
+    return DONE;
+  }
+  const { context, version } = exchange;
+  if (version?.status === 'deprecated') context.observer.deprecatedVersionUsed(exchange, version);
+  return NEXT;
+}
+
+/**
+ * Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. Also where
+ * the request itself will be an error: a page can only read that when its preflight has succeeded.
+ */
+export function answerPreflight(exchange: Exchange): StageResult {
+  if (exchange.method !== 'OPTIONS') return NEXT;
+  const origin = exchange.header('origin');
+  const requestMethod = exchange.header('access-control-request-method');
+  if (origin === undefined || requestMethod === undefined) return NEXT;
+  const isFound = findRoute(exchange, requestMethod, TRAFFIC_CLASSES.preflight);
+  const cors = corsOf(exchange);
+  if (cors !== undefined) {
+    const requestHeaders = exchange.connection.head.combined('access-control-request-headers');
+    exchange.respondPreflight(cors.preflightLines(origin, requestMethod, requestHeaders));
+    return DONE;
+  }
+  if (isFound) return NEXT;
+  refuseUnmatched(exchange, requestMethod);
+  return DONE;
+}
+
+/**
+ * Matches again, since the breaker of the chosen revision has opened after the match, or another request became its
+ * trial. False when no other revision is available; then the exchange is as before.
+ */
+export function findOtherRoute(exchange: Exchange, refused: Route): boolean {
+  const { method } = exchange;
+  if (exchange.rematches === REMATCHES_MAX) return false;
+  const comparable = lookUp(exchange, method, trafficClassOf(exchange));
+  const { match: result } = exchange.context;
+  const { code, route } = result;
+  if (code !== undefined || route === undefined || route === refused) return false;
+  exchange.countRematch();
+  exchange.matched(method, result, suffixStartIn(exchange.path, comparable, result.suffixStart));
+  return true;
+}
+
+/** Before authentication the presence of a credential has to do. */
+function trafficClassOf(exchange: Exchange): TrafficClass {
+  return exchange.connection.head.first(HeaderKind.authorization) < 0
+    ? TRAFFIC_CLASSES.bare
+    : TRAFFIC_CLASSES.credentialed;
+}
+
+/** False when there is no route for the method, and `context.match` says why. */
+function findRoute(exchange: Exchange, method: string, trafficClass: TrafficClass): boolean {
+  const comparable = lookUp(exchange, method, trafficClass);
+  const { match: result } = exchange.context;
+  exchange.matched(method, result, suffixStartIn(exchange.path, comparable, result.suffixStart));
+  // An open breaker is told only to callers that policy lets through.
+  return result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined);
+}
+
+/** Fills `context.match`. @returns the comparable spelling of the path, which was matched */
+function lookUp(exchange: Exchange, method: string, trafficClass: TrafficClass): string {
+  const { context, path, hasEncodedSlash: encoded, hasPlainPath } = exchange;
+  const comparable = hasPlainPath ? path : comparablePath(path);
+  const { head } = exchange.connection;
+  const { match: result, shareOf } = context;
+  const snapshot = context.snapshot();
+  matchRequest(snapshot, comparable, encoded, method, shareOf, result, trafficClass, hasPlainPath, head);
+  return comparable;
+}
+
+function refuseUnmatched(exchange: Exchange, method: string): void {
+  const reason = unmatched(exchange.context.match, method, exchange.path);
+  if (reason !== undefined) exchange.respondProblem(reason);
+}

@@ -1,0 +1,76 @@
+/**
+ * Writes one backend's response to the client: the head as downstream-head.ts makes it, the body with a framing that the
+ * client can read. Owns the text that waits for the end of the current read, so that head and small body leave as one
+ * write. Nothing has gone to the client before the first `flush`: until then a response that turns out to be broken can
+ * still be answered with a 502.
+ */
+import { chunkHeader } from '../../http/chunked-decoder.ts';
+import { BodyFraming } from '../../http/framing.ts';
+import { latin1Text } from '../../http/latin1.ts';
+import type { ResponseHead } from '../../http/response-head.ts';
+import { clientFraming, downstreamResponseHead, type ClientFraming } from '../downstream/downstream-head.ts';
+import type { Exchange } from '../exchange.ts';
+import { TEXT_BODY_BYTES_MAX } from '../options.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+
+export class ResponseRelay {
+  /** The response is an error for which the backend need not read the whole request. */
+  readonly isRefusal: boolean;
+  /** The response is an error whose text ends with its connection. */
+  readonly endsByReset: boolean;
+  /** The client's connection can serve another request afterwards. */
+  readonly persist: boolean;
+  readonly #exchange: Exchange;
+  readonly #upstream: UpstreamConnection;
+  readonly #framing: ClientFraming;
+  #isComplete = false;
+  #text: string;
+
+  /** @param isSent the system has taken the whole request */
+  constructor(exchange: Exchange, upstream: UpstreamConnection, head: ResponseHead, isSent: boolean) {
+    this.#exchange = exchange;
+    this.#upstream = upstream;
+    const isError = head.status >= 400;
+    this.endsByReset = isError && head.framing === BodyFraming.untilClose;
+    this.isRefusal = isError && (!isSent || (head.status === 413 && exchange.bytesIn > 0));
+    this.#framing = clientFraming(exchange, head);
+    this.persist = this.#framing !== 'until_close' && exchange.connection.canPersist();
+    this.#text = downstreamResponseHead(exchange, head, this.#framing, this.persist);
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  data(buffer: Buffer, from: number, to: number): void {
+    const length = to - from;
+    this.#exchange.wroteBody(length);
+    const isChunked = this.#framing === 'chunked';
+    if (isChunked) this.#text += chunkHeader(length);
+    if (length + this.#text.length <= TEXT_BODY_BYTES_MAX) this.#text += latin1Text(buffer, from, to);
+    else {
+      const { connection } = this.#exchange;
+      const release = this.#upstream.retain(buffer);
+      connection.cork();
+      this.flush();
+      connection.writeFrom(buffer, from, to, release);
+      connection.uncork();
+    }
+    if (isChunked) this.#text += '\r\n';
+  }
+
+  end(trailers: string): void {
+    if (this.#framing === 'chunked') this.#text += `0\r\n${trailers}\r\n`;
+    this.#isComplete = true;
+  }
+
+  flush(): void {
+    const text = this.#text;
+    if (text === '') return;
+    this.#text = '';
+    const { connection } = this.#exchange;
+    this.#exchange.startResponse();
+    connection.endsByClosing = this.#framing === 'until_close';
+    connection.writeText(text);
+  }
+}
