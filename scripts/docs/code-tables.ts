@@ -1,26 +1,34 @@
 /** docs/reference/settings.md, errors.md and warnings.md, each from the table in the code. Pure. */
 import { ERRORS, type ErrorCode, type ErrorRow } from '../../src/model/errors.ts';
 import { WARNINGS, type WarningRow } from '../../src/model/warnings.ts';
-import { SETTINGS } from '../../src/settings/settings-table.ts';
+import { SETTING_AREAS } from '../../src/settings/settings-table.ts';
 import { page, table } from './markdown.ts';
 import type { Setting } from '../../src/settings/settings-values.ts';
 
 export function settingsPage(): string {
-  const rows = Object.entries<Setting<unknown>>(SETTINGS).map(([name, row]) => [
+  return page(
+    'Settings',
+    `Settings are environment variables. An empty value counts as unset; spaces around a value are ignored. Booleans are
+\`true\`, \`false\`, \`1\` or \`0\`. A wrong value stops the start with a message that names the variable, the value
+and what was expected; all such messages appear together. An unknown variable whose name starts with \`GATEWAY_\` is
+ignored, with a warning.`,
+    ...SETTING_AREAS.map(
+      ({ title, settings }) => `## ${title}
+
+${settingsTable(settings)}`,
+    ),
+  );
+}
+
+function settingsTable(settings: Readonly<Record<string, Setting<unknown>>>): string {
+  const rows = Object.entries(settings).map(([name, row]) => [
     `\`${name}\``,
     row.type,
     row.defaultText ??
       (row.default === undefined ? 'unset' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``),
     row.description,
   ]);
-  return page(
-    'Settings',
-    `All settings are environment variables. An empty value counts as unset; spaces around a value are dropped.
-Booleans are \`true\`, \`false\`, \`1\` or \`0\`. A value that cannot be used stops the start with a message that
-names the variable, the value and what was expected; all such messages come at once. A variable whose name starts
-with \`GATEWAY_\` and is not in this table is ignored, with a warning.`,
-    table(['Name', 'Type', 'Default', 'Meaning'], rows),
-  );
+  return table(['Name', 'Type', 'Default', 'Meaning'], rows);
 }
 
 export function errorsPage(): string {
@@ -64,19 +72,18 @@ export function warningsPage(): string {
   ]);
   return page(
     'Warnings',
-    `A write that is valid and surely not meant succeeds, and its answer has \`warnings\` beside \`data\`. So do a dry
-run (\`?dry_run=true\`, also of a deletion) and \`effective-policy\`. Where there are none the field is absent.
+    `A write that is valid but probably not meant succeeds, and its answer has \`warnings\` beside \`data\`. So do the
+answers of a dry run (\`?dry_run=true\`, also of a deletion) and of \`effective-policy\`. Without warnings the field is absent.
 
 | Member | Meaning |
 | --- | --- |
 | \`pointer\` | the field, as in RFC 6901: in the record that was written, or in what \`effective-policy\` shows; empty: the record as a whole |
 | \`code\` | the stable name of the warning, for programs |
-| \`detail\` | what is the case here, and what was probably meant |
+| \`detail\` | what was found, and what was probably meant |
 
-Warnings are about what a write writes: the record as it then stands, and the traffic that it changes. What a record
-inherits is warned about where it is written, and by \`effective-policy\`. Deleting answers 204 without a body, so that
-only its dry run can warn. Scopes are looked for in the newest 1,000 keys of an app; where none of these has them and
-there are more, nothing is said.`,
-    table(['Code', 'What is the case', 'What to do'], rows),
+Warnings are about the record after the write and the traffic that the write changes. A part that a record inherits is
+checked where it is written, and by \`effective-policy\`. A deletion answers 204 without a body, so only its dry run
+can warn. Scopes are looked up in the newest 1,000 keys of an app; if the app has more keys, a missing scope is not reported.`,
+    table(['Code', 'Meaning', 'What to do'], rows),
   );
 }

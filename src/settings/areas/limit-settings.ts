@@ -1,0 +1,94 @@
+/** Settings of rate limits: defaults, memory, and the store that gateways share. */
+import { totalmem } from 'node:os';
+import { parseRedisUrl } from '../../model/redis-url.ts';
+import { boolean, integer, oneOf, text, type Setting } from '../settings-values.ts';
+
+export const LIMIT_MODES = ['leased', 'exact'] as const;
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+const requestCount = { min: 1, max: 1_000_000_000 };
+const windowSecs = { min: 1, max: 31_622_400 };
+const timeoutMs = { min: 1, max: 86_400_000 };
+/** Room for 1,000,000 callers with a full sliding window each. */
+const COUNTER_BYTES_DEFAULT = 2 * GIB;
+
+/** Half of the memory of the machine or the container. */
+function halfOfMemory(): number {
+  return Math.floor(Math.min(totalmem(), process.constrainedMemory() || Infinity) / 2);
+}
+
+export const LIMIT_SETTINGS = {
+  GATEWAY_RATE_LIMIT_REQUESTS: integer(requestCount, {
+    default: undefined,
+    description:
+      'Default rate limit: requests per window and app where no policy has a `rate_limit`. Needs `GATEWAY_RATE_LIMIT_WINDOW_SECS`.',
+  }),
+  GATEWAY_RATE_LIMIT_WINDOW_SECS: integer(windowSecs, {
+    default: undefined,
+    description: 'Window of the default rate limit in seconds.',
+  }),
+  GATEWAY_PER_IP_RATE_LIMIT_ENABLED: boolean({
+    default: false,
+    description: 'Limit each client address over all apps, in addition to every other limit.',
+  }),
+  GATEWAY_PER_IP_RATE_LIMIT_REQUESTS: integer(requestCount, {
+    default: undefined,
+    description: 'Requests per window and client address. Required when the per-IP limit is enabled.',
+  }),
+  GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS: integer(windowSecs, {
+    default: undefined,
+    description: 'Window of the per-IP limit in seconds. Required when the per-IP limit is enabled.',
+  }),
+  GATEWAY_LIMITS__MAX_COUNTER_BYTES: integer(
+    { min: MIB, max: 8 * GIB },
+    {
+      default: Math.min(COUNTER_BYTES_DEFAULT, halfOfMemory()),
+      defaultText: '2147483648, or half of the memory of the machine or container where that is less',
+      description:
+        'Maximum bytes of memory for rate limit counters, which grows as callers come. A caller takes 64 bytes; with a sliding window 128 to 1792. Beyond it, the limit with the most counters counts roughly (see `rate_limit` in docs/reference/policies.md).',
+    },
+  ),
+  GATEWAY_REDIS_URL: text('URL (redis:// or rediss://)', {
+    default: undefined,
+    defaultText: 'each node counts for itself',
+    secret: true,
+    description:
+      'Valkey or Redis in which several gateways count their rate limits together: `redis://user:password@host:port/database`, over TLS `rediss://`; for a cluster `redis+cluster://host:port,host:port`; for a primary behind Sentinels `redis+sentinel://host:port,host:port/name`. The last two also with `rediss+`.',
+    expected:
+      'a URL such as redis://host:6379, redis+cluster://host:6379,host:6379 or redis+sentinel://host:26379/name',
+    pattern: { test: (value) => parseRedisUrl(value) !== undefined },
+  }),
+  GATEWAY_LIMITS__MODE: oneOf(LIMIT_MODES, {
+    default: 'leased',
+    description:
+      'How gateways share a rate limit whose policy does not say: `leased` takes permits in portions, `exact` asks the store for every request. This and the next four need `GATEWAY_REDIS_URL`.',
+  }),
+  GATEWAY_LIMITS__TIMEOUT_MS: integer(
+    { min: 1, max: 10_000 },
+    {
+      default: 40,
+      description:
+        'Milliseconds that a request waits for the store of limits. A store that is slower is not asked again until it answers; until then `on_store_failure` of the policy applies.',
+    },
+  ),
+  GATEWAY_LIMITS__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
+    default: 1_000,
+    description: 'Milliseconds for connecting to the store of limits.',
+  }),
+  GATEWAY_LIMITS__KEY_PREFIX: text('text', {
+    default: 'headgate:',
+    description:
+      'Start of all keys in the store of limits. Gateways with the same prefix share their limits.',
+    pattern: /^[\x21-\x7a]{0,64}$/,
+    expected: 'at most 64 visible ASCII characters without spaces and braces',
+  }),
+  GATEWAY_LIMITS__NODES: integer(
+    { min: 1, max: 10_000 },
+    {
+      default: 1,
+      description:
+        'Number of gateways that share the limits, for a start while the store of limits is out of reach. Gateways on the same PostgreSQL database use the number of live ones if it is higher. Once the store answers, they are counted there.',
+    },
+  ),
+} as const satisfies Record<string, Setting<unknown>>;

@@ -1,0 +1,94 @@
+/** Settings of the traffic listener: address, TLS, clients. */
+import { addressOrBlock, boolean, host, integer, list, text, type Setting } from '../settings-values.ts';
+
+const port = { min: 0, max: 65_535 };
+const windowSecs = { min: 1, max: 31_622_400 };
+const timeoutMs = { min: 1, max: 86_400_000 };
+const countMax = { min: 1, max: 1_000_000 };
+
+export const LISTENER_SETTINGS = {
+  GATEWAY_PROXY__HOST: host({ default: '0.0.0.0', description: 'Address of the traffic listener.' }),
+  GATEWAY_PROXY__PORT: integer(port, {
+    default: 8080,
+    description: 'Port of the traffic listener. 0: any free port.',
+  }),
+  GATEWAY_PROXY__TLS__CERT_FILE: text('paths, comma-separated', {
+    default: undefined,
+    description:
+      'PEM files with the certificate chains of the traffic listener, one chain each. The client’s server name (SNI) chooses; the first file serves all other names. The files are read again when they change. Needs `GATEWAY_PROXY__TLS__KEY_FILE`.',
+  }),
+  GATEWAY_PROXY__TLS__KEY_FILE: text('paths, comma-separated', {
+    default: undefined,
+    description: 'PEM files with the private keys of those certificates, in the same order.',
+  }),
+  GATEWAY_PROXY__TLS__TICKET_ROTATION_SECS: integer(windowSecs, {
+    default: 28_800,
+    description:
+      'Seconds between changes of the keys that seal TLS session tickets. All workers of a node share the keys, so a client can resume its session on any of them.',
+  }),
+  GATEWAY_PROXY__HTTP2: boolean({
+    default: true,
+    description: 'Offer HTTP/2 beside HTTP/1.1 to clients that connect with TLS.',
+  }),
+  GATEWAY_TRUSTED_PROXY_IPS: list('IP addresses or CIDR blocks, comma-separated', addressOrBlock, {
+    default: [],
+    defaultText: 'none',
+    description:
+      'Proxies in front of the gateway, whose `X-Forwarded-*` fields are believed. Set it behind a load balancer.',
+  }),
+  GATEWAY_IPV6_PREFIX_BITS: integer(
+    { min: 1, max: 128 },
+    {
+      default: 64,
+      description:
+        'IPv6 clients are counted by their network of this many bits: by limits and caps per `ip`, the per-IP limit, `GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE` and `GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP`. 128 counts single addresses. IPv4-mapped addresses count as IPv4.',
+    },
+  ),
+  GATEWAY_PROXY__VIA_NAME: text('token', {
+    default: undefined,
+    defaultText: '`headgate-` and 16 random digits, others at each start',
+    description:
+      'Name of the gateway in `Via`. A request whose `Via` has this name has been here before and is answered 508 `loop_detected`. Gateways that forward to each other need different names; gateways that replace each other may share one.',
+    pattern: /^[A-Za-z0-9._-]{8,64}$/,
+    expected: '8 to 64 letters, digits, dots, underscores and hyphens',
+  }),
+  GATEWAY_PROXY__KEEPALIVE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 75_000,
+    description: 'Milliseconds for which an idle client connection stays open.',
+  }),
+  GATEWAY_PROXY__IDLE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 60_000,
+    description: 'Maximum milliseconds of silence inside a message, from either side.',
+  }),
+  GATEWAY_PROXY__HALF_CLOSE: boolean({
+    default: false,
+    description:
+      'Answer clients that end their side of the connection (FIN) while their request is under way. By default that ends the exchange, as when a client goes away.',
+  }),
+  GATEWAY_PROXY__MAX_CONCURRENT_EXCHANGES: integer(countMax, {
+    default: 10_000,
+    description:
+      'Maximum number of requests under way in each worker, HTTP/2 streams and tunnels included. Beyond it: 503 `overloaded` with `Retry-After`.',
+  }),
+  GATEWAY_PROXY__MAX_CONNECTIONS: integer(countMax, {
+    default: 20_000,
+    description:
+      'Maximum number of client connections to each worker. A further connection replaces the connection that has waited longest for a request. If none is waiting, it gets 503 `overloaded` and is closed; over TLS it is closed without an answer.',
+  }),
+  GATEWAY_PROXY__MAX_CONNECTIONS_PER_IP: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 0,
+      description:
+        'Maximum number of connections of one client address to each worker; IPv6 clients count by network (`GATEWAY_IPV6_PREFIX_BITS`). Beyond it a connection gets 503 `overloaded` and is closed; over TLS it is closed without an answer. `GATEWAY_TRUSTED_PROXY_IPS` are exempt. 0: unlimited.',
+    },
+  ),
+  GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 0,
+      description:
+        'Failed authentications per minute that one client address may have. Beyond it the address gets 429 before authentication. 0: off.',
+    },
+  ),
+} as const satisfies Record<string, Setting<unknown>>;

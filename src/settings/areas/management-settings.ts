@@ -1,0 +1,33 @@
+/** Settings of the management listener and admin access. */
+import { boolean, host, integer, text, type Setting } from '../settings-values.ts';
+
+const port = { min: 0, max: 65_535 };
+
+export const MANAGEMENT_SETTINGS = {
+  GATEWAY_SERVER__HOST: host({ default: '127.0.0.1', description: 'Address of the management listener.' }),
+  GATEWAY_SERVER__PORT: integer(port, {
+    default: 9090,
+    description: 'Port of the management listener. 0: any free port.',
+  }),
+  GATEWAY_SERVER__SWAGGER_ENABLED: boolean({
+    default: false,
+    description: 'Serve the interactive API explorer at `/swagger-ui/` of the management listener.',
+  }),
+  GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 60,
+      description:
+        'Wrong admin tokens per minute that one client address (IPv6: one /64) may send. Beyond it further tokens from there get 429, except tokens that were right before. 0: any number.',
+    },
+  ),
+  GATEWAY_ADMIN_TOKEN: text('text', {
+    default: undefined,
+    defaultText: 'created at the first start',
+    secret: true,
+    description:
+      'An admin token with the role `admin`. Without it, if no admin token exists, the first start creates one and writes it to `admin-token` beside the database (PostgreSQL: beside the snapshot file), or to `admin-token-<file>` if `admin-token` may belong to another database.',
+    pattern: /^[\x21-\x7e]{16,512}$/,
+    expected: '16 to 512 visible ASCII characters without spaces',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;

@@ -1,0 +1,50 @@
+/** Settings of proxy threads, stopping and API key counts. */
+import { availableParallelism } from 'node:os';
+import { boolean, integer, type Setting } from '../settings-values.ts';
+
+const DAY_MS = 86_400_000;
+
+export const PROCESS_SETTINGS = {
+  GATEWAY_WORKERS: integer(
+    { min: 1, max: 256 },
+    {
+      default: availableParallelism(),
+      defaultText: 'number of cores',
+      description: 'Number of proxy threads, each with its own event loop.',
+    },
+  ),
+  GATEWAY_WORKER_STALL_TIMEOUT_MS: integer(
+    { min: 0, max: DAY_MS },
+    {
+      default: 1_000,
+      description:
+        'Milliseconds of its own processor time that a proxy thread may compute without a turn of its event loop. Beyond it the thread is replaced; a thread that stands still for another reason is replaced after ten times as long. 0: never.',
+    },
+  ),
+  GATEWAY_WORKER_SPARE: boolean({
+    default: true,
+    description: 'Keep one more proxy thread ready, which listens as soon as another is lost.',
+  }),
+  GATEWAY_PROXY__DRAIN_GRACE_MS: integer(
+    { min: 0, max: DAY_MS },
+    {
+      default: 0,
+      description:
+        'Milliseconds for which traffic is still accepted after the process was asked to stop and `/readyz` says so. For load balancers that ask rarely.',
+    },
+  ),
+  GATEWAY_PROXY__DRAIN_TIMEOUT_MS: integer(
+    { min: 0, max: DAY_MS },
+    {
+      default: 30_000,
+      description: 'Milliseconds that running exchanges may take to end after the process was asked to stop.',
+    },
+  ),
+  GATEWAY_KEY_USAGE_DAYS: integer(
+    { min: 1, max: 3_660 },
+    {
+      default: 400,
+      description: 'Days for which the requests of each API key are counted, today included.',
+    },
+  ),
+} as const satisfies Record<string, Setting<unknown>>;

@@ -1,0 +1,48 @@
+/** Settings of connections to backends. */
+import { destination, integer, list, type Setting } from '../settings-values.ts';
+
+const timeoutMs = { min: 1, max: 86_400_000 };
+
+export const UPSTREAM_SETTINGS = {
+  GATEWAY_PROXY__CONNECT_TIMEOUT_MS: integer(timeoutMs, {
+    default: 5_000,
+    description: 'Milliseconds for connecting to a backend, TLS handshake included (502).',
+  }),
+  GATEWAY_PROXY__FIRST_BYTE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 60_000,
+    description: 'Milliseconds from the end of the request to the head of the backend’s response (504).',
+  }),
+  GATEWAY_PROXY__MAX_UPSTREAM_CONNECTIONS: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 0,
+      description:
+        'Maximum number of connections from each worker to one backend. Further requests wait. 0: unlimited.',
+    },
+  ),
+  GATEWAY_PROXY__MAX_UPSTREAM_QUEUE: integer(
+    { min: 0, max: 1_000_000 },
+    {
+      default: 1_024,
+      description:
+        'Maximum number of requests in each worker that wait for a connection to one backend. Beyond it: 503 `overloaded`.',
+    },
+  ),
+  GATEWAY_PROXY__UPSTREAM_QUEUE_TIMEOUT_MS: integer(timeoutMs, {
+    default: 1_000,
+    description:
+      'Milliseconds that a request waits for a connection to its backend before it is answered 503.',
+  }),
+  GATEWAY_EGRESS__ALLOW: list('addresses, CIDR blocks and host names, comma-separated', destination, {
+    default: [],
+    defaultText: 'all but what is denied by default',
+    description:
+      'The only destinations to which the gateway may connect for backends, health checks and key sets. `*.example.com` stands for all names below `example.com`. An address or a block also lifts the default denials that are no wider than it: link-local and cloud metadata addresses, and the gateway’s own listeners.',
+  }),
+  GATEWAY_EGRESS__DENY: list('addresses, CIDR blocks and host names, comma-separated', destination, {
+    default: [],
+    defaultText: 'none',
+    description:
+      'Destinations to which the gateway must not connect, even if `GATEWAY_EGRESS__ALLOW` names them.',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;

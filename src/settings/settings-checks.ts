@@ -1,0 +1,115 @@
+/** Checks over several settings, and values as messages show them. Pure. */
+import { SYMMETRIC_ALGORITHMS } from '../model/jwt-algorithms.ts';
+import { SETTINGS, type SettingName, type SettingValues } from './settings-table.ts';
+import type { Setting } from './settings-values.ts';
+
+/** The value for a message: quoted, bounded, without secrets and without the user information of a URL. */
+export function shown(row: Setting<unknown>, text: string): string {
+  if (row.secret) return '(hidden)';
+  const masked = text.replace(/\/\/[^/?#]*@/, '//***@');
+  return JSON.stringify(masked.length > 200 ? `${masked.slice(0, 200)}…` : masked);
+}
+
+/** `NAME="value"` of a valid setting, for messages about a clash with another setting. */
+function given(v: SettingValues, name: SettingName): string {
+  const value: unknown = v[name];
+  return `${name}=${shown(SETTINGS[name], Array.isArray(value) ? value.join(',') : String(value))}`;
+}
+
+export function crossChecks(v: SettingValues): string[] {
+  const errors: string[] = [];
+  const together = (first: SettingName, second: SettingName): void => {
+    if ((v[first] === undefined) === (v[second] === undefined)) return;
+    const [set, unset] = v[first] === undefined ? [second, first] : [first, second];
+    errors.push(`Cannot use ${given(v, set)} alone: expected ${unset} to be set too.`);
+  };
+  together('GATEWAY_RATE_LIMIT_REQUESTS', 'GATEWAY_RATE_LIMIT_WINDOW_SECS');
+  together('GATEWAY_PROXY__TLS__CERT_FILE', 'GATEWAY_PROXY__TLS__KEY_FILE');
+  errors.push(...tlsChecks(v));
+  if (v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
+    for (const name of [
+      'GATEWAY_PER_IP_RATE_LIMIT_REQUESTS',
+      'GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS',
+    ] as const) {
+      if (v[name] === undefined)
+        errors.push(`Cannot use GATEWAY_PER_IP_RATE_LIMIT_ENABLED=true: expected ${name} to be set too.`);
+    }
+  }
+  if (v.GATEWAY_CLUSTER__NODE_TIMEOUT_MS < 2 * v.GATEWAY_CLUSTER__HEARTBEAT_MS) {
+    errors.push(
+      `Cannot use ${given(v, 'GATEWAY_CLUSTER__NODE_TIMEOUT_MS')}: expected at least twice GATEWAY_CLUSTER__HEARTBEAT_MS, which is ${v.GATEWAY_CLUSTER__HEARTBEAT_MS}.`,
+    );
+  }
+  if (v.GATEWAY_PROXY__MAX_TARGET_BYTES > v.GATEWAY_PROXY__MAX_HEAD_BYTES) {
+    errors.push(
+      `Cannot use GATEWAY_PROXY__MAX_TARGET_BYTES="${v.GATEWAY_PROXY__MAX_TARGET_BYTES}": expected at most GATEWAY_PROXY__MAX_HEAD_BYTES, which is ${v.GATEWAY_PROXY__MAX_HEAD_BYTES}.`,
+    );
+  }
+  if (v.GATEWAY_PROXY__PORT !== 0 && v.GATEWAY_PROXY__PORT === v.GATEWAY_SERVER__PORT) {
+    errors.push(
+      `Cannot use GATEWAY_PROXY__PORT="${v.GATEWAY_PROXY__PORT}": expected a port other than GATEWAY_SERVER__PORT.`,
+    );
+  }
+  return [...errors, ...jwtChecks(v)];
+}
+
+function tlsChecks(v: SettingValues): string[] {
+  const certFiles = pathsOf(v.GATEWAY_PROXY__TLS__CERT_FILE);
+  const keyFiles = pathsOf(v.GATEWAY_PROXY__TLS__KEY_FILE);
+  if (certFiles.includes('') || keyFiles.includes(''))
+    return [
+      `Cannot use ${given(v, certFiles.includes('') ? 'GATEWAY_PROXY__TLS__CERT_FILE' : 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected paths, separated by commas.`,
+    ];
+  if (v.GATEWAY_PROXY__TLS__CERT_FILE === undefined || v.GATEWAY_PROXY__TLS__KEY_FILE === undefined)
+    return [];
+  if (certFiles.length === keyFiles.length) return [];
+  return [
+    `Cannot use ${given(v, 'GATEWAY_PROXY__TLS__KEY_FILE')}: expected as many files as GATEWAY_PROXY__TLS__CERT_FILE has, which is ${certFiles.length}.`,
+  ];
+}
+
+export function pathsOf(list: string | undefined): string[] {
+  return list === undefined ? [] : list.split(',').map((path) => path.trim());
+}
+
+/** Public keys and shared secrets must not mix: a public key used as a secret lets anyone who knows it sign tokens. */
+function jwtChecks(v: SettingValues): string[] {
+  const symmetric: readonly string[] = SYMMETRIC_ALGORITHMS;
+  const hasSymmetric = v.GATEWAY_JWT__ALGORITHMS.some((name) => symmetric.includes(name));
+  const hasAsymmetric = v.GATEWAY_JWT__ALGORITHMS.some((name) => !symmetric.includes(name));
+  const algorithms = given(v, 'GATEWAY_JWT__ALGORITHMS');
+  if (v.GATEWAY_JWT__JWKS_URI !== undefined && v.GATEWAY_JWT__SECRET !== undefined) {
+    return [
+      `Cannot use GATEWAY_JWT__SECRET with ${given(v, 'GATEWAY_JWT__JWKS_URI')}: expected one of the two.`,
+    ];
+  }
+  if (hasSymmetric && hasAsymmetric) {
+    return [`Cannot use ${algorithms}: expected HS* algorithms or public-key algorithms, not both.`];
+  }
+  if (v.GATEWAY_JWT__JWKS_URI !== undefined && hasSymmetric) {
+    return [`Cannot use ${algorithms} with GATEWAY_JWT__JWKS_URI: expected public-key algorithms only.`];
+  }
+  if (v.GATEWAY_JWT__SECRET !== undefined && hasAsymmetric) {
+    return [`Cannot use ${algorithms} with GATEWAY_JWT__SECRET: expected HS256, HS384 or HS512 only.`];
+  }
+  return [];
+}
+
+/** Warnings about values that work but are probably not meant. */
+export function doubtful(v: SettingValues): string[] {
+  const warnings: string[] = [];
+  if (/^postgres(ql)?:/i.test(v.GATEWAY_DATABASE_URL) && v.GATEWAY_SECRET_KEY === undefined) {
+    warnings.push(
+      'GATEWAY_SECRET_KEY is not set: policies with a secret are refused, because PostgreSQL has no key file beside it.',
+    );
+  }
+  const perIpSet =
+    v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS !== undefined ||
+    v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS !== undefined;
+  if (perIpSet && !v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED) {
+    warnings.push(
+      'GATEWAY_PER_IP_RATE_LIMIT_* has no effect: GATEWAY_PER_IP_RATE_LIMIT_ENABLED is not true.',
+    );
+  }
+  return warnings;
+}

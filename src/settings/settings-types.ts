@@ -1,0 +1,137 @@
+/** The settings as the program uses them: nested, parsed, frozen. */
+import type { AccessField, AccessMode } from '../model/access-fields.ts';
+import type { JwtAlgorithm } from '../model/jwt-algorithms.ts';
+import type { LIMIT_MODES, LOG_FORMATS, LOG_LEVELS } from './settings-table.ts';
+
+export interface RateLimitDefault {
+  readonly requests: number;
+  readonly windowSecs: number;
+}
+
+export interface JwtDefaults {
+  readonly issuer: string | undefined;
+  /** Empty: any audience. */
+  readonly audiences: readonly string[];
+  readonly jwksUri: string | undefined;
+  readonly secret: string | undefined;
+  /** Empty: all that fit the kind of key. */
+  readonly algorithms: readonly JwtAlgorithm[];
+  readonly leewaySecs: number;
+}
+
+export interface ProxySettings {
+  readonly host: string;
+  readonly port: number;
+  /** Pairs of files, the default first; undefined without TLS. */
+  readonly tls: readonly { readonly certFile: string; readonly keyFile: string }[] | undefined;
+  readonly ticketRotationSecs: number;
+  readonly http2: boolean;
+  /** undefined: made at the start. */
+  readonly viaName: string | undefined;
+  readonly maxHeadBytes: number;
+  readonly maxHeaders: number;
+  readonly maxTargetBytes: number;
+  /** 0: unlimited. */
+  readonly maxBodyBytes: number;
+  readonly headTimeoutMs: number;
+  /** 0: off. */
+  readonly minHeadBytesPerSec: number;
+  readonly minHeadGraceMs: number;
+  readonly keepaliveTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** 0: off. */
+  readonly minBodyBytesPerSec: number;
+  readonly minBodyGraceMs: number;
+  readonly maxBufferedRequestBytes: number;
+  readonly halfClose: boolean;
+  readonly maxConcurrentExchanges: number;
+  readonly maxConnections: number;
+  /** 0: unlimited. */
+  readonly maxConnectionsPerIp: number;
+  /** 0: unlimited. */
+  readonly maxUpstreamConnections: number;
+  readonly maxUpstreamQueue: number;
+  readonly upstreamQueueTimeoutMs: number;
+  readonly drainGraceMs: number;
+  readonly drainTimeoutMs: number;
+  /** 0: off. */
+  readonly authFailuresPerMinute: number;
+}
+
+export interface LimitSettings {
+  /** Valkey or Redis, in a form of model/redis-url.ts; undefined: each node counts for itself. */
+  readonly redisUrl: string | undefined;
+  readonly maxCounterBytes: number;
+  readonly mode: (typeof LIMIT_MODES)[number];
+  readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly keyPrefix: string;
+  /** Assumed until the store has told how many live. */
+  readonly nodes: number;
+}
+
+export interface DatabaseSettings {
+  readonly url: string;
+  /** undefined: as the kind of database has it. */
+  readonly autoMigrate: boolean | undefined;
+  /** The rest is of Postgres only. */
+  readonly poolMax: number;
+  readonly timeoutMs: number;
+  /** undefined: as `timeoutMs`; the next one too. */
+  readonly connectTimeoutMs: number | undefined;
+  readonly statementTimeoutMs: number | undefined;
+  readonly idleTimeoutMs: number;
+  readonly caFile: string | undefined;
+}
+
+/** Of PostgreSQL only: gateways that share a database. */
+export interface ClusterSettings {
+  /** undefined: the name of the host and the port of the management API. */
+  readonly nodeName: string | undefined;
+  readonly heartbeatMs: number;
+  readonly nodeTimeoutMs: number;
+  /** How long an answer to a write waits for other nodes to obey it. */
+  readonly writeWaitMs: number;
+}
+
+export interface Settings {
+  readonly database: DatabaseSettings;
+  readonly cluster: ClusterSettings;
+  readonly server: {
+    readonly host: string;
+    readonly port: number;
+    readonly swaggerEnabled: boolean;
+    readonly authFailuresPerMinute: number;
+  };
+  readonly adminToken: string | undefined;
+  /** As text; lib/secret-key-text.ts has its form. */
+  readonly secretKey: string | undefined;
+  /** A path, or `off`; undefined: beside the database. */
+  readonly snapshotFile: string | undefined;
+  readonly workers: number;
+  /** 0: workers are not watched. */
+  readonly workerStallTimeoutMs: number;
+  /** Whether one more is kept ready. */
+  readonly workerSpare: boolean;
+  readonly keyUsageDays: number;
+  /** Global default per app; undefined: none. */
+  readonly rateLimit: RateLimitDefault | undefined;
+  /** Per client address; undefined: off. */
+  readonly perIpRateLimit: RateLimitDefault | undefined;
+  /** IP addresses and CIDR blocks. */
+  readonly trustedProxyIps: readonly string[];
+  readonly ipv6PrefixBits: number;
+  /** IP addresses, CIDR blocks and host names. */
+  readonly egress: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  readonly jwt: JwtDefaults;
+  readonly limits: LimitSettings;
+  readonly proxy: ProxySettings;
+  readonly log: {
+    readonly level: (typeof LOG_LEVELS)[number];
+    readonly format: (typeof LOG_FORMATS)[number];
+    readonly access: AccessMode;
+    readonly accessFields: readonly AccessField[];
+  };
+}
