@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { systemClock } from '../src/lib/clock.ts';
 import { uuidv7 } from '../src/lib/ids.ts';
-import type { Policy } from '../src/model/policy.ts';
+import type { Policy } from '../src/policy/registry.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../src/model/resources.ts';
 import { tokenDisplayPrefix, tokenHash } from '../src/model/token.ts';
 import { memorySecretBox } from '../src/storage/secrets/secret-key.ts';

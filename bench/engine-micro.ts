@@ -23,7 +23,7 @@ import type * as AccessFieldsModule from '../src/model/access-fields.ts';
 import type * as MetricsModule from '../src/observe/metrics.ts';
 import type * as ReadBuffersModule from '../src/proxy/io/read-buffers.ts';
 import type * as SocketWriterModule from '../src/proxy/io/socket-writer.ts';
-import type { Policy } from '../src/model/policy.ts';
+import type { Policy } from '../src/policy/registry.ts';
 import { MemoryClient, memoryBackends, type BackendSide } from './engine-sockets.ts';
 
 /**

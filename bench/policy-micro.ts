@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { systemClock } from '../src/lib/clock.ts';
-import type { Policy } from '../src/model/policy.ts';
+import type { Policy } from '../src/policy/registry.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
 import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
 import { limitHeaderLines } from '../src/policy/parts/rate-limit/rate-limit.ts';

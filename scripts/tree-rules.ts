@@ -13,7 +13,7 @@ export const FOLDER_FILES_MAX = 16;
  * in each of them.
  */
 const NAMED_BY_SUBJECT = [
-  'src/model/schemas/',
+  'src/management/schemas/',
   'src/management/routes/',
   'src/management/crud/',
   'src/management/write/rules/',

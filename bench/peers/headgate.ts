@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import { writeDatabase, type Filler } from '../database.ts';
 import { freePort, newFolder, startProgram, type RunningProgram } from '../processes.ts';
 import type { Peer, PeerSetup } from './peer.ts';

@@ -2,7 +2,7 @@
  * Full policy: API key, scope, fixed-window limit, CORS, a managed endpoint with a parameter among 10,000 routes;
  * also once with an access log on both sides, since gateways run with one.
  */
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { Contestant } from '../contest.ts';
 import type { Load } from '../load.ts';
 import type { PeerSetup } from '../peers/peer.ts';

@@ -2,7 +2,7 @@
  * What limits over many nodes cost: leased and exact ones in Valkey or Redis against those in the memory of the node,
  * and nginx with Lua that asks the same server for every request. One node is measured; what many do is in bench/sim.
  */
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { Contestant } from '../contest.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { nginxLuaRedis } from '../peers/nginx-lua.ts';

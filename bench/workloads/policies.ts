@@ -1,7 +1,7 @@
 /** What other parts of policy cost beside the usual ones: JWTs against API keys, the algorithms of limits. */
 import { generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { Contestant } from '../contest.ts';
 import { headgatePeer } from '../peers/headgate.ts';
 import { ratio } from '../report.ts';

@@ -1,5 +1,5 @@
 /** Much configuration: a hundred thousand endpoints, a million keys; what a request then costs, and what it weighs. */
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { Contestant } from '../contest.ts';
 import type { Filler } from '../database.ts';
 import type { LoadRequest } from '../load.ts';

@@ -2,7 +2,7 @@
 import { allOperations } from '../../src/management/operations.ts';
 import type { Operation } from '../../src/management/api/operation.ts';
 import type { ManagementContext } from '../../src/management/context.ts';
-import type { JsonSchema } from '../../src/model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../src/model/json-schema.ts';
 
 export function describedOperations(): readonly Operation[] {
   // Operations read the context when they are called, but for this field, which only changes what a creation checks.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ERRORS } from '../../src/model/errors.ts';
+import { ERRORS } from '../../src/policy/error-table.ts';
 import { SETTINGS } from '../../src/settings/settings-table.ts';
-import { WARNINGS } from '../../src/model/warnings.ts';
+import { WARNINGS } from '../../src/policy/policy-warnings.ts';
 import { errorsPage, settingsPage, warningsPage } from './code-tables.ts';
 
 /** The cells of a table's rows, as a renderer would see them. */

@@ -1,6 +1,8 @@
 /** docs/reference/settings.md, errors.md and warnings.md, each from the table in the code. Pure. */
-import { ERRORS, type ErrorCode, type ErrorRow } from '../../src/model/errors.ts';
-import { WARNINGS, type WarningRow } from '../../src/model/warnings.ts';
+import { ERRORS } from '../../src/policy/error-table.ts';
+import type { ErrorCode, ErrorRow } from '../../src/model/errors.ts';
+import { WARNINGS } from '../../src/policy/policy-warnings.ts';
+import type { WarningRow } from '../../src/model/warnings.ts';
 import { SETTING_AREAS } from '../../src/settings/settings-table.ts';
 import { page, table } from './markdown.ts';
 import type { Setting } from '../../src/settings/settings-values.ts';

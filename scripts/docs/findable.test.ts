@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ACCESS_FIELDS } from '../../src/model/access-fields.ts';
-import { ERRORS } from '../../src/model/errors.ts';
-import { PolicySchema } from '../../src/model/policy.ts';
-import { jsonSchema } from '../../src/model/schemas/json-schema.ts';
-import { WARNINGS } from '../../src/model/warnings.ts';
+import { ERRORS } from '../../src/policy/error-table.ts';
+import { PART_NAMES, PolicySchema } from '../../src/policy/registry.ts';
+import { jsonSchema } from '../../src/model/json-schema.ts';
+import { WARNINGS } from '../../src/policy/policy-warnings.ts';
 import { SETTINGS } from '../../src/settings/settings-table.ts';
 import { describedOperations } from './api-operations.ts';
 import { metricFamilies } from './metrics-page.ts';
@@ -29,7 +29,7 @@ describe('docs/reference', () => {
     ['warning code', 'warnings.md', Object.keys(WARNINGS)],
     ['field of the access log', 'access-log.md', ACCESS_FIELDS],
     ['policy field', 'policy-fields.md', fieldsOf(jsonSchema(PolicySchema)).map(({ path }) => path)],
-    ['part of a policy', 'policies.md', Object.keys(PolicySchema.properties)],
+    ['part of a policy', 'policies.md', PART_NAMES],
     ['call', 'management-api.md', operations.map(({ method, path }) => `${method} ${path}`)],
     ['object', 'objects.md', [...describedObjects(operations).keys()]],
     [

@@ -1,8 +1,8 @@
 /** docs/reference/objects.md: bodies and answers of the management API that are no resources, from their schemas. Pure. */
 import type { Operation } from '../../src/management/api/operation.ts';
-import { DryRunSchema } from '../../src/model/schemas/dry-run.ts';
-import { ProblemSchema } from '../../src/model/schemas/envelope.ts';
-import { jsonSchema, type JsonSchema } from '../../src/model/schemas/json-schema.ts';
+import { DryRunSchema } from '../../src/management/schemas/dry-run.ts';
+import { ProblemSchema } from '../../src/management/schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../src/model/json-schema.ts';
 import { answeredSchema } from './api-operations.ts';
 import { code, page, table } from './markdown.ts';
 import { fieldsOf, typeOf } from './schema-fields.ts';

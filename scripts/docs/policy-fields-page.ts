@@ -1,6 +1,6 @@
 /** docs/reference/policy-fields.md: every field of a policy, from its schema. Pure. */
-import { PolicySchema, SHADOW_PARTS } from '../../src/model/policy.ts';
-import { jsonSchema, type JsonSchema } from '../../src/model/schemas/json-schema.ts';
+import { PolicySchema, SHADOW_PART_NAMES } from '../../src/policy/registry.ts';
+import { jsonSchema, type JsonSchema } from '../../src/model/json-schema.ts';
 import { code, page, table } from './markdown.ts';
 import { fieldsOf, typeOf } from './schema-fields.ts';
 
@@ -24,7 +24,7 @@ function partSection(name: string, schema: JsonSchema): string {
       field.isRequired ? 'required' : field.default,
       field.description,
     ]);
-  const isInShadow = (SHADOW_PARTS as readonly string[]).includes(name);
+  const isInShadow = (SHADOW_PART_NAMES as readonly string[]).includes(name);
   return [
     `## ${name}`,
     [part.description, `Type: ${typeOf(part)}.`, fields[0]?.default && `Default: ${fields[0].default}.`]

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LABEL_PATTERN } from '../../src/model/patterns.ts';
-import type { JsonSchema } from '../../src/model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../src/model/json-schema.ts';
 import { fieldsOf, typeOf } from './schema-fields.ts';
 
 describe('a type in words', () => {

@@ -1,6 +1,6 @@
 /** The fields of a JSON schema as rows for tables: path, type with its bounds, default and meaning. Pure. */
 import { PATTERN_WORDS } from '../../src/model/patterns.ts';
-import type { JsonSchema } from '../../src/model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../src/model/json-schema.ts';
 import { code, sentence } from './markdown.ts';
 
 export interface Field {

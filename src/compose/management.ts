@@ -6,7 +6,7 @@ import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
 import type { ShadowReports } from '../management/context.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
-import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
 import { createPolicyCompiler } from '../policy/compile-policy.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';

@@ -10,14 +10,14 @@ import {
   versionTree,
 } from '../../test/support/data/config-records.ts';
 import type { EndpointChange } from '../model/config.ts';
-import type { EffectivePolicy, Policy } from '../model/policy.ts';
+import type { EffectivePolicy, PolicyValues } from '../model/policy.ts';
 import type { Endpoint } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { SnapshotHolder } from './holder.ts';
 import { endpointShape } from './path-patterns.ts';
 import { findRoute } from './path-trie.ts';
 
-const POLICIES: readonly (Policy | null)[] = [
+const POLICIES: readonly (PolicyValues | null)[] = [
   null,
   {},
   { required_scopes: ['a'] },

@@ -7,7 +7,7 @@ import {
   versionTree,
 } from '../../test/support/data/config-records.ts';
 import type { VersionTree } from '../model/config.ts';
-import type { EffectivePolicy } from '../model/policy.ts';
+import type { EffectivePolicy, PolicyValues } from '../model/policy.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 import { CompileError } from './compile-error.ts';
 import { compileVersion, createAppContext } from './compile.ts';
@@ -29,16 +29,18 @@ function compile(
 ): Compiled {
   const policies: EffectivePolicy[] = [];
   const context = createAppContext<EffectivePolicy>(appRecord({ id: 'app', ...app }));
-  const version = compileVersion(
-    context,
-    tree,
-    (effective) => {
-      policies.push(effective);
-      return effective;
-    },
-    previous,
-  );
+  const compilePolicy = (effective: EffectivePolicy): EffectivePolicy => {
+    policies.push(effective);
+    return effective;
+  };
+  const marksUnmatched = ({ policy }: EffectivePolicy): boolean => originsOf(policy).length > 0;
+  const compiler = Object.assign(compilePolicy, { marksUnmatched });
+  const version = compileVersion(context, tree, compiler, previous);
   return { version, policies };
+}
+
+function originsOf(policy: PolicyValues | undefined): readonly string[] {
+  return (policy?.['cors'] as { allowed_origins: string[] } | undefined)?.allowed_origins ?? [];
 }
 
 function compileOne(
@@ -121,7 +123,7 @@ describe('compileVersion', () => {
       routing_mode: 'managed_endpoint',
       default_policy: cors('https://app.example'),
     } as const;
-    const originOf = (version: ReturnType<typeof of>) => version.unmatched?.policy.cors?.allowed_origins[0];
+    const originOf = (version: ReturnType<typeof of>) => originsOf(version.unmatched?.policy)[0];
     expect(of({}, versionTree(VERSION)).unmatched).toBeUndefined();
     expect(
       of({ default_policy: { cors: { allowed_origins: [] } } }, versionTree(VERSION)).unmatched,

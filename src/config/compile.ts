@@ -107,15 +107,15 @@ export function compileVersion<P>(
   return version;
 }
 
-/** See CompiledVersion.unmatched. Only `cors` has a say in how an answer looks that no route gives. */
+/** See CompiledVersion.unmatched. */
 function unmatchedPolicy<P>(
   app: AppContext<P>,
   record: Revision | undefined,
   revision: CompiledRevision<P> | undefined,
   compilePolicy: PolicyCompiler<P>,
 ): P | undefined {
-  const { cors } = mergePolicy(app.record, record).policy;
-  if (cors === undefined || cors === null || cors.allowed_origins.length === 0) return undefined;
+  const hasSay = compilePolicy.marksUnmatched?.(mergePolicy(app.record, record)) ?? false;
+  if (!hasSay) return undefined;
   return revision?.fallback?.policy ?? new RevisionPolicy(app, record, compilePolicy).inherited().policy;
 }
 

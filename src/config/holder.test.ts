@@ -22,7 +22,8 @@ let compilations = 0;
 function holderWith(...changes: Partial<ConfigChange>[]): SnapshotHolder<EffectivePolicy> {
   const holder = new SnapshotHolder<EffectivePolicy>((effective) => {
     compilations++;
-    if (effective.policy.required_scopes?.includes('broken')) throw new Error('broken');
+    if ((effective.policy['required_scopes'] as string[] | undefined)?.includes('broken'))
+      throw new Error('broken');
     return effective;
   });
   changes.forEach((fields, index) => holder.apply(configChange(index + 1, fields)));

@@ -9,7 +9,7 @@ import {
   versionRecord,
   versionTree,
 } from '../../test/support/data/config-records.ts';
-import type { EffectivePolicy, Policy } from '../model/policy.ts';
+import type { EffectivePolicy, PolicyValues } from '../model/policy.ts';
 import type { Endpoint } from '../model/resources.ts';
 import { SnapshotHolder } from './holder.ts';
 import { routeForUse } from './in-use.ts';
@@ -23,7 +23,7 @@ const VERSION = versionRecord({ id: 'v', app_id: 'a', gateway_path: '/a/v' });
 const APP = appRecord({ id: 'a', routing_mode: 'pass_through' });
 
 function endpoint(id: string, path: string, scope?: string): Endpoint {
-  const policy: Policy | null = scope === undefined ? null : { required_scopes: [scope] };
+  const policy: PolicyValues | null = scope === undefined ? null : { required_scopes: [scope] };
   return endpointRecord({ id, revision_id: 'r', path, policy_override: policy });
 }
 

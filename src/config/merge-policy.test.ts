@@ -1,13 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../model/policy.ts';
+import type { PolicyValues } from '../model/policy.ts';
 import { hasParts, mergePolicy } from './merge-policy.ts';
 
-const app = (default_policy: Policy | null) => ({ id: 'app', default_policy });
-const revision = (default_policy: Policy | null) => ({ id: 'rev', default_policy });
-const endpoint = (policy_override: Policy | null) => ({ id: 'end', policy_override });
+const app = (default_policy: PolicyValues | null) => ({ id: 'app', default_policy });
+const revision = (default_policy: PolicyValues | null) => ({ id: 'rev', default_policy });
+const endpoint = (policy_override: PolicyValues | null) => ({ id: 'end', policy_override });
 
 describe('mergePolicy', () => {
-  it.each<[string, Policy | null, Policy | null, Policy | null, Policy, Record<string, string>]>([
+  it.each<
+    [
+      string,
+      PolicyValues | null,
+      PolicyValues | null,
+      PolicyValues | null,
+      PolicyValues,
+      Record<string, string>,
+    ]
+  >([
     ['gives nothing when no level says anything', null, {}, null, {}, {}],
     [
       'takes a part from the app',
@@ -103,7 +112,7 @@ describe('mergePolicy', () => {
 });
 
 describe('hasParts', () => {
-  it.each<[Policy | null | undefined, boolean]>([
+  it.each<[PolicyValues | null | undefined, boolean]>([
     [null, false],
     [undefined, false],
     [{}, false],

@@ -10,8 +10,12 @@ import type { PathTrie } from './path-trie.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import type { WeightedChoice } from './weights.ts';
 
-/** TrafficClass an effective policy into what the proxy runs; called once per distinct policy of an app. */
-export type PolicyCompiler<P> = (effective: EffectivePolicy, app: App) => P;
+export interface PolicyCompiler<P> {
+  /** Turns an effective policy into what the proxy runs; called once per distinct policy of an app. */
+  (effective: EffectivePolicy, app: App): P;
+  /** Whether the policy has a say in answers that no route gives; absent: no policy has. */
+  readonly marksUnmatched?: (effective: EffectivePolicy) => boolean;
+}
 
 export interface PolicyPair<P> {
   readonly effective: EffectivePolicy;

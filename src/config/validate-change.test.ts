@@ -15,7 +15,8 @@ import { CompileError } from './compile-error.ts';
 import { validateChange } from './validate-change.ts';
 
 function compilePolicy(effective: EffectivePolicy): null {
-  if (effective.policy.required_scopes?.includes('broken')) throw new Error('broken');
+  if ((effective.policy['required_scopes'] as string[] | undefined)?.includes('broken'))
+    throw new Error('broken');
   return null;
 }
 

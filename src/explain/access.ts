@@ -1,5 +1,5 @@
 /** Explain as the management API uses it: what the main thread keeps (control.ts) and what the workers answer. */
-import type { DebugToken, ExplainInput, Explanation, SamplingState } from '../model/schemas/explain.ts';
+import type { DebugToken, ExplainInput, Explanation, SamplingState } from './schema.ts';
 import type { ExplainControl } from './control.ts';
 
 /** The workers of the gateway, as the main thread reaches them. */

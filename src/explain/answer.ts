@@ -5,14 +5,8 @@
 import { timestamp } from '../lib/clock.ts';
 import { foldedName } from '../lib/folded-name.ts';
 import type { LimitDecision } from '../limits/store.ts';
-import type { RateLimitPolicy } from '../model/policy.ts';
-import type {
-  ExplainedLimit,
-  ExplainedStage,
-  Explanation,
-  HeaderField,
-  Outcome,
-} from '../model/schemas/explain.ts';
+import type { RateLimitPolicy } from '../model/rate-limit.ts';
+import type { ExplainedLimit, ExplainedStage, Explanation, HeaderField, Outcome } from './schema.ts';
 import type { LimitRead, CounterReads } from '../policy/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
 import { fixOf, type FindKey } from './fix.ts';

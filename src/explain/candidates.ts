@@ -3,7 +3,7 @@
  * of an explanation. Chooses nothing: the match has done that.
  */
 import type { CompiledRoute } from '../config/types.ts';
-import type { Candidate } from '../model/schemas/explain.ts';
+import type { Candidate } from './schema.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import type { ProxyContext, Revision, Version } from '../proxy/context.ts';
 import {

@@ -6,7 +6,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { timestamp } from '../lib/clock.ts';
 import { secretBytes, uuidv7 } from '../lib/ids.ts';
-import type { DebugToken, SamplingState } from '../model/schemas/explain.ts';
+import type { DebugToken, SamplingState } from './schema.ts';
 import { tokenHash } from '../model/token.ts';
 import type { ExplainSetup } from './messages.ts';
 

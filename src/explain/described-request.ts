@@ -3,7 +3,7 @@
  * what every client adds: `Host`, and `Content-Length` for a body. Text is sent as UTF-8. Whatever else is odd about
  * the description is left as it is: to refuse it is the parser's business.
  */
-import type { ExplainInput } from '../model/schemas/explain.ts';
+import type { ExplainInput } from './schema.ts';
 
 const HOST_DEFAULT = 'localhost';
 

@@ -8,7 +8,7 @@
 import { normaliseAddress } from '../http/address.ts';
 import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
 import { BodyFraming } from '../http/framing.ts';
-import type { ExplainInput, Explanation, HeaderField } from '../model/schemas/explain.ts';
+import type { ExplainInput, Explanation, HeaderField } from './schema.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
 import type { CounterReads } from '../policy/read-only-context.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';

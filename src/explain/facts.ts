@@ -7,7 +7,7 @@ import { comparablePath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { isKind, type Reason } from '../model/reason.ts';
 import { RATE_LIMITED } from '../policy/parts/rate-limit/rate-limit.ts';
-import type { Candidate, Explanation, HeaderField, StageName } from '../model/schemas/explain.ts';
+import type { Candidate, Explanation, HeaderField, StageName } from './schema.ts';
 import { tokenHash } from '../model/token.ts';
 import { tokenStart } from '../policy/parts/auth/bearer.ts';
 import { refusal, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';

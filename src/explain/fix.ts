@@ -4,10 +4,12 @@
  * asks for; what would deny the request after it is told by explaining the changed request.
  */
 import { comparablePath } from '../http/canonical-path.ts';
-import { isValidCors } from '../model/policy-rules.ts';
-import type { AuthPolicy, CorsPolicy, PolicyPart } from '../model/policy.ts';
+import { isValidCors } from '../policy/parts/cors/part.ts';
+import type { AuthPolicy } from '../policy/parts/auth/schema.ts';
+import type { CorsPolicy } from '../policy/parts/cors/schema.ts';
+import { typedPolicy, type PartName } from '../policy/registry.ts';
 import type { StoredApiKey } from '../model/resources.ts';
-import type { Fix, FixAction } from '../model/schemas/explain.ts';
+import type { Fix, FixAction } from './schema.ts';
 import { CORS_REFUSED, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
 import { CREDENTIALS_INVALID, INSUFFICIENT_SCOPE } from '../policy/parts/auth/auth-reasons.ts';
 import { isKind, operatorDetail, retryAfterSecs } from '../model/reason.ts';
@@ -143,7 +145,7 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
 function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
   const { code, policy, app, reason } = facts;
   const detail = detailOf(facts);
-  const auth = policy?.effective.policy.auth;
+  const auth = policy && typedPolicy(policy.effective).auth;
   const isJwt = auth?.auth_type === 'jwt';
   const what = isJwt ? 'a JWT' : `an API key of app ${app?.slug ?? ''}`;
   switch (code) {
@@ -186,7 +188,7 @@ function fixKeys(facts: ExchangeFacts, auth: AuthPolicy): Fix {
 }
 
 function withScopes({ policy }: ExchangeFacts): string {
-  const scopes = policy?.effective.policy.required_scopes ?? [];
+  const scopes = (policy && typedPolicy(policy.effective).required_scopes) ?? [];
   return scopes.length === 0 ? '' : ` that holds ${scopes.join(', ')}`;
 }
 
@@ -218,7 +220,7 @@ function addScopes(facts: ExchangeFacts, isJwt: boolean): Fix {
 
 function fixPolicy(facts: ExchangeFacts): Fix {
   const { code, policy, bodyBytes, maxBodyBytes, method } = facts;
-  const parts = policy?.effective.policy;
+  const parts = policy && typedPolicy(policy.effective);
   if (code === 'method_not_allowed') {
     const allowed = [...(parts?.allowed_methods ?? []), method];
     return setPolicy(facts, 'allowed_methods', `Add ${method} to allowed_methods`, {
@@ -254,7 +256,7 @@ function fixPolicy(facts: ExchangeFacts): Fix {
 /** A change of the part at the level that has it now. */
 function setPolicy(
   facts: ExchangeFacts,
-  part: PolicyPart,
+  part: PartName,
   what: string,
   value: object,
   policy: ExchangeFacts['policy'] = facts.policy,
@@ -275,7 +277,7 @@ function setPolicy(
 /** What a browser refuses, granted where the policy can grant it; `value` is null where the request has to change. */
 function widenCors(facts: ExchangeFacts, refusal: CorsRefusal): Fix {
   const { field, lacks } = refusal;
-  const cors = facts.corsPolicy?.effective.policy.cors;
+  const cors = facts.corsPolicy && typedPolicy(facts.corsPolicy.effective).cors;
   const wider = cors ? widened(cors, field, lacks) : undefined;
   if (wider === undefined)
     return fix('correct_request', `Send another request. ${CORS_REFUSED.detail(refusal)}`);

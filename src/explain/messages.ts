@@ -1,5 +1,5 @@
 /** What the main thread asks the workers about explain, and what they answer. Plain data. */
-import type { ExplainInput, Explanation } from '../model/schemas/explain.ts';
+import type { ExplainInput, Explanation } from './schema.ts';
 import type { DebugTokenEntry } from './debug-header.ts';
 import type { Sampling } from './recorder.ts';
 

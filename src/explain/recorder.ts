@@ -6,7 +6,7 @@
  * Costs an exchange that is not recorded one look at its error code and one at `isSampling`. However many are
  * refused, at most `RECORDS_PER_SECOND_MAX` are written down in a second.
  */
-import { REDACTED, type Explanation, type HeaderField } from '../model/schemas/explain.ts';
+import { REDACTED, type Explanation, type HeaderField } from './schema.ts';
 import type { Reason } from '../model/reason.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 import { explanationOf } from './answer.ts';

@@ -5,7 +5,7 @@
  */
 import type { FieldSection } from '../http/field-section.ts';
 import { foldedName } from '../lib/folded-name.ts';
-import { REDACTED, type HeaderField } from '../model/schemas/explain.ts';
+import { REDACTED, type HeaderField } from './schema.ts';
 
 const SECRET_NAME =
   /auth(?!enticat)|cookie|token|secret|passw|pwd|credential|session|signature|api-?_?key|x-headgate-debug/i;

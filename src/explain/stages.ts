@@ -2,15 +2,9 @@
  * The verdict of each stage on a request, and the level and value that decided it. Where the request stopped is
  * known; what stands before that has let it pass, what stands behind was not asked.
  */
-import type { Policy, PolicyPart } from '../model/policy.ts';
-import {
-  STAGES,
-  type ExplainedStage,
-  type Level,
-  type StageName,
-  type Verdict,
-} from '../model/schemas/explain.ts';
-import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import { PARTS, typedPolicy, type PartName } from '../policy/registry.ts';
+import { STAGES, type ExplainedStage, type Level, type StageName, type Verdict } from './schema.ts';
+import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import { operatorDetail, type Reason } from '../model/reason.ts';
 import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
 import { stageOfCode, type ExchangeFacts } from './facts.ts';
@@ -132,7 +126,7 @@ function hasStage({ policy }: ExchangeFacts, stage: StageName): boolean {
 
 function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSettings): Decider | undefined {
   if (facts.policy === undefined) return undefined;
-  const ofPolicy = (part: PolicyPart): Decider | undefined => partDecider(facts, part);
+  const ofPolicy = (part: PartName): Decider | undefined => partDecider(facts, part);
   switch (stage) {
     case 'cors':
     case 'required_scopes':
@@ -169,7 +163,7 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
 
 /** How the request is carried to the backend: parts of the policy, each with the level that it comes from. */
 function forwardingOf({ policy, timeoutDefaults }: ExchangeFacts): unknown {
-  const sourceOf = (part: PolicyPart) => {
+  const sourceOf = (part: PartName) => {
     const source = policy?.effective.sources[part];
     return { level: source?.level ?? 'global', source_id: source?.id ?? null };
   };
@@ -197,20 +191,12 @@ function ofSettings(value: unknown): Decider {
 }
 
 /** The part of the effective policy; undefined where no level has it or it is switched off. */
-function partDecider({ policy }: ExchangeFacts, part: PolicyPart): Decider | undefined {
-  const value = policy?.effective.policy[part];
+function partDecider({ policy }: ExchangeFacts, part: PartName): Decider | undefined {
+  const value = policy && typedPolicy(policy.effective)[part];
   const source = policy?.effective.sources[part];
   if (value === undefined || value === null || source === undefined) return undefined;
-  return isOff(part, value) ? undefined : { level: source.level, sourceId: source.id, value };
-}
-
-/** The values that switch an inherited part off (docs/reference/policies.md). */
-function isOff(part: PolicyPart, value: NonNullable<Policy[PolicyPart]>): boolean {
-  // A scope may be called "*": it is a scope like any other.
-  if (Array.isArray(value)) return value.length === 0 || (part === 'allowed_methods' && value[0] === '*');
-  if (typeof value === 'number') return value === 0;
-  if ('max' in value) return value.max === 0;
-  return 'allowed_origins' in value && value.allowed_origins.length === 0;
+  const { off } = PARTS.find(({ name }) => name === part) ?? {};
+  return off?.is(value) === true ? undefined : { level: source.level, sourceId: source.id, value };
 }
 
 /** As rate-limit.ts has it: the plan of the key, else the policy's, else the global default. */
@@ -219,7 +205,7 @@ function rateLimitDecider(facts: ExchangeFacts, { globals }: ExplainSettings): D
   const plan = caller.keyRateLimit;
   if (plan !== null && plan.enabled === false) return undefined;
   if (plan !== null) return { level: 'key', sourceId: caller.id, value: plan };
-  const limit = facts.policy?.effective.policy.rate_limit;
+  const limit = facts.policy && typedPolicy(facts.policy.effective).rate_limit;
   if (limit !== undefined && limit !== null) {
     return limit.enabled === true ? partDecider(facts, 'rate_limit') : undefined;
   }

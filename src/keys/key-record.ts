@@ -7,7 +7,7 @@
  * gateway's own) is compared by its own SHA-256 and kept as text; so are times that are not RFC 3339 in UTC with
  * milliseconds, and fields that this file does not know. Whatever the record, decoding gives back what was encoded.
  */
-import type { RateLimitPolicy } from '../model/policy.ts';
+import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import {
   APP_ID,

@@ -6,7 +6,7 @@
  * Owns the lists of scopes and the ids of apps that were read lately, both bounded.
  */
 import { latin1Text, ownText } from '../http/latin1.ts';
-import type { RateLimitPolicy } from '../model/policy.ts';
+import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import {
   APP_ID,

@@ -1,8 +1,8 @@
 /** What the operations are given to work with; made once by server.ts. */
 import type { Clock } from '../lib/clock.ts';
-import type { RateLimitGlobals } from '../model/policy-rules.ts';
+import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
-import type { RevisionHealth } from '../model/schemas/revision-health.ts';
+import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { ConfigReader, NodeRecord } from '../storage/repository.ts';

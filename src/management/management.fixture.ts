@@ -6,7 +6,7 @@ import pino from 'pino';
 import { timestamp, type Clock } from '../lib/clock.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { Revision } from '../model/resources.ts';
-import type { RevisionHealth } from '../model/schemas/revision-health.ts';
+import type { RevisionHealth } from './schemas/revision-health.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
 import type { Repository } from '../storage/repository.ts';
 import { createManagementServer, type ManagementDependencies } from './server.ts';

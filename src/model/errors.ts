@@ -21,7 +21,7 @@ export interface ErrorRow {
   readonly retry: RetrySafety;
 }
 
-export const ERRORS = {
+export const GATEWAY_ERRORS = {
   // Requests that cannot be read (proxy)
   bad_request: { status: 400, title: 'The request is malformed', source: 'downstream', retry: 'never' },
   bad_path: {
@@ -236,7 +236,19 @@ export const ERRORS = {
   },
 } as const satisfies Record<string, ErrorRow>;
 
-export type ErrorCode = keyof typeof ERRORS;
+declare const addedByPart: unique symbol;
+/** Only `partError` makes one, so that a misspelt code does not compile. */
+export type PartErrorCode = string & { readonly [addedByPart]: true };
+export type ErrorCode = keyof typeof GATEWAY_ERRORS | PartErrorCode;
+
+export interface PartError extends ErrorRow {
+  readonly code: PartErrorCode;
+}
+
+/** An error that a policy part adds to the table. */
+export function partError(code: string, row: ErrorRow): PartError {
+  return Object.freeze({ code: code as PartErrorCode, ...row });
+}
 
 /** One field that failed validation: an RFC 6901 pointer into the body and what was expected. */
 export interface FieldError {
@@ -259,16 +271,17 @@ export interface ProblemDocument {
 
 /**
  * Builds the RFC 9457 document of one error.
+ * @param row of the code, in the table of policy/error-table.ts
  * @param instance the path of the request, as received
  */
 export function problemDocument(
   code: ErrorCode,
+  row: ErrorRow,
   detail: string,
   instance: string,
   requestId: string,
   errors?: readonly FieldError[],
 ): ProblemDocument {
-  const row: ErrorRow = ERRORS[code];
   return {
     type: `urn:headgate:error:${code}`,
     title: row.title,

@@ -2,7 +2,8 @@
  * The records of the configuration (contract part 2): what the management API serves and what the repository
  * stores are the same shapes. Times are RFC 3339 in UTC, ids UUIDv7.
  */
-import type { Policy, RateLimitPolicy } from './policy.ts';
+import type { PolicyValues } from './policy.ts';
+import type { RateLimitPolicy } from './rate-limit.ts';
 
 export type RoutingMode = 'pass_through' | 'managed_endpoint';
 export type VersionStatus = 'active' | 'deprecated' | 'retired';
@@ -18,7 +19,7 @@ export interface App extends RecordBase {
   readonly slug: string;
   readonly gateway_path: string;
   readonly routing_mode: RoutingMode;
-  readonly default_policy: Policy | null;
+  readonly default_policy: PolicyValues | null;
   readonly description: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly allow_encoded_slashes: boolean;
@@ -79,7 +80,7 @@ export interface Revision extends RecordBase {
   readonly preserve_host: boolean;
   readonly traffic_weight: number;
   readonly health_check_path: string | null;
-  readonly default_policy: Policy | null;
+  readonly default_policy: PolicyValues | null;
   readonly is_current: boolean;
   readonly backend_tls: BackendTls | null;
   readonly circuit_breaker: CircuitBreakerSettings | null;
@@ -92,7 +93,7 @@ export interface Endpoint extends RecordBase {
   readonly method: EndpointMethod;
   readonly path: string;
   readonly backend_path: string | null;
-  readonly policy_override: Policy | null;
+  readonly policy_override: PolicyValues | null;
   readonly is_active: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The table of all warnings: what a write may say of itself although it is valid, one row per code. The management
- * API gives them in `warnings`, the OpenAPI document lists the codes, and docs/reference/warnings.md is made from here. The
- * rules that find them are in management/warnings/.
+ * Warnings: what a write may say of itself although it is valid, one row per code. The management API gives them in
+ * `warnings`; the rules that find them are in management/write/warnings/. Policy parts have rows of their own;
+ * policy/policy-warnings.ts has the whole table, from which docs/reference/warnings.md and the OpenAPI document are made.
  */
 
 export interface WarningRow {
@@ -11,36 +11,7 @@ export interface WarningRow {
   readonly advice: string;
 }
 
-export const WARNINGS = {
-  // Policies
-  rate_limit_not_enabled: {
-    title: 'A rate limit has numbers, but does not say `enabled`: nothing is limited',
-    advice: 'Set `enabled` to true, or to false where the numbers are kept for later',
-  },
-  jwt_without_keys: {
-    title: 'No JWT can be verified, since there are no keys: every token is refused',
-    advice: 'Set `jwks_uri`, `jwks` or `secret`, here or in the settings (`GATEWAY_JWT__JWKS_URI`)',
-  },
-  scopes_without_holder: {
-    title: 'Scopes are required that no active API key of the app has: every key is refused',
-    advice: 'Give the scopes to a key, or correct their spelling',
-  },
-  scopes_without_auth: {
-    title: 'Scopes are required where `auth_type` is `none`: every request is refused',
-    advice: 'Let the route authenticate, or require no scopes (`[]`) at the same level',
-  },
-  limit_without_caller: {
-    title: 'A limit counts per key or claim where the route knows none: it counts per client address',
-    advice: 'Let the route authenticate, or count per `ip`',
-  },
-  cors_without_origins: {
-    title: '`cors` has settings, but no allowed origin: it is off',
-    advice: 'List the origins, or leave the other fields out to switch an inherited `cors` off',
-  },
-  shadow_part_not_set: {
-    title: 'A part is in `shadow` that no level sets: there is nothing to try',
-    advice: 'Set the part, or correct its name',
-  },
+export const RECORD_WARNINGS = {
   // Versions
   sunset_in_past: {
     title: 'The time of the sunset has passed, and the version is still served',
@@ -76,10 +47,6 @@ export const WARNINGS = {
     advice: 'Set `backend_scheme` to `https`',
   },
   // Endpoints
-  endpoint_method_not_allowed: {
-    title: 'The policy in force does not allow the method of the endpoint: every request is 405',
-    advice: 'Add the method to `allowed_methods`, or override it at the endpoint',
-  },
   endpoint_repeats_gateway_path: {
     title: 'The path begins with the gateway path of the version, which it is relative to',
     advice: 'Leave the gateway path out',
@@ -95,18 +62,24 @@ export const WARNINGS = {
   },
 } as const satisfies Record<string, WarningRow>;
 
-export type WarningCode = keyof typeof WARNINGS;
-
 /** One thing that is valid and surely not meant. */
 export interface Warning {
   /** RFC 6901 pointer into the record, and so into the body that was written; `''` is the record as a whole. */
   readonly pointer: string;
-  readonly code: WarningCode;
+  readonly code: string;
   /** For people: what is the case here. Never a secret. */
   readonly detail: string;
 }
 
 /** @param what is the case, with the names of what it is about; the advice of the table follows */
-export function warning(code: WarningCode, pointer: string, what: string): Warning {
-  return { pointer, code, detail: `${what}. ${WARNINGS[code].advice}` };
+export function warning(code: keyof typeof RECORD_WARNINGS, pointer: string, what: string): Warning {
+  return warningOf({ code, ...RECORD_WARNINGS[code] }, pointer, what);
+}
+
+export function warningOf(
+  { code, advice }: WarningRow & { readonly code: string },
+  pointer: string,
+  what: string,
+): Warning {
+  return { pointer, code, detail: `${what}. ${advice}` };
 }

@@ -1,40 +1,44 @@
 /**
- * Turns an effective policy into its stages, in the one order that the gateway knows: the guard against guessing,
- * authentication (with required claims), scopes, methods, body size, concurrency, rate limits. A part that a route does
- * not use has no stage and costs it nothing; everything that does not depend on the request is worked out here.
+ * Compiles an effective policy: asks each part of the registry for its stages and its data, and puts the stages in the
+ * order of the pipeline. A part that a route does not use has no stage and costs it nothing; everything that does not
+ * depend on the request is worked out here.
  */
-import type { EffectivePolicy, Policy, ShadowPart } from '../model/policy.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
 import type { AppName } from '../model/resources.ts';
 import type { PolicyCompiler } from '../config/types.ts';
-import { createApiKeys, type ApiKeys } from './parts/auth/api-key.ts';
-import { createAuthGuard, type AuthGuard } from './parts/auth/auth-guard.ts';
-import { compileAuth } from './parts/auth/auth.ts';
-import { compileBodySize } from './parts/body-size/body-size.ts';
-import { compileConcurrency } from './parts/concurrency/concurrency-stage.ts';
-import { compileCors } from './parts/cors/cors.ts';
-import { corsShadowStage } from './parts/cors/cors-shadow.ts';
 import type { PolicyDependencies } from './dependencies.ts';
+import { combinedEditor } from './field-editors.ts';
+import type { PartContribution, PolicyPart } from './part.ts';
+import { DEFAULT_RETRIES } from './parts/retries/part.ts';
+import { stageNames } from './pipeline.ts';
 import { readOnlyDependencies, type CounterReads } from './read-only-context.ts';
-import { createJwtVerifiers, type JwtVerifiers } from './parts/auth/jwt/jwt-verifier.ts';
-import { compileMethods } from './parts/methods/methods.ts';
-import { compileRateLimits } from './parts/rate-limit/rate-limit.ts';
-import { compileRetries, compileTimeouts } from './resilience.ts';
-import { compileScopes } from './parts/scopes/scopes.ts';
-import type { CompiledPolicy, NamedStage } from './stage.ts';
+import { PARTS } from './registry.ts';
+import type { CompiledPolicy, FieldEditor, NamedStage, PolicyData } from './stage.ts';
 
-/** What all policies of one worker share: caches of credentials, key sets, the guard's rule. */
-interface Shared {
-  readonly apiKeys: ApiKeys;
-  readonly verifiers: JwtVerifiers;
-  readonly guard: AuthGuard | undefined;
-}
+/** What the engine reads where no part says otherwise. */
+const NO_DATA: PolicyData = Object.freeze({
+  cors: undefined,
+  maxBodyBytes: 0,
+  shadowBodyBytes: 0,
+  bufferRequestBytes: 0,
+  minBodyBytesPerSec: undefined,
+  managedHeaders: undefined,
+  credentialPlace: undefined,
+  withheldTrailers: undefined,
+  forwardsApiKeys: false,
+  timeouts: undefined,
+  retries: DEFAULT_RETRIES,
+});
 
 /**
  * @returns a compiler whose policies share one cache of keys, tokens and key sets. It throws an `Error` with a
- *   plain message when an enabled rate limit lacks a value that the settings no longer fill in.
+ *   plain message when a part cannot be used with the settings.
  */
-export function createPolicyCompiler(dependencies: PolicyDependencies): PolicyCompiler<CompiledPolicy> {
-  return createPolicyCompilers(dependencies).compile;
+export function createPolicyCompiler(
+  dependencies: PolicyDependencies,
+  parts: readonly PolicyPart[] = PARTS,
+): PolicyCompiler<CompiledPolicy> {
+  return createPolicyCompilers(dependencies, parts).compile;
 }
 
 export interface PolicyCompilers {
@@ -43,83 +47,80 @@ export interface PolicyCompilers {
    * The same policies, which decide the same but only look: they count, take and report nothing, and note in `reads`
    * which counters they asked. Verified tokens and key sets are those of `compile`.
    */
-  readOnly(counterReads: CounterReads): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
+  readOnly(reads: CounterReads): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
   /** Bytes in which the policies of `compile` remember tokens of API keys; at most TOKEN_MEMORY_BYTES_MAX. */
   tokenMemoryBytes(): number;
 }
 
 /** @returns compilers as `createPolicyCompiler` describes */
-export function createPolicyCompilers(dependencies: PolicyDependencies): PolicyCompilers {
-  const verifiers = createJwtVerifiers(dependencies);
-  const compilerFor = (own: PolicyDependencies, apiKeys: ApiKeys) => {
-    const shared: Shared = { apiKeys, verifiers, guard: createAuthGuard(own) };
-    return (effective: EffectivePolicy, app: AppName) => compilePolicy(effective, app, own, shared);
+export function createPolicyCompilers(
+  dependencies: PolicyDependencies,
+  parts: readonly PolicyPart[] = PARTS,
+): PolicyCompilers {
+  const ordered = new Map(stageNames(parts).map((name, index) => [name, index]));
+  const compilerFor = (own: PolicyDependencies, shared: readonly unknown[]) => {
+    return (effective: EffectivePolicy, app: AppName) => {
+      const given = parts.map((part, index) => {
+        const inShadow = isShadow(effective, part.name);
+        const context = { effective, app, dependencies: own, shared: shared[index], inShadow };
+        return part.compile(effective.policy[part.name] ?? undefined, context);
+      });
+      return compiledPolicy(effective, given, ordered);
+    };
   };
-  const keys = createApiKeys(dependencies);
+  const shared = parts.map((part) => part.share?.(dependencies, undefined));
   return Object.freeze({
-    compile: compilerFor(dependencies, keys),
-    readOnly: (counterReads: CounterReads) => {
-      const own = readOnlyDependencies(dependencies, counterReads);
-      return compilerFor(own, createApiKeys(own));
+    compile: Object.assign(compilerFor(dependencies, shared), {
+      marksUnmatched: ({ policy }: EffectivePolicy) =>
+        parts.some((part) => {
+          const value = policy[part.name] ?? undefined;
+          return value !== undefined && part.marksUnmatched?.(value) === true;
+        }),
+    }),
+    readOnly: (reads: CounterReads) => {
+      const own = readOnlyDependencies(dependencies, reads);
+      return compilerFor(
+        own,
+        parts.map((part, index) => part.share?.(own, shared[index])),
+      );
     },
-    tokenMemoryBytes: () => keys.tokenMemoryBytes,
+    tokenMemoryBytes: () =>
+      parts.reduce((sum, part, index) => sum + (part.sharedBytes?.(shared[index]) ?? 0), 0),
   });
 }
 
-function compilePolicy(
+function compiledPolicy(
   effective: EffectivePolicy,
-  app: AppName,
-  dependencies: PolicyDependencies,
-  shared: Shared,
+  contributions: readonly (PartContribution | undefined)[],
+  order: ReadonlyMap<string, number>,
 ): CompiledPolicy {
-  const { policy } = effective;
   const stages: NamedStage[] = [];
-  const cors = compileCors(policy.cors);
-  const corsInShadow = isShadow(policy, 'cors');
-  if (cors !== undefined && corsInShadow) stages.push(corsShadowStage(cors));
-  const auth = compileAuth(policy, app, dependencies, shared);
-  stages.push(...auth.stages);
-  const scopes = compileScopes(policy, app, dependencies);
-  if (scopes !== undefined) {
-    stages.push({ part: 'required_scopes', run: scopes, shadow: isShadow(policy, 'required_scopes') });
+  const data: PolicyData = { ...NO_DATA };
+  const requestFields: FieldEditor[] = [];
+  const responseFields: FieldEditor[] = [];
+  for (const given of contributions) {
+    if (given === undefined) continue;
+    if (given.stages !== undefined) stages.push(...given.stages);
+    if (given.data !== undefined) Object.assign(data, given.data);
+    if (given.requestFields !== undefined) requestFields.push(given.requestFields);
+    if (given.responseFields !== undefined) responseFields.push(given.responseFields);
   }
-  const methods = compileMethods(policy.allowed_methods);
-  if (methods !== undefined) {
-    stages.push({ part: 'allowed_methods', run: methods, shadow: isShadow(policy, 'allowed_methods') });
-  }
-  const bodyInShadow = isShadow(policy, 'max_body_bytes');
-  const policyBytes = policy.max_body_bytes ?? 0;
-  const maxBodyBytes = bodyInShadow ? 0 : policyBytes;
-  const bodySize = compileBodySize(maxBodyBytes || dependencies.maxBodyBytes);
-  if (bodySize !== undefined) stages.push(bodySize);
-  const concurrency = compileConcurrency(effective, app, dependencies);
-  if (concurrency !== undefined) stages.push(concurrency);
-  stages.push(...compileRateLimits(effective, app, auth.usesApiKeys, dependencies));
-  const managedHeaders = allOf(auth.managedHeaders, effective.vouchedAbove);
+  stages.sort((a, b) => placeOf(order, a) - placeOf(order, b));
   return Object.freeze({
+    ...data,
     effective,
     stages: Object.freeze(stages),
-    cors: corsInShadow ? undefined : cors,
-    maxBodyBytes,
-    bufferRequestBytes: policy.buffer_request_bytes ?? 0,
-    minBodyBytesPerSec: policy.min_body_bytes_per_sec ?? undefined,
-    shadowBodyBytes: bodyInShadow ? policyBytes : 0,
-    managedHeaders,
-    credentialPlace: auth.place,
-    withheldTrailers: allOf(managedHeaders, auth.place && new Set([auth.place.foldedName])),
-    forwardsApiKeys: policy.auth?.forward_credentials === true,
-    timeouts: compileTimeouts(policy.timeouts),
-    retries: compileRetries(policy.retries),
+    requestFields: combinedEditor(requestFields),
+    responseFields: combinedEditor(responseFields),
   });
 }
 
-function allOf(
-  some: ReadonlySet<string> | undefined,
-  more: ReadonlySet<string> | undefined,
-): ReadonlySet<string> | undefined {
-  return some === undefined || more === undefined ? (some ?? more) : new Set([...some, ...more]);
+function placeOf(order: ReadonlyMap<string, number>, { part }: NamedStage): number {
+  const place = order.get(part);
+  if (place === undefined) throw new Error(`Cannot place the stage "${part}": no part declares it`);
+  return place;
 }
 
-function isShadow(policy: Policy, part: ShadowPart): boolean {
-  return policy.shadow?.includes(part) ?? false;
+function isShadow({ policy }: EffectivePolicy, part: string): boolean {
+  return (policy['shadow'] as readonly string[] | null | undefined)?.includes(part) ?? false;
 }

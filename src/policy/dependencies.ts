@@ -6,10 +6,15 @@ import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitStore } from '../limits/store.ts';
-import type { RateLimitGlobals } from '../model/policy-rules.ts';
 import type { WordBuffer } from '../keys/key-words.ts';
 import type { PlainKey } from '../keys/plain-key.ts';
 import type { PresentedKey } from '../keys/presented-key.ts';
+
+/** GATEWAY_RATE_LIMIT_REQUESTS and GATEWAY_RATE_LIMIT_WINDOW_SECS, each where set. */
+export interface RateLimitGlobals {
+  readonly requests: number | undefined;
+  readonly windowSeconds: number | undefined;
+}
 
 /** The keys that the worker knows of. */
 export interface KeyDirectory {

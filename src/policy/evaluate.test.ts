@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { plainReason } from '../model/reason.ts';
 import { evaluate, newEvaluation } from './evaluate.ts';
-import { DEFAULT_RETRIES } from './resilience.ts';
+import { DEFAULT_RETRIES } from './parts/retries/part.ts';
 import type { CompiledPolicy, Denial, NamedStage, StageResult } from './stage.ts';
 import { testFacts } from './test-fixtures.ts';
 
@@ -39,6 +39,8 @@ function policyOf(
     forwardsApiKeys: false,
     timeouts: undefined,
     retries: DEFAULT_RETRIES,
+    requestFields: undefined,
+    responseFields: undefined,
   };
   return { policy, ran };
 }

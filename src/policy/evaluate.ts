@@ -6,7 +6,7 @@
 import { ANONYMOUS } from './caller.ts';
 import type { CompiledPolicy, Denial, Evaluation, NamedStage, RequestFacts, StageResult } from './stage.ts';
 
-/** A fresh evaluation: nobody is known, nothing has been asked. */
+/** A fresh evaluation: the caller is anonymous, no stage has run. */
 export function newEvaluation(): Evaluation {
   return {
     caller: ANONYMOUS,
@@ -60,11 +60,11 @@ function runFrom(
   return undefined;
 }
 
-/** The denial if it counts; one in shadow mode is written down and dropped. */
+/** The denial if it counts; one in shadow mode is noted and dropped. */
 function obey(stage: NamedStage, denial: StageResult, evaluation: Evaluation): StageResult {
   if (denial === undefined) return undefined;
-  const { part } = stage;
-  if (!stage.shadow || part === 'auth_guard' || part === 'ip_rate_limit') {
+  const { part, shadow } = stage;
+  if (!shadow) {
     evaluation.deniedBy = part;
     return denial;
   }

@@ -1,14 +1,16 @@
 /**
  * The one function type of policy evaluation. A stage looks at the facts of a request and lets it go on or
  * denies it; the proxy, explain and shadow mode all call the same stages through evaluate.ts. Stages send
- * nothing and know no sockets.
+ * nothing and know no sockets. Beside its stages a compiled policy has the data that the engine reads.
  */
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
-import type { EffectivePolicy, RateLimitPolicy, RetryCondition, ShadowPart } from '../model/policy.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitDecision } from '../limits/store.ts';
 import type { CredentialPlace } from './parts/auth/credential-place.ts';
+import type { RetryCondition } from './parts/retries/schema.ts';
 import type { LimitKind } from './dependencies.ts';
 
 /** What a stage may know of the request. */
@@ -47,7 +49,8 @@ export type Denial = Reason;
 
 /** What a part in shadow mode would have done; CORS denies through the browser, so it has no error of its own. */
 export interface ShadowDenial {
-  readonly part: ShadowPart;
+  /** Name of the part. */
+  readonly part: string;
   readonly denial: Reason<unknown, ErrorCode | 'cors_refused'>;
 }
 
@@ -71,8 +74,8 @@ export interface Evaluation {
   /** Where the request holds `permit` under a concurrency cap; undefined when it holds none. */
   permitStore: ConcurrencyStore | undefined;
   permit: number;
-  /** The stage that denied the request. */
-  deniedBy: NamedStage['part'] | undefined;
+  /** Name of the stage that denied the request. */
+  deniedBy: string | undefined;
   /** Parts in shadow mode that would have denied. */
   shadowDenials: ShadowDenial[] | undefined;
 }
@@ -81,8 +84,10 @@ export type StageResult = Denial | undefined;
 export type Stage = (facts: RequestFacts, evaluation: Evaluation) => StageResult | Promise<StageResult>;
 
 export interface NamedStage {
-  readonly part: ShadowPart | 'auth_guard' | 'ip_rate_limit';
+  /** As the part declares it; mostly the name of the part. */
+  readonly part: string;
   readonly run: Stage;
+  /** A denial is noted and not obeyed. */
   readonly shadow: boolean;
 }
 
@@ -107,10 +112,24 @@ export interface CompiledRetries {
   readonly on: ReadonlySet<RetryCondition>;
 }
 
-export interface CompiledPolicy {
-  readonly effective: EffectivePolicy;
-  /** In order; a part that the route does not use has no stage. */
-  readonly stages: readonly NamedStage[];
+/** What values that are written into fields may be made from. */
+export interface FieldSubject extends RequestFacts {
+  readonly requestId: string;
+  readonly evaluation: Evaluation;
+  /** The segment of the path that a `{name}` of the endpoint stands for, decoded. */
+  pathParameter(name: string): string | undefined;
+}
+
+/** Edits of the fields of a message, made in the pass that writes them. */
+export interface FieldEditor {
+  /** The name under which a field is passed on: undefined: as it is; '': not at all. */
+  nameOf(name: string): string | undefined;
+  /** Lines to add, each `Name: value\r\n`. Nothing from outside may end a line early. */
+  lines(subject: FieldSubject): string;
+}
+
+/** What parts of a policy tell the engine; see `NO_DATA` in compile-policy.ts for where they say nothing. */
+export interface PolicyData {
   readonly cors: CompiledCors | undefined;
   /** 0: the global setting alone applies. */
   readonly maxBodyBytes: number;
@@ -134,4 +153,14 @@ export interface CompiledPolicy {
   /** undefined: the settings apply. */
   readonly timeouts: CompiledTimeouts | undefined;
   readonly retries: CompiledRetries;
+}
+
+export interface CompiledPolicy extends PolicyData {
+  readonly effective: EffectivePolicy;
+  /** In order; a part that the route does not use has no stage. */
+  readonly stages: readonly NamedStage[];
+  /** Edits of the fields that the backend gets; undefined: none. */
+  readonly requestFields: FieldEditor | undefined;
+  /** Edits of the fields of the backend's response that the client gets; undefined: none. */
+  readonly responseFields: FieldEditor | undefined;
 }

@@ -4,7 +4,8 @@ import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../limits/local/local-store.ts';
-import type { EffectivePolicy, Policy, PolicyPart, PolicySource } from '../model/policy.ts';
+import type { EffectivePolicy, PolicySource } from '../model/policy.ts';
+import type { Policy } from './registry.ts';
 import { headerLines, operatorDetail } from '../model/reason.ts';
 import type { App, StoredApiKey } from '../model/resources.ts';
 import { API_KEY_PREFIX, createToken, tokenDisplayPrefix, tokenHash } from '../model/token.ts';
@@ -38,8 +39,8 @@ export function effective(
   policy: Policy,
   source: PolicySource = { level: 'app', id: 'a1' },
 ): EffectivePolicy {
-  const sources: Partial<Record<PolicyPart, PolicySource>> = {};
-  for (const part of Object.keys(policy) as PolicyPart[]) sources[part] = source;
+  const sources: Record<string, PolicySource> = {};
+  for (const part of Object.keys(policy)) sources[part] = source;
   return { policy, sources };
 }
 

@@ -1,7 +1,8 @@
 /** Keys, tokens and policies for the tests of JWTs. */
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK, SignJWT, type JWK } from 'jose';
-import type { JwtSettings, Policy } from '../model/policy.ts';
+import type { JwtSettings } from './parts/auth/schema.ts';
+import type { Policy } from './registry.ts';
 import {
   bearer,
   NOW_MS,

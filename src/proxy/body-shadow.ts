@@ -3,7 +3,7 @@
  * exchange, when also the length of a chunked one is known. Only what was sent on to a backend is looked at:
  * whatever was answered before would have been answered so in any case.
  */
-import { BODY_TOO_LARGE } from '../policy/parts/body-size/body-size.ts';
+import { BODY_TOO_LARGE } from '../policy/parts/body-size/part.ts';
 import type { Exchange } from './exchange.ts';
 
 /** @param bytesMax more than 0 */

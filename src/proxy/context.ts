@@ -4,7 +4,7 @@
 import type { Egress } from '../egress/egress.ts';
 import type { ViaHops } from '../http/forwarded.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { RetryCondition } from '../model/policy.ts';
+import type { RetryCondition } from '../policy/parts/retries/schema.ts';
 import type { Reason } from '../model/reason.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';

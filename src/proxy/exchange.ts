@@ -7,7 +7,7 @@ import { clientAddress } from '../http/forwarded.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { headerLines, type Reason } from '../model/reason.ts';
-import { releasePermit } from '../policy/parts/concurrency/concurrency-stage.ts';
+import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
 import type { CompiledPolicy, Evaluation, RequestFacts } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';

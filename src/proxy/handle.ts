@@ -5,7 +5,7 @@
 import { viaHolds } from '../http/forwarded.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { evaluate } from '../policy/evaluate.ts';
-import { releasePermit } from '../policy/parts/concurrency/concurrency-stage.ts';
+import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import type { Reason } from '../model/reason.ts';
 import { startAttempts } from './attempts.ts';
 import type { Exchange } from './exchange.ts';

@@ -9,6 +9,7 @@
 import { canonicalPath } from '../http/canonical-path.ts';
 import { climbsOut } from '../http/lenient-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { givenAuth } from '../policy/parts/auth/auth-of.ts';
 import { routeForUse } from '../config/in-use.ts';
 import { ambiguousWith } from './ambiguous-path.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion, Snapshot } from '../config/types.ts';
@@ -164,7 +165,7 @@ function trafficClassFor(
   trafficClass: TrafficClass,
   fields: Fields | undefined,
 ): TrafficClass {
-  const name = effective.policy.auth?.in;
+  const name = givenAuth(effective.policy)?.in;
   if (name === undefined || fields === undefined || trafficClass === TRAFFIC_CLASSES.preflight)
     return trafficClass;
   return fields.get(name.toLowerCase()) === undefined ? TRAFFIC_CLASSES.bare : TRAFFIC_CLASSES.credentialed;

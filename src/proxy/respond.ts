@@ -7,6 +7,7 @@ import { clientSentence, type Reason } from '../model/reason.ts';
 import { HeaderKind } from '../http/header-kind.ts';
 import { deprecationField, successorField, sunsetField } from '../http/deprecation.ts';
 import { statusText } from '../http/status-text.ts';
+import { errorRow } from '../policy/error-table.ts';
 import { limitHeaderLines } from '../policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';
 import type { Version } from './context.ts';
@@ -18,7 +19,8 @@ export function problemBody(
   path: string,
   requestId: string,
 ): { readonly status: number; readonly body: string } {
-  const document = problemDocument(reason.kind.code, clientSentence(reason), path, requestId);
+  const { code } = reason.kind;
+  const document = problemDocument(code, errorRow(code), clientSentence(reason), path, requestId);
   return { status: document.status, body: asciiJson(document) };
 }
 

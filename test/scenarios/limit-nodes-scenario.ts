@@ -4,7 +4,7 @@
  * the soak.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { startLimitNodes } from '../support/limit-nodes.ts';
 import { startOrigin } from '../support/backends/origin.ts';

@@ -3,7 +3,7 @@
  * saw meanwhile, how soon each gateway went by its own share and came back, and what was admitted.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { startLimitNodes, type LimitNodes } from '../support/limit-nodes.ts';
 import { startOrigin, type Origin } from '../support/backends/origin.ts';

@@ -1,11 +1,5 @@
 /** Explains requests through the management API, and does what the fix of an explanation says. */
-import type {
-  ExplainInput,
-  Explanation,
-  ExplainedStage,
-  Fix,
-  StageName,
-} from '../../src/model/schemas/explain.ts';
+import type { ExplainInput, Explanation, ExplainedStage, Fix, StageName } from '../../src/explain/schema.ts';
 import type { TestGateway } from './gateway.ts';
 import { revisionPath, versionPath } from './traffic.ts';
 

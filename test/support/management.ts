@@ -1,7 +1,8 @@
 /** What every answer of the management API has in common, as checks for black-box tests. */
 import { expect } from 'vitest';
-import { ERRORS, type ErrorCode } from '../../src/model/errors.ts';
-import { WARNINGS } from '../../src/model/warnings.ts';
+import { errorRow } from '../../src/policy/error-table.ts';
+import type { ErrorCode } from '../../src/model/errors.ts';
+import { WARNINGS } from '../../src/policy/policy-warnings.ts';
 import type { Answer, TestGateway } from './gateway.ts';
 
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -64,13 +65,13 @@ export function expectProblem(
   // oxlint-disable-next-line typescript/no-explicit-any -- see expectData
 ): any {
   const shown = JSON.stringify(answer.body);
-  expect([answer.status, answer.body?.code], shown).toEqual([ERRORS[code].status, code]);
+  expect([answer.status, answer.body?.code], shown).toEqual([errorRow(code).status, code]);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');
   const { body } = answer;
   const members = ['type', 'title', 'status', 'detail', 'instance', 'code', 'message', 'data', 'request_id'];
   expect(Object.keys(body), shown).toEqual(pointers === undefined ? members : [...members, 'errors']);
   expect(body.type).toBe(`urn:headgate:error:${code}`);
-  expect(body.title).toBe(ERRORS[code].title);
+  expect(body.title).toBe(errorRow(code).title);
   expect(body.status).toBe(answer.status);
   expect(body.detail).toMatch(/\S/);
   expect(body.message).toBe(body.detail);

@@ -13,7 +13,7 @@ import { createLimitMemory } from '../../src/limits/local/memory.ts';
 import { SharedConcurrencyStore } from '../../src/limits/concurrency.ts';
 import { SharedMemoryLimitStore } from '../../src/limits/local/local-store.ts';
 import type { ConfigChange, RevisionTree } from '../../src/model/config.ts';
-import type { Policy } from '../../src/model/policy.ts';
+import type { Policy } from '../../src/policy/registry.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../src/model/resources.ts';
 import { createPolicyCompilers } from '../../src/policy/compile-policy.ts';
 import type { PolicyDependencies } from '../../src/policy/dependencies.ts';

@@ -131,8 +131,9 @@ describe('a snapshot file', () => {
     (other) => {
       const saved = readSnapshotFile(path, other);
       expect(saved).toMatchObject({ closedRecords: ['app-1'] });
-      const secret =
-        'state' in saved ? saved.state.appOf('app-1')?.default_policy?.auth?.jwt?.secret : undefined;
+      const policy = 'state' in saved ? saved.state.appOf('app-1')?.default_policy : undefined;
+      const auth = policy?.['auth'] as { jwt: { secret: string } } | undefined;
+      const secret = auth?.jwt.secret;
       expect(secret?.length).toBeGreaterThan(64);
       expect(secret).not.toContain(SECRET);
     },

@@ -11,7 +11,7 @@ import type {
   RevisionLastError,
   RevisionProbe,
   RevisionTransition,
-} from '../../model/schemas/revision-health.ts';
+} from '../../management/schemas/revision-health.ts';
 import type { Logger } from '../../observe/log.ts';
 import { Breaker, createBreakerMemory } from '../../proxy/resilience/breaker.ts';
 import { compileBreaker } from '../../config/compile.ts';

@@ -12,7 +12,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
-import type { ExplainInput, Explanation } from '../../model/schemas/explain.ts';
+import type { ExplainInput, Explanation } from '../../explain/schema.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';

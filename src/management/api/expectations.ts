@@ -1,6 +1,6 @@
 /** What a schema expects, in words that follow the name of a field: "must be an integer from 1 to 9". Pure. */
 import { PATTERN_WORDS } from '../../model/patterns.ts';
-import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../model/json-schema.ts';
 
 const FORMATS: Readonly<Record<string, string>> = {
   uri: 'must be an absolute URI',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PATTERN_WORDS } from '../../model/patterns.ts';
-import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../model/json-schema.ts';
 import {
   createBilling,
   REVISION,

@@ -2,10 +2,11 @@
  * The OpenAPI 3.1 document, made from the list of operations that the server serves. Schemas with a title become
  * components, so that generated clients get readable names; unions of constants become enums. Pure.
  */
-import { ERRORS, type ErrorCode } from '../../model/errors.ts';
-import { DryRunSchema } from '../../model/schemas/dry-run.ts';
-import { envelopeSchema, ProblemSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import { errorRow } from '../../policy/error-table.ts';
+import type { ErrorCode } from '../../model/errors.ts';
+import { DryRunSchema } from '../schemas/dry-run.ts';
+import { envelopeSchema, ProblemSchema } from '../schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import { answerExample, problemExample } from './examples.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 import { STALE_HEADER } from '../crud/reading.ts';
@@ -89,7 +90,7 @@ export function failureCodes(operation: Operation): ErrorCode[] {
   if (operation.body !== undefined) {
     codes.push('invalid_json', 'payload_too_large', 'unsupported_media_type', 'validation_failed');
   }
-  return codes.sort((a, b) => ERRORS[a].status - ERRORS[b].status || (a < b ? -1 : 1));
+  return codes.sort((a, b) => errorRow(a).status - errorRow(b).status || (a < b ? -1 : 1));
 }
 
 function describe(operation: Operation, components: Map<string, JsonObject>): JsonObject {
@@ -203,8 +204,8 @@ const textHeader = (description: string) => ({ description, schema: { type: 'str
  */
 function problem(operation: Operation): JsonObject {
   const codes = failureCodes(operation);
-  const statuses = [...new Set(codes.map((code) => ERRORS[code].status))];
-  const lines = codes.map((code) => `- ${ERRORS[code].status} \`${code}\`: ${ERRORS[code].title}`);
+  const statuses = [...new Set(codes.map((code) => errorRow(code).status))];
+  const lines = codes.map((code) => `- ${errorRow(code).status} \`${code}\`: ${errorRow(code).title}`);
   return {
     description: `An error, as a problem document (RFC 9457):\n\n${lines.join('\n')}`,
     content: {

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../../model/errors.ts';
 import type { AdminRole } from '../../model/resources.ts';
-import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../model/json-schema.ts';
 import type { Actor } from '../access/admin-auth.ts';
 import type { Answer, Failure } from './failure.ts';
 import type { Query } from './query.ts';

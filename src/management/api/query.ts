@@ -4,8 +4,9 @@
  */
 import { Format } from 'typebox/format';
 import { Type } from 'typebox';
-import { closed, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
-import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import { closed } from '../../model/schema-pieces.ts';
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../schemas/common.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { Page, PageRequest } from '../../storage/repository.ts';
 import { fail, type Failure, type PageInfo } from './failure.ts';
 import { validate } from './validate.ts';

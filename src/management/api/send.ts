@@ -5,7 +5,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ERRORS, problemDocument, type ErrorCode } from '../../model/errors.ts';
+import { errorRow } from '../../policy/error-table.ts';
+import { problemDocument, type ErrorCode } from '../../model/errors.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 
@@ -28,7 +29,8 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
 /** As octets: to a text Fastify would add a charset, which application/problem+json does not have. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
   const instance = request.url.split('?', 1)[0] ?? '';
-  const document = problemDocument(failure.failure, failure.detail, instance, request.id, failure.errors);
+  const { failure: code, detail, errors } = failure;
+  const document = problemDocument(code, errorRow(code), detail, instance, request.id, errors);
   return reply
     .code(document.status)
     .header('Cache-Control', 'no-store')
@@ -72,8 +74,9 @@ export function refuseConnection(error: unknown, socket: Socket, requestId: stri
     return;
   }
   const code = unreadable(errorCode(error));
-  const { status, title } = ERRORS[code];
-  const body = JSON.stringify(problemDocument(code, title, '', requestId));
+  const row = errorRow(code);
+  const { status, title } = row;
+  const body = JSON.stringify(problemDocument(code, row, title, '', requestId));
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nX-Request-Id: ${requestId}\r\n` +
       'X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n' +

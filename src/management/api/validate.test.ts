@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { Type, type TSchema } from 'typebox';
 import { describe, expect, it } from 'vitest';
-import { ApiKeyInputSchema } from '../../model/schemas/api-key.ts';
-import { AppInputSchema } from '../../model/schemas/app.ts';
-import { EndpointInputSchema } from '../../model/schemas/endpoint.ts';
-import { jsonSchema, patchSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
-import { RevisionInputSchema } from '../../model/schemas/revision.ts';
-import { VersionInputSchema } from '../../model/schemas/version.ts';
+import { ApiKeyInputSchema } from '../schemas/api-key.ts';
+import { AppInputSchema } from '../schemas/app.ts';
+import { EndpointInputSchema } from '../schemas/endpoint.ts';
+import { jsonSchema, patchSchema, type JsonSchema } from '../../model/json-schema.ts';
+import { RevisionInputSchema } from '../schemas/revision.ts';
+import { VersionInputSchema } from '../schemas/version.ts';
 import { FIELD_ERRORS_MAX, validate } from './validate.ts';
 
 const closed = { additionalProperties: false };

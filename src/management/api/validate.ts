@@ -10,7 +10,7 @@ import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
 import { nearest } from '../../lib/nearest.ts';
 import type { FieldError } from '../../model/errors.ts';
-import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../model/json-schema.ts';
 import { expectation, unionExpectation } from './expectations.ts';
 
 /** More errors than these are not reported. */

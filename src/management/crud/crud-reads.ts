@@ -1,6 +1,6 @@
 /** The reading operations of a resource: a page of its collection, and one record. */
-import { listSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { listSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
 import { entityTag, isNotModified } from '../api/entity-tag.ts';
 import { answer, emptyAnswer, isFailure, listAnswer } from '../api/failure.ts';

@@ -3,7 +3,7 @@
  * input, which passes the same checks as that of a creation, inside of the transaction.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { patchSchema } from '../../model/schemas/json-schema.ts';
+import { patchSchema } from '../../model/json-schema.ts';
 import { parentNames } from '../write/audit-names.ts';
 import type { ManagementContext } from '../context.ts';
 import { checkIfMatch, entityTag } from '../api/entity-tag.ts';

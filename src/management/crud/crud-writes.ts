@@ -1,8 +1,8 @@
 /** Creation and deletion of a resource. All checks of a write run inside of its transaction. */
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import { checkRole } from '../access/admin-auth.ts';
 import { parentNames } from '../write/audit-names.ts';
 import type { ManagementContext } from '../context.ts';

@@ -1,6 +1,6 @@
 /** What the operations of all resources share: finding the record of a path, its place, its envelope, its fields. */
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';
 import { isFailure, notFound, type Failure } from '../api/failure.ts';

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
 import type { Endpoint, StoredApiKey, Version } from '../../model/resources.ts';
-import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import { isObject } from '../api/merge-patch.ts';

@@ -3,7 +3,7 @@
  * `headgate config validate` and for editors. Labels stand as member names, so they are not among the fields.
  */
 import { LABEL_PATTERN, SLUG_PATTERN } from '../../model/patterns.ts';
-import type { JsonSchema } from '../../model/schemas/json-schema.ts';
+import type { JsonSchema } from '../../model/json-schema.ts';
 import { LEVELS, type LevelName } from './levels.ts';
 
 const ENDPOINT_PATTERN = '^(GET|POST|PUT|PATCH|DELETE|\\*) /';

@@ -9,9 +9,9 @@ import {
   AdminTokenSchema,
   CreatedAdminTokenSchema,
   type AdminTokenInput,
-} from '../../model/schemas/admin-token.ts';
-import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+} from '../schemas/admin-token.ts';
+import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import {
   ADMIN_TOKEN_PREFIX,
   createToken,

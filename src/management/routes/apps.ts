@@ -1,8 +1,8 @@
 /** Apps (contract part 2). A change of `gateway_path` takes along the versions whose path is the default. */
 import type { App } from '../../model/resources.ts';
-import { AppInputSchema, AppSchema, type AppInput } from '../../model/schemas/app.ts';
-import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { AppInputSchema, AppSchema, type AppInput } from '../schemas/app.ts';
+import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import { parseGatewayPath } from '../../config/path-patterns.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
 import type { RuleContext } from '../context.ts';

@@ -3,9 +3,9 @@
  * changed. Written by write.ts and refused-logins.ts.
  */
 import { Type } from 'typebox';
-import { closed, dateTime } from '../../model/schemas/common.ts';
-import { AuditEntrySchema, listSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { closed, dateTime } from '../../model/schema-pieces.ts';
+import { AuditEntrySchema, listSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import type { AuditFilter } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
 import { fail, isFailure, listAnswer, type Failure } from '../api/failure.ts';

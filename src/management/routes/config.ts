@@ -4,9 +4,9 @@
  */
 import { Type } from 'typebox';
 import type { AuditEntry } from '../../model/resources.ts';
-import { closed } from '../../model/schemas/common.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema, type JsonSchema } from '../../model/schemas/json-schema.ts';
+import { closed } from '../../model/schema-pieces.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
 import { answer, fail, invalid, isFailure, notFound, type Answer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';

@@ -1,7 +1,7 @@
 /** `copy_endpoints_from`: a new revision begins with the endpoints of another one, in the transaction that creates it. */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
-import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
+import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
 import { invalid, type Failure } from '../api/failure.ts';

@@ -1,7 +1,7 @@
 /** `GET …/effective-policy`: the merged policy of a revision or an endpoint, and which level gave each part. */
 import type { App, Endpoint, Revision } from '../../model/resources.ts';
-import { EffectivePolicySchema, envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { EffectivePolicySchema, envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import { mergePolicy } from '../../config/merge-policy.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';

@@ -1,7 +1,7 @@
 /** Endpoints (contract part 2 and 3): method and path below a revision. */
 import type { App, Endpoint, Revision, Version } from '../../model/resources.ts';
-import { EndpointInputSchema, EndpointSchema, type EndpointInput } from '../../model/schemas/endpoint.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { EndpointInputSchema, EndpointSchema, type EndpointInput } from '../schemas/endpoint.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import { backendPathError, endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { RuleContext } from '../context.ts';

@@ -4,8 +4,8 @@
  * process. Both are audited.
  */
 import { Type, type TSchema } from 'typebox';
-import { nullable } from '../../model/policy.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { nullable } from '../../model/schema-pieces.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
 import {
   CreatedDebugTokenSchema,
   DebugTokenInputSchema,
@@ -14,8 +14,8 @@ import {
   SamplingSchema,
   type DebugTokenInput,
   type SamplingInput,
-} from '../../model/schemas/explain.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+} from '../../explain/schema.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
 import {
   answer,

@@ -5,15 +5,15 @@
  * neither, nor are secrets of policies.
  */
 import { normaliseAddress } from '../../http/address.ts';
-import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
+import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
 import {
   ExplainInputSchema,
   ExplanationSchema,
   type ExplainInput,
   type Explanation,
-} from '../../model/schemas/explain.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+} from '../../explain/schema.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { Revision } from '../../model/resources.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';

@@ -12,9 +12,9 @@ import {
   IntrospectionSchema,
   type InactiveReason,
   type IntrospectInput,
-} from '../../model/schemas/introspection.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+} from '../schemas/introspection.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import { API_KEY_PREFIX, tokenHash } from '../../model/token.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';

@@ -1,7 +1,7 @@
 /** `GET /api/v1/nodes`: the gateways that share the database, and which of them obey its latest config version. */
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { NodesSchema } from '../../model/schemas/nodes.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { NodesSchema } from '../schemas/nodes.ts';
 import type { ManagementContext } from '../context.ts';
 import { answer } from '../api/failure.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';

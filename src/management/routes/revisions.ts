@@ -4,7 +4,7 @@
  */
 import type { App, Revision, Version } from '../../model/resources.ts';
 import type { FieldError } from '../../model/errors.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import {
   ActivateInputSchema,
   RevisionCreationSchema,
@@ -13,10 +13,10 @@ import {
   type ActivateInput,
   type RevisionCreation,
   type RevisionInput,
-} from '../../model/schemas/revision.ts';
+} from '../schemas/revision.ts';
 import { parseBasePath } from '../../config/path-patterns.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { RevisionHealthSchema } from '../../model/schemas/revision-health.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { RevisionHealthSchema } from '../schemas/revision-health.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { parentNames } from '../write/audit-names.ts';
 import type { ManagementContext, RuleContext } from '../context.ts';

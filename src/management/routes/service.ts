@@ -3,8 +3,8 @@
  * need no token and tell nothing but whether the gateway works.
  */
 import { Type } from 'typebox';
-import { envelopeSchema, HealthSchema, ReadinessSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { envelopeSchema, HealthSchema, ReadinessSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import type { ManagementContext } from '../context.ts';
 import type { DatabaseProblem } from '../database-check.ts';
 import { answer, type Answer } from '../api/failure.ts';

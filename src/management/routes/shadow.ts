@@ -4,17 +4,17 @@
  */
 import { Type } from 'typebox';
 import { timestamp } from '../../lib/clock.ts';
-import { SHADOW_PARTS } from '../../model/policy.ts';
-import { closed } from '../../model/schemas/common.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+import { SHADOW_PART_NAMES } from '../../policy/registry.ts';
+import { closed } from '../../model/schema-pieces.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import {
   SHADOW_REPORT_KEYS_DEFAULT,
   SHADOW_REPORT_KEYS_MAX,
   SHADOW_REPORT_ROWS_DEFAULT,
   SHADOW_REPORT_ROWS_MAX,
   ShadowReportSchema,
-} from '../../model/schemas/shadow.ts';
+} from '../schemas/shadow.ts';
 import type { CallerCount, ShadowRow } from '../../observe/shadow-tally.ts';
 import type { ShadowReport, ShadowReportFilter } from '../../observe/shadow-report.ts';
 import type { ManagementContext } from '../context.ts';
@@ -41,7 +41,7 @@ const REPORT_QUERY = jsonSchema(
       ),
       part: Type.Optional(
         Type.Union(
-          SHADOW_PARTS.map((part) => Type.Literal(part)),
+          SHADOW_PART_NAMES.map((part) => Type.Literal(part)),
           { description: 'This part of policies only.' },
         ),
       ),

@@ -1,8 +1,8 @@
 /** `GET …/tokens/{token_id}/usage`: what requests made of a key, per UTC day. Counted by src/keys/usage-counter.ts. */
 import { DAY_MS, sumUsage, utcDate } from '../../model/key-usage.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { KeyUsageQuerySchema, KeyUsageSchema } from '../../model/schemas/key-usage.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { KeyUsageQuerySchema, KeyUsageSchema } from '../schemas/key-usage.ts';
 import type { ManagementContext } from '../context.ts';
 import { answer, fail, isFailure, type Failure } from '../api/failure.ts';
 import { itemPath, locate } from '../crud/locate.ts';

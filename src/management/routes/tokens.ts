@@ -7,7 +7,7 @@ import { secretBytes } from '../../lib/ids.ts';
 import { broughtDisplayPrefix, broughtTokenError } from '../../model/brought-token.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
-import { validateRateLimit } from '../../model/policy-rules.ts';
+import { rateLimitErrors } from '../../policy/parts/rate-limit/part.ts';
 import {
   ApiKeyCreationSchema,
   ApiKeyInputSchema,
@@ -17,9 +17,9 @@ import {
   type ApiKeyCreation,
   type ApiKeyInput,
   type RotateInput,
-} from '../../model/schemas/api-key.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
+} from '../schemas/api-key.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
 import {
   API_KEY_PREFIX,
   createToken,
@@ -131,7 +131,7 @@ function planErrors(plan: ApiKeyInput['rate_limit'], rules: RuleContext): FieldE
   if (!plan) return [];
   const pointer = '/rate_limit';
   const inForce = { ...plan, enabled: plan.enabled ?? true };
-  const errors = validateRateLimit(inForce, { globals: rules.policyGlobals }, pointer);
+  const errors = rateLimitErrors(inForce, rules.policyGlobals, pointer);
   if (plan.per?.startsWith('claim:') !== true) return errors;
   return [...errors, { pointer: `${pointer}/per`, detail: `"${plan.per}" needs a JWT, which has no key` }];
 }

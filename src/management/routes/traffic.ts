@@ -4,10 +4,10 @@
  */
 import type { FieldError } from '../../model/errors.ts';
 import type { App, Revision, Version } from '../../model/resources.ts';
-import { PAGE_LIMIT_MAX } from '../../model/schemas/common.ts';
-import { envelopeSchema } from '../../model/schemas/envelope.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { TrafficSchema, type Traffic } from '../../model/schemas/revision.ts';
+import { PAGE_LIMIT_MAX } from '../schemas/common.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { TrafficSchema, type Traffic } from '../schemas/revision.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
 import { parentNames } from '../write/audit-names.ts';

@@ -2,8 +2,8 @@
 import { timestamp } from '../../lib/clock.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { App, Version } from '../../model/resources.ts';
-import { jsonSchema } from '../../model/schemas/json-schema.ts';
-import { VersionInputSchema, VersionSchema, type VersionInput } from '../../model/schemas/version.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { VersionInputSchema, VersionSchema, type VersionInput } from '../schemas/version.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import type { RuleContext } from '../context.ts';
 import { conflict, invalid, isFailure, notFound, type Failure } from '../api/failure.ts';

@@ -5,12 +5,10 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { AppTree, ConfigChange, RevisionTree, VersionTree } from '../../model/config.ts';
-import {
-  POLICY_PARTS,
-  type EffectivePolicy,
-  type PolicyPart,
-  type PolicySource,
-} from '../../model/policy.ts';
+import { authOf } from '../../policy/parts/auth/auth-of.ts';
+import { requiredScopes } from '../../policy/parts/scopes/schema.ts';
+import { PART_NAMES, type PartName } from '../../policy/registry.ts';
+import type { EffectivePolicy, PolicySource } from '../../model/policy.ts';
 import type { Endpoint, StoredApiKey } from '../../model/resources.ts';
 import { mergePolicy } from '../../config/merge-policy.ts';
 
@@ -22,7 +20,7 @@ export interface PartState {
 }
 
 export interface PartChange {
-  readonly part: PolicyPart;
+  readonly part: PartName;
   readonly before: PartState | undefined;
   readonly after: PartState | undefined;
 }
@@ -129,14 +127,14 @@ function changeOf(
   after: RouteState | undefined,
 ): EndpointChange {
   const parts: PartChange[] = [];
-  for (const part of POLICY_PARTS) {
+  for (const part of PART_NAMES) {
     const [old, fresh] = [partOf(before?.effective, part), partOf(after?.effective, part)];
     if (!isDeepStrictEqual(old, fresh)) parts.push({ part, before: old, after: fresh });
   }
   return { change, before, after, parts, admits: undefined };
 }
 
-function partOf(effective: EffectivePolicy | undefined, part: PolicyPart): PartState | undefined {
+function partOf(effective: EffectivePolicy | undefined, part: PartName): PartState | undefined {
   const source = effective?.sources[part];
   return source === undefined ? undefined : { value: effective?.policy[part], source };
 }
@@ -174,10 +172,8 @@ function routeOf(
   };
 }
 
-/** As compileAuth has it: scopes without any `auth` imply API keys. */
 function takesApiKeys({ policy }: EffectivePolicy): boolean {
-  if (policy.auth) return policy.auth.auth_type === 'api_key';
-  return (policy.required_scopes?.length ?? 0) > 0;
+  return authOf(policy)?.auth_type === 'api_key';
 }
 
 /** The plan of the key, else what the route has. */
@@ -190,5 +186,5 @@ function limitOf(effective: EffectivePolicy, key: StoredApiKey | undefined): Par
 function opens({ effective }: RouteState, key: StoredApiKey | undefined, nowMs: number): boolean {
   if (key === undefined || !key.is_active) return false;
   if (key.expires_at !== null && Date.parse(key.expires_at) <= nowMs) return false;
-  return (effective.policy.required_scopes ?? []).every((scope) => key.scopes.includes(scope));
+  return requiredScopes(effective.policy).every((scope) => key.scopes.includes(scope));
 }

@@ -4,7 +4,7 @@
  * version stays.
  */
 import type { AppTree, ConfigChange } from '../../model/config.ts';
-import { DRY_RUN_ITEMS_MAX } from '../../model/schemas/dry-run.ts';
+import { DRY_RUN_ITEMS_MAX } from '../schemas/dry-run.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import {

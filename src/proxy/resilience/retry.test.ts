@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { RetryCondition } from '../../model/policy.ts';
-import { DEFAULT_RETRIES } from '../../policy/resilience.ts';
+import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
+import { DEFAULT_RETRIES } from '../../policy/parts/retries/part.ts';
 import {
   conditionOf,
   conditionOfStatus,

@@ -4,7 +4,7 @@
  * is not idempotent, unless it knows that the first one was not acted upon; here that is known only of requests of
  * which the kernel was handed no byte. Whether there is budget for another attempt is retry-budget.ts's business.
  */
-import type { RetryCondition } from '../../model/policy.ts';
+import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
 import type { CompiledRetries } from '../../policy/stage.ts';
 import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 

@@ -10,7 +10,7 @@
  */
 import type { CompiledBackend } from '../../config/types.ts';
 import type { ResponseHead } from '../../http/response-head.ts';
-import { releasePermit } from '../../policy/parts/concurrency/concurrency-stage.ts';
+import { releasePermit } from '../../policy/parts/concurrency/part.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { Route } from '../context.ts';
 import { interimResponseHead, switchingResponseHead } from '../downstream/downstream-head.ts';

@@ -5,10 +5,10 @@
 import { secretBytes } from '../../lib/ids.ts';
 import type { AppTree, VersionTree } from '../../model/config.ts';
 import type { App } from '../../model/resources.ts';
-import type { Policy } from '../../model/policy.ts';
+import type { PolicyValues } from '../../model/policy.ts';
 import { StorageUnavailable } from '../repository.ts';
 import type { SecretBox } from './secret-box.ts';
-import { openPolicy, sealPolicy } from '../sql/policy-secrets.ts';
+import { mapSecrets, openPolicy, sealPolicy, secretsOf } from '../sql/policy-secrets.ts';
 
 const UNKNOWN_SECRET_BYTES = 64;
 
@@ -21,7 +21,7 @@ export function sealVersionTree(tree: VersionTree, box: SecretBox): VersionTree 
 }
 
 /**
- * The tree as it was before it was sealed. A secret that does not open is replaced by one that nobody knows, so that
+ * The tree as it was before it was sealed. A secret that does not open is replaced by random bytes, so that
  * its routes refuse every token: closed, not open.
  * @param box undefined: there is no key
  * @param onClosed told the id of each record whose secret did not open
@@ -32,15 +32,14 @@ export function openAppTree(
   onClosed: (recordId: string) => void,
 ): AppTree {
   const open: ChangePolicy = (policy, id) => {
-    if (policy.auth?.jwt?.secret === undefined) return policy;
+    if (secretsOf(policy).length === 0) return policy;
     try {
       if (box !== undefined) return openPolicy(policy, box, id);
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
     }
     onClosed(id);
-    const secret = secretBytes(UNKNOWN_SECRET_BYTES).toString('base64url');
-    return { ...policy, auth: { ...policy.auth, jwt: { ...policy.auth.jwt, secret } } };
+    return mapSecrets(policy, () => secretBytes(UNKNOWN_SECRET_BYTES).toString('base64url'));
   };
   return {
     app: withAppPolicy(tree.app, open),
@@ -48,7 +47,7 @@ export function openAppTree(
   };
 }
 
-type ChangePolicy = (policy: Policy, recordId: string) => Policy;
+type ChangePolicy = (policy: PolicyValues, recordId: string) => PolicyValues;
 
 function withAppPolicy(app: App, change: ChangePolicy): App {
   const { default_policy: policy, id } = app;

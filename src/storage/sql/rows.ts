@@ -13,7 +13,7 @@ import type {
   StoredApiKey,
   Version,
 } from '../../model/resources.ts';
-import type { Policy } from '../../model/policy.ts';
+import type { PolicyValues } from '../../model/policy.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { openPolicy, sealPolicy } from './policy-secrets.ts';
 import type { RowOf } from './schema.ts';
@@ -175,7 +175,7 @@ function codec<T extends { readonly id: string }>(secrets: SecretBox, kinds: Fie
       const row = ofThese(names, record);
       for (const name of flags) row[name] = row[name] === true ? 1 : 0;
       for (const name of policies) {
-        const policy = row[name] as Policy | null | undefined;
+        const policy = row[name] as PolicyValues | null | undefined;
         if (policy) row[name] = sealPolicy(policy, secrets, record.id);
       }
       for (const name of jsons) {
@@ -192,7 +192,7 @@ function codec<T extends { readonly id: string }>(secrets: SecretBox, kinds: Fie
         record[name] = typeof value === 'string' ? (JSON.parse(value) as unknown) : null;
       }
       for (const name of policies) {
-        const policy = record[name] as Policy | null;
+        const policy = record[name] as PolicyValues | null;
         if (policy) record[name] = openPolicy(policy, secrets, String(record['id']));
       }
       return record as T;

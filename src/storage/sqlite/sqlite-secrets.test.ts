@@ -22,7 +22,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { secretBytes } from '../../lib/ids.ts';
 import { parseKeyText } from '../../lib/secret-key-text.ts';
 import type { App, Endpoint, Revision } from '../../model/resources.ts';
-import type { Policy } from '../../model/policy.ts';
+import type { PolicyValues } from '../../model/policy.ts';
 import { StorageUnavailable, type Repository } from '../repository.ts';
 import { fileSecretBox } from '../secrets/secret-key.ts';
 import { migrateSqlite, openSqlite } from './sqlite.ts';
@@ -43,7 +43,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const open = (secretKey?: Buffer): Promise<Repository> =>
   openSqlite({ path, autoMigrate: true, clock: systemClock, secretKey });
 
-const jwtPolicy = (secret = ''): Policy => ({
+const jwtPolicy = (secret = ''): PolicyValues => ({
   auth: { auth_type: 'jwt', required_claims: ['sub'], jwt: { issuer: 'https://id.example', secret } },
   required_scopes: ['read'],
 });
@@ -159,7 +159,9 @@ describe('the secrets of policies', () => {
     inDatabase((db) => db.prepare('update app set default_policy = ?').run(plain));
     const repository = await open(KEY);
     const read = await repository.read((reader) => reader.findApp(app.id));
-    expect(read?.default_policy?.auth?.jwt?.secret).toBe('plain-secret-0123456789-0123456789');
+    expect(read?.default_policy?.['auth']).toMatchObject({
+      jwt: { secret: 'plain-secret-0123456789-0123456789' },
+    });
     if (read) await change(repository, (writer) => writer.updateApp(read));
     expect(await repository.read((reader) => reader.findApp(app.id))).toEqual(read);
     await repository.close();

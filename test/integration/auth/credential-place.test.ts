@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { foldedName } from '../../../src/lib/folded-name.ts';
-import type { Explanation } from '../../../src/model/schemas/explain.ts';
+import type { Explanation } from '../../../src/explain/schema.ts';
 import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { connectHttp2, request as request2, TLS_PAIR } from '../../support/clients/http2-client.ts';

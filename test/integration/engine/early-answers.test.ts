@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
 import { connectRaw, type RawResponse } from '../../support/clients/raw-client.ts';

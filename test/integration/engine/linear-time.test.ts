@@ -19,10 +19,10 @@ import { parseQuery, PAGE_QUERY } from '../../../src/management/api/query.ts';
 import { checkIfMatch, isNotModified } from '../../../src/management/api/entity-tag.ts';
 import { parseJson } from '../../../src/management/api/strict-json.ts';
 import { validate } from '../../../src/management/api/validate.ts';
-import { parseOrigin } from '../../../src/model/origin.ts';
+import { parseOrigin } from '../../../src/policy/parts/cors/origin.ts';
 import * as patterns from '../../../src/model/patterns.ts';
-import { NamedPolicySchema } from '../../../src/model/schemas/common.ts';
-import { jsonSchema } from '../../../src/model/schemas/json-schema.ts';
+import { PolicySchema } from '../../../src/policy/registry.ts';
+import { jsonSchema } from '../../../src/model/json-schema.ts';
 import { maskCredentials } from '../../../src/observe/log.ts';
 import { tokenStart } from '../../../src/policy/parts/auth/bearer.ts';
 import { fieldText, scopesLine } from '../../../src/policy/caller.ts';
@@ -95,7 +95,7 @@ const base64url = (text: string): string => Buffer.from(text, 'utf8').toString('
 const compiledPatterns = Object.values<unknown>(patterns).flatMap((value) =>
   typeof value === 'string' ? [new RegExp(value, 'u')] : [],
 );
-const policySchema = jsonSchema(NamedPolicySchema);
+const policySchema = jsonSchema(PolicySchema);
 const isTrusted = (address: string): boolean => address.startsWith('10.');
 
 const PATHS: readonly TextRow[] = [

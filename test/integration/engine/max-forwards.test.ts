@@ -1,6 +1,6 @@
 /** Max-Forwards (RFC 9110 section 7.6.2): OPTIONS and TRACE are answered here, or forwarded with one less. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';

@@ -5,7 +5,7 @@
  */
 import type * as net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import { TestKeys } from '../../../src/policy/test-fixtures.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { HEAD_RETAINED_MS } from '../../../src/proxy/downstream/head-pool.ts';

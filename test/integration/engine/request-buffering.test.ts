@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';

@@ -9,7 +9,7 @@
 import * as net from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ExplainInput, Explanation, HeaderField } from '../../../src/model/schemas/explain.ts';
+import type { ExplainInput, Explanation, HeaderField } from '../../../src/explain/schema.ts';
 import {
   changeOf,
   configurations,

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/model/errors.ts';
-import type { Explanation, FixAction, StageName } from '../../../src/model/schemas/explain.ts';
+import type { Explanation, FixAction, StageName } from '../../../src/explain/schema.ts';
 import { explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

@@ -1,7 +1,7 @@
 /** Every kind of denial: explain foretells it, and the change that its fix names lets the request pass. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/model/errors.ts';
-import type { ExplainInput, Explanation, FixAction, StageName } from '../../../src/model/schemas/explain.ts';
+import type { ExplainInput, Explanation, FixAction, StageName } from '../../../src/explain/schema.ts';
 import { applyFix, explain, stageOf } from '../../support/explain.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { jwkOf, KEYS, signed, SECRET } from '../../support/data/jwts.ts';

@@ -1,7 +1,7 @@
 /** Real exchanges explained afterwards, sampling, and the decision header for holders of a debug token. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Explanation } from '../../../src/model/schemas/explain.ts';
+import type { Explanation } from '../../../src/explain/schema.ts';
 import { stageOf } from '../../support/explain.ts';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { connectHttp2, request as requestHttp2 } from '../../support/clients/http2-client.ts';

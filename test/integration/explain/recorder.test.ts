@@ -4,7 +4,7 @@ import { Connection } from '../../../src/proxy/downstream/connection.ts';
 import type { ProxyContext } from '../../../src/proxy/context.ts';
 import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../../src/explain/recorder.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
-import type { Explanation } from '../../../src/model/schemas/explain.ts';
+import type { Explanation } from '../../../src/explain/schema.ts';
 import { heapBytes } from '../../support/measure/garbage.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 

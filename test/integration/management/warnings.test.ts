@@ -3,7 +3,7 @@
  * run and in effective-policy; and where traffic is concerned, what the warning foretells does happen.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WARNINGS } from '../../../src/model/warnings.ts';
+import { WARNINGS } from '../../../src/policy/policy-warnings.ts';
 import { startGateway, type Answer, type TestGateway } from '../../support/gateway.ts';
 import { SECRET } from '../../support/data/jwts.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';

@@ -1,6 +1,6 @@
 /** GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC and `min_body_bytes_per_sec`: a client that drips its body holds no backend. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { connectHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';

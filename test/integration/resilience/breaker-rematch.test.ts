@@ -3,7 +3,7 @@
  * to another revision that is available, by that one's policy.
  */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import type { Revision } from '../../../src/model/resources.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { oneRoute, revisionOf, startProxy, type TestProxy } from '../../support/proxy.ts';

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConfigChange } from '../../../src/model/config.ts';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import type { Endpoint, Revision } from '../../../src/model/resources.ts';
 import { RETRIES_FREE, RETRY_SHARE } from '../../../src/proxy/resilience/retry-budget.ts';
 import { BREAKER_DEFAULTS } from '../../../src/config/compile.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 import { startBlackHole } from '../../support/backends/black-hole.ts';
 import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';

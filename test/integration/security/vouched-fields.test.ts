@@ -17,7 +17,7 @@ import { createPolicies } from '../../support/policies.ts';
 import { startProxy, oneRoute, type TestProxy } from '../../support/proxy.ts';
 import { sendRaw } from '../../support/clients/raw-client.ts';
 import { createEndpoint, createService, revisionPath } from '../../support/traffic.ts';
-import type { Policy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
 
 const POLICY: Policy = {
   auth: {

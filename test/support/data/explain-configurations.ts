@@ -1,9 +1,10 @@
 /** Random configurations and requests that are likely to meet in them, for the test that explain and proxy agree. */
 import fc from 'fast-check';
 import type { AppTree, ConfigChange, RevisionTree, VersionTree } from '../../../src/model/config.ts';
-import type { Policy, RateLimitPolicy } from '../../../src/model/policy.ts';
+import type { Policy } from '../../../src/policy/registry.ts';
+import type { RateLimitPolicy } from '../../../src/model/rate-limit.ts';
 import type { StoredApiKey } from '../../../src/model/resources.ts';
-import type { ExplainInput } from '../../../src/model/schemas/explain.ts';
+import type { ExplainInput } from '../../../src/explain/schema.ts';
 import { API_KEY_PREFIX, createToken, tokenHash } from '../../../src/model/token.ts';
 import { appRecord, endpointRecord, keyRecord, revisionRecord, versionRecord } from './config-records.ts';
 import { SECRET } from './jwts.ts';

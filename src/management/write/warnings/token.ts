@@ -1,7 +1,10 @@
 /** Warnings of an API key. */
 import { timestamp } from '../../../lib/clock.ts';
 import type { App, StoredApiKey } from '../../../model/resources.ts';
-import { warning, type Warning } from '../../../model/warnings.ts';
+import { warning, warningOf, type Warning } from '../../../model/warnings.ts';
+import { authOf } from '../../../policy/parts/auth/auth-of.ts';
+import { requiredScopes } from '../../../policy/parts/scopes/schema.ts';
+import { scopesWithoutHolder } from '../../../policy/parts/scopes/warnings.ts';
 import type { RuleContext } from '../../context.ts';
 
 export async function tokenWarnings(app: App, key: StoredApiKey, rules: RuleContext): Promise<Warning[]> {
@@ -21,11 +24,12 @@ function expiryWarnings({ is_active, expires_at: expiry }: StoredApiKey, { clock
 
 /** Only what the app asks of all of its routes: which of the others the key is for, it does not say. */
 async function scopeWarnings(app: App, key: StoredApiKey, rules: RuleContext): Promise<Warning[]> {
-  const { auth, required_scopes: required } = app.default_policy ?? {};
-  const missing = (required ?? []).filter((scope) => !key.scopes.includes(scope));
-  if (missing.length === 0 || !required || (auth && auth.auth_type !== 'api_key')) return [];
+  const policy = app.default_policy ?? {};
+  const required = requiredScopes(policy);
+  const missing = required.filter((scope) => !key.scopes.includes(scope));
+  if (missing.length === 0 || authOf(policy)?.auth_type !== 'api_key') return [];
   const isHeld = await rules.reader.someKeyHasScopes(app.id, required, timestamp(rules.clock.nowMs()));
   if (isHeld !== false) return [];
   const what = `The app "${app.slug}" requires ${required.join(', ')}, which no active key has; here ${missing.join(', ')} is missing`;
-  return [warning('scopes_without_holder', '/scopes', what)];
+  return [warningOf(scopesWithoutHolder, '/scopes', what)];
 }

@@ -6,7 +6,7 @@
 import type { LimitDecision, LimitRule } from '../../../limits/store.ts';
 import type { ReasonKind } from '../../../model/reason.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
-import { addressSubject } from '../../limit-subject.ts';
+import { addressSubject } from '../../per/limit-subject.ts';
 import type { RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 const WINDOW_MS = 60_000;

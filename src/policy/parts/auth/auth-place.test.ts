@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../../model/policy.ts';
+import type { Policy } from '../../registry.ts';
 import { bearer, run, testFacts, testGateway } from '../../test-fixtures.ts';
 
 const PLACED: Policy = { auth: { auth_type: 'api_key', in: 'X-API-Key' } };

@@ -1,6 +1,6 @@
 /** API-key authentication, scopes and methods through the compiled policy, as the proxy runs it. */
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../../model/policy.ts';
+import type { Policy } from '../../registry.ts';
 import type { StoredApiKey } from '../../../model/resources.ts';
 import {
   bearer,

@@ -15,8 +15,7 @@
  *   over), and whatever it holds is a credential of the gateway: of an API-key route it never reaches the upstream
  *   unless `forward_credentials` is true. More than one such field is a bad credential.
  */
-import type { AuthPolicy, Policy } from '../../../model/policy.ts';
-import type { AppName } from '../../../model/resources.ts';
+import { foldedName } from '../../../lib/folded-name.ts';
 import { isApiKey, type ApiKeys } from './api-key.ts';
 import type { AuthGuard } from './auth-guard.ts';
 import {
@@ -27,18 +26,21 @@ import {
   type Challenge,
   type CredentialProblem,
 } from './auth-reasons.ts';
+import { authOf } from './auth-of.ts';
 import { tokenStart } from './bearer.ts';
 import { challengeOf, credentialPlace, type CredentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { compileJwt, missingClaim } from './jwt/jwt.ts';
 import type { Identity, JwtVerifiers, KeysUnavailable } from './jwt/jwt-verifier.ts';
+import type { CompileContext, PartContribution } from '../../part.ts';
+import type { AuthPolicy } from './schema.ts';
 import type { Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
 
-export interface CompiledAuth {
-  readonly stages: readonly NamedStage[];
-  readonly usesApiKeys: boolean;
-  readonly managedHeaders: ReadonlySet<string> | undefined;
-  readonly place: CredentialPlace | undefined;
+/** What all policies of a worker share. */
+export interface SharedAuth {
+  readonly apiKeys: ApiKeys;
+  readonly verifiers: JwtVerifiers;
+  readonly guard: AuthGuard | undefined;
 }
 
 /**
@@ -59,43 +61,70 @@ interface AuthContext {
   readonly onAuth: PolicyDependencies['onAuth'];
 }
 
-const NO_AUTH: CompiledAuth = Object.freeze({
-  stages: [],
-  usesApiKeys: false,
-  managedHeaders: undefined,
-  place: undefined,
-});
-const IMPLIED_AUTH: AuthPolicy = Object.freeze({ auth_type: 'api_key' });
-
+/** Stages of authentication, and what the backend must not get from a client. */
 export function compileAuth(
-  policy: Policy,
-  app: AppName,
-  dependencies: PolicyDependencies,
-  shared: {
-    readonly apiKeys: ApiKeys;
-    readonly verifiers: JwtVerifiers;
-    readonly guard: AuthGuard | undefined;
-  },
-): CompiledAuth {
-  const implied = (policy.required_scopes?.length ?? 0) > 0 ? IMPLIED_AUTH : undefined;
-  const auth = policy.auth ?? implied;
-  if (auth === undefined || auth.auth_type === 'none') return NO_AUTH;
-  const shadow = policy.shadow?.includes('auth') ?? false;
+  value: AuthPolicy | undefined,
+  context: CompileContext<SharedAuth>,
+): PartContribution {
+  const { effective } = context;
+  const auth = authOf(effective.policy);
+  const vouched = vouchedAbove(effective.replaced?.['auth'] as readonly AuthPolicy[] | undefined);
+  const forwardsApiKeys = value?.forward_credentials === true;
+  if (auth === undefined || auth.auth_type === 'none')
+    return { data: { managedHeaders: vouched, withheldTrailers: vouched, forwardsApiKeys } };
+  return compileUsed(auth, vouched, context);
+}
+
+function compileUsed(
+  auth: AuthPolicy,
+  vouched: ReadonlySet<string> | undefined,
+  { app, dependencies, shared, inShadow: shadow }: CompileContext<SharedAuth>,
+): PartContribution {
   // A guard that refuses would be more than the shadow of one.
   const guard = shadow ? undefined : shared.guard;
   const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared.verifiers) : undefined;
   const identify: Identify =
     jwt?.identify ??
     ((authorization, nowMs, evaluation) => shared.apiKeys.identify(authorization, app, nowMs, evaluation));
-  const place = credentialPlace(policy);
+  const place = credentialPlace(auth);
   const challenge = challengeOf(app, place, auth);
   const missing = { kind: CREDENTIALS_MISSING, data: { challenge, canAuthenticate: true } };
-  const context = { auth, shadow, place, identify, challenge, missing, guard, onAuth: dependencies.onAuth };
-  const stage = place === undefined ? authStage(context) : placedStage(context, place);
+  const { onAuth } = dependencies;
+  const stageContext = { auth, shadow, place, identify, challenge, missing, guard, onAuth };
+  const stage = place === undefined ? authStage(stageContext) : placedStage(stageContext, place);
   const stages: NamedStage[] = [];
   if (guard !== undefined) stages.push({ part: 'auth_guard', run: guard.stage, shadow: false });
   stages.push({ part: 'auth', run: stage, shadow });
-  return { stages, usesApiKeys: jwt === undefined, managedHeaders: jwt?.managedHeaders, place };
+  const managedHeaders = allOf(jwt?.managedHeaders, vouched);
+  return {
+    stages,
+    data: {
+      managedHeaders,
+      credentialPlace: place,
+      withheldTrailers: allOf(managedHeaders, place && new Set([place.foldedName])),
+      forwardsApiKeys: auth.forward_credentials === true,
+    },
+  };
+}
+
+/**
+ * Fields, as `foldedName` gives them, that the `auth` of a wider level vouches for: where a more specific level has
+ * replaced it, the backend trusts them all the same.
+ */
+function vouchedAbove(replaced: readonly AuthPolicy[] | undefined): ReadonlySet<string> | undefined {
+  const names = new Set<string>();
+  for (const { auth_type: type, jwt } of replaced ?? []) {
+    if (type !== 'jwt') continue;
+    for (const name of Object.values(jwt?.claims_to_headers ?? {})) names.add(foldedName(name));
+  }
+  return names.size === 0 ? undefined : names;
+}
+
+function allOf(
+  some: ReadonlySet<string> | undefined,
+  more: ReadonlySet<string> | undefined,
+): ReadonlySet<string> | undefined {
+  return some === undefined || more === undefined ? (some ?? more) : new Set([...some, ...more]);
 }
 
 function authStage(context: AuthContext): Stage {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../../model/policy.ts';
+import type { Policy } from '../../registry.ts';
 import { tokenHash } from '../../../model/token.ts';
 import { bearer, run, testFacts, testGateway } from '../../test-fixtures.ts';
 

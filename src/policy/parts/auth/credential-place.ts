@@ -3,8 +3,8 @@
  * token, and `Authorization` is an ordinary field. Made once per policy. Pure.
  */
 import { foldedName } from '../../../lib/folded-name.ts';
-import { isAuthorization } from '../../../model/credential-header.ts';
-import type { AuthPolicy, Policy } from '../../../model/policy.ts';
+import { isAuthorization } from './credential-header.ts';
+import type { AuthPolicy } from './schema.ts';
 import type { AppName } from '../../../model/resources.ts';
 import type { Challenge } from './auth-reasons.ts';
 
@@ -17,7 +17,7 @@ export interface CredentialPlace {
 }
 
 /** @returns undefined for `Authorization`, and where nothing is authenticated */
-export function credentialPlace({ auth }: Policy): CredentialPlace | undefined {
+export function credentialPlace(auth: AuthPolicy | undefined): CredentialPlace | undefined {
   if (auth?.in === undefined || auth.auth_type === 'none' || isAuthorization(auth.in)) return undefined;
   return Object.freeze({
     name: auth.in,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CorsPolicy } from '../../../model/policy.ts';
+import type { CorsPolicy } from './schema.ts';
 import { compileCors } from './cors.ts';
 import { CORS_REFUSED, refusal } from './cors-shadow.ts';
 import { testFacts } from '../../test-fixtures.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CorsPolicy } from '../../../model/policy.ts';
+import type { CorsPolicy } from './schema.ts';
 import { compileCors } from './cors.ts';
 import type { CompiledCors } from '../../stage.ts';
 

@@ -17,8 +17,8 @@
  *
  * Refuses nothing: it is the browser that keeps a page from reading what these lines do not grant.
  */
-import { parseOrigin, type ParsedOrigin } from '../../../model/origin.ts';
-import type { CorsPolicy } from '../../../model/policy.ts';
+import { parseOrigin, type ParsedOrigin } from './origin.ts';
+import type { CorsPolicy } from './schema.ts';
 import type { CompiledCors } from '../../stage.ts';
 
 const REQUESTED_HEADERS_CHARS_MAX = 4096;

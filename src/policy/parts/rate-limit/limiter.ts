@@ -3,9 +3,9 @@
  * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
  */
 import type { LimitRule } from '../../../limits/store.ts';
-import type { RateLimitPolicy } from '../../../model/policy.ts';
+import type { RateLimitPolicy } from './schema.ts';
 import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
-import { subjectOf, type SubjectOf } from '../../limit-subject.ts';
+import { subjectOf, type SubjectOf } from '../../per/limit-subject.ts';
 import type { Evaluation } from '../../stage.ts';
 
 export interface Limiter {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { LimitDecision, LimitRule, LimitStore } from '../../../limits/store.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../../../limits/local/local-store.ts';
-import type { Policy, RateLimitPolicy } from '../../../model/policy.ts';
+import type { Policy } from '../../registry.ts';
+import type { RateLimitPolicy } from './schema.ts';
 import { evaluate, newEvaluation } from '../../evaluate.ts';
 import { limitHeaderLines } from './rate-limit.ts';
 import type { CompiledPolicy, RequestFacts } from '../../stage.ts';

@@ -13,8 +13,11 @@ import type { BothDecisions, LimitDecision } from '../../../limits/store.ts';
 import type { EffectivePolicy } from '../../../model/policy.ts';
 import type { ReasonKind } from '../../../model/reason.ts';
 import type { AppName } from '../../../model/resources.ts';
+import { authOf } from '../auth/auth-of.ts';
 import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
+import type { CompileContext, PartContribution } from '../../part.ts';
 import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
+import type { RateLimitPolicy } from './schema.ts';
 import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 export { limitHeaderLines };
@@ -36,19 +39,15 @@ export const RATE_LIMITED: ReasonKind<{
 
 type StageOutcome = StageResult | Promise<StageResult>;
 
-/**
- * @param usesApiKeys true when callers may be API keys, which may bring a plan
- * @throws Error when an enabled limit lacks a value that the settings do not fill in
- */
+/** @throws Error when an enabled limit lacks a value that the settings do not fill in */
 export function compileRateLimits(
-  effective: EffectivePolicy,
-  app: AppName,
-  usesApiKeys: boolean,
-  dependencies: PolicyDependencies,
-): NamedStage[] {
+  value: RateLimitPolicy | undefined,
+  { effective, app, dependencies, inShadow: shadow }: CompileContext<undefined>,
+): PartContribution {
   const perAddress = addressLimiter(dependencies);
-  const ofRoute = routeLimiter(effective, app, dependencies);
-  const shadow = effective.policy.shadow?.includes('rate_limit') ?? false;
+  const ofRoute = routeLimiter(value, effective, app, dependencies);
+  // Keys may have a plan.
+  const usesApiKeys = authOf(effective.policy)?.auth_type === 'api_key';
   const stages: NamedStage[] = [];
   const hasOwn = ofRoute !== undefined || usesApiKeys;
   const separate = shadow || !hasOwn;
@@ -61,7 +60,7 @@ export function compileRateLimits(
     const run = limitStage(dependencies, separate ? undefined : perAddress, own, shadow);
     stages.push({ part: 'rate_limit', run, shadow });
   }
-  return stages;
+  return { stages };
 }
 
 function addressLimiter({ perIp, ipv6PrefixBits }: PolicyDependencies): Limiter | undefined {
@@ -72,17 +71,17 @@ function addressLimiter({ perIp, ipv6PrefixBits }: PolicyDependencies): Limiter 
 }
 
 function routeLimiter(
+  limit: RateLimitPolicy | undefined,
   effective: EffectivePolicy,
   app: AppName,
   dependencies: PolicyDependencies,
 ): Limiter | undefined {
-  const limit = effective.policy.rate_limit;
-  if (limit === undefined || limit === null) {
+  if (limit === undefined) {
     const limiter = createLimiter('policy', 'global', `global:${app.id}`, {}, dependencies);
     return typeof limiter === 'string' ? undefined : limiter;
   }
   if (limit.enabled !== true) return undefined;
-  const source = effective.sources.rate_limit ?? { level: 'app', id: app.id };
+  const source = effective.sources['rate_limit'] ?? { level: 'app', id: app.id };
   const limiter = createLimiter('policy', source.level, `${source.level}:${source.id}`, limit, dependencies);
   if (typeof limiter !== 'string') return limiter;
   const setting = limiter === 'requests' ? 'GATEWAY_RATE_LIMIT_REQUESTS' : 'GATEWAY_RATE_LIMIT_WINDOW_SECS';

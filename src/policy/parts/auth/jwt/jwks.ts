@@ -10,7 +10,7 @@
  */
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { Egress } from '../../../../egress/egress.ts';
-import { rsaWeakness } from '../../../../model/rsa-weakness.ts';
+import { rsaWeakness } from './rsa-weakness.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { keySetFetch } from './jwks-fetch.ts';
 

@@ -2,7 +2,7 @@
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
 import { exportJWK, UnsecuredJWT, type JWK } from 'jose';
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../../../model/policy.ts';
+import type { Policy } from '../../../registry.ts';
 import { bearer, run, testFacts, testGateway } from '../../../test-fixtures.ts';
 import {
   b64,

@@ -4,8 +4,8 @@
  * with the keys, and only those of the keys' kind are kept (RFC 8725 sections 3.1 and 3.2).
  */
 import { ASYMMETRIC_ALGORITHMS } from '../../../../model/jwt-algorithms.ts';
-import { isSymmetric } from '../../../../model/jwt-rules.ts';
-import type { JwtSettings } from '../../../../model/policy.ts';
+import { isSymmetric } from './jwt-rules.ts';
+import type { JwtSettings } from '../schema.ts';
 import type { JwtDefaults } from '../../../dependencies.ts';
 
 export type JwtKeys =

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK } from 'jose';
 import { describe, expect, it } from 'vitest';
-import type { JwtSettings } from '../../../../model/policy.ts';
+import type { JwtSettings } from '../schema.ts';
 import type { JwtDefaults } from '../../../dependencies.ts';
 import { evaluate, newEvaluation } from '../../../evaluate.ts';
 import { bearer, NOW_MS, run, testFacts, testGateway, type TestGateway } from '../../../test-fixtures.ts';

@@ -3,7 +3,7 @@
  * to the upstream, which clients must therefore not be able to send.
  */
 import { foldedName } from '../../../../lib/folded-name.ts';
-import type { AuthPolicy } from '../../../../model/policy.ts';
+import type { AuthPolicy } from '../schema.ts';
 import type { PolicyDependencies } from '../../../dependencies.ts';
 import { ownClaim } from './jwt-claims.ts';
 import { resolveJwt } from './jwt-settings.ts';

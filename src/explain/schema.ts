@@ -1,0 +1,344 @@
+/**
+ * Explain: the request that a client describes, and the explanation of what the gateway does, or did, with a request.
+ * The same shape travels from the workers to the management API and from there to the client. Credentials are never
+ * part of it: values of fields that may hold one are `********`.
+ */
+import { Type, type Static, type TSchemaOptions } from 'typebox';
+import { ERRORS } from '../policy/error-table.ts';
+import type { ErrorCode } from '../model/errors.ts';
+import { STAGE_NAMES } from '../policy/registry.ts';
+import { ONE_LINE_PATTERN } from '../model/patterns.ts';
+import { closed, dateTime, nullable } from '../model/schema-pieces.ts';
+
+/** What stands in place of a credential. */
+export const REDACTED = '********';
+
+const oneOf = <T extends string>(values: readonly T[], options: TSchemaOptions = {}) =>
+  Type.Unsafe<T>(
+    Type.Union(
+      values.map((value) => Type.Literal(value)),
+      options,
+    ),
+  );
+
+export const ExplainInputSchema = Type.Object(
+  {
+    method: Type.String({ minLength: 1, maxLength: 128, pattern: ONE_LINE_PATTERN }),
+    url: Type.String({
+      minLength: 1,
+      maxLength: 65_536,
+      pattern: ONE_LINE_PATTERN,
+      description: 'A path with its query, or a whole http(s) URL, whose authority becomes the Host field.',
+    }),
+    headers: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: '^[^\\r\\n:]+$' }),
+        Type.Union([
+          Type.String({ maxLength: 65_536, pattern: ONE_LINE_PATTERN }),
+          Type.Array(Type.String({ maxLength: 65_536, pattern: ONE_LINE_PATTERN }), {
+            minItems: 1,
+            maxItems: 200,
+          }),
+        ]),
+        {
+          ...closed,
+          maxProperties: 200,
+          description: 'Header fields by name; a list is sent as several fields.',
+        },
+      ),
+    ),
+    client_ip: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        default: '127.0.0.1',
+        description: 'Address of the connection. X-Forwarded-For counts when it is that of a trusted proxy.',
+      }),
+    ),
+    token: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 16_384,
+        pattern: ONE_LINE_PATTERN,
+        writeOnly: true,
+        description:
+          'Short for `Authorization: Bearer <token>`, or for the field that the `auth.in` of the route names. Neither stored, nor logged, nor given back.',
+      }),
+    ),
+    body_bytes: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Length of the body.' }),
+    ),
+  },
+  { ...closed, title: 'ExplainInput', description: 'A request as a client would send it.' },
+);
+export type ExplainInput = Static<typeof ExplainInputSchema>;
+
+/** In the order in which a request passes them; docs/explanation/request-path.md. */
+export const STAGES: readonly string[] = [
+  'head',
+  'path',
+  'route',
+  'preflight',
+  ...STAGE_NAMES,
+  'circuit_breaker',
+  'forward',
+];
+export type StageName = string;
+
+export const VERDICTS = ['passed', 'answered', 'denied', 'would_deny', 'skipped', 'not_applicable'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+export const OUTCOMES = ['forwarded', 'answered', 'denied', 'failed'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export const LEVELS = ['app', 'revision', 'endpoint', 'global', 'key'] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** What a fix does; `detail` says it in words. */
+export const FIX_ACTIONS = [
+  'correct_request',
+  'shorten_request',
+  'correct_path',
+  'create_version',
+  'allow_encoded_slashes',
+  'set_version_status',
+  'register_endpoint',
+  'enable_endpoint',
+  'activate_revision',
+  'create_revision',
+  'set_traffic_weight',
+  'send_credentials',
+  'replace_credentials',
+  'enable_token',
+  'extend_token',
+  'add_scopes',
+  'request_token',
+  'set_policy',
+  'wait',
+  'fix_keys',
+  'fix_backend',
+] as const;
+export type FixAction = (typeof FIX_ACTIONS)[number];
+
+const errorCode = Type.Unsafe<ErrorCode>(
+  Type.Union(
+    Object.keys(ERRORS).map((code) => Type.Literal(code)),
+    { title: 'ErrorCode', description: 'Stable; programs may depend on it.' },
+  ),
+);
+
+const HeaderFieldSchema = Type.Object(
+  { name: Type.String(), value: Type.String() },
+  { ...closed, title: 'HeaderField' },
+);
+export type HeaderField = Static<typeof HeaderFieldSchema>;
+
+const CandidateSchema = Type.Object(
+  {
+    id: Type.String(),
+    revision: Type.String({ description: 'Label.' }),
+    is_current: Type.Boolean(),
+    traffic_weight: Type.Integer(),
+    share: Type.Number({ description: 'Part of such requests that it gets now, 0 to 1.' }),
+    breaker: oneOf(['closed', 'open', 'half_open', 'none']),
+    candidate: Type.Boolean({ description: 'Whether the request could go to it.' }),
+    chosen: Type.Boolean(),
+    reason: Type.String({ description: 'Why it is a candidate or not.' }),
+  },
+  { ...closed, title: 'ExplainedCandidate' },
+);
+export type Candidate = Static<typeof CandidateSchema>;
+
+const StageSchema = Type.Object(
+  {
+    stage: oneOf(STAGES),
+    verdict: oneOf(VERDICTS),
+    code: nullable(errorCode),
+    detail: nullable(Type.String()),
+    level: nullable(oneOf(LEVELS, { description: 'Which level set the deciding value.' })),
+    source_id: nullable(Type.String({ description: 'Id of the record of that level.' })),
+    value: Type.Unknown({ description: 'The deciding value, without secrets.' }),
+  },
+  { ...closed, title: 'ExplainedStage' },
+);
+export type ExplainedStage = Static<typeof StageSchema>;
+
+const LimitSchema = Type.Object(
+  {
+    kind: oneOf(['policy', 'key', 'ip', 'auth_guard', 'concurrency']),
+    counter: Type.String({
+      description: 'The counter: the level that set the limit, and whose requests it counts.',
+    }),
+    algorithm: nullable(Type.String()),
+    limit: Type.Integer(),
+    remaining: Type.Integer({ description: 'After this request, were it sent now.' }),
+    reset_secs: nullable(Type.Integer()),
+    retry_after_secs: nullable(Type.Integer()),
+    admitted: Type.Boolean(),
+  },
+  { ...closed, title: 'ExplainedLimit' },
+);
+export type ExplainedLimit = Static<typeof LimitSchema>;
+
+const FixSchema = Type.Object(
+  {
+    action: oneOf(FIX_ACTIONS),
+    detail: Type.String({ description: 'The change in words.' }),
+    target: nullable(
+      Type.Object(
+        {
+          type: oneOf(['app', 'version', 'revision', 'endpoint', 'token', 'setting']),
+          id: Type.String({ description: 'Id of the record, or name of the setting.' }),
+        },
+        closed,
+      ),
+    ),
+    value: Type.Unknown({
+      description: 'What to set, in the words of the management API; for `wait`, seconds.',
+    }),
+  },
+  { ...closed, title: 'Fix', description: 'The one change that would let the request pass.' },
+);
+export type Fix = Static<typeof FixSchema>;
+
+export const ExplanationSchema = Type.Object(
+  {
+    outcome: oneOf(OUTCOMES),
+    code: nullable(errorCode),
+    request_id: nullable(Type.String({ description: 'Of the real exchange; null for a described request.' })),
+    recorded_at: nullable(dateTime('Start of the real exchange.')),
+    config_version: Type.Integer(),
+    request: Type.Object(
+      {
+        method: Type.String(),
+        host: Type.String(),
+        path: nullable(Type.String({ description: 'Canonical; null when there is none.' })),
+        query: nullable(
+          Type.String({
+            description: 'With its `?`. Of real exchanges without the values of its parameters.',
+          }),
+        ),
+        client_ip: Type.String(),
+        headers: Type.Array(HeaderFieldSchema),
+      },
+      { ...closed, title: 'ExplainedRequest' },
+    ),
+    app: nullable(
+      Type.Object(
+        { id: Type.String(), slug: Type.String(), routing_mode: oneOf(['pass_through', 'managed_endpoint']) },
+        closed,
+      ),
+    ),
+    version: nullable(
+      Type.Object(
+        {
+          id: Type.String(),
+          version: Type.String(),
+          gateway_path: Type.String(),
+          status: oneOf(['active', 'deprecated', 'retired']),
+        },
+        closed,
+      ),
+    ),
+    revision: nullable(Type.Object({ id: Type.String(), revision: Type.String() }, closed)),
+    candidates: Type.Array(CandidateSchema),
+    endpoint: nullable(
+      Type.Object(
+        {
+          id: Type.String(),
+          method: Type.String(),
+          path: Type.String({ description: 'With the gateway path of the version.' }),
+          backend_path: nullable(Type.String()),
+          parameters: Type.Record(Type.String(), Type.String()),
+        },
+        closed,
+      ),
+    ),
+    caller: nullable(
+      Type.Object(
+        {
+          kind: oneOf(['anonymous', 'api_key', 'jwt']),
+          id: Type.String(),
+          name: Type.String(),
+          scopes: Type.Array(Type.String()),
+        },
+        closed,
+      ),
+    ),
+    stages: Type.Array(StageSchema),
+    limits: Type.Array(LimitSchema),
+    upstream: nullable(
+      Type.Object(
+        {
+          method: Type.String(),
+          url: Type.String(),
+          headers: Type.Array(HeaderFieldSchema, { description: 'Not kept of real exchanges.' }),
+        },
+        closed,
+      ),
+    ),
+    response: Type.Object(
+      {
+        status: nullable(Type.Integer({ description: 'null when the backend would decide it.' })),
+        headers: Type.Array(HeaderFieldSchema, {
+          description: 'Where the backend answers, those that the gateway adds. Not kept of real exchanges.',
+        }),
+        body: Type.Unknown({ description: 'The problem document; null without one.' }),
+      },
+      { ...closed, title: 'ExplainedResponse' },
+    ),
+    fix: nullable(FixSchema),
+  },
+  { ...closed, title: 'Explanation' },
+);
+export type Explanation = Static<typeof ExplanationSchema>;
+
+const SECONDS_MAX = 3_600;
+const appReference = Type.String({ maxLength: 64, description: 'Id or slug of an app; absent: all apps.' });
+const appId = nullable(Type.String({ description: 'null: all apps.' }));
+
+export const SamplingInputSchema = Type.Object(
+  {
+    app: Type.Optional(appReference),
+    rate: Type.Optional(
+      Type.Number({
+        minimum: 0.001,
+        maximum: 1,
+        default: 1,
+        description: 'Part of the exchanges to record.',
+      }),
+    ),
+    seconds: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'For how long.' }),
+  },
+  { ...closed, title: 'SamplingInput' },
+);
+export type SamplingInput = Static<typeof SamplingInputSchema>;
+
+export const SamplingSchema = Type.Object(
+  { app_id: appId, rate: Type.Number(), until: dateTime('When it ends.') },
+  { ...closed, title: 'Sampling' },
+);
+export type SamplingState = Static<typeof SamplingSchema>;
+
+export const DebugTokenInputSchema = Type.Object(
+  {
+    app: Type.Optional(appReference),
+    seconds: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'How long it is valid.' }),
+  },
+  { ...closed, title: 'DebugTokenInput' },
+);
+export type DebugTokenInput = Static<typeof DebugTokenInputSchema>;
+
+const debugTokenFields = {
+  id: Type.String({ format: 'uuid' }),
+  app_id: appId,
+  created_at: dateTime('When it was made.'),
+  expires_at: dateTime('When it stops working.'),
+};
+
+export const DebugTokenSchema = Type.Object(debugTokenFields, { ...closed, title: 'DebugToken' });
+export type DebugToken = Static<typeof DebugTokenSchema>;
+
+export const CreatedDebugTokenSchema = Type.Object(
+  { ...debugTokenFields, token: Type.String({ description: 'The token itself. It is never shown again.' }) },
+  { ...closed, title: 'CreatedDebugToken' },
+);

@@ -1,0 +1,33 @@
+/** Admin token: what a client writes, and what it reads. It cannot be changed, only made and deleted. */
+import { Type, type Static } from 'typebox';
+import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { displayName, recordFields } from './common.ts';
+
+const name = displayName('Who or what uses the token.');
+const role = Type.Union([Type.Literal('admin'), Type.Literal('editor'), Type.Literal('viewer')], {
+  description:
+    'A `viewer` reads. An `editor` also writes configuration and API keys. An `admin` also manages admin tokens and reads the audit log.',
+});
+const expiresAt = nullable(dateTime('When the token stops working. null: never.'));
+
+export const AdminTokenInputSchema = Type.Object(
+  { name, role, expires_at: Type.Optional(expiresAt) },
+  { ...closed, title: 'AdminTokenInput' },
+);
+export type AdminTokenInput = Static<typeof AdminTokenInputSchema>;
+
+const servedFields = {
+  ...recordFields,
+  name,
+  role,
+  token_prefix: Type.String({ readOnly: true, description: 'Start of the token, to recognise it by.' }),
+  expires_at: expiresAt,
+  last_used_at: nullable(dateTime('Last call with the token, accurate to about a minute.')),
+};
+
+export const AdminTokenSchema = Type.Object(servedFields, { ...closed, title: 'AdminToken' });
+
+export const CreatedAdminTokenSchema = Type.Object(
+  { ...servedFields, token: Type.String({ description: 'The token itself. It is shown only once.' }) },
+  { ...closed, title: 'CreatedAdminToken' },
+);

@@ -1,0 +1,84 @@
+/** API key (contract part 2 "API key", part 5): what a client writes, and what it reads. */
+import { Type, type Static } from 'typebox';
+import { BROUGHT_CHARS_MAX, BROUGHT_CHARS_MIN } from '../../model/brought-token.ts';
+import { B64_TOKEN_PATTERN } from '../../model/patterns.ts';
+import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { ScopesSchema } from '../../policy/parts/scopes/schema.ts';
+import { displayName, id, NamedRateLimitSchema, recordFields } from './common.ts';
+
+/** Longest time that a rotated key may stay alive beside its successor: 30 days. */
+export const ROTATION_OVERLAP_SECS_MAX = 2_592_000;
+
+const name = displayName('Name of the key, for people.');
+const isActive = Type.Boolean({
+  default: true,
+  description: 'Whether the key is accepted. A disabled key is refused like an unknown key.',
+});
+const expiresAt = nullable(dateTime('When the key stops working. null: never.'));
+const rateLimit = nullable(NamedRateLimitSchema);
+
+export const ApiKeyInputSchema = Type.Object(
+  {
+    name,
+    scopes: Type.Optional(ScopesSchema),
+    is_active: Type.Optional(isActive),
+    expires_at: Type.Optional(expiresAt),
+    rate_limit: Type.Optional(rateLimit),
+  },
+  { ...closed, title: 'TokenInput' },
+);
+export type ApiKeyInput = Static<typeof ApiKeyInputSchema>;
+
+const broughtToken = Type.String({
+  minLength: BROUGHT_CHARS_MIN,
+  maxLength: BROUGHT_CHARS_MAX,
+  pattern: B64_TOKEN_PATTERN,
+  writeOnly: true,
+  description:
+    'An existing value for the key, from elsewhere, with at least 128 random bits. Needs the role `admin`. Without it the gateway generates a value.',
+});
+
+/** What a creation takes; a key that exists gets new values by rotation only. */
+export const ApiKeyCreationSchema = Type.Object(
+  { ...ApiKeyInputSchema.properties, token: Type.Optional(broughtToken) },
+  { ...closed, title: 'TokenCreation' },
+);
+export type ApiKeyCreation = Static<typeof ApiKeyCreationSchema>;
+
+const servedFields = {
+  ...recordFields,
+  app_id: id('Id of the app that the key opens.'),
+  name,
+  scopes: ScopesSchema,
+  token_prefix: Type.String({
+    readOnly: true,
+    description:
+      'Start of the token, to recognise it by. For an existing value from elsewhere: the start of its SHA-256.',
+  }),
+  is_active: isActive,
+  expires_at: expiresAt,
+  last_used_at: nullable(dateTime('Last request that the key let in. Updated within a few seconds.')),
+  rate_limit: rateLimit,
+};
+
+export const ApiKeySchema = Type.Object(servedFields, { ...closed, title: 'Token' });
+
+export const CreatedApiKeySchema = Type.Object(
+  { ...servedFields, token: Type.String({ description: 'The key itself. It is shown only once.' }) },
+  { ...closed, title: 'CreatedToken' },
+);
+
+export const RotateInputSchema = Type.Object(
+  {
+    overlap_secs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: ROTATION_OVERLAP_SECS_MAX,
+        default: 0,
+        description: 'Seconds for which the old value stays valid.',
+      }),
+    ),
+  },
+  { ...closed, title: 'RotateInput' },
+);
+export type RotateInput = Static<typeof RotateInputSchema>;

@@ -1,0 +1,33 @@
+/** The gateways that share a database: what `GET /api/v1/nodes` answers. */
+import { Type } from 'typebox';
+import { closed } from '../../model/schema-pieces.ts';
+import { id } from './common.ts';
+
+const time = (description: string) => Type.String({ format: 'date-time', description });
+const version = (description: string) => Type.Integer({ minimum: 0, description });
+
+export const NodeSchema = Type.Object(
+  {
+    id: id('Id of this run of the program. A restart makes a new id.'),
+    name: Type.String({
+      description: '`GATEWAY_CLUSTER__NODE_NAME`, or host name and management port.',
+    }),
+    version: Type.String({ description: 'Version of Headgate.' }),
+    started_at: time('Start of the node, by its own clock.'),
+    last_seen_at: time('Last heartbeat, by the clock of the database.'),
+    config_version: version('Config version that all workers of the node obey.'),
+    state: Type.Union([Type.Literal('live'), Type.Literal('lagging')], {
+      description: '`lagging`: the node does not obey the latest config version yet.',
+    }),
+    is_self: Type.Boolean({ description: 'Whether this is the node that answers.' }),
+  },
+  { ...closed, title: 'Node' },
+);
+
+export const NodesSchema = Type.Object(
+  {
+    config_version: version('Latest config version in the database.'),
+    nodes: Type.Array(NodeSchema, { description: 'The live nodes, in the order of their start.' }),
+  },
+  { ...closed, title: 'Nodes' },
+);

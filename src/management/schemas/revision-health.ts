@@ -1,0 +1,88 @@
+/** Health of a revision as one node sees it: what `GET …/revisions/{revision_id}/health` answers. */
+import { Type, type Static } from 'typebox';
+import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { id } from './common.ts';
+
+const state = (description: string) =>
+  Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half_open')], { description });
+
+const LastErrorSchema = Type.Object(
+  {
+    at: dateTime('When it happened.'),
+    kind: Type.String({
+      description: 'Kind of failure: a value of the metric label `cause`, or `status_5xx`.',
+    }),
+    detail: Type.String({ description: 'What happened, for people.' }),
+    request_id: Type.String({ description: 'Id of the exchange that failed.' }),
+  },
+  { ...closed, title: 'RevisionLastError', description: 'The last failure. null: none yet.' },
+);
+
+const LastProbeSchema = Type.Object(
+  {
+    at: dateTime('When the check ended.'),
+    ok: Type.Boolean({ description: 'Whether an expected status came in time.' }),
+    status: nullable(Type.Integer({ description: 'Status of the answer. null: there was none.' })),
+    duration_ms: Type.Integer({ minimum: 0, description: 'How long the check took, in milliseconds.' }),
+    error: nullable(Type.String({ description: 'What was wrong, for people. null: nothing.' })),
+  },
+  { ...closed, title: 'RevisionProbe', description: 'The last health check. null: none yet.' },
+);
+
+const TransitionSchema = Type.Object(
+  {
+    at: dateTime('When it happened.'),
+    from: state('State before.'),
+    to: state('State after.'),
+    event: Type.String({
+      description: 'Event of the circuit breaker, for example `trial_success`.',
+    }),
+    detail: Type.String({ description: 'Cause, for people.' }),
+    request_id: nullable(
+      Type.String({ description: 'Id of the exchange that caused it. null: a health check did.' }),
+    ),
+  },
+  { ...closed, title: 'RevisionTransition' },
+);
+
+export const RevisionHealthSchema = Type.Object(
+  {
+    revision_id: id('Id of the revision.'),
+    state: state('State of the circuit breaker, shared by all workers of the node.'),
+    since: nullable(dateTime('Since when. null: it was never open.')),
+    consecutive_failures: Type.Integer({ minimum: 0, description: 'Failures in a row.' }),
+    openings: Type.Integer({ minimum: 0, description: 'How often the breaker has opened.' }),
+    traffic_share: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Part of its usual traffic that the revision gets now. Grows to 1 while it recovers.',
+    }),
+    probing: Type.Union(
+      ['off', 'while_open', 'always'].map((when) => Type.Literal(when)),
+      {
+        description: 'When health checks run. `off` also while the revision is not current.',
+      },
+    ),
+    last_error: nullable(LastErrorSchema),
+    last_probe: nullable(LastProbeSchema),
+    history: Type.Array(TransitionSchema, { description: 'Changes of state, latest first, at most 32.' }),
+  },
+  { ...closed, title: 'RevisionHealth' },
+);
+
+export type RevisionLastError = Static<typeof LastErrorSchema>;
+export type RevisionProbe = Static<typeof LastProbeSchema>;
+export type RevisionTransition = Static<typeof TransitionSchema>;
+
+export interface RevisionHealth {
+  readonly revision_id: string;
+  readonly state: RevisionTransition['to'];
+  readonly since: string | null;
+  readonly consecutive_failures: number;
+  readonly openings: number;
+  readonly traffic_share: number;
+  readonly probing: 'off' | 'while_open' | 'always';
+  readonly last_error: RevisionLastError | null;
+  readonly last_probe: RevisionProbe | null;
+  readonly history: readonly RevisionTransition[];
+}

@@ -1,0 +1,236 @@
+/** Revision (contract part 2 "Revision"): what a client writes, and what it reads. */
+import { Type, type Static } from 'typebox';
+import { LABEL_PATTERN, REQUEST_PATH_PATTERN, STATUS_CLASS_PATTERN } from '../../model/patterns.ts';
+import { closed, nullable } from '../../model/schema-pieces.ts';
+import { PolicySchema } from '../../policy/registry.ts';
+import { id, label, path, recordFields } from './common.ts';
+
+/** Largest weight; sums of many revisions stay far inside of exact integers. */
+export const TRAFFIC_WEIGHT_MAX = 1_000_000;
+
+/** Revisions that one split may name; as many as may be current. */
+const TRAFFIC_REVISIONS_MAX = 256;
+
+export const BackendTlsSchema = Type.Object(
+  {
+    verify: Type.Optional(Type.Boolean({ default: true, description: 'Verify the certificate.' })),
+    server_name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 253,
+        description: 'Name to send (SNI) and to verify. Default: `backend_host`.',
+      }),
+    ),
+    ca: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 262_144,
+        description: 'PEM certificates to trust instead of the system’s.',
+      }),
+    ),
+  },
+  { ...closed, title: 'BackendTls', description: 'How to connect to a backend over TLS.' },
+);
+
+const thresholdOf = (count: number, description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: count, description }));
+
+export const ProbeSchema = Type.Object(
+  {
+    interval_ms: Type.Optional(
+      Type.Integer({
+        minimum: 100,
+        maximum: 3_600_000,
+        description:
+          'Milliseconds between health checks. Without it, checks run once a second and only while the breaker is not closed.',
+      }),
+    ),
+    timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 10,
+        maximum: 60_000,
+        default: 2_000,
+        description: 'Milliseconds until the head of the answer must have arrived, connecting included.',
+      }),
+    ),
+    healthy_threshold: thresholdOf(1, 'Number of good answers in a row that closes the breaker.'),
+    unhealthy_threshold: thresholdOf(3, 'Number of bad answers in a row that opens the breaker.'),
+    expected_statuses: Type.Optional(
+      Type.Array(
+        Type.Union([
+          Type.Integer({ minimum: 200, maximum: 599 }),
+          Type.String({ pattern: STATUS_CLASS_PATTERN, description: 'A class, for example `2xx`.' }),
+        ]),
+        {
+          minItems: 1,
+          maxItems: 32,
+          uniqueItems: true,
+          default: ['2xx', '3xx'],
+          description: 'Statuses of a good answer.',
+        },
+      ),
+    ),
+  },
+  {
+    ...closed,
+    title: 'Probe',
+    description: 'How the health check works: a GET of `health_check_path`, from the root of the backend.',
+  },
+);
+
+export const CircuitBreakerSchema = Type.Object(
+  {
+    failures: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_000,
+        default: 5,
+        description: 'Number of failures in a row that opens the breaker.',
+      }),
+    ),
+    open_secs: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 86_400,
+        default: 10,
+        description: 'Seconds until a trial request when there is no `health_check_path`.',
+      }),
+    ),
+    count_5xx: Type.Optional(
+      Type.Boolean({ default: false, description: 'Count 5xx responses as failures.' }),
+    ),
+    recovery_secs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 3_600,
+        default: 10,
+        description:
+          'Seconds over which the revision’s share of the traffic grows back after the breaker has closed, when other revisions can take the rest. 0: at once.',
+      }),
+    ),
+    probe: Type.Optional(ProbeSchema),
+  },
+  {
+    ...closed,
+    title: 'CircuitBreaker',
+    description: 'When to keep requests away from a failing backend. null: the defaults.',
+  },
+);
+
+const revisionLabel = label(
+  'Label of the revision, for example `r1` or `canary`. Works in place of the id in API paths.',
+);
+const scheme = Type.Union([Type.Literal('http'), Type.Literal('https')], {
+  default: 'https',
+  description: 'How to connect to the backend: plain or over TLS.',
+});
+const host = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Host name, IPv4 or IPv6 address of the backend.',
+});
+const port = Type.Integer({
+  minimum: 1,
+  maximum: 65_535,
+  default: 443,
+  description: 'Port of the backend.',
+});
+const basePath = path('Prefix of every path that is sent to the backend. Default: `/`.');
+const strip = Type.Boolean({
+  default: true,
+  description: 'Remove the version’s `gateway_path` from the path before forwarding.',
+});
+const preserveHost = Type.Boolean({
+  default: false,
+  description: 'Forward the client’s `Host` instead of the backend’s name.',
+});
+const weight = Type.Integer({
+  minimum: 0,
+  maximum: TRAFFIC_WEIGHT_MAX,
+  default: 100,
+  description: 'Share of the traffic relative to the other current revisions of the version. 0: none.',
+});
+const healthCheckPath = nullable(
+  Type.String({
+    maxLength: 1024,
+    pattern: REQUEST_PATH_PATTERN,
+    description: 'Path of the health check, which opens and closes the circuit breaker.',
+  }),
+);
+const copyEndpointsFrom = Type.String({
+  minLength: 1,
+  maxLength: 129,
+  description:
+    'Copy all endpoints of another revision: its label or id, or `version/revision` for a revision of another version of the app.',
+});
+const isCurrent = Type.Boolean({ default: false, description: 'Whether the revision receives traffic.' });
+
+export const RevisionInputSchema = Type.Object(
+  {
+    revision: revisionLabel,
+    backend_scheme: Type.Optional(scheme),
+    backend_host: host,
+    backend_port: Type.Optional(port),
+    backend_base_path: Type.Optional(basePath),
+    strip_gateway_path: Type.Optional(strip),
+    preserve_host: Type.Optional(preserveHost),
+    traffic_weight: Type.Optional(weight),
+    health_check_path: Type.Optional(healthCheckPath),
+    default_policy: Type.Optional(nullable(PolicySchema)),
+    is_current: Type.Optional(isCurrent),
+    backend_tls: Type.Optional(nullable(BackendTlsSchema)),
+    circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
+  },
+  { ...closed, title: 'RevisionInput' },
+);
+export type RevisionInput = Static<typeof RevisionInputSchema>;
+
+/** What only a creation takes. */
+export const RevisionCreationSchema = Type.Object(
+  { ...RevisionInputSchema.properties, copy_endpoints_from: Type.Optional(copyEndpointsFrom) },
+  { ...closed, title: 'RevisionCreation' },
+);
+export type RevisionCreation = Static<typeof RevisionCreationSchema>;
+
+/** The split of a version’s traffic: a weight for each current revision, by label. */
+export const TrafficSchema = Type.Record(Type.String({ pattern: LABEL_PATTERN }), weight, {
+  ...closed,
+  title: 'Traffic',
+  maxProperties: TRAFFIC_REVISIONS_MAX,
+  description: 'Weight of each current revision, by label.',
+});
+export type Traffic = Static<typeof TrafficSchema>;
+
+export const RevisionSchema = Type.Object(
+  {
+    ...recordFields,
+    version_id: id('Id of the version.'),
+    revision: revisionLabel,
+    backend_scheme: scheme,
+    backend_host: host,
+    backend_port: port,
+    backend_base_path: basePath,
+    strip_gateway_path: strip,
+    preserve_host: preserveHost,
+    traffic_weight: weight,
+    health_check_path: healthCheckPath,
+    default_policy: nullable(PolicySchema),
+    is_current: isCurrent,
+    backend_tls: nullable(BackendTlsSchema),
+    circuit_breaker: nullable(CircuitBreakerSchema),
+  },
+  { ...closed, title: 'Revision' },
+);
+
+export const ActivateInputSchema = Type.Object(
+  {
+    exclusive: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Make this the only current revision of its version, in one step.',
+      }),
+    ),
+  },
+  { ...closed, title: 'ActivateInput' },
+);
+export type ActivateInput = Static<typeof ActivateInputSchema>;

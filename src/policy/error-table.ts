@@ -1,0 +1,19 @@
+/** The whole table of errors: those of the gateway and those that policy parts add. */
+import { GATEWAY_ERRORS, type ErrorCode, type ErrorRow } from '../model/errors.ts';
+import type { PolicyPart } from './part.ts';
+import { PARTS } from './registry.ts';
+
+export const ERRORS: Readonly<Record<string, ErrorRow>> = errorsOf(PARTS);
+
+export function errorsOf(parts: readonly PolicyPart[]): Record<string, ErrorRow> {
+  const table: Record<string, ErrorRow> = { ...GATEWAY_ERRORS };
+  for (const { errors = [] } of parts) {
+    for (const { code, ...row } of errors) table[code] = row;
+  }
+  return table;
+}
+
+/** Every `ErrorCode` has a row: it is one of the gateway's, or `partError` made it for a part of the registry. */
+export function errorRow(code: ErrorCode): ErrorRow {
+  return ERRORS[code] ?? GATEWAY_ERRORS.internal_error;
+}

@@ -1,0 +1,149 @@
+/**
+ * What a part of a policy is: everything that the gateway knows of one top-level key. Each part has a folder in
+ * parts/ and a line in registry.ts; all else goes over the registry. CONTRIBUTING.md says how to add one.
+ *
+ * A part never imports the registry. It reads another part only through that part's schema or helper.
+ */
+import type { Static, TSchema } from 'typebox';
+import type { FieldError, PartError } from '../model/errors.ts';
+import type { EffectivePolicy, PolicyValues } from '../model/policy.ts';
+import type { AppName, Endpoint } from '../model/resources.ts';
+import type { WarningRow } from '../model/warnings.ts';
+import type { JwtDefaults, PolicyDependencies, RateLimitGlobals } from './dependencies.ts';
+import type { PartExplain } from './part-explain.ts';
+import type { StageDeclaration } from './pipeline.ts';
+import type { FieldEditor, NamedStage, PolicyData } from './stage.ts';
+
+export interface PolicyPart<
+  Name extends string = string,
+  Schema extends TSchema = TSchema,
+  Shared = unknown,
+> {
+  /** The top-level key of a policy. */
+  readonly name: Name;
+  /**
+   * Schema of a value, never null. Types, OpenAPI, validation and the reference follow from it: every field has a
+   * description and, where there is one, a default. `writeOnly: true` marks a secret, which is stored sealed and
+   * served masked.
+   */
+  readonly schema: Schema;
+  readonly docs: PartDocs;
+  /** The value that switches an inherited part off; absent where no value does. */
+  readonly off?: PartOff<Static<Schema>>;
+  /** Whether a policy may name the part in `shadow`: its stages are run, and their denials counted and not obeyed. */
+  readonly mayShadow: boolean;
+  /** Stages that `compile` may contribute, in their order within a phase; absent: none. */
+  readonly stages?: readonly StageDeclaration[];
+  /** Errors that this part adds to the table; its denials have their codes. */
+  readonly errors?: readonly PartError[];
+  /** What a write may be warned of. */
+  readonly warnings?: readonly WarningRule<Static<Schema>>[];
+  readonly explain?: PartExplain<Static<Schema>>;
+  /** Rules that the schema cannot say. Pure; looks at the policy of one level. */
+  rules?(value: Static<Schema>, context: RulesContext): readonly FieldError[];
+  /** True where the part applies although no level has it. */
+  isImplied?(policy: PolicyValues, globals: RateLimitGlobals | undefined): boolean;
+  /** True where the value has a say in answers that no route gives, such as 404; absent: it never has. */
+  marksUnmatched?(value: Static<Schema>): boolean;
+  /**
+   * What all policies of a worker share, such as a cache.
+   * @param original for policies that only look, so that explain changes nothing: what the real ones share
+   */
+  share?(dependencies: PolicyDependencies, original: Shared | undefined): Shared;
+  /** Memory of `share` that grows with traffic, in bytes; for the metrics. */
+  sharedBytes?(shared: Shared): number;
+  /**
+   * Everything that does not depend on a request is worked out here, once per distinct policy.
+   * @param value undefined where no level has the part
+   * @returns undefined where the part does nothing on this route, which then costs nothing
+   * @throws Error with a plain message when the value cannot be used with the settings
+   */
+  compile(value: Static<Schema> | undefined, context: CompileContext<Shared>): PartContribution | undefined;
+}
+
+/** Keeps the name and the schema of a part in its type. */
+export function definePart<const Name extends string, Schema extends TSchema, Shared = undefined>(
+  part: PolicyPart<Name, Schema, Shared>,
+): PolicyPart<Name, Schema, Shared> {
+  return Object.freeze(part);
+}
+
+export interface CompileContext<Shared> {
+  readonly effective: EffectivePolicy;
+  readonly app: AppName;
+  readonly dependencies: PolicyDependencies;
+  readonly shared: Shared;
+  /** The policy names the part in `shadow`. */
+  readonly inShadow: boolean;
+}
+
+export interface PartContribution {
+  /** Each by the name of a declared stage. */
+  readonly stages?: readonly NamedStage[];
+  /** What the engine reads; no two parts give the same field. */
+  readonly data?: Partial<PolicyData>;
+  /** Edits of the fields that the backend gets, and of those that the client gets; several parts may have some. */
+  readonly requestFields?: FieldEditor;
+  readonly responseFields?: FieldEditor;
+}
+
+export interface PartOff<Value> {
+  readonly example: Value;
+  is(value: Value): boolean;
+}
+
+export interface PartDocs {
+  /** A few words for the table of parts. */
+  readonly summary: string;
+  /** A value, as the reference shows it. The file `docs.md` of the part's folder follows it there. */
+  readonly example: unknown;
+}
+
+export interface RulesContext {
+  /** The whole policy of the level. */
+  readonly policy: PolicyValues;
+  /** RFC 6901 pointer of the value, such as `/default_policy/auth`. */
+  readonly pointer: string;
+  readonly globals: RateLimitGlobals | undefined;
+  /** Why the gateway may not connect, as far as the host tells; undefined when it may. */
+  readonly hostDenial?: (host: string, port: number) => string | undefined;
+}
+
+/** A look at the policy in force at one level; speaks of what that level itself says. */
+export interface WarningRule<Value> extends WarningRow {
+  /** Stable; two rules may have the same one. */
+  readonly code: string;
+  /** Called where any level has the part. */
+  find(
+    value: Value,
+    view: WarningView,
+    facts: WarningFacts,
+  ): readonly FoundWarning[] | Promise<readonly FoundWarning[]>;
+}
+
+export interface WarningView {
+  readonly app: AppName;
+  readonly endpoint: Endpoint | undefined;
+  readonly effective: EffectivePolicy;
+  /** Whether the level that is looked at says the part itself, or another one. */
+  readonly isOwn: boolean;
+  readonly isOwnPart: (part: string) => boolean;
+  /** RFC 6901 pointer of the part, such as `/default_policy/auth`. */
+  readonly pointer: string;
+  /** Of the whole policy. */
+  readonly policyPointer: string;
+}
+
+export interface WarningFacts {
+  readonly jwtDefaults: JwtDefaults;
+  readonly policyGlobals: RateLimitGlobals | undefined;
+  /** undefined: there are too many keys to tell. */
+  someKeyHasScopes(appId: string, scopes: readonly string[]): Promise<boolean | undefined>;
+}
+
+export interface FoundWarning {
+  /** RFC 6901 pointer into the record. */
+  readonly pointer: string;
+  /** What is the case, with names; the advice of the rule follows. */
+  readonly what: string;
+}

@@ -1,0 +1,52 @@
+/**
+ * Names of request fields that cannot be the place of a credential (`auth.in`): those that claims must not be written
+ * to either, and those with a meaning of their own, which the gateway, a cache or the backend needs, and which explain
+ * shows. `Authorization` is the default place.
+ */
+import { foldedName } from '../../../lib/folded-name.ts';
+import { isReservedHeader } from './jwt/jwt-rules.ts';
+
+const AUTHORIZATION = 'authorization';
+
+const MEANINGFUL: ReadonlySet<string> = new Set([
+  'early-data',
+  'http2-settings',
+  'link',
+  'max-forwards',
+  'pragma',
+  'prefer',
+  'priority',
+  'range',
+  'referer',
+  'set-cookie',
+  'true-client-ip',
+  'upgrade-insecure-requests',
+  'user-agent',
+  'www-authenticate',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-method-override',
+  'x-override-url',
+  'x-rewrite-url',
+]);
+const MEANINGFUL_PREFIXES = [
+  'accept',
+  'cache-',
+  'content-',
+  'if-',
+  'proxy-',
+  'x-http-method',
+  'x-original-',
+] as const;
+
+export function isAuthorization(name: string): boolean {
+  return name.toLowerCase() === AUTHORIZATION;
+}
+
+/** @param name a token of RFC 9110; compared as the most careless reader would */
+export function mayCarryCredential(name: string): boolean {
+  if (isAuthorization(name)) return true;
+  const normal = foldedName(name);
+  if (isReservedHeader(name) || MEANINGFUL.has(normal)) return false;
+  return !MEANINGFUL_PREFIXES.some((prefix) => normal.startsWith(prefix));
+}

@@ -1,0 +1,22 @@
+/** The policy part `min_body_bytes_per_sec`, which proxy/upstream/request-stream.ts carries out. */
+import { Type } from 'typebox';
+import { definePart } from '../../part.ts';
+
+export const BODY_PACE = definePart({
+  name: 'min_body_bytes_per_sec',
+  schema: Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000_000,
+    description:
+      'Least pace of a request body while the gateway waits for it (408), in place of ' +
+      'GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC; 0 is off, for streams.',
+  }),
+  docs: {
+    summary:
+      '[least pace of a request body](#min_body_bytes_per_sec); wins over `GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC`, 0 is off',
+    example: 1024,
+  },
+  off: { example: 0, is: (pace) => pace === 0 },
+  mayShadow: false,
+  compile: (pace) => (pace === undefined ? undefined : { data: { minBodyBytesPerSec: pace } }),
+});

@@ -1,0 +1,59 @@
+/**
+ * The policy part `max_body_bytes`: the longest request body, else that of the settings. The length that the head
+ * announces is asked before the caps and limits, so that a body that can never pass takes nothing of them. What a
+ * chunked body comes to is measured while it is passed on (proxy/downstream/request-body.ts), and a limit in shadow
+ * mode when the exchange has ended (proxy/body-shadow.ts).
+ */
+import { Type } from 'typebox';
+import type { ReasonKind } from '../../../model/reason.ts';
+import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
+import type { Denial, NamedStage } from '../../stage.ts';
+
+export const BODY_TOO_LARGE: ReasonKind<{ readonly bytesMax: number }> = {
+  code: 'body_too_large',
+  detail: ({ bytesMax }) => `The request body is larger than ${bytesMax} bytes`,
+};
+
+export const BODY_SIZE = definePart({
+  name: 'max_body_bytes',
+  schema: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description:
+      'Longest request body in bytes (413), in place of `GATEWAY_PROXY__MAX_BODY_BYTES`; 0 leaves that in force.',
+  }),
+  docs: {
+    summary:
+      'longest request body; wins over `GATEWAY_PROXY__MAX_BODY_BYTES`, 0 or absent leaves that in force',
+    example: 1_048_576,
+  },
+  off: { example: 0, is: (bytes) => bytes === 0 },
+  mayShadow: true,
+  stages: [{ name: 'max_body_bytes', phase: 'message' }],
+  compile: compileBodySize,
+});
+
+function compileBodySize(
+  value: number | undefined,
+  { dependencies, inShadow }: CompileContext<undefined>,
+): PartContribution {
+  const bytes = value ?? 0;
+  const maxBodyBytes = inShadow ? 0 : bytes;
+  return {
+    stages: announcedStages(maxBodyBytes || dependencies.maxBodyBytes),
+    data: { maxBodyBytes, shadowBodyBytes: inShadow ? bytes : 0 },
+  };
+}
+
+/** @param bytesMax 0: unlimited */
+function announcedStages(bytesMax: number): NamedStage[] {
+  if (bytesMax === 0) return [];
+  const denial: Denial = Object.freeze({ kind: BODY_TOO_LARGE, data: { bytesMax } });
+  return [
+    {
+      part: 'max_body_bytes',
+      shadow: false,
+      run: (facts) => (facts.announcedBytes > bytesMax ? denial : undefined),
+    },
+  ];
+}

@@ -1,0 +1,101 @@
+/**
+ * The policy part `concurrency`: a cap on requests under way at once. A request that is admitted holds a place from
+ * here until its exchange ends, however it ends; an upgraded connection is under way for as long as it is open.
+ *
+ * Comes before the rate limits: a request over the cap is charged to no limit, and one over a limit gives its place
+ * back when it is answered, so that a refused request takes nothing of either. A count belongs to the level that
+ * set the cap, as with rate limits. In shadow mode a request over the cap passes without a place, so that what is
+ * counted is what would have been let through.
+ */
+import { Type, type Static } from 'typebox';
+import { type ConcurrencyCap, REFUSED } from '../../../limits/concurrency.ts';
+import type { EffectivePolicy } from '../../../model/policy.ts';
+import type { ReasonKind } from '../../../model/reason.ts';
+import type { AppName } from '../../../model/resources.ts';
+import { closed } from '../../../model/schema-pieces.ts';
+import { subjectOf, type SubjectOf } from '../../per/limit-subject.ts';
+import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
+import { limitWithoutCaller, perErrors, PerSchema } from '../../per/per.ts';
+import type { Denial, Evaluation } from '../../stage.ts';
+
+/** When a request will end is not known; this is the least that Retry-After can say (RFC 9110 section 10.2.3). */
+const RETRY_AFTER_SECS = 1;
+
+const CONCURRENCY_LIMITED: ReasonKind<ConcurrencyCap> = {
+  code: 'concurrency_limited',
+  detail: ({ max }) => `${max} requests are under way already, which is the most allowed at once`,
+  retryAfterSecs: () => RETRY_AFTER_SECS,
+};
+
+const ConcurrencySchema = Type.Object(
+  {
+    max: Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'Requests that may be under way at once (429); 0 switches an inherited cap off.',
+    }),
+    per: Type.Optional(PerSchema),
+  },
+  { ...closed, description: 'How many requests may be under way at once.' },
+);
+type ConcurrencyPolicy = Static<typeof ConcurrencySchema>;
+
+export const CONCURRENCY = definePart({
+  name: 'concurrency',
+  schema: ConcurrencySchema,
+  docs: { summary: 'how many at once', example: { max: 20, per: 'api_key' } },
+  off: { example: { max: 0 }, is: ({ max }) => max === 0 },
+  mayShadow: true,
+  stages: [{ name: 'concurrency', phase: 'quota' }],
+  warnings: [limitWithoutCaller],
+  rules: ({ per }, { policy, pointer }) => perErrors(per, policy, pointer),
+  compile: compileConcurrency,
+});
+
+export interface ConcurrencyLimiter {
+  readonly cap: ConcurrencyCap;
+  readonly subjectOf: SubjectOf;
+}
+
+/** @returns undefined where no level has a cap or the most specific one switches it off */
+export function concurrencyLimiter(
+  effective: EffectivePolicy,
+  app: AppName,
+  ipv6PrefixBits: number,
+): ConcurrencyLimiter | undefined {
+  const value = effective.policy['concurrency'] as ConcurrencyPolicy | null | undefined;
+  if (value === undefined || value === null || value.max === 0) return undefined;
+  const { level, id } = effective.sources['concurrency'] ?? { level: 'app', id: app.id };
+  const per = value.per ?? 'scope';
+  // Counts by different dimensions are different counts, also when a policy goes from one to the other.
+  const cap = Object.freeze({ id: `${level}:${id} per ${per}`, max: value.max });
+  return Object.freeze({ cap, subjectOf: subjectOf(per, ipv6PrefixBits) });
+}
+
+function compileConcurrency(
+  _value: ConcurrencyPolicy | undefined,
+  { effective, app, dependencies, inShadow }: CompileContext<undefined>,
+): PartContribution | undefined {
+  const { concurrency, ipv6PrefixBits, onLimit } = dependencies;
+  const limiter = concurrencyLimiter(effective, app, ipv6PrefixBits);
+  if (limiter === undefined) return undefined;
+  const { cap } = limiter;
+  const denial: Denial = Object.freeze({ kind: CONCURRENCY_LIMITED, data: cap });
+  const run = (facts: Parameters<SubjectOf>[0], evaluation: Evaluation): Denial | undefined => {
+    const place = concurrency.acquire(cap, limiter.subjectOf(facts, evaluation));
+    onLimit(place !== REFUSED, 'concurrency');
+    if (place === REFUSED) return denial;
+    evaluation.permitStore = concurrency;
+    evaluation.permit = place;
+    return undefined;
+  };
+  return { stages: [{ part: 'concurrency', run, shadow: inShadow }] };
+}
+
+/** Gives back what the request holds, if anything; may be called more than once. */
+export function releasePermit(evaluation: Evaluation): void {
+  const store = evaluation.permitStore;
+  if (store === undefined) return;
+  evaluation.permitStore = undefined;
+  store.release(evaluation.permit);
+}

@@ -1,0 +1,77 @@
+/** The policy part `rate_limit`; rate-limit.ts has its stages, limiter.ts one limit as it applies to requests. */
+import type { FieldError } from '../../../model/errors.ts';
+import type { RateLimitGlobals } from '../../dependencies.ts';
+import { definePart, type WarningRule } from '../../part.ts';
+import { limitWithoutCaller, perErrors } from '../../per/per.ts';
+import { compileRateLimits } from './rate-limit.ts';
+import { RateLimitSchema, type RateLimitPolicy } from './schema.ts';
+
+/** `enabled: false` is how a limit is switched off; leaving the field out is how one is forgotten. */
+const limitNotEnabled: WarningRule<RateLimitPolicy> = {
+  code: 'rate_limit_not_enabled',
+  title: 'A rate limit has numbers, but does not say `enabled`: nothing is limited',
+  advice: 'Set `enabled` to true, or to false where the numbers are kept for later',
+  find: (limit, { isOwn, pointer }) => {
+    if (!isOwn || limit.enabled !== undefined) return [];
+    const hasNumbers = [limit.requests, limit.window_seconds, limit.burst].some(
+      (field) => field !== undefined,
+    );
+    if (!hasNumbers) return [];
+    const what = 'The rate limit has numbers and is not enabled, so that nothing is limited';
+    return [{ pointer: `${pointer}/enabled`, what }];
+  },
+};
+
+export const RATE_LIMIT = definePart({
+  name: 'rate_limit',
+  schema: RateLimitSchema,
+  docs: {
+    summary: 'how often',
+    example: {
+      enabled: true,
+      requests: 100,
+      window_seconds: 60,
+      algorithm: 'sliding_window',
+      per: 'api_key',
+    },
+  },
+  off: { example: { enabled: false }, is: ({ enabled }) => enabled !== true },
+  mayShadow: true,
+  stages: [
+    { name: 'ip_rate_limit', phase: 'quota' },
+    { name: 'rate_limit', phase: 'quota' },
+  ],
+  warnings: [limitNotEnabled, limitWithoutCaller],
+  rules: (limit, { policy, pointer, globals }) => [
+    ...rateLimitErrors(limit, globals, pointer),
+    ...perErrors(limit.per, policy, pointer),
+  ],
+  isImplied: (_policy, globals) => globals !== undefined,
+  compile: compileRateLimits,
+});
+
+/** Checks a rate limit by itself: that of a policy, or the plan of an API key. */
+export function rateLimitErrors(
+  rateLimit: RateLimitPolicy,
+  globals: RateLimitGlobals | undefined,
+  pointer: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (rateLimit.burst !== undefined && rateLimit.algorithm !== 'token_bucket') {
+    errors.push({ pointer: `${pointer}/burst`, detail: 'is only meaningful with algorithm "token_bucket"' });
+  }
+  if (rateLimit.enabled !== true) return errors;
+  if (rateLimit.requests === undefined && globals?.requests === undefined) {
+    errors.push({
+      pointer: `${pointer}/requests`,
+      detail: 'is required: the limit is enabled and GATEWAY_RATE_LIMIT_REQUESTS is not set',
+    });
+  }
+  if (rateLimit.window_seconds === undefined && globals?.windowSeconds === undefined) {
+    errors.push({
+      pointer: `${pointer}/window_seconds`,
+      detail: 'is required: the limit is enabled and GATEWAY_RATE_LIMIT_WINDOW_SECS is not set',
+    });
+  }
+  return errors;
+}

@@ -1,0 +1,24 @@
+/** The policy part `buffer_request_bytes`, which proxy/io/request-buffer.ts carries out. */
+import { Type } from 'typebox';
+import { definePart } from '../../part.ts';
+
+const BUFFER_REQUEST_BYTES_MAX = 64 * 1024 * 1024;
+
+export const REQUEST_BUFFER = definePart({
+  name: 'buffer_request_bytes',
+  schema: Type.Integer({
+    minimum: 0,
+    maximum: BUFFER_REQUEST_BYTES_MAX,
+    description:
+      'Wait for so much of a request body before the backend is asked, so that a slow client holds no ' +
+      'connection of it; the rest of a longer body is streamed. 0 is off.',
+  }),
+  docs: {
+    summary:
+      '[so much of a request body](#buffer_request_bytes) is waited for before the backend is asked; 0 or absent streams it',
+    example: 1_048_576,
+  },
+  off: { example: 0, is: (bytes) => bytes === 0 },
+  mayShadow: false,
+  compile: (bytes) => (bytes === undefined ? undefined : { data: { bufferRequestBytes: bytes } }),
+});

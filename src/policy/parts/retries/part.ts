@@ -1,0 +1,27 @@
+/** The policy part `retries`, which proxy/resilience/retry.ts reads for each failure. */
+import { definePart, type PartContribution } from '../../part.ts';
+import type { CompiledRetries } from '../../stage.ts';
+import { RetriesSchema, type RetriesPolicy, type RetryCondition } from './schema.ts';
+
+const DEFAULT_MAX = 1;
+const DEFAULT_ON: ReadonlySet<RetryCondition> = new Set(['connect', 'reset']);
+/** Where no level says anything; one object, which most routes share. */
+export const DEFAULT_RETRIES: CompiledRetries = Object.freeze({ max: DEFAULT_MAX, on: DEFAULT_ON });
+
+export const RETRIES = definePart({
+  name: 'retries',
+  schema: RetriesSchema,
+  docs: {
+    summary: 'what is tried again, and how often',
+    example: { max: 2, on: ['connect', 'reset', '503'] },
+  },
+  off: { example: { max: 0 }, is: (retries) => retries.max === 0 },
+  mayShadow: false,
+  compile: compileRetries,
+});
+
+function compileRetries(retries: RetriesPolicy | undefined): PartContribution {
+  if (retries === undefined) return { data: { retries: DEFAULT_RETRIES } };
+  const on = retries.on === undefined ? DEFAULT_ON : new Set(retries.on);
+  return { data: { retries: Object.freeze({ max: retries.max ?? DEFAULT_MAX, on }) } };
+}

@@ -1,0 +1,44 @@
+/**
+ * The policy part `shadow`: the other parts that are evaluated, counted and logged, and not obeyed. Made by the
+ * registry, which knows their names; the compiler and the parts read it.
+ */
+import { Type } from 'typebox';
+import { oneOf } from '../../../model/schema-pieces.ts';
+import { definePart, type PolicyPart, type WarningRule } from '../../part.ts';
+
+/** @param parts those that may run in shadow */
+export function shadowPart<Name extends string>(parts: readonly PolicyPart<Name>[]) {
+  const names = parts.map(({ name }) => name);
+  return definePart({
+    name: 'shadow',
+    schema: Type.Unsafe<Name[]>(
+      Type.Array(oneOf(names), {
+        uniqueItems: true,
+        description: 'Parts that are evaluated, counted and logged, and let every request pass.',
+      }),
+    ),
+    docs: { summary: 'parts that are only evaluated, counted and logged', example: ['auth', 'rate_limit'] },
+    off: { example: [], is: (shadow) => shadow.length === 0 },
+    mayShadow: false,
+    warnings: [shadowOfNothing(parts)],
+    compile: () => undefined,
+  });
+}
+
+/** Asked of endpoints only: what is tried for an app may be set at any level below. */
+function shadowOfNothing(parts: readonly PolicyPart[]): WarningRule<readonly string[]> {
+  return {
+    code: 'shadow_part_not_set',
+    title: 'A part is in `shadow` that no level sets: there is nothing to try',
+    advice: 'Set the part, or correct its name',
+    find: (shadow, { effective: { policy }, endpoint, isOwn, pointer }, { policyGlobals }) => {
+      if (endpoint === undefined || !isOwn) return [];
+      return shadow.flatMap((name, index) => {
+        const part = parts.find((each) => each.name === name);
+        if (policy[name] !== undefined || part?.isImplied?.(policy, policyGlobals) === true) return [];
+        const what = `Neither the endpoint nor a level above it has "${name}"`;
+        return [{ pointer: `${pointer}/${index}`, what }];
+      });
+    },
+  };
+}

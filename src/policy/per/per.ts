@@ -1,0 +1,42 @@
+/**
+ * `per`: whose requests a limit or a cap counts together. The field, its rule and its warning, for the parts that have
+ * it; limit-subject.ts makes a function of the request from it.
+ */
+import { Type } from 'typebox';
+import type { FieldError } from '../../model/errors.ts';
+import { PER_PATTERN } from '../../model/patterns.ts';
+import type { PolicyValues } from '../../model/policy.ts';
+import { authOf, givenAuth } from '../parts/auth/auth-of.ts';
+import type { WarningRule } from '../part.ts';
+
+export const PerSchema = Type.String({
+  pattern: PER_PATTERN,
+  maxLength: 256,
+  default: 'scope',
+  description:
+    'Whose requests are counted together: `scope` (all under the level that set the limit), `api_key`, `ip`, `header:<name>` or `claim:<name>`.',
+});
+
+/** @param policy of the same level, which may say how callers are known */
+export function perErrors(per: string | undefined, policy: PolicyValues, pointer: string): FieldError[] {
+  const auth = givenAuth(policy);
+  if (per?.startsWith('claim:') !== true || auth === undefined || auth.auth_type === 'jwt') return [];
+  const detail = `"${per}" needs auth_type "jwt", the policy has "${auth.auth_type}"`;
+  return [{ pointer: `${pointer}/per`, detail }];
+}
+
+/** Asked of endpoints only: below an app or a revision another level may still say who calls. */
+export const limitWithoutCaller: WarningRule<{ readonly per?: string }> = {
+  code: 'limit_without_caller',
+  title: 'A limit counts per key or claim where the route knows none: it counts per client address',
+  advice: 'Let the route authenticate, or count per `ip`',
+  find: (value, { effective, endpoint, isOwn, pointer }) => {
+    if (endpoint === undefined || !isOwn) return [];
+    const type = authOf(effective.policy)?.auth_type ?? 'none';
+    const per = value?.per ?? '';
+    const isUnknown = per === 'api_key' ? type === 'none' : per.startsWith('claim:') && type !== 'jwt';
+    if (!isUnknown) return [];
+    const what = `The route has no caller to count per "${per}", so that each client address is counted`;
+    return [{ pointer: `${pointer}/per`, what }];
+  },
+};
