@@ -51,9 +51,9 @@ describe('tokens', () => {
   });
 
   it('are found by the documented pattern for secret scanners, whole and nothing else', () => {
-    const docs = readFileSync(new URL('../../docs/reference/policies.md', import.meta.url), 'utf8');
+    const docs = readFileSync(new URL('../../docs/reference/api-keys.md', import.meta.url), 'utf8');
     const pattern = new RegExp(
-      /^\\bhg.+$/m.exec(docs)?.[0] ?? 'the pattern is not in docs/reference/policies.md',
+      /^\\bhg.+$/m.exec(docs)?.[0] ?? 'the pattern is not in docs/reference/api-keys.md',
       'g',
     );
     const tokens = Array.from({ length: 200 }, (_, index) =>
