@@ -20,7 +20,6 @@ const PENDING: readonly string[] = [
   'bench/engine-micro.ts',
   'bench/keys-micro.ts',
   'bench/log-micro.ts',
-  'docs/',
   'scripts/docs/',
   'src/',
   'test/integration/auth/jwks.test.ts',

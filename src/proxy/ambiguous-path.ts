@@ -3,7 +3,7 @@
  * applied is that of the route that was matched; were another spelling of a stricter endpoint's path matched by a
  * wildcard, a parameter or the fallback of pass-through mode, a lenient backend would answer for the endpoint under
  * the looser policy. So a path is refused when its lenient reading belongs to another route with another policy, to
- * a disabled one, or to another version; see docs/explanation/decisions/look-alike-paths.md.
+ * a disabled one, or to another version; see docs/explanation/decisions/ambiguous-paths.md.
  *
  * A path that somebody has registered as it is, without parameter or wildcard, is never refused.
  *
