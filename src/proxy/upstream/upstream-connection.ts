@@ -15,13 +15,10 @@ import { ResponseHead } from '../../http/response-head.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
-import { retainedCopy } from '../io/write-backlog.ts';
-import type { BodyBuffer } from '../io/body-buffer-pool.ts';
-import { SocketReader } from '../io/read-buffers.ts';
-import { SocketWriter } from '../io/socket-writer.ts';
 import { isProtocolAskedFor } from './tunnel.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
-import { connect, type ConnectionMeans } from './upstream-socket.ts';
+import { UpstreamLink } from './upstream-link.ts';
+import type { ConnectionMeans } from './upstream-socket.ts';
 import { readOnAfterWriteError } from '../io/write-errors.ts';
 
 /** The side that uses the connection. Every call comes from a socket event, never from within `send`. */
@@ -49,9 +46,8 @@ const EMPTY = Buffer.alloc(0);
 
 type ReadState = 'unused' | 'head' | 'body' | 'tunnel' | 'ended' | 'closed';
 
-export class UpstreamConnection implements Expiring {
+export class UpstreamConnection extends UpstreamLink implements Expiring {
   readonly poolKey: string;
-  readonly isTls: boolean;
   /** Set while the connection is idle in the pool. */
   deadlineMs = Infinity;
   /** Coarse monotonic time of the last release into the pool. */
@@ -63,21 +59,12 @@ export class UpstreamConnection implements Expiring {
   /** Exchanges that were finished on it. */
   uses = 0;
 
-  readonly #socket: net.Socket;
-  readonly #reader = new SocketReader(
-    (buffer, length) => this.#onRead(buffer, length),
-    () => this.#state === 'body' || this.#state === 'tunnel',
-  );
-  /** undefined with TLS. */
-  readonly #writer: SocketWriter | undefined;
   readonly #head = new ResponseHead();
   readonly #decoder = new ChunkedDecoder();
   readonly #deadlines: Deadlines;
   #client: UpstreamClient | undefined;
   #state: ReadState = 'unused';
   #connected = false;
-  /** Writes that had left when the exchange began. */
-  #departuresBefore = -1;
   #requestMethod = '';
   #upgrade: string | undefined;
   #partial: Buffer = EMPTY;
@@ -87,33 +74,24 @@ export class UpstreamConnection implements Expiring {
   #bodyRemaining = 0;
   #reusable = false;
   #responseBegun = false;
-  /** The backend takes no more of what is written, which is dropped; what it has said is read to its end. */
-  #isDeaf = false;
   #onIdleLost: ((connection: UpstreamConnection) => void) | undefined;
   readonly #onChunk: (buffer: Buffer, from: number, to: number) => void;
 
   constructor(backend: CompiledBackend, deadlines: Deadlines, means: ConnectionMeans) {
-    const { ageMsMax } = means;
+    super(backend, means);
     this.poolKey = backend.poolKey;
-    this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + ageMsMax : Infinity;
+    this.renewAtMs = net.isIP(backend.host) === 0 ? deadlines.nowMs + means.ageMsMax : Infinity;
     this.#deadlines = deadlines;
     deadlines.add(this);
     this.#onChunk = (buffer, from, to) => this.#client?.onResponseData(buffer, from, to);
-    const isTls = backend.scheme === 'https';
-    this.isTls = isTls;
-    this.#socket = connect(backend, this.#reader.onread, means);
-    this.#reader.attach(this.#socket);
-    this.#socket.setNoDelay(true);
-    this.#socket.once(isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
-    const onDrain = (): void => this.#guard(() => this.#client?.onUpstreamWritable());
-    if (isTls) this.#socket.on('drain', onDrain);
-    else this.#writer = new SocketWriter(this.#socket, onDrain);
+    const { socket } = this;
+    socket.once(this.isTls ? 'secureConnect' : 'connect', () => this.#guard(() => this.#onConnect()));
     const onEnd = (): void => this.#guard(() => this.#onEnd());
-    this.#socket.on('end', onEnd);
-    readOnAfterWriteError(this.#socket, (error) => this.#beDeaf(error), onEnd);
-    this.#socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
-    this.#socket.on('close', () => {
-      this.#reader.close();
+    socket.on('end', onEnd);
+    readOnAfterWriteError(socket, (error) => this.#becomeDeaf(error), onEnd);
+    socket.on('error', (error: Error) => this.#guard(() => this.#onError(error)));
+    socket.on('close', () => {
+      this.reader.close();
       this.#deadlines.delete(this);
       this.#guard(() => this.#fail({ cause: 'reset', fault: 'closed' }));
     });
@@ -128,22 +106,9 @@ export class UpstreamConnection implements Expiring {
     return this.#responseBegun;
   }
 
-  /**
-   * Nothing of the exchange under way has been handed to the kernel: the peer cannot have seen it. Never true with
-   * TLS, which hands over what it is given at once.
-   */
-  get isUnsent(): boolean {
-    return this.#writer?.departures === this.#departuresBefore;
-  }
-
-  /** All that was written has been handed to the kernel. */
-  get isFlushed(): boolean {
-    return this.#writer?.isFlushed ?? this.#socket.writableLength === 0;
-  }
-
   /** True once the response is complete and nothing forbids another request on this connection. */
   get reusable(): boolean {
-    return this.#reusable && this.#state === 'ended' && !this.#isDeaf && !this.#socket.destroyed;
+    return this.#reusable && this.#state === 'ended' && !this.isDeaf && !this.socket.destroyed;
   }
 
   /**
@@ -154,7 +119,7 @@ export class UpstreamConnection implements Expiring {
     this.#client = client;
     this.#requestMethod = requestMethod;
     this.#upgrade = upgrade;
-    this.#departuresBefore = this.#writer?.departures ?? -1;
+    this.noteUnsent();
     this.#state = 'head';
     this.#interimCount = 0;
     this.#partial = EMPTY;
@@ -174,71 +139,11 @@ export class UpstreamConnection implements Expiring {
     this.idleSinceMs = this.#deadlines.nowMs;
     this.#onIdleLost = onLost;
     // A pause for back-pressure must not outlive its exchange.
-    if (this.#reader.isPaused) this.resumeReading();
+    if (this.reader.isPaused) this.resumeReading();
   }
 
   onDeadline(): void {
     this.#lose();
-  }
-
-  /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
-  writeText(text: string): boolean {
-    if (this.#isDeaf) return true;
-    return this.#writer?.writeText(text) ?? this.#socket.write(text, 'latin1');
-  }
-
-  /** `writeText` for a text with a body behind it, which is held for as long as it takes. */
-  writeWithBody(text: string, body: BodyBuffer): boolean {
-    if (this.#isDeaf) return true;
-    return this.#writer?.writeWithBody(text, body) ?? this.#socket.write(text + body.text(), 'latin1');
-  }
-
-  /**
-   * `bytes[from, to)` of somebody else's.
-   * @param release called once when the bytes are written or given up, never from within this call; without one they
-   *   are copied
-   */
-  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
-    const writer = this.#writer;
-    if (this.#isDeaf) {
-      if (release !== undefined) process.nextTick(release);
-      return true;
-    }
-    if (release === undefined) {
-      if (writer !== undefined) return writer.writeCopy(bytes, from, to);
-      const held = retainedCopy(bytes, from, to);
-      return this.#socket.write(held.copy, held.release);
-    }
-    const lent = bytes.subarray(from, to);
-    return writer?.writeBytes(lent, release) ?? this.#socket.write(lent, release);
-  }
-
-  /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if it cannot. */
-  retain(bytes: Buffer): (() => void) | undefined {
-    return this.#reader.retain(bytes);
-  }
-
-  /** Tells the backend that nothing more will come (FIN). */
-  endWriting(): void {
-    this.#writer?.flush();
-    this.#socket.end();
-  }
-
-  /** Until `uncork`, writes are collected so that they leave as one. Without TLS they are as it is. */
-  cork(): void {
-    if (this.#writer === undefined) this.#socket.cork();
-  }
-
-  uncork(): void {
-    if (this.#writer === undefined) this.#socket.uncork();
-  }
-
-  pauseReading(): void {
-    this.#reader.pause();
-  }
-
-  resumeReading(): void {
-    this.#reader.resume();
   }
 
   /** Ends it when what was written is out, or after `timeoutMs`, without telling the client of it. */
@@ -246,9 +151,9 @@ export class UpstreamConnection implements Expiring {
     this.#client = undefined;
     this.#state = 'closed';
     this.deadlineMs = this.#deadlines.nowMs + timeoutMs;
-    this.#reader.pause();
-    this.#writer?.flush();
-    this.#socket.destroySoon();
+    this.reader.pause();
+    this.writer?.flush();
+    this.socket.destroySoon();
   }
 
   /** Ends it at once, without telling the client of it. */
@@ -256,7 +161,7 @@ export class UpstreamConnection implements Expiring {
     this.#client = undefined;
     this.#state = 'closed';
     this.#deadlines.delete(this);
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 
   #onConnect(): void {
@@ -264,7 +169,15 @@ export class UpstreamConnection implements Expiring {
     this.#client?.onUpstreamConnected();
   }
 
-  #onRead(shared: Buffer, length: number): void {
+  protected override get expectsMore(): boolean {
+    return this.#state === 'body' || this.#state === 'tunnel';
+  }
+
+  protected override onDrain(): void {
+    this.#guard(() => this.#client?.onUpstreamWritable());
+  }
+
+  protected override onRead(shared: Buffer, length: number): void {
     const client = this.#client;
     try {
       this.#read(shared, length);
@@ -298,7 +211,7 @@ export class UpstreamConnection implements Expiring {
     }
     // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
     // a full one, there may be some that it left behind.
-    if (this.#state === 'ended' && (from < to || this.#reader.wasFull)) this.#reusable = false;
+    if (this.#state === 'ended' && (from < to || this.reader.wasFull)) this.#reusable = false;
     // Who has turned away from this response is with another connection by now.
     if (this.#client === client) client?.onReadEnd();
   }
@@ -385,7 +298,7 @@ export class UpstreamConnection implements Expiring {
 
   #onEnd(): void {
     // Behind a failed write it is no end but a reset.
-    const isOrderly = this.#head.framing === BodyFraming.untilClose && !this.#isDeaf;
+    const isOrderly = this.#head.framing === BodyFraming.untilClose && !this.isDeaf;
     const endsByClosing = this.#state === 'body' && isOrderly;
     if (endsByClosing || this.#state === 'tunnel') {
       const client = this.#client;
@@ -397,8 +310,8 @@ export class UpstreamConnection implements Expiring {
   }
 
   /** Told of in a later turn: users are not called from within their writes. */
-  #beDeaf(error: Error): void {
-    this.#isDeaf = true;
+  #becomeDeaf(error: Error): void {
+    this.stopWriting();
     process.nextTick(() => this.#guard(() => this.#onDeaf(error)));
   }
 

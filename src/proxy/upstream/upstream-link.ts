@@ -1,0 +1,129 @@
+/**
+ * The socket of a connection to a backend as exchanges see it: what is written to it, and whether it is read. Opens the
+ * socket; owns its reader, its writer, and whether the backend still takes what is written.
+ */
+import type * as net from 'node:net';
+import type { CompiledBackend } from '../../config/types.ts';
+import type { BodyBuffer } from '../io/body-buffer-pool.ts';
+import { SocketReader } from '../io/read-buffers.ts';
+import { SocketWriter } from '../io/socket-writer.ts';
+import { retainedCopy } from '../io/write-backlog.ts';
+import { connect, type ConnectionMeans } from './upstream-socket.ts';
+
+export abstract class UpstreamLink {
+  readonly isTls: boolean;
+  protected readonly socket: net.Socket;
+  protected readonly reader: SocketReader;
+  /** undefined with TLS. */
+  protected readonly writer: SocketWriter | undefined;
+  /** Writes that had left when the exchange began. */
+  #departuresBefore = -1;
+  #isDeaf = false;
+
+  constructor(backend: CompiledBackend, means: ConnectionMeans) {
+    this.isTls = backend.scheme === 'https';
+    this.reader = new SocketReader(
+      (buffer, length) => this.onRead(buffer, length),
+      () => this.expectsMore,
+    );
+    this.socket = connect(backend, this.reader.onread, means);
+    this.reader.attach(this.socket);
+    this.socket.setNoDelay(true);
+    const onDrain = (): void => this.onDrain();
+    if (this.isTls) this.socket.on('drain', onDrain);
+    else this.writer = new SocketWriter(this.socket, onDrain);
+  }
+
+  /** More of a body or a tunnel is to come. */
+  protected abstract get expectsMore(): boolean;
+  /** A read has filled `buffer[0, length)`, which is valid during the call only. Must not throw. */
+  protected abstract onRead(buffer: Buffer, length: number): void;
+  protected abstract onDrain(): void;
+
+  /** The backend takes no more of what is written, which is dropped; what it has sent is read to its end. */
+  protected get isDeaf(): boolean {
+    return this.#isDeaf;
+  }
+
+  protected stopWriting(): void {
+    this.#isDeaf = true;
+  }
+
+  /** An exchange begins: nothing of it has been sent. */
+  protected noteUnsent(): void {
+    this.#departuresBefore = this.writer?.departures ?? -1;
+  }
+
+  /**
+   * Nothing of the exchange under way has been handed to the kernel: the peer cannot have seen it. Never true with
+   * TLS, which hands over what it is given at once.
+   */
+  get isUnsent(): boolean {
+    return this.writer?.departures === this.#departuresBefore;
+  }
+
+  /** All that was written has been handed to the kernel. */
+  get isFlushed(): boolean {
+    return this.writer?.isFlushed ?? this.socket.writableLength === 0;
+  }
+
+  /** Text is latin1. False when the socket's buffer is full; `onUpstreamWritable` follows. */
+  writeText(text: string): boolean {
+    if (this.isDeaf) return true;
+    return this.writer?.writeText(text) ?? this.socket.write(text, 'latin1');
+  }
+
+  /** `writeText` for a text with a body behind it, which is retained until it is written. */
+  writeWithBody(text: string, body: BodyBuffer): boolean {
+    if (this.isDeaf) return true;
+    return this.writer?.writeWithBody(text, body) ?? this.socket.write(text + body.text(), 'latin1');
+  }
+
+  /**
+   * Writes `bytes[from, to)`, which the caller may use again afterwards.
+   * @param release for bytes that the caller has retained: called once when they are written or given up, never from
+   *   within this call. Without it the bytes are copied
+   */
+  writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
+    const writer = this.writer;
+    if (this.isDeaf) {
+      if (release !== undefined) process.nextTick(release);
+      return true;
+    }
+    if (release === undefined) {
+      if (writer !== undefined) return writer.writeCopy(bytes, from, to);
+      const held = retainedCopy(bytes, from, to);
+      return this.socket.write(held.copy, held.release);
+    }
+    const part = bytes.subarray(from, to);
+    return writer?.writeBytes(part, release) ?? this.socket.write(part, release);
+  }
+
+  /** Within `onResponseData`: keeps these bytes until the returned function is called; undefined if that is impossible. */
+  retain(bytes: Buffer): (() => void) | undefined {
+    return this.reader.retain(bytes);
+  }
+
+  /** Sends FIN. */
+  endWriting(): void {
+    this.writer?.flush();
+    this.socket.end();
+  }
+
+  /** Until `uncork`, writes are collected so that they leave as one. Without TLS they always are. */
+  cork(): void {
+    if (this.writer === undefined) this.socket.cork();
+  }
+
+  uncork(): void {
+    if (this.writer === undefined) this.socket.uncork();
+  }
+
+  pauseReading(): void {
+    this.reader.pause();
+  }
+
+  resumeReading(): void {
+    this.reader.resume();
+  }
+}
