@@ -108,7 +108,7 @@ const pool = new UpstreamPool(deadlines, {
       log.warn({ host, err: error }, 'a backend could not be resolved; its last known address is used on'),
   }),
 });
-// A worker that dies takes what it has not written yet along; this is the last moment to hand it over.
+// The last moment to write log lines: those that a dying worker has not written are lost.
 process.prependOnceListener('exit', () => accessLog?.flushSync());
 startHeartbeat(heartbeat);
 process.on('uncaughtException', fail);
@@ -117,7 +117,7 @@ let isConfigured = false;
 let mayListen = !isSpare;
 
 const keys = new KeyReader(keyMemory);
-// Messages wait meanwhile: nobody listens for them yet.
+// Messages wait meanwhile: there is no listener yet.
 const limits = await createWorkerLimits({ settings, limitMemory, workerNumber, log });
 const policyDependencies: PolicyDependencies = {
   clock,
@@ -259,7 +259,7 @@ function tryCertificates({ certificates: next }: CertificatesMessage): string | 
   }
 }
 
-/** Only with a configuration in place: nobody gets a 404 from a worker that does not know the routes yet. */
+/** Only with a configuration: a worker without routes would answer 404. */
 async function listenIfReady(): Promise<void> {
   if (!isConfigured || !mayListen) return;
   deadlines.start();

@@ -1,13 +1,12 @@
 /**
- * What a path could be taken for by a backend that reads it leniently (http/lenient-path.ts). The policy that is
- * applied is that of the route that was matched; were another spelling of a stricter endpoint's path matched by a
- * wildcard, a parameter or the fallback of pass-through mode, a lenient backend would answer for the endpoint under
- * the looser policy. So a path is refused when its lenient reading belongs to another route with another policy, to
- * a disabled one, or to another version; see docs/explanation/decisions/ambiguous-paths.md.
+ * Ambiguous paths: what a backend that reads paths leniently (http/lenient-path.ts) could take a path for. The gateway
+ * applies the policy of the route that it has matched. If a wildcard, a parameter or the fallback of pass-through mode
+ * matched another spelling of a stricter endpoint's path, a lenient backend would answer for that endpoint under the
+ * looser policy. So a path is refused when its lenient reading belongs to another route with another policy, to a
+ * disabled route, or to another version; see docs/explanation/decisions/ambiguous-paths.md. A path that is registered
+ * as it is, without parameter or wildcard, is never refused.
  *
- * A path that somebody has registered as it is, without parameter or wildcard, is never refused.
- *
- * Owns what it has worked out about the endpoints of a revision, which their trie keeps (`known`).
+ * Owns the lenient readings of a revision's endpoints, which their trie keeps (`known`).
  */
 import { isPlainPath, lenientPath } from '../http/lenient-path.ts';
 import { buildPathTrie, findRoute, type PathTrie, type PathTrieEntry } from '../config/path-trie.ts';
@@ -20,14 +19,14 @@ interface Alike<P> {
 }
 
 interface Endpoints<P> {
-  /** All of them, and the fallback, are active and have one policy: nothing is looser than anything else. */
+  /** All of them, and the fallback, are active and have one policy. */
   readonly isUniform: boolean;
   /** By their lenient paths; undefined when those are the paths that they were registered with. */
   readonly byLenientPath: PathTrie<Alike<P>> | undefined;
 }
 
 /**
- * Says for what else the path could be taken, as the end of a sentence; undefined when for nothing that matters.
+ * What else the path could be taken for, as the end of a sentence; undefined when the path is not ambiguous.
  * @param route that was matched
  * @param path in its comparable spelling
  * @param suffixStart where what follows the gateway path begins

@@ -1,7 +1,7 @@
 /**
- * `max_body_bytes` in shadow mode: notes a request body that the policy would have refused, at the end of the
- * exchange, when also the length of a chunked one is known. Only what was sent on to a backend is looked at:
- * whatever was answered before would have been answered so in any case.
+ * `max_body_bytes` in shadow mode: records a request body that the policy would have refused. It runs at the end of the
+ * exchange, when the length of a chunked body is known too, and only for requests that went to a backend: all others
+ * would have got the same answer anyway.
  */
 import { BODY_TOO_LARGE } from '../policy/parts/body-size/part.ts';
 import type { Exchange } from './exchange.ts';

@@ -33,7 +33,7 @@ export interface EligibleRevisions<P> {
   readonly shares: Float64Array;
   /** Some eligible revision has a share below 1. */
   hasPartialShare: boolean;
-  /** The route that serves the request, also a disabled one; undefined without one, or where nobody looked for it. */
+  /** The route that serves the request, also a disabled one; undefined without one, or without a weight. */
   readonly routes: (CompiledRoute<P> | undefined)[];
   readonly reasons: (Ineligibility | undefined)[];
 }

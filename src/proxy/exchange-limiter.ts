@@ -1,10 +1,9 @@
 /**
- * How much one worker does at once: exchanges under way, and connections of clients. Beyond the bounds new ones are
- * refused at once, before they cost memory: overload is told to those who cause it, and not shared out among all.
- * Belongs to the worker's single thread.
+ * Limits the exchanges under way in one worker. Beyond the limit new requests are refused at once, before they cost
+ * memory, so that overload does not slow down all clients.
  */
 
-/** Why something was refused for want of room; a label of the metrics. */
+/** Which limit was reached; a label of the metrics. */
 export type OverloadReason =
   | 'exchanges'
   | 'connections'
@@ -20,7 +19,7 @@ export class ExchangeLimiter {
     this.#permitsMax = permitsMax;
   }
 
-  /** Requests that were let in and are not yet answered to their end; streams and tunnels too. */
+  /** Requests whose exchange has not ended; streams and tunnels too. */
   get inUse(): number {
     return this.#inUse;
   }
@@ -29,7 +28,7 @@ export class ExchangeLimiter {
     return this.#permitsMax;
   }
 
-  /** False when there is no room; otherwise `leave` must follow, once. */
+  /** False at the limit; otherwise `release` must follow once. */
   tryAcquire(): boolean {
     if (this.#inUse >= this.#permitsMax) return false;
     this.#inUse += 1;

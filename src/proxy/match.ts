@@ -89,10 +89,10 @@ export const fullShare = (): number => 1;
  * @param path canonical, without the query, in its comparable spelling (http/canonical-path.ts)
  * @param shareOf from 0 (not available) to 1; must only look: it is asked for revisions that are then not chosen
  * @param out overwritten
- * @param turns kind of the request, by which revisions are taken in turn
+ * @param trafficClass each class of requests is shared out among the revisions by itself
  * @param isPlain the path is known to be plain (http/lenient-path.ts)
- * @param fields of the request: where a route has its credential in a field of its own, that one decides between bare
- *   and credentialed turns
+ * @param fields of the request: where a route has its credential in a field of its own, that field decides between the
+ *   bare and the credentialed class
  */
 export function matchRequest<P>(
   snapshot: Snapshot<P>,

@@ -1,7 +1,7 @@
 /**
- * How many connections each address has to this worker, so that one client cannot take the room of all. An IPv6 client
- * counts by its network, within which it has as many addresses as it likes. Owns the counts; addresses without a
- * connection are forgotten. Without a bound it counts nothing.
+ * Counts the connections of each client address to this worker, so that one client cannot use them all. An IPv6 client is
+ * counted by its network, since it may use every address in it. Owns the counts of addresses with a connection. Without
+ * a limit it counts nothing.
  */
 import { addressBlock } from '../../http/address.ts';
 
@@ -22,7 +22,7 @@ export class AddressCounts {
     this.#isExempt = isExempt;
   }
 
-  /** False when the address has as many as it may; otherwise `leave` must follow, once. */
+  /** False when the address has its maximum; otherwise the caller must call `leave` once. */
   enter(address: string): boolean {
     if (this.#maxConnections === 0 || this.#isExempt(address)) return true;
     const block = addressBlock(address, this.#ipv6PrefixBits);

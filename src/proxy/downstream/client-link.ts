@@ -1,6 +1,5 @@
 /**
- * The way to a client as exchanges and bodies see it: what is written to it, and whether it is read. Passes on to the
- * socket; owns no more than the pause.
+ * The socket of a client as exchanges and bodies see it: what is written to it, and whether it is read. Owns the pause.
  */
 import { writeFrom, type ClientSocket } from './client-socket.ts';
 import { WaitingClient } from './waiting-clients.ts';
@@ -14,17 +13,17 @@ export abstract class ClientLink extends WaitingClient {
     this.socket = socket;
   }
 
-  /** Text is latin1. False when the client reads too slowly; the exchange hears of it through `onClientWritable`. */
+  /** Text is latin1. False when the client reads too slowly; `Exchange.onClientWritable` follows. */
   writeText(text: string): boolean {
     return this.socket.writeText(text);
   }
 
-  /** `bytes[from, to)` of another socket, written from where they are lent, or else copied. */
+  /** Writes `bytes[from, to)` of another socket. Without `release` they are copied. */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     return writeFrom(this.socket, bytes, from, to, release);
   }
 
-  /** See `ClientSocket.retain`: for bytes that the body's sink or the tunnel is given. */
+  /** See `ClientSocket.retain`; for bytes that the body's sink or the tunnel gets. */
   retain(bytes: Buffer): (() => void) | undefined {
     return this.socket.retain(bytes);
   }

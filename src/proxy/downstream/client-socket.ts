@@ -2,7 +2,7 @@
  * What a downstream connection needs of the socket under it, and that for any stream of Node's (TLS, or one stream
  * of HTTP/2). Plain TCP has an implementation of its own, tcp-client-socket.ts. Knows nothing of HTTP.
  *
- * Whoever implements it may call the events in any order but `onClose`, after which it must call none.
+ * An implementation may call the events in any order; after `onClose` it must call none.
  */
 import type { Duplex } from 'node:stream';
 import { retainedCopy } from '../io/write-backlog.ts';
@@ -35,7 +35,7 @@ export interface ClientSocket {
    *   must stay as it is until then
    */
   writeBytes(bytes: Buffer, release?: () => void): boolean;
-  /** For `bytes[from, to)` that are somebody else's again when this returns; without it a copy is written. */
+  /** Writes `bytes[from, to)`, which the caller may use again afterwards. Without this method a copy is written. */
   writeCopy?(bytes: Buffer, from: number, to: number): boolean;
   /** Until `uncork`, writes are collected so that they leave as one. */
   cork(): void;
@@ -50,7 +50,7 @@ export interface ClientSocket {
   resume(): void;
   /**
    * Within `onData`: keeps these bytes, all or a part of what came, as they are until the returned function is called.
-   * Undefined when they cannot be kept, and whoever wants them longer must copy them.
+   * Undefined when they cannot be kept; then the caller must copy what it needs longer.
    */
   retain(bytes: Buffer): (() => void) | undefined;
 
@@ -65,7 +65,7 @@ export interface ClientSocket {
   readonly destroyed: boolean;
 }
 
-/** Writes `bytes[from, to)`, from where they are lent if there is a `release`, or else a copy. */
+/** Writes `bytes[from, to)` themselves if there is a `release`, or else a copy. */
 export function writeFrom(
   socket: ClientSocket,
   bytes: Buffer,

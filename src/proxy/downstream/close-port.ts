@@ -1,13 +1,12 @@
 /**
- * Closes a listening socket without resetting anybody. To a client its connection stands as soon as the kernel has
- * queued it, and closing the socket resets what is queued; between the look that finds the queue empty and the close
- * there is always room for one more. So a connection of our own is put there first: with a queue of no length the
- * kernel lets nobody in behind it, and it is the only one that the close can hurt.
+ * Closes a listening socket without resetting a client. For a client its connection is established as soon as the kernel
+ * has queued it; closing the socket resets all that is queued, and a connection may arrive between the check that the
+ * queue is empty and the close. So the gateway fills the queue with a connection of its own first: with a queue length
+ * of 0 the kernel accepts no other behind it, and the close resets that connection only.
  *
- * Whose the queued connections are is read from `/proc/self/net/tcp` (proc_net(5)), where a connection that nobody has
- * accepted yet has the inode 0. Several sockets may share the port (SO_REUSEPORT) and the kernel chooses among them,
- * so a few connections are made until one has come to the right one. Where that file cannot be read, the socket is
- * closed when its queue was found empty.
+ * `/proc/self/net/tcp` (proc_net(5)) shows which connections are queued: those not accepted yet have the inode 0. Several
+ * sockets may share the port (SO_REUSEPORT) and the kernel chooses among them, so the gateway connects until one of its
+ * connections is in the right queue. Where the file cannot be read, the socket is closed when its queue was found empty.
  */
 import { accessSync, constants, readFileSync, readlinkSync } from 'node:fs';
 import * as net from 'node:net';
@@ -17,7 +16,7 @@ export interface ClosePortOptions {
   readonly clock: Clock;
   /** How many connections the server has been given so far. */
   readonly acceptedCount: () => number;
-  /** After this the port is closed, whoever is still coming; milliseconds. */
+  /** After this many milliseconds the port is closed in any case. */
   readonly patienceMs: number;
 }
 
@@ -26,7 +25,7 @@ const FILLERS = 8;
 /** What another socket on the port was given is accepted meanwhile, what lies in this one's queue is not. */
 const LOOKS = 3;
 const BETWEEN_LOOKS_MS = 2;
-/** Where all else fails, the queue is at least seen to be empty. */
+/** The last resort: the queue was at least found empty. */
 const QUIET_MS_MAX = 1_000;
 const ESTABLISHED = '01';
 const SYN_RECEIVED = '03';
@@ -56,11 +55,11 @@ export async function closePort(server: net.Server, options: ClosePortOptions): 
   server.close();
 }
 
-/** Node takes one connection in each turn of the event loop. */
+/** Node accepts one connection in each loop tick. */
 async function untilQuiet({ clock, acceptedCount }: ClosePortOptions, endMs: number): Promise<void> {
   while (clock.monotonicMs() < endMs) {
     const before = acceptedCount();
-    // Twice: the first ends the turn that runs now, the second comes right after a whole look at the sockets.
+    // Twice: the first ends the current loop tick, the second comes after all sockets were polled.
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
     if (acceptedCount() === before) return;
@@ -68,8 +67,8 @@ async function untilQuiet({ clock, acceptedCount }: ClosePortOptions, endMs: num
 }
 
 /**
- * One attempt, from the first connection to the close without a turn of the event loop, which would accept what is
- * queued. True when the port is closed.
+ * One attempt. It runs from the first connection to the close within one loop tick, since the next tick would accept what
+ * is queued. True when the port is closed.
  */
 async function closeBehindOwn(
   server: net.Server,
@@ -104,8 +103,8 @@ interface Queue {
 }
 
 /**
- * Whether the queue of the socket is known to hold one of our own connections, and so nobody else's. Once it is full
- * what lies in it stays, and nobody joins: it is none of the strangers that come later or are accepted meanwhile.
+ * Whether the queue of the socket is known to hold one of the gateway's own connections, and so no other. Once the queue
+ * is full it does not change: it holds none of the connections that arrive later or are accepted meanwhile.
  */
 function isBehindOwn(queue: Queue): boolean {
   let strangers: readonly string[] | undefined;
@@ -121,8 +120,8 @@ function isBehindOwn(queue: Queue): boolean {
 }
 
 /**
- * Whether the socket's queue is full, and who else waits in the queue of this or of another socket on the port. The
- * rows of listening sockets come first: whoever was in the queue when it was seen to be full is in the rows behind.
+ * Whether the socket's queue is full, and which other connections wait in the queue of a socket on the port. The rows of
+ * listening sockets come first, so a connection that was queued when the queue was seen full is in a later row.
  */
 function readPort({ port, isIpv6, inode, own }: Queue): { isFull: boolean; strangers: readonly string[] } {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;

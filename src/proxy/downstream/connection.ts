@@ -1,7 +1,7 @@
 /**
  * One downstream connection (RFC 9112): finds heads in the stream of bytes, starts an exchange for each, one
- * at a time, lends it the request's body and the way back, and goes on with the next. Owns the socket, the
- * bytes that were received but not used, and the phase:
+ * at a time, gives it the request's body, and goes on with the next. Owns the received bytes that are not used yet, and
+ * the phase:
  *
  *   idle → head → exchange → idle …            keep-alive and pipelining
  *                 exchange → discarding → idle a small unread body is read away
@@ -11,7 +11,7 @@
  * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
  * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held (sent-ahead.ts).
  */
-import { findHeadEnd, incompleteHeadError, oversizeHeadError, skipEmptyLine } from '../../http/head-end.ts';
+import { skipEmptyLine } from '../../http/head-end.ts';
 import { headError, type HeadError } from '../../http/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
 import type { RequestHead } from '../../http/request-head.ts';
@@ -22,7 +22,7 @@ import type { Expiring } from '../resilience/deadlines.ts';
 import { Exchange } from '../exchange.ts';
 import { malformed } from '../reasons.ts';
 import { handle } from '../handle.ts';
-import { HeadWait } from './head-wait.ts';
+import { HeadSearch } from './head-search.ts';
 import { acquireBodyBuffer, type BodyBuffer } from '../io/body-buffer-pool.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import { ForwardedFields } from '../upstream/forwarded-fields.ts';
@@ -38,7 +38,7 @@ const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
 export class Connection extends ClientLink implements Expiring, BodySink, ClientSocketEvents, AheadClient {
-  // From the first a number: V8 then keeps it in place and makes no new one for every time that is set.
+  // A double from the start, so that V8 updates it in place.
   deadlineMs = Infinity;
   readonly context: ProxyContext;
   /** Of the request under way. */
@@ -48,7 +48,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
-  /** What the backend is told about requests of a peer that is not trusted. */
+  /** For the backend, about requests of a peer that is not trusted. */
   readonly forwarded: ForwardedFields;
   /** It is one stream of a connection of HTTP/2 (http2-client-socket.ts). */
   readonly isHttp2: boolean;
@@ -60,15 +60,14 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   /** On the scale of `Deadlines.nowMs`. */
   #idleSinceMs = -Infinity;
   #exchange: Exchange | undefined;
-  /** Between requests, the head of those who have sent several; nobody else's. */
+  /** Between requests: the head of a client that has sent several. */
   #keptHead: RequestHead | undefined;
-  /** It has had a request that was answered. */
+  /** A request was answered. */
   #hasServed = false;
   #pending: Buffer = EMPTY;
-  /** How much of `#pending` is known to hold no end of a head. */
-  #scanned = 0;
-  /** For the rest of a head that has to keep a pace. */
-  #headWait: HeadWait | undefined;
+  readonly #headSearch = new HeadSearch();
+  /** When the head under way has to be whole, whatever its pace. */
+  #headEndsAtMs = Infinity;
   #tunnel: Tunnel | undefined;
   #driving = false;
   /** The client has sent FIN (of TLS: close_notify): no further request will come. */
@@ -150,7 +149,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   }
 
   dropAhead(): void {
-    // No other protocol was agreed upon; what is said in it cannot be sent again, nor left out.
+    // Bytes of another protocol can neither be sent again nor dropped.
     if (tunnelledProtocol(this.head.upgrade) !== undefined) return this.abort();
     this.#dropsAhead = true;
     this.resumeBody();
@@ -161,12 +160,12 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     if (!this.head.persistent || this.body.failed || this.#dropsAhead) return false;
     // A client that asked for another protocol may have begun to speak it: what it sent is not taken for a request.
     if (tunnelledProtocol(this.head.upgrade) !== undefined) return false;
-    // Who sent several requests at once is answered all of them; the last answer says close.
+    // Requests that were sent ahead are answered; the last answer says close.
     if (this.context.isDraining() && this.#pending.length === 0) return false;
-    // After its FIN a client may still be owed answers to requests that it sent before.
+    // After its FIN a client still gets answers to requests that it sent before.
     if (this.#halfClosed) return this.body.complete && this.#pending.length > 0;
     if (this.body.complete) return true;
-    // Somebody who waits for 100 (Continue) may send the body or not: what follows would be ambiguous.
+    // A client that waits for 100 (Continue) may send the body or not: what follows would be ambiguous.
     if (this.head.expectContinue || this.body.isChunked) return false;
     return this.body.remaining <= DRAIN_BODY_BYTES_MAX;
   }
@@ -190,14 +189,14 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   /** Ends the connection at once: the client sees a truncated response or a reset. */
   abort(): void {
     const isWhole = this.#phase === 'lingering' && this.socket.isFlushed;
-    // Where the end of the connection is the end of the body, an orderly end would make a part look whole. Over
-    // TLS the missing close_notify tells.
+    // Where the connection's end is the body's end, an orderly end would make a part look complete. Over TLS the
+    // missing close_notify shows it.
     if (this.endsByClosing && !isWhole && !this.isSecure && !this.socket.destroyed) this.socket.reset();
     else this.socket.destroy();
     this.#close();
   }
 
-  /** Ends a tunnel in order, whatever is still said in it; false when there is none. */
+  /** Ends a tunnel in order; false when there is none. */
   endTunnel(): boolean {
     if (this.#phase !== 'tunnel') return false;
     this.#guard(() => this.#tunnel?.onUpstreamEnd());
@@ -205,7 +204,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   }
 
   giveWay(): boolean {
-    // What was answered may still be on its way.
+    // The answer may still be on its way.
     if (!this.socket.isFlushed) return false;
     this.#guard(() => {
       if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
@@ -214,7 +213,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     return true;
   }
 
-  /** Asks the connection to go away when it has been at rest for so long. */
+  /** Closes the connection when it has been idle for so long. */
   closeIfIdle(idleMs: number): void {
     if (this.#phase !== 'idle') return;
     if (this.context.deadlines.nowMs - this.#idleSinceMs >= idleMs) this.#linger();
@@ -231,7 +230,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     }
   }
 
-  /** Bytes that are read away do not extend the time for it: a client could drip them for days. */
+  /** Discarded bytes do not extend the deadline: a client could drip them for days. */
   onBodyData(): void {}
 
   onBodyEnd(): void {
@@ -246,7 +245,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   onData(bytes: Buffer): void {
     try {
       this.#receive(bytes);
-      // The memory is the socket's, which will read into it again.
+      // The socket will read into this memory again.
       if (this.#pending.length > 0 && this.#pending.buffer === bytes.buffer)
         this.#pending = Buffer.from(this.#pending);
     } catch (error) {
@@ -330,26 +329,22 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     const buffer = this.#pending;
     if (this.#phase === 'idle') {
       this.#phase = 'head';
-      this.deadlineMs = deadlines.nowMs + options.headTimeoutMs;
+      this.#headEndsAtMs = deadlines.nowMs + options.headTimeoutMs;
+      this.deadlineMs = this.#headEndsAtMs;
     }
     const from = skipEmptyLine(buffer, 0, buffer.length);
-    const end = findHeadEnd(buffer, Math.max(from, this.#scanned - 3), buffer.length);
-    if ((end < 0 ? buffer.length : end) - from > options.maxHeadBytes) {
-      this.#reject(oversizeHeadError(buffer, from, buffer.length, options.maxHeadBytes), buffer, from);
+    const end = this.#headSearch.find(buffer, from, options.maxHeadBytes);
+    if (typeof end === 'object') {
+      this.#reject(end, buffer, from);
       return false;
     }
     if (end < 0) {
-      const hopeless = incompleteHeadError(buffer, from, this.#scanned, buffer.length);
-      const received = buffer.length - this.#scanned;
-      this.#scanned = buffer.length;
-      if (hopeless !== undefined) this.#reject(hopeless, buffer, from);
-      else if (this.#halfClosed) this.#linger();
-      else this.#awaitHead(received);
+      if (this.#halfClosed) this.#linger();
+      else {
+        this.resumeBody();
+        this.deadlineMs = this.#headSearch.deadlineMs(options, this.#headEndsAtMs, deadlines.nowMs);
+      }
       return false;
-    }
-    if (this.#scanned > 0) {
-      this.#scanned = 0;
-      this.#headWait = undefined;
     }
     this.head = this.#keptHead ?? acquireHead();
     this.#keptHead = undefined;
@@ -358,17 +353,6 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     if (error !== undefined) this.#reject(error, buffer, from);
     else this.#startExchange();
     return true;
-  }
-
-  /** The rest of a head is still to come. */
-  #awaitHead(receivedBytes: number): void {
-    const { options, deadlines } = this.context;
-    this.resumeBody();
-    if (options.minHeadBytesPerSec === 0) return;
-    if (this.#headWait === undefined)
-      this.#headWait = new HeadWait(options, this.deadlineMs, deadlines.nowMs);
-    else this.#headWait.received(receivedBytes, deadlines.nowMs);
-    this.deadlineMs = this.#headWait.deadlineMs;
   }
 
   #startExchange(): void {
@@ -381,11 +365,11 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     handle(exchange);
   }
 
-  /** Answers what could not be read as a request, and closes: where the next one would start is not known. */
+  /** Answers a malformed request, and closes: the start of the next one is not known. */
   #reject(error: HeadError, bytes: Buffer, from: number): void {
     this.#phase = 'exchange';
     this.context.waiting.delete(this);
-    // Not the kept one, which has the fields of the request before.
+    // Not the kept head, which has the fields of the request before.
     if (this.head === NO_HEAD) this.head = acquireHead();
     this.head.noteFirstLine(bytes, from, bytes.length);
     this.#pending = EMPTY;
@@ -414,7 +398,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.resumeBody();
   }
 
-  /** At rest for long enough to let go of what is kept for the next request, or of the connection. */
+  /** Idle for long enough to release the kept head, or to close. */
   #rest(): void {
     const endsAtMs = this.#idleSinceMs + this.context.options.keepaliveTimeoutMs;
     if (this.#keptHead === undefined || this.context.deadlines.nowMs >= endsAtMs) return this.#linger();
@@ -433,7 +417,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.#pending = EMPTY;
     this.context.waiting.delete(this);
     const { options, deadlines } = this.context;
-    // What the client has yet to read keeps its time; the lingering begins when it is out.
+    // Text that is not written yet keeps the idle time; lingering begins when it is out.
     this.deadlineMs = deadlines.nowMs + (this.socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
     this.socket.end();
     if (this.#halfClosed) this.socket.destroySoon();
@@ -479,7 +463,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     }
   }
 
-  /** A defect of ours ends the connection it happened on, and nothing else. */
+  /** A defect of the gateway ends the connection on which it happens, and nothing else. */
   #onDefect(error: unknown): void {
     this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
     this.socket.destroy();

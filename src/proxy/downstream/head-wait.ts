@@ -1,6 +1,6 @@
 /**
- * The wait for the rest of a request head that has come in part: all of it has one absolute time, and may have to keep a
- * least pace (`minHeadBytesPerSec`) until then. Made for such heads only; a head that comes in one read has none.
+ * The wait for the rest of a request head that has come in part: the head has one absolute deadline, and may have to keep
+ * a least pace (`minHeadBytesPerSec`) until then.
  */
 import type { ProxyOptions } from '../options.ts';
 import { ReceivePace } from '../io/receive-pace.ts';

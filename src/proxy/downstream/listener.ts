@@ -1,6 +1,6 @@
 /**
- * The traffic port of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in good
- * order when asked to drain. Several workers, and for a hand-over several processes, share the port through
+ * The traffic port of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in
+ * order when asked to drain. Several workers, and during a takeover several processes, share the port through
  * SO_REUSEPORT. Knows nothing of HTTP.
  */
 import * as net from 'node:net';
@@ -104,7 +104,7 @@ export class Listener {
     this.#tls.replace(certificates);
   }
 
-  /** Seals session tickets with other keys from now on; those that were sealed before are of no use any more. */
+  /** Seals session tickets with other keys from now on; tickets that were sealed before become useless. */
   replaceTicketKeys(ticketKeys: Uint8Array): void {
     this.#tls?.replaceTicketKeys(ticketKeys);
   }
@@ -154,7 +154,7 @@ export class Listener {
     for (const connection of this.#http2Connections) connection.abort();
   }
 
-  /** Whoever talks to a backend over a WebSocket or the like is told by an end of the connection, not by a reset. */
+  /** Clients of tunnels (WebSocket) get an orderly end of the connection, not a reset. */
   async #endTunnels(withinMs: number): Promise<void> {
     const { clock } = this.#context;
     const tunnels = [...this.#connections].filter((connection) => connection.endTunnel());
@@ -166,7 +166,7 @@ export class Listener {
   #accept(socket: net.Socket): void {
     this.#acceptedCount += 1;
     const peer = peerAddress(socket);
-    // Gone before it was looked at.
+    // The client has gone already.
     if (peer === undefined) return void socket.destroy();
     if (!this.#addresses.enter(peer)) return this.#refuse(socket, 'connections_per_ip');
     if (!this.#hasRoom()) {
@@ -178,7 +178,7 @@ export class Listener {
     this.#beginHandshake(socket, this.#tls.server);
   }
 
-  /** Where there is none, the client that has waited longest for its next request makes some. */
+  /** Where there is none, the client that has been idle longest is closed. */
   #hasRoom(): boolean {
     const { options, waiting, observer } = this.#context;
     if (this.connectionCount < options.maxConnections) return true;
@@ -190,13 +190,13 @@ export class Listener {
   #refuse(socket: net.Socket, reason: 'connections' | 'connections_per_ip'): void {
     const context = this.#context;
     context.observer.overloaded(reason);
-    // With TLS nothing can be said before a handshake, which is too much to spend.
+    // With TLS an answer would need a handshake first, which costs too much.
     if (this.#tls === undefined)
       refuseConnection(socket, reason, context.nextRequestId(), context.httpDate());
     else socket.destroy();
   }
 
-  /** It is not of use to anybody yet, but to be cut now would look to its client like a failure. */
+  /** Its handshake is not complete, but closing it now would look like a failure to its client. */
   #beginHandshake(socket: net.Socket, server: net.Server): void {
     const name = peerName(socket);
     const handshake = new Handshake(socket);
@@ -233,7 +233,7 @@ export class Listener {
   }
 }
 
-/** A client that is not done with the handshake of TLS. */
+/** A client within its TLS handshake. */
 class Handshake extends WaitingClient {
   readonly #socket: net.Socket;
 

@@ -1,7 +1,7 @@
 /**
- * Answers a connection that is one too many, without TLS: 503 at once, to whatever it was going to ask, and the end.
- * What the client sends is read and dropped for a moment, since closing with unread bytes would destroy the answer
- * (RFC 9112 section 9.6). Owns the connections that it is about to close.
+ * Answers a connection beyond the limit with 503 and closes it, before reading a request; without TLS only. What the client
+ * sends is read and dropped for a moment, since closing with unread bytes would destroy the answer (RFC 9112 section
+ * 9.6). Owns the connections that it is about to close.
  */
 import type { Socket } from 'node:net';
 import { statusText } from '../../http/status-text.ts';
@@ -10,7 +10,7 @@ import { LINGER_MS } from '../options.ts';
 import { OVERLOADED } from '../reasons.ts';
 import { problemBody } from '../respond.ts';
 
-/** Refused connections that are open at one time; further ones are closed without a word. */
+/** Refused connections that are open at one time; further ones are closed without an answer. */
 export const REFUSED_CONNECTIONS_MAX = 256;
 
 /** @param date as in the Date field */
@@ -34,7 +34,7 @@ export function refuseConnection(
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.on('close', () => clearTimeout(timer));
   socket.on('error', () => socket.destroy());
-  // Both sides have said all there is.
+  // Both sides have ended.
   socket.on('end', () => socket.destroySoon());
   socket.end(`${lines.join('\r\n')}\r\n${headerLines(reason)}\r\n${body}`, 'latin1');
   socket.resume();

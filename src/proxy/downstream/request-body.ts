@@ -47,7 +47,7 @@ export class RequestBody {
     if (this.#chunked) (this.#decoder ??= new ChunkedDecoder()).reset();
   }
 
-  /** For a head that could not be read: there is no telling where its body would end. */
+  /** For a head that could not be read: the end of its body is not known. */
   abandon(): void {
     this.complete = true;
     this.failed = true;
@@ -67,14 +67,14 @@ export class RequestBody {
     this.#sink = sink;
   }
 
-  /** For a body that its user has taken from the buffer whole. */
+  /** The caller has taken the whole body from the buffer. */
   markTaken(): void {
     this.bytes = this.remaining;
     this.remaining = 0;
     this.complete = true;
   }
 
-  /** Uses bytes of the range and returns where the rest begins; needs a sink. */
+  /** Needs a sink. @returns where the bytes behind the body begin */
   feed(buffer: Buffer, from: number, to: number): number {
     if (this.complete || this.failed) return from;
     if (this.#chunked) return this.#feedChunked(buffer, from, to);

@@ -1,16 +1,16 @@
 /**
- * A client that has sent more requests ahead than are held is not read any further, so that its end is not seen: one
- * that goes away would hold its exchange, and a connection of the backend, until a time-out. When that has lasted for a
- * moment, reading goes on and drops what comes; the connection closes after the answer under way, after which a client
- * may send again what was not answered (RFC 9112 section 9.3.2). Owns the time of one connection.
+ * Limits how long reading pauses for a client that has sent too many requests ahead. While it pauses, the gateway does not
+ * notice when the client goes away, which would hold the exchange and a connection to the backend until a time-out. So
+ * after a moment reading goes on and drops what comes; the connection closes after the current answer, and the client
+ * may send again what was not answered (RFC 9112 section 9.3.2). Owns the time limit of one connection.
  */
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { SENT_AHEAD_MS } from '../options.ts';
 
 export interface AheadClient {
-  /** The exchange behind which so much has been sent that reading has paused; undefined when it goes on. */
+  /** The exchange during which reading has paused; undefined while the connection is read. */
   readonly unseen: object | undefined;
-  /** Goes on reading, and keeps nothing of it. */
+  /** Goes on reading and drops the bytes. */
   dropAhead(): void;
 }
 
@@ -41,7 +41,7 @@ export class SentAhead implements Expiring {
     this.#exchange = undefined;
     if (unseen === undefined) return;
     if (isSame) this.#client.dropAhead();
-    // Another one, which has its own time.
+    // Another exchange, with a time limit of its own.
     else this.watch();
   }
 }

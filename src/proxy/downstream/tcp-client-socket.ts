@@ -1,7 +1,7 @@
 /**
- * A client's TCP connection as the proxy wants it: read into shared or lent memory instead of a new buffer for each
- * read, text written straight to the handle. Node's server makes its sockets without asking how they should read,
- * so the connection moves from the socket that came to one of our own making. Owns that socket.
+ * A client's TCP connection that reads into shared or pooled memory instead of a new buffer for each read, and writes text
+ * straight to the handle. Node's server cannot create such sockets, so the connection moves from the accepted socket to
+ * a new one. Owns that socket.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';

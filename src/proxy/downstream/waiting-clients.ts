@@ -1,10 +1,10 @@
 /**
- * The clients of a worker that are between requests, the one that has waited longest first: where there is no room for
- * a newcomer, they are asked to give theirs. A doubly linked list through the clients themselves, so that a request
- * costs a few assignments. Owns the links.
+ * The clients of a worker that are between requests, in the order in which they became idle. When a new client finds no
+ * room, the longest idle one is closed. A doubly linked list through the clients themselves, so that a request costs a
+ * few assignments. Owns the links.
  */
 
-/** Tried for one newcomer; clients that cannot go go to the end. */
+/** Clients tried for one new connection; those that cannot be closed move to the end. */
 const ASKED_MAX = 16;
 
 export abstract class WaitingClient {

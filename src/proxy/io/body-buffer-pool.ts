@@ -1,11 +1,10 @@
 /**
- * Bodies of a few KiB that came whole with their heads, kept as bytes until the backend's response begins: till then
- * another attempt may need them. In front of each is room for the head that the backend gets, so that both leave as one
- * piece from where they lie, in memory that is used again and again; as text they would be copied once more, and leave
- * garbage. Owns that memory.
+ * A pool of buffers for request bodies of a few KiB that came whole with their heads. A body is kept as bytes until the
+ * backend's response begins, since another attempt may need it. Each buffer has room for the head in front of the body,
+ * so that both leave as one piece; as text they would be copied once more and leave garbage. Owns the memory.
  *
- * A body has two kinds of holders: the exchange, and every writer whose socket it waits for or has been given to. When
- * the last of them lets go the memory is somebody else's.
+ * A buffer is held by its exchange, and by every writer that has yet to write it. When the last holder releases it, it is
+ * free for another exchange.
  */
 import { latin1Text } from '../../http/latin1.ts';
 
@@ -15,7 +14,7 @@ const BODY_BYTES_MAX = 14 * 1024;
 /** For the head in front of it. Also keeps the pieces from lying a power of two apart, where they share cache lines. */
 const HEAD_BYTES_MAX = 3 * 1024;
 const PIECE_BYTES = HEAD_BYTES_MAX + BODY_BYTES_MAX;
-/** Held at one time; with more of them, bodies are kept as text. */
+/** Buffers in use at one time; beyond it bodies are kept as text. */
 export const BODY_BUFFERS_MAX = 512;
 /** Kept for later. */
 const FREE_MAX = 128;
@@ -27,7 +26,7 @@ export class BodyBuffer {
   /** What a write of it keeps from being used otherwise. */
   readonly retainedBytes = PIECE_BYTES;
   readonly #memory = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  /** The latest one that was handed out: requests of one kind are often equally long. */
+  /** The latest view that was handed out: requests of one kind are often equally long. */
   #piece = this.#memory;
   #length = 0;
   #holders = 0;
@@ -63,7 +62,7 @@ export class BodyBuffer {
   }
 
   /**
-   * Head, in latin1, and body in one piece, good until the last holder lets go. Only once for each body: the system may
+   * Head, in latin1, and body in one piece, valid until the last holder releases it. Only once for each body: the system may
    * not have taken all of the first piece when there is to be a second. undefined then, and for too long a head.
    */
   prependHead(head: string): Buffer | undefined {
@@ -78,7 +77,7 @@ export class BodyBuffer {
   }
 }
 
-/** Keeps `bytes[0, length)`; undefined when that is better done as text. The caller owes a `release`. */
+/** A buffer with `bytes[0, length)`, which the caller must release; undefined when the body is better kept as text. */
 export function acquireBodyBuffer(bytes: Buffer, length: number): BodyBuffer | undefined {
   if (length < BODY_BYTES_MIN || length > BODY_BYTES_MAX || inUse >= BODY_BUFFERS_MAX) return undefined;
   const body = free.pop() ?? new BodyBuffer();
@@ -87,7 +86,7 @@ export function acquireBodyBuffer(bytes: Buffer, length: number): BodyBuffer | u
   return body;
 }
 
-/** Held by anybody, in this thread. */
+/** Buffers of this thread that are in use. */
 export function bodyBuffersInUse(): number {
   return inUse;
 }

@@ -1,8 +1,8 @@
 /**
- * What upstream-head.ts and downstream-head.ts make of fields and keep with them (`made` of http/field-section.ts), for
- * the messages that repeat them on a connection. It depends on more than the fields, on the route for one, so there may
- * be several at a time; few, since each takes as much memory as the fields, and only so many over all: whoever asks by
- * turns for more routes than are kept would make each of them in vain.
+ * Heads that upstream-head.ts and downstream-head.ts have made from fields, kept with those fields (`made` of
+ * http/field-section.ts) for the messages that repeat them on a connection. A head depends on more than the fields, such
+ * as the route, so there may be several at a time. Each takes as much memory as the fields, so few are kept; and a
+ * connection that keeps changing between more routes stops caching after `COUNT_MAX`.
  */
 
 /** At one time. */

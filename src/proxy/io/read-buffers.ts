@@ -1,25 +1,25 @@
 /**
- * The memory that TCP sockets of a worker read into, and the turns in which they read. All sockets share one buffer,
- * whose bytes are good during the read's callback only. A socket that brings much at once gets a buffer of its own for
- * as long as it does: that one can be lent to a writer, so that large bodies pass without a copy, and is used
- * again when the last holder has let go. Owns the buffers; at most READ_BUFFERS_MAX exist beside the shared one.
+ * The memory that the TCP sockets of a worker read into, and how much each reads before the others get their turn. All
+ * sockets share one buffer, whose bytes are valid during the read's callback only. A socket that reads much at once gets
+ * a buffer of its own meanwhile: a writer can retain it, so that large bodies pass without a copy, and it is used again
+ * when the last holder releases it. Owns the buffers; at most READ_BUFFERS_MAX exist beside the shared one.
  *
- * When they are all in use, or many copies are held for peers that do not read, sockets read less at a time: what was
- * read but cannot be written has to be kept, for each of them.
+ * When all are in use, or the write backlog is over its limit, sockets read less at a time: bytes that were read but
+ * cannot be written have to be kept.
  */
 import type { Socket } from 'node:net';
 import { isOverLimit } from './write-backlog.ts';
 
 export const READ_BUFFER_BYTES = 64 * 1024;
-/** Buffers lent or read into at one time; beyond it bytes are copied as they are without lending. */
+/** Buffers in use at one time; beyond it bytes are copied. */
 export const READ_BUFFERS_MAX = 256;
 /** Buffers kept for later. */
 const FREE_MAX = 32;
 /** A read of this size announces that more are coming. */
 const BULK_BYTES = 16 * 1024;
 /**
- * Full reads of one socket before others get their turn. By itself libuv reads a socket that has more 32 times, and
- * with many large bodies under way that is seconds for everybody else.
+ * Full reads of one socket before others get their turn. libuv alone would read a socket up to 32 times, which with many
+ * large bodies delays all other sockets by seconds.
  */
 const FULL_READS_MAX = 2;
 
@@ -40,15 +40,15 @@ export function filledPart(buffer: Buffer, length: number): Buffer {
   return sharedView;
 }
 
-/** Buffers beside the shared one that somebody holds, in this thread. */
+/** Buffers of this thread in use, beside the shared one. */
 export function readBuffersInUse(): number {
   return inUse;
 }
 
-/** A buffer that is used again when nobody holds it. */
+/** A buffer that is used again when its last holder has released it. */
 class ReadBuffer {
   readonly bytes = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
-  /** The socket that reads into it, and everyone whom it was lent to. */
+  /** The socket that reads into it, and all that have retained it. */
   #holders = 0;
   /** Each holder calls it once. */
   readonly release = (): void => {
@@ -158,7 +158,7 @@ export class SocketReader {
     const memory = bytes.buffer;
     if (memory === shared.buffer) return undefined;
     const own = this.#own;
-    // A copy that somebody has made stays as it is.
+    // A copy; no read overwrites it.
     if (own === undefined || memory !== own.bytes.buffer) return RELEASE_NOTHING;
     own.retain();
     return own.release;

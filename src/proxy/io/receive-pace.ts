@@ -1,8 +1,8 @@
 /**
- * The least pace of a head or a body that the gateway waits for: so many bytes a second, over any stretch of time longer
- * than a grace. A client that keeps it may send in bursts and pause for the grace in between; one that drips is late.
- * Each byte buys its part of a second, and no more than the grace can be saved up, so that a burst at the start does not
- * pay for hours. Owns when the client is late; the time of a pause that is not the client's does not count.
+ * The least pace of a head or a body: bytes per second over any time longer than a grace period. A client may send in
+ * bursts and pause for the grace period in between; a client that drips is late. Each byte extends the deadline by its
+ * part of a second, up to the grace period from now, so that a burst at the start does not pay for hours. Owns when the
+ * client is late; pauses that the gateway makes do not count.
  */
 export class ReceivePace {
   readonly #graceMs: number;

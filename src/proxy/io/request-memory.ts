@@ -1,8 +1,7 @@
 /**
- * How many bytes of request bodies a worker holds for routes that wait for the whole body (request-buffer.ts). When the
- * bound is reached bodies are streamed as on other routes, which is better than to refuse requests. An app takes at most
- * three quarters of what the others leave: however many bodies its clients hold back, there is room for those of other
- * apps. Owns the counts.
+ * Counts the bytes of request bodies that a worker holds for routes that wait for the whole body (request-buffer.ts). When
+ * the limit is reached, bodies are streamed as on other routes instead of refused. An app gets at most three quarters of
+ * what the others leave, so that slow clients of one app cannot use all of it. Owns the counts.
  */
 export class RequestMemory {
   readonly #bytesMax: number;
@@ -24,7 +23,7 @@ export class RequestMemory {
     return (this.#byApp.get(app) ?? 0) >= 3 * free;
   }
 
-  /** Owed to `give`; never refused, since the bytes are there: a body that finds it full asks for no more. */
+  /** Never refused, since the bytes have come already; a body that finds the app full reads no more. `give` must follow. */
   take(app: string, bytes: number): void {
     this.#bytes += bytes;
     this.#byApp.set(app, (this.#byApp.get(app) ?? 0) + bytes);

@@ -1,12 +1,11 @@
 /**
- * The writing side of one TCP socket. Text waits for the end of the event loop's turn: then all sockets of the worker
- * are written one after the other, each with one system call for all its text. That is cheaper than a write between
- * any two pieces of work: the caches keep either the gateway's code or the kernel's, and peers are not woken for
- * every single message.
+ * The writing side of one TCP socket. Text waits for the end of the loop tick: then all sockets of the worker are written
+ * one after the other, each with one system call for all its text. That is cheaper than writes between other work: CPU
+ * caches keep either the gateway's code or the kernel's, and peers are not woken for every message.
  *
- * Text of a stream at rest goes straight to the handle under it, past the machinery of Node's streams. Whatever the
- * system does not take at once the handle keeps and writes on by itself, ahead of all that the stream writes later.
- * Everything else (a stream that is busy or corked; a Node without these internals) goes through the stream.
+ * Text of an idle stream goes straight to its handle, past Node's stream code. What the system does not take at once the
+ * handle keeps and writes by itself, before anything that the stream writes later. All other writes (a stream that is
+ * busy or corked; a Node without these internals) go through the stream.
  *
  * Owns the text that waits, and the request object that direct writes share.
  */
@@ -32,7 +31,7 @@ interface TcpHandle {
   writeBuffer(request: WriteRequest, bytes: Buffer): number;
 }
 
-/** Text that does not wait for the end of the turn, so that nobody can pile up more in it. */
+/** More text than this does not wait for the end of the loop tick, which limits what can pile up. */
 const WAITING_CHARS_MAX = 16 * 1024;
 
 /** Text and bytes together that are written from the scratch buffer. */
@@ -149,7 +148,7 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
-  /** `writeBytes` for `bytes[from, to)` that are somebody else's again when this returns. */
+  /** `writeBytes` for `bytes[from, to)` that the caller may use again afterwards. */
   writeCopy(bytes: Buffer, from = 0, to = bytes.length): boolean {
     if (this.#body !== undefined) this.#text = this.#takeText();
     const text = this.#text;
@@ -247,7 +246,7 @@ export class SocketWriter {
     return true;
   }
 
-  /** `flush` that ends the socket when it throws: nobody else's text may be lost for it. */
+  /** `flush` that closes the socket when it throws: the other sockets are still written. */
   flushOrFail(): void {
     try {
       this.flush();

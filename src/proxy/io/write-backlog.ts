@@ -1,15 +1,15 @@
 /**
- * How many bytes of bodies this worker keeps as copies for peers that do not read. When they are many, sockets read
- * less at a time (read-buffers.ts) and what is written is copied to the byte (socket-writer.ts): both cost system
- * calls, which is better than memory that grows with the number of slow peers. Owns the count.
+ * The write backlog of this worker: bytes of bodies that it keeps as copies for peers that do not read. When the backlog
+ * is over its limit, sockets read less at a time (read-buffers.ts) and only the bytes that the system does not take are
+ * copied (socket-writer.ts). Both cost system calls; otherwise memory would grow with the number of slow peers. Owns the
+ * count.
  */
 
-/** Beyond it, memory is spared. */
 export const BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
 
 let backlog = 0;
 
-/** Each is owed to `removeFromBacklog`. */
+/** The caller must call `removeFromBacklog` with the same number. */
 export function addToBacklog(bytes: number): void {
   backlog += bytes;
 }

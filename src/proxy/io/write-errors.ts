@@ -1,8 +1,8 @@
 /**
- * Keeps the reading side of a socket when a write fails. A peer that answers and closes without reading all that it was
- * sent resets the connection (RFC 9112 section 9.6): the next write fails, while the answer lies in the system's buffer,
- * all of it, since nothing comes behind a reset. Node ends both sides of a stream at its first error, and what was not
- * read yet is lost. Owns nothing: the socket ends when its user has read to the end, or destroys it.
+ * Keeps the reading side of a socket open when a write fails. A peer that answers and closes without reading all that it
+ * was sent resets the connection (RFC 9112 section 9.6): the next write fails, while the whole answer is in the system's
+ * buffer. Node closes both sides of a stream at its first error, and loses what was not read. Owns nothing: the socket
+ * ends when its user has read to the end, or destroys it.
  */
 import type { Socket } from 'node:net';
 

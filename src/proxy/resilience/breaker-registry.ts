@@ -1,14 +1,13 @@
 /**
- * A worker's handles on the breakers of its revisions, which live in shared memory. Each request asks for one two or
- * three times; the compiled revision keeps it from the first time on, since finding it by the revision's id is a wait
- * for memory at every step where many revisions are in use.
+ * The breakers of a worker's revisions; their state is in shared memory. Each request asks for one two or three times, so
+ * the compiled revision keeps it after the first time: with many revisions in use, a lookup by id costs several cache
+ * misses.
  *
- * Owns the handles by id. One that was removed is marked, so that a revision that still has it asks again: it may
- * have another breaker by then.
+ * Owns the breakers by id. A removed breaker is marked, so that a revision that still has it asks again.
  */
 import { Breaker } from './breaker.ts';
 
-/** What a compiled revision has of it; all are asked for of one `BreakerRegistry`. */
+/** A compiled revision; all revisions use one `BreakerRegistry`. */
 interface Holder {
   readonly id: string;
   breakerHandle: unknown;
@@ -16,7 +15,7 @@ interface Holder {
 
 export class BreakerRegistry {
   readonly #memories = new Map<string, SharedArrayBuffer>();
-  /** Those that somebody has asked for: made then, they lie next to each other. */
+  /** Created on first use, so that breakers in use are close in memory. */
   readonly #byId = new Map<string, Breaker>();
 
   /** Undefined for a revision without a breaker. */

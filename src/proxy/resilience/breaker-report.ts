@@ -1,5 +1,5 @@
 /**
- * What the breaker of a revision and the observers hear of how one exchange's attempts have ended; what becomes of it
+ * Reports to the breaker of a revision and to the observer how the attempts of one exchange have ended; what follows
  * is breaker-table.ts's business. Owns the trial that the exchange may be, and what is still to be said of a response
  * that has begun: it is a success when it is complete, or when it has been coming for a while, as streams may go on
  * for days. A success told any earlier would make a first failure of each response that breaks off.
@@ -16,7 +16,7 @@ export class BreakerReport {
   readonly #exchange: Exchange;
   #revision: Revision;
   #breaker: Breaker | undefined;
-  /** Set while the breaker waits for what comes of this exchange. */
+  /** Set while this exchange is the breaker's trial. */
   #trial: Trial | undefined;
   /** From this moment on the response is a success; Infinity while there is nothing to say. */
   #succeedsAtMs = Infinity;
@@ -34,7 +34,7 @@ export class BreakerReport {
     this.#trial = trial;
   }
 
-  /** Another revision stands in, one whose breaker is closed. */
+  /** Another revision takes over; its breaker is closed. */
   moveTo(revision: Revision): void {
     this.completed();
     this.#revision = revision;
@@ -77,7 +77,7 @@ export class BreakerReport {
     if (this.#trial !== undefined) this.#tell('abandoned', detail);
   }
 
-  /** Nobody will know. Whoever has seen the backend fail has told it; of what had come nothing was wrong. */
+  /** The exchange ended without a result. A failure was reported already. */
   abandoned(): void {
     this.completed();
     if (this.#trial !== undefined) this.#tell('abandoned', 'the client of the trial went away');

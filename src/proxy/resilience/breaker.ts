@@ -1,12 +1,12 @@
 /**
  * The circuit breaker of a revision (design section 2 "Breaker"): the status of breaker-table.ts in one 64-bit word
  * of shared memory, so that all workers of a node see one breaker and the management API can show it. A step replaces
- * the whole word by compare-and-exchange and is taken again when another thread was faster: no step is lost, none is
- * taken twice, and nobody sees half of one.
+ * the whole word by compare-and-exchange and is repeated when another thread was faster: no step is lost, none is taken
+ * twice, and none is visible in part.
  *
  *   bits 0–1 state, 2 due, 3 recovering, 4–17 failures, 18–21 a counter of steps, 22–63 Unix milliseconds
  *
- * A breaker that is closed with nothing to tell has 0 in its low 18 bits: requests and answers look at those only.
+ * A pristine breaker has 0 in its low 18 bits; most requests and answers read only those.
  */
 import { assert } from '../../lib/assert.ts';
 import {
@@ -21,10 +21,10 @@ import {
 
 export type { BreakerEvent, BreakerRules, BreakerState } from './breaker-table.ts';
 
-/** Proof of being the trial of a moment: the word that the trial has put there. */
+/** Identifies a trial: the word that the breaker had when the trial began. */
 export type Trial = bigint;
 
-/** A change of state, told once, by the thread that made it. */
+/** A change of state, reported once, by the thread that made it. */
 export interface BreakerTransition {
   readonly from: BreakerState;
   readonly to: BreakerState;
@@ -91,7 +91,7 @@ export interface BreakerView {
 export class Breaker {
   readonly #word: BigUint64Array;
   readonly #halves: Int32Array;
-  /** Its revision has gone, or has another one now. */
+  /** Its revision was removed, or has another breaker now. */
   isRemoved = false;
 
   constructor(memory: SharedArrayBuffer) {
@@ -99,7 +99,7 @@ export class Breaker {
     this.#halves = new Int32Array(memory);
   }
 
-  /** A breaker in the same state that moves nothing but itself. */
+  /** An independent breaker in the same state. */
   copy(): Breaker {
     const copy = new Breaker(createBreakerMemory());
     copy.#word[0] = Atomics.load(this.#word, 0);
@@ -120,7 +120,7 @@ export class Breaker {
     return unpack(Atomics.load(this.#word, 0));
   }
 
-  /** Tells it from the one that a revision had before its backend was changed. */
+  /** Distinguishes it from the breaker that the revision had before its backend was changed. */
   get number(): number {
     return this.#halves[NUMBER] as number;
   }
@@ -153,7 +153,7 @@ export class Breaker {
     return status.recovering ? recoveredShare(status.sinceMs, rules, nowMs) : 1;
   }
 
-  /** Asks to send one request; when only a trial is possible, exactly one asker of all workers gets it. */
+  /** Asks to send one request. When only a trial is possible, exactly one caller in all workers gets it. */
   admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): Admission {
     if (this.isPristine) return ADMITTED;
     if (this.#isRecovered(rules, nowMs)) this.#step('recovery_over', rules, hasProbe, nowMs);
@@ -163,7 +163,7 @@ export class Breaker {
   }
 
   /**
-   * An exchange that was admitted has ended. A trial that was given up meanwhile counts as any other exchange.
+   * An exchange that was admitted has ended. A trial that has timed out counts as any other exchange.
    * @param trial as `admit` gave it
    */
   onOutcome(
@@ -181,7 +181,7 @@ export class Breaker {
     return outcome === 'abandoned' ? undefined : this.#step(outcome, rules, false, nowMs).move;
   }
 
-  /** The backend's health checks have made up their mind. */
+  /** The health checks have found the backend healthy, or not. */
   onProbe(isHealthy: boolean, rules: BreakerRules, nowMs: number): BreakerTransition | undefined {
     return this.#step(isHealthy ? 'probe_healthy' : 'probe_unhealthy', rules, true, nowMs).move;
   }

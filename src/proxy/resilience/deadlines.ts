@@ -5,7 +5,7 @@
 import type { Clock } from '../../lib/clock.ts';
 
 export const SWEEP_MS = 50;
-/** After this many at once the rest of the event loop has a turn: thousands may be due at the same moment. */
+/** After this many at once other work gets its turn: thousands may expire at the same moment. */
 const EXPIRED_PER_TURN_MAX = 200;
 
 export interface Expiring {
@@ -46,8 +46,7 @@ export class Deadlines {
   }
 
   /**
-   * Calls everyone whose deadline has passed, if need be in several turns of the event loop. Members may come and go
-   * meanwhile.
+   * Calls all members whose deadline has passed, if necessary over several loop ticks. Members may come and go meanwhile.
    */
   sweep(): void {
     this.nowMs = this.#clock.monotonicMs();

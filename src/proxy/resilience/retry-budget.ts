@@ -1,8 +1,8 @@
 /**
- * How much may be tried again, so that an outage is not multiplied: in any ten seconds the retries that one worker
- * sends to one backend are at most 20 % of the first attempts that it sends there, and a few more so that a quiet
- * service may retry at all. Charged is the backend that a retry goes to, whichever one has failed: who stands in for
- * another is not overrun either. Owns the counts, by backend; forgets backends that were left alone.
+ * Limits retries, so that they do not multiply an outage: in any ten seconds the retries that one worker sends to one
+ * backend are at most 20 % of the first attempts that it sends there, and a few more so that a quiet service can retry at
+ * all. A retry is charged to the backend that it goes to, which protects backends that take over for another. Owns the
+ * counts by backend; forgets unused backends.
  */
 
 /** Retries per first attempt. */
@@ -10,7 +10,7 @@ export const RETRY_SHARE = 0.2;
 /** Retries in `WINDOW_SECS` that are free. */
 export const RETRIES_FREE = 10;
 export const WINDOW_SECS = 10;
-/** Backends whose counts are kept before those that were left alone are looked for. */
+/** With more backends than this, unused ones are removed. */
 const BACKENDS_SWEPT_AT = 1_000;
 
 /** Of one backend: a sliding window of whole seconds. */
@@ -32,7 +32,7 @@ export class RetryBudget {
     this.#firstsTotal += 1;
   }
 
-  /** Whether one more retry is within the budget; takes it then. */
+  /** Whether one more retry is within the budget; then it is counted. */
   take(nowMs: number): boolean {
     const slot = this.#slotAt(nowMs);
     if (this.#retriesTotal + 1 > RETRIES_FREE + this.#firstsTotal * RETRY_SHARE) return false;
@@ -41,7 +41,7 @@ export class RetryBudget {
     return true;
   }
 
-  /** Whether nothing that happened still counts. */
+  /** No attempt is within the window any more. */
   isForgotten(nowMs: number): boolean {
     return Math.floor(nowMs / 1000) - this.#second >= WINDOW_SECS;
   }

@@ -1,7 +1,7 @@
 /**
- * What follows a failed attempt: asks retry.ts whether there may be another one, looks for a revision that stands in,
- * and pays for it out of the budget of the backend that it goes to. Reports both outcomes. One per exchange that has
- * failed at all; owns which revisions have failed it.
+ * Decides what follows a failed attempt: whether there may be another one (retry.ts), on which revision (failover.ts), and
+ * whether the budget of its backend allows it. Reports the outcome. Created for exchanges with a failed attempt; owns
+ * which revisions have failed them.
  */
 import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../context.ts';
@@ -23,7 +23,7 @@ export class RetryState {
 
   /**
    * After a connection has failed.
-   * @param upstream the one, as the attempt has left it
+   * @param upstream the connection, as the attempt has left it
    * @returns the route of the next attempt, perhaps the same; undefined when there is none
    */
   afterFailure(route: Route, cause: UpstreamCause, upstream: UpstreamConnection): Route | undefined {

@@ -1,8 +1,8 @@
 /**
- * Whether a failed attempt is made again (design section 2 "Retries"): the one place that decides it, by what is
- * known of the attempt and by the route's `retries`. RFC 9110 section 9.2.2: a proxy must not repeat a request that
- * is not idempotent, unless it knows that the first one was not acted upon; here that is known only of requests of
- * which the kernel was handed no byte. Whether there is budget for another attempt is retry-budget.ts's business.
+ * Whether a failed attempt may be repeated, by what is known of the attempt and by the route's `retries`; the one place
+ * that decides it. RFC 9110 section 9.2.2: a proxy must not repeat a request that is not idempotent, unless it knows that
+ * the first one was not acted upon. The gateway knows that only when the kernel has got no byte of the request. The
+ * budget is a separate question (retry-budget.ts).
  */
 import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
 import type { CompiledRetries } from '../../policy/stage.ts';
@@ -15,7 +15,7 @@ export function isIdempotent(method: string): boolean {
   return IDEMPOTENT_METHODS.has(method);
 }
 
-/** The conditions of `retries.on` that causes fall under; the others are never tried again. */
+/** The conditions of `retries.on` by cause; other causes are never retried. */
 const CONDITIONS: Readonly<Partial<Record<UpstreamCause, RetryCondition>>> = {
   connect: 'connect',
   connect_timeout: 'timeout',
@@ -34,13 +34,13 @@ export function conditionOfStatus(status: number): RetryCondition | undefined {
 }
 
 export interface FailedAttempt {
-  /** undefined: a failure that comes again whenever it is tried again, such as a bad certificate. */
+  /** undefined: a failure that a retry would repeat, such as a bad certificate. */
   readonly condition: RetryCondition | undefined;
   /** 1 for the first. */
   readonly attempt: number;
   /**
-   * How much of the request the backend may have: `nothing` when there was no connection, `unsent` when it was given
-   * to one that was lost before a byte of it left, `some` in all other cases.
+   * How much of the request the backend may have: `nothing` without a connection, `unsent` when the connection was lost
+   * before a byte of the request left, `some` in all other cases.
    */
   readonly sent: 'nothing' | 'unsent' | 'some';
   /** The connection had served other exchanges before: it may have been closed while it was idle. */
@@ -53,8 +53,8 @@ export interface FailedAttempt {
 }
 
 /**
- * `resend`: the pool gave a connection that was dead; another one takes its place. The backend saw nothing, so it is
- * no retry: it is not counted, and `max: 0` does not forbid it. It cannot repeat itself: the next one is a new one.
+ * `resend`: the pooled connection was dead, and the request goes out on a new one. The backend saw nothing, so this does
+ * not count as a retry, and `max: 0` does not forbid it. It cannot happen twice, since the next connection is new.
  */
 export type RetryVerdict = 'give_up' | 'resend' | 'retry';
 
@@ -62,7 +62,7 @@ export function decideRetry(failed: FailedAttempt, { max, on }: CompiledRetries)
   const { condition, sent, replayable, attempt } = failed;
   if (condition === undefined || failed.responseBegun) return 'give_up';
   if (sent === 'unsent' && failed.wasReused && replayable) return 'resend';
-  // A connection that was lost before anything left is none that was made.
+  // A connection that was lost before anything left counts as never made.
   const effective = sent === 'unsent' && condition === 'reset' ? 'connect' : condition;
   if (attempt > max || !on.has(effective)) return 'give_up';
   if (sent === 'nothing') return 'retry';

@@ -1,6 +1,6 @@
 /**
- * The lines of one client's connection that tell a backend where requests come from (X-Forwarded-*), for a client that
- * is not trusted to have said so itself. They depend on the host of the request, which seldom changes. Owns the latest.
+ * The header lines that tell a backend where a request comes from (X-Forwarded-*), for one connection of a client that is
+ * not a trusted proxy. They depend on the host of the request, which seldom changes. Owns the latest lines.
  */
 import { forwardedLines } from '../../http/forwarded.ts';
 import { ownText } from '../../http/latin1.ts';

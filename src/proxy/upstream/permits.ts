@@ -1,12 +1,11 @@
 /**
- * How many connections to one backend a worker uses at once, and who waits for one. A request that finds no slot waits
- * in queue, first come first served, in a queue of bounded length; its time limit is the exchange's own deadline. Owns
- * the counts and the lines, per backend (pool key); opens nothing. Without a bound it counts nothing.
+ * Limits the connections that a worker uses at once to one backend. A request that gets no permit waits in a bounded
+ * queue, first come first served; the deadline of its exchange limits the wait. Owns the counts and the queues, per
+ * backend (pool key). Opens no connections. Without a limit it counts nothing.
  */
 
-/** Whoever waits for a slot. */
 export interface PermitWaiter {
-  /** It has a slot to this backend now, and must give it back. Never called from within `take` or `give`. */
+  /** The waiter has a permit now, and must release it. Never called from within `tryAcquire` or `release`. */
   onPermit(poolKey: string): void;
   onDefect(error: unknown): void;
 }
@@ -36,7 +35,7 @@ export class UpstreamPermits {
     return this.#limits.permitsMax > 0;
   }
 
-  /** Requests in all lines. */
+  /** Requests in all queues. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -61,19 +60,19 @@ export class UpstreamPermits {
     return 'waiting';
   }
 
-  /** Ends the wait of somebody who may be in queue. */
+  /** Leaves the queue. Does nothing for a waiter that is not in it. */
   cancel(poolKey: string, waiter: PermitWaiter): void {
     if (this.#backends.get(poolKey)?.queue.delete(waiter) === true) this.#waiting -= 1;
   }
 
-  /** Gives a slot back: to the next in queue, or for good. */
+  /** Gives the permit to the next waiter, if there is one. */
   release(poolKey: string): void {
     const backend = this.#backends.get(poolKey);
     if (backend === undefined) return;
     for (const next of backend.queue) {
       backend.queue.delete(next);
       this.#waiting -= 1;
-      // The one who gives has its own work to end; and what TLS gives back to the pool is there a turn later.
+      // Later: the caller has work to finish, and TLS connections are back in the pool one loop tick later.
       setImmediate(() => grant(poolKey, next));
       return;
     }

@@ -19,7 +19,7 @@ export class UpstreamPool {
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, UpstreamConnection[]>();
   #isClosed = false;
-  /** Counts the turns of the event loop in which connections became idle. */
+  /** Counts the loop ticks in which connections became idle. */
   #tick = 0;
   #isTickEnding = false;
   readonly #onTickEnd = (): void => {
@@ -39,8 +39,8 @@ export class UpstreamPool {
   }
 
   /**
-   * One for a request that must not be repeated: of those that nobody knows to be dead the likeliest to live. It was
-   * used lately, and was looked at since: a FIN right behind a response is seen in the next turn of the event loop.
+   * A connection for a request that must not be repeated: it was used a moment ago, and was polled since. A FIN right
+   * behind a response is seen in the next loop tick.
    * @param idleMsMax how long it may have been idle
    */
   takeFresh(backend: CompiledBackend, idleMsMax: number): UpstreamConnection | undefined {
@@ -61,10 +61,10 @@ export class UpstreamPool {
     return new UpstreamConnection(backend, this.#deadlines, this.#options);
   }
 
-  /** Keeps the connection for later, or closes it when it cannot or need not be kept. */
+  /** Keeps the connection, or closes it when it cannot be used again or enough are idle. */
   put(connection: UpstreamConnection): void {
-    // What TLS has decrypted comes record by record: only when the turn is over is it known that nothing came behind
-    // the response, which must not become the answer to a request that is sent at once.
+    // TLS hands over record by record: only after this loop tick is it known that nothing came behind the response.
+    // Such bytes must not become the answer to the next request.
     if (connection.isTls) setImmediate(() => this.#keep(connection));
     else this.#keep(connection);
   }
@@ -100,7 +100,7 @@ export class UpstreamPool {
     this.#idle.clear();
   }
 
-  /** Closes idle connections to a backend, those unused for longest first, until no more than so many are left. */
+  /** Closes the idle connections to a backend that were unused for longest, until `idleMax` are left. */
   #trim(poolKey: string, idleMax: number): void {
     const stack = this.#idle.get(poolKey);
     if (stack === undefined || stack.length <= idleMax) return;

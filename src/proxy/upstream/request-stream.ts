@@ -1,7 +1,7 @@
 /**
- * The way of a body that is still to come, from the client to the backend, with back-pressure: the connection is read as
- * fast as the backend takes it, and has to keep a least pace where one is set (receive-pace.ts). One per attempt that
- * streams; there is no second one, since what was sent is gone. Owns the pace.
+ * Streams a request body from the client to the backend with back-pressure: the client's connection is read as fast as
+ * the backend takes the bytes, and has to keep a least pace where one is set (receive-pace.ts). A streamed body cannot be
+ * sent a second time. Owns the pace.
  */
 import type { HeadError } from '../../http/head-error.ts';
 import { ReceivePace } from '../io/receive-pace.ts';
@@ -12,11 +12,10 @@ import { writeBodyPiece } from './upstream-body.ts';
 import { upstreamTrailers } from './upstream-head.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
-/** Whose body it is. */
 export interface RequestStreamOwner {
   /** undefined once the attempt is over; what still comes is dropped. */
   readonly upstream: UpstreamConnection | undefined;
-  /** A side has moved, or is waited for anew. */
+  /** A side has made progress: the idle time begins anew. */
   extendIdle(): void;
   /** All of the body was written. */
   onRequestSent(): void;
@@ -35,12 +34,12 @@ export class RequestStream implements BodySink {
     if (isAwaited) this.expectBytes();
   }
 
-  /** When the body is too slow; Infinity when it is not that which is waited for. */
+  /** When the body is too slow; Infinity while the gateway does not wait for the client. */
   get lateAtMs(): number {
     return this.#pace?.lateAtMs ?? Infinity;
   }
 
-  /** From now on it is the client's turn. */
+  /** From now on the gateway waits for the client. */
   expectBytes(): void {
     this.#pace?.start(this.#exchange.context.deadlines.nowMs);
   }
@@ -64,7 +63,7 @@ export class RequestStream implements BodySink {
     if (upstream === undefined) return;
     const { connection, route } = this.#exchange;
     if (connection.body.isChunked) upstream.writeText(upstreamTrailers(route, trailers));
-    // A pause for the backend's sake is over, or nothing would notice that the client goes away.
+    // Ends a pause for back-pressure: otherwise the gateway would not notice that the client goes away.
     connection.resumeBody();
     this.#pace?.stop();
     this.#owner.onRequestSent();

@@ -1,10 +1,10 @@
 /**
- * Addresses of backends by name, for one worker. The system's resolver is asked at most every few seconds and name,
- * and what was known a moment ago serves while it is asked. Older knowledge serves only when the resolver fails, or
- * does not answer soon. So a change of address is honoured within `ADDRESS_USE_MS` of it, an outage of DNS stops
- * nothing that has worked before, and connections to one name wait for one question, not for one each.
+ * Addresses of backends by name, for one worker. The system's resolver is asked at most once every few seconds for each
+ * name; meanwhile a recent answer is used. An older answer is used only when the resolver fails or is slow. So a new
+ * address is used within `ADDRESS_USE_MS`, an outage of DNS does not stop backends that worked before, and all
+ * connections to one name wait for one query.
  *
- * Which of several addresses is taken is up to the connecting socket, which tries them in turn (RFC 8305).
+ * The connecting socket chooses among several addresses (RFC 8305).
  */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
@@ -12,28 +12,28 @@ import { callbackify } from 'node:util';
 
 /** How long an answer is used without asking again. */
 const FRESH_MS = 5_000;
-/** How long it is used without waiting for a newer one. */
+/** How long an answer is used without waiting for a newer one. */
 export const ADDRESS_USE_MS = 15_000;
-/** How long a connection waits for a newer one, when there is an older one to fall back to. */
+/** How long a connection waits for a newer answer when there is an older one. */
 const WAIT_MS = 1_000;
-/** Names of which nobody has asked for this long are forgotten. */
+/** Names that were not used for this long are forgotten. */
 const FORGET_MS = 600_000;
-/** Names remembered; they come from the configuration, which may change often. */
+/** Names come from the configuration, which may change often. */
 const NAMES_MAX = 10_000;
 
 export interface ResolverOptions {
   /** All addresses of a name, best first; rejects as `dns.lookup` does. */
   readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
   readonly monotonicMs: () => number;
-  /** Told when a name that was known cannot be resolved any more; at most every few seconds and name. */
+  /** A known name cannot be resolved any more. Called at most once every few seconds for each name. */
   readonly onFailure: (host: string, error: Error) => void;
 }
 
 interface Known {
   addresses: readonly LookupAddress[] | undefined;
-  /** When the question was asked that brought `addresses`. */
+  /** When the query that returned `addresses` began. */
   knownAtMs: number;
-  /** When one was last asked that has ended. */
+  /** When the latest query that has ended began. */
   askedAtMs: number;
   usedAtMs: number;
   asking: Promise<readonly LookupAddress[]> | undefined;
@@ -82,7 +82,7 @@ async function addressesOf(
   return newer(asking, addresses);
 }
 
-/** The answer that is on its way, or what was known before if it fails or takes too long. */
+/** The answer of the query under way; the older one if that fails or takes too long. */
 function newer(
   asking: Promise<readonly LookupAddress[]>,
   addresses: readonly LookupAddress[],
@@ -105,7 +105,7 @@ function ask(known: Known, host: string, nowMs: number, { resolve, onFailure }: 
     },
     (error: Error) => {
       known.asking = undefined;
-      // A name of which nothing is known is asked for again by the next who needs it.
+      // The next connection to an unknown name asks again.
       if (known.addresses === undefined) return;
       known.askedAtMs = nowMs;
       onFailure(host, error);
@@ -113,7 +113,7 @@ function ask(known: Known, host: string, nowMs: number, { resolve, onFailure }: 
   );
 }
 
-/** Drops who has not been used for long, and if that is nobody, who was used longest ago. */
+/** Drops names that were not used for long, or else the one used longest ago. */
 function forget(names: Map<string, Known>, nowMs: number): void {
   let oldest: string | undefined;
   let oldestMs = Infinity;

@@ -1,6 +1,6 @@
 /**
- * Values of `traceparent` for requests that begin a trace, made many at a time: each is cut from one long text. Owns
- * the values that are left of it.
+ * Values of `traceparent` for requests that begin a trace. Many are made at a time, as one text from which each is cut.
+ * Owns the values that are left.
  */
 import { latin1Text } from '../../http/latin1.ts';
 import { makeTraceparent } from '../../http/trace-context.ts';
@@ -13,13 +13,13 @@ const PARENT_DIGITS = 16;
 const SHAPE = makeTraceparent('?'.repeat(TRACE_DIGITS), '?'.repeat(PARENT_DIGITS));
 const TRACE_START = SHAPE.indexOf('?');
 const PARENT_START = SHAPE.lastIndexOf('?') + 1 - PARENT_DIGITS;
-/** The values that are made next; what is the same in all of them stands there already. */
+/** The text of the next values, with all that is the same in each. */
 const bytes = Buffer.from(SHAPE.repeat(MADE_AT_ONCE), 'latin1');
 const random = Buffer.allocUnsafeSlow((MADE_AT_ONCE * (TRACE_DIGITS + PARENT_DIGITS)) / 2);
 let made = '';
 let position = 0;
 
-/** A value that nobody has had before. */
+/** A new value. */
 export function newTraceparent(): string {
   if (position === made.length) {
     made = makeValues();
@@ -38,7 +38,7 @@ function makeValues(): string {
   return latin1Text(bytes, 0, bytes.length);
 }
 
-/** Writes so many digits into `bytes` and returns where the unused part of `random` begins. */
+/** Writes `count` digits into `bytes`. @returns where the unused part of `random` begins */
 function writeDigits(from: number, at: number, count: number): number {
   let next = from;
   for (let digit = at; digit < at + count; digit += 2) {

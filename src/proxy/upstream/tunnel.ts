@@ -8,12 +8,12 @@ import type { Exchange } from '../exchange.ts';
 import { LINGER_MS } from '../options.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
-/** RFC 9110 section 7.8 `protocol`: one of them, since the gateway cannot know which one a backend would choose. */
+/** RFC 9110 section 7.8 `protocol`. One only: the gateway cannot know which of several a backend would choose. */
 const PROTOCOL = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$/;
-/** Would carry further requests past the policy of the gateway. */
+/** These would carry requests past the policy of the gateway. */
 const REQUEST_PROTOCOLS = /^(?:h2c?|http|tls)(?:\/|$)/i;
 
-/** The protocol that a request may ask its backend to switch to; undefined when it is to be treated as a plain one. */
+/** The protocol that a request may ask its backend to switch to; undefined for a plain request. */
 export function tunnelledProtocol(upgrade: string | undefined): string | undefined {
   if (upgrade === undefined || !PROTOCOL.test(upgrade) || REQUEST_PROTOCOLS.test(upgrade)) return undefined;
   return upgrade;
@@ -44,7 +44,7 @@ export class Tunnel {
     this.#idleTimeoutMs = idleTimeoutMs;
   }
 
-  /** From now on the client's bytes come here; also those that it has sent too early. */
+  /** From now on the client's bytes come here, also those that it sent too early. */
   start(): void {
     this.#extend();
     this.#connection.startTunnel(this);
@@ -58,7 +58,7 @@ export class Tunnel {
     if (!this.#upstream.writeFrom(bytes, 0, bytes.length, release)) this.#connection.pauseBody();
   }
 
-  /** The client has nothing more to say; what the backend still sends is delivered. */
+  /** The client has ended its side. What the backend still sends is delivered. */
   onClientEnd(): void {
     this.#upstream.endWriting();
   }
@@ -77,8 +77,8 @@ export class Tunnel {
   }
 
   /**
-   * The backend has ended its side, which ends the exchange: both get what is on its way to them, and the client is
-   * heard no further. Whether the backend still listens only writing could tell, and it would hold its place till then.
+   * The backend has ended its side, which ends the exchange. Both sides get what is on its way to them; nothing more is
+   * read from the client. Only a write could tell whether the backend still reads, and a permit would be held till then.
    */
   onUpstreamEnd(): void {
     this.#upstream.destroySoon(LINGER_MS);

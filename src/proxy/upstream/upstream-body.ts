@@ -1,6 +1,6 @@
 /**
- * Writes one piece of a request's body to the backend, with the framing that the client gave the whole of it. Small
- * pieces go as text, which leaves together with what else waits; large ones are lent from where they were read to.
+ * Writes one piece of a request body to the backend, with the framing that the client chose. A small piece goes as text,
+ * which leaves together with other text that waits; a large one goes from the memory into which it was read.
  */
 import { chunkHeader } from '../../http/chunked-decoder.ts';
 import { latin1Text } from '../../http/latin1.ts';

@@ -1,8 +1,8 @@
 /**
- * One connection to a backend: opens it, writes what it is given, reads responses (RFC 9112) and hands them to
- * the exchange that uses it, piece by piece and without keeping them. Owns the socket, the parse state and
- * whether the connection may be used again. Sockets read into shared memory (read-buffers.ts): whoever gets a range of
- * it must use, copy or retain it before returning. Decides nothing about retries, headers or clients.
+ * One connection to a backend: reads responses (RFC 9112) and hands them to the exchange that uses it, piece by piece
+ * and without keeping them. Owns the parse state and whether the connection may be used again. Sockets read into shared
+ * memory (read-buffers.ts): the receiver of a range must use, copy or retain it before it returns. Decides nothing about
+ * retries, headers or clients.
  */
 import * as net from 'node:net';
 import { EgressDenied } from '../../egress/egress.ts';
@@ -21,7 +21,7 @@ import { UpstreamLink } from './upstream-link.ts';
 import type { ConnectionMeans } from './upstream-socket.ts';
 import { readOnAfterWriteError } from '../io/write-errors.ts';
 
-/** The side that uses the connection. Every call comes from a socket event, never from within `send`. */
+/** The user of the connection. Every call comes from a socket event, never from within a write. */
 export interface UpstreamClient {
   onUpstreamConnected(): void;
   /** 1xx. */
@@ -33,7 +33,7 @@ export interface UpstreamClient {
   onResponseData(buffer: Buffer, from: number, to: number): void;
   /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
   onResponseEnd(trailers: string): void;
-  /** All that one read has brought was handed over; only now is it known whether the connection can be reused. */
+  /** All bytes of one read were handed over. Only now is it known whether the connection can be reused. */
   onReadEnd(): void;
   onUpstreamWritable(): void;
   onUpstreamFailure(failure: UpstreamFailure): void;
@@ -52,9 +52,9 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   deadlineMs = Infinity;
   /** Coarse monotonic time of the last release into the pool. */
   idleSinceMs = 0;
-  /** The pool's count of turns at that time. */
+  /** The pool's count of loop ticks at that time. */
   idleSinceTick = -1;
-  /** From then on it serves no further exchange: its backend's name may have got another address. */
+  /** From then on it serves no further exchange: the name of its backend may have another address. */
   readonly renewAtMs: number;
   /** Exchanges that were finished on it. */
   uses = 0;
@@ -68,7 +68,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   #requestMethod = '';
   #upgrade: string | undefined;
   #partial: Buffer = EMPTY;
-  /** How much of it is known to hold no end of a head. */
+  /** How many bytes of it are known to hold no end of a head. */
   #scanned = 0;
   #interimCount = 0;
   #bodyRemaining = 0;
@@ -130,7 +130,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.deadlineMs = Infinity;
   }
 
-  /** Gives it back as idle; `onLost` is called when it dies or the peer says anything while it is idle. */
+  /** Makes it idle; `onLost` is called when it closes or the backend sends anything while it is idle. */
   release(onLost: (connection: UpstreamConnection) => void): void {
     this.#client = undefined;
     this.#state = 'unused';
@@ -146,7 +146,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.#lose();
   }
 
-  /** Ends it when what was written is out, or after `timeoutMs`, without telling the client of it. */
+  /** Closes it when all that was written is out, or after `timeoutMs`. The user is not told. */
   destroySoon(timeoutMs: number): void {
     this.#client = undefined;
     this.#state = 'closed';
@@ -156,7 +156,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.socket.destroySoon();
   }
 
-  /** Ends it at once, without telling the client of it. */
+  /** Closes it at once. The user is not told. */
   destroy(): void {
     this.#client = undefined;
     this.#state = 'closed';
@@ -189,7 +189,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
 
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
-    // On a connection that was idle, what comes before the request has left was said unasked: it answers nobody.
+    // Bytes that come on an idle connection before the request has left answer no request.
     if (this.uses > 0 && this.isUnsent) return this.#fail({ cause: 'reset', fault: 'spoke_first' });
     const client = this.#client;
     this.#responseBegun = true;
@@ -212,7 +212,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
     // a full one, there may be some that it left behind.
     if (this.#state === 'ended' && (from < to || this.reader.wasFull)) this.#reusable = false;
-    // Who has turned away from this response is with another connection by now.
+    // A user that retries this response has another connection by now.
     if (this.#client === client) client?.onReadEnd();
   }
 
@@ -291,13 +291,13 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
 
   #end(trailers: string): void {
     this.#state = 'ended';
-    // What the backend has not read of the request by now it may never read.
+    // The backend may never read the rest of the request.
     if (!this.isFlushed) this.#reusable = false;
     this.#client?.onResponseEnd(trailers);
   }
 
   #onEnd(): void {
-    // Behind a failed write it is no end but a reset.
+    // After a failed write this is a reset.
     const isOrderly = this.#head.framing === BodyFraming.untilClose && !this.isDeaf;
     const endsByClosing = this.#state === 'body' && isOrderly;
     if (endsByClosing || this.#state === 'tunnel') {
@@ -309,16 +309,16 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     else this.#fail({ cause: 'reset', fault: 'closed_early' });
   }
 
-  /** Told of in a later turn: users are not called from within their writes. */
+  /** In a later loop tick: users are not called from within their writes. */
   #becomeDeaf(error: Error): void {
     this.stopWriting();
     process.nextTick(() => this.#guard(() => this.#onDeaf(error)));
   }
 
   #onDeaf(error: Error): void {
-    // Nothing can have come for a request that never left a connection which was idle.
+    // No response can come to a request that never left.
     if (this.#state === 'unused' || (this.uses > 0 && this.isUnsent)) return this.#onError(error);
-    // What the client still sends is read and dropped: it may look for the answer only when it has sent all.
+    // The rest of the body is read and dropped: a client may read the answer only after it has sent everything.
     if (this.#state !== 'closed') this.#client?.onUpstreamWritable();
   }
 
@@ -345,7 +345,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     client.onUpstreamFailure(this.#connected ? failure : { ...failure, cause: connectCause(failure.cause) });
   }
 
-  /** A defect of ours ends the exchange it happened in, and nothing else. */
+  /** A defect of the gateway ends the exchange in which it happens, and nothing else. */
   #guard(step: () => void): void {
     const client = this.#client;
     try {
@@ -368,7 +368,7 @@ function malformed({ detail }: HeadError): UpstreamFailure {
   return { cause: 'bad_response', fault: 'malformed', text: detail };
 }
 
-/** Before the connection stands, everything that goes wrong is a failure to connect. */
+/** Before the connection is made, every failure is a failure to connect. */
 function connectCause(cause: UpstreamCause): UpstreamCause {
   return cause === 'reset' ? 'connect' : cause;
 }

@@ -1,6 +1,6 @@
 /**
- * One exchange's claim to a connection to a backend (permits.ts): none, in line, or held. Made only where
- * connections are bounded. Owns the slot that it holds, until `leave`.
+ * One exchange's permit for a connection to a backend (permits.ts): none, waiting, or held. Created only where
+ * connections are limited.
  */
 import type { PermitWaiter, UpstreamPermits } from './permits.ts';
 
@@ -15,7 +15,7 @@ export class UpstreamPermit {
     this.#waiter = waiter;
   }
 
-  /** Claims a connection to this backend, and gives up what was claimed of another one. */
+  /** Acquires a permit for this backend, and releases that for another one. */
   tryAcquire(poolKey: string): 'acquired' | 'waiting' | 'full' {
     if (this.#state === 'held' && this.#poolKey === poolKey) return 'acquired';
     this.release();
@@ -25,7 +25,7 @@ export class UpstreamPermit {
     return result;
   }
 
-  /** Its turn has come. False when it has left the line meanwhile: then the slot goes to the next one. */
+  /** False when it does not wait any more; then the permit goes to the next waiter. */
   onPermit(poolKey: string): boolean {
     if (this.#state === 'waiting' && this.#poolKey === poolKey) {
       this.#state = 'held';

@@ -1,25 +1,24 @@
 /**
- * Opens the socket of a connection to a backend, TCP or TLS, to where egress permits. The certificate of a backend is
- * checked against the name or address that its revision gives, unless that says otherwise.
+ * Opens the socket of a connection to a backend, TCP or TLS, where egress permits it. The certificate is checked against
+ * the host of the revision, or the name that its TLS settings give.
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { EgressDenied, type Egress } from '../../egress/egress.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 
-/** How connections are made. */
 export interface ConnectionMeans {
-  /** Finds the addresses of backends that are given by name. */
+  /** Resolves the names of backends. */
   readonly lookup: net.LookupFunction;
-  /** Where they may go. */
+  /** Where connections may go. */
   readonly egress: Egress;
-  /** How long a connection is used when its backend is given by name. */
+  /** How long a connection to a backend with a name is used. */
   readonly ageMsMax: number;
 }
 
 type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
 
-/** The socket comes connecting, or fails in a later turn of the event loop. */
+/** The socket is connecting, or fails in a later loop tick. */
 export function connect(
   backend: CompiledBackend,
   onread: OnRead,

@@ -127,7 +127,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    // Not from within this call: whoever resumes may first have to use what it holds.
+    // Not from within this call: the caller may first have to use bytes that it holds.
     process.nextTick(() => this.#deliver());
   }
 
@@ -288,7 +288,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     try {
       stream.sendTrailers(grouped(this.#trailers));
     } catch {
-      // Called by the session, which has nobody to tell: what node will not send ends the stream.
+      // The session calls this and cannot report an error: what Node will not send ends the stream.
       this.#close(constants.NGHTTP2_INTERNAL_ERROR);
     }
   }

@@ -74,7 +74,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#guard = new Http2Guard(nowMs);
     this.#idleDeadlineMs = nowMs + context.options.headTimeoutMs;
     this.deadlineMs = Math.min(this.#idleDeadlineMs, nowMs + GUARD_MS);
-    // Frames have ends of their own; half a connection serves nobody here.
+    // Streams have ends of their own; half a connection is of no use.
     socket.allowHalfOpen = false;
     socket.on('error', () => undefined);
     socket.on('close', () => this.#onSocketClosed());
@@ -89,7 +89,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
 
   /**
    * Says with GOAWAY which stream is the last one that is served, and closes with it; a client may send later ones
-   * again elsewhere (RFC 9113 section 6.8). There is no GOAWAY ahead of that one: after it nghttp2 takes no stream.
+   * again elsewhere (RFC 9113 section 6.8). There is no GOAWAY before this one: after it nghttp2 takes no stream.
    */
   closeWhenDone(): void {
     if (this.#phase !== 'open') return;
@@ -152,7 +152,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     stream.on('close', () => this.#onStreamClosed(stream));
     this.#wholeHead = stream.id ?? this.#wholeHead;
     this.#guard.onRequest(fields);
-    // Thrown away before anybody could look at it.
+    // It was dropped before it could be read.
     if (stream.destroyed || stream.closed || this.#phase === 'ended') return;
     const request = http1Request(fields, isWhole);
     if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);

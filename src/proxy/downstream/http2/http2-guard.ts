@@ -29,7 +29,7 @@ export class Budget {
   }
 }
 
-/** Streams that end in RST_STREAM, whoever sends it. A page that is left cancels all it has, up to 100, at once. */
+/** Streams that end in RST_STREAM, from either side. A browser that leaves a page cancels up to 100 at once. */
 export const RESETS_BURST = 200;
 export const RESETS_PER_SECOND = 33;
 /** PING and SETTINGS; measuring a path's bandwidth takes a PING per round trip. */
@@ -42,7 +42,7 @@ export const IDLE_BYTES_PER_SECOND = 64 * 1024;
 const BYTES_PER_IDLE_BYTE = 16;
 /** Frame headers, priority, padding and a generous HPACK block of one request, beside its fields. */
 const REQUEST_BYTES = 1024;
-/** A client may have this much of a body under way when it learns that nobody wants it. */
+/** A client may have sent this much of a body before it learns that the body is not read. */
 export const UNWANTED_BODY_BYTES = 64 * 1024;
 
 export class Http2Guard {

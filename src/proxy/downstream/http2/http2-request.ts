@@ -81,7 +81,7 @@ export function http1Request(fields: readonly string[], endStream: boolean): Htt
 
 /**
  * The trailer section of a request as lines of HTTP/1.1, each with its CRLF; which of them may pass is decided by
- * whoever decodes the chunked body that they end.
+ * the decoder of the chunked body that they end.
  */
 export function http1Trailers(fields: readonly string[]): string | Http2Malformed {
   let lines = '';

@@ -1,0 +1,48 @@
+/**
+ * Finds the end of a request head in the bytes that have come, and how long the rest may take. Owns how far the bytes
+ * were searched.
+ */
+import { findHeadEnd, incompleteHeadError, oversizeHeadError } from '../../http/head-end.ts';
+import type { HeadError } from '../../http/head-error.ts';
+import type { ProxyOptions } from '../options.ts';
+import { HeadWait } from './head-wait.ts';
+
+export class HeadSearch {
+  /** How many of the bytes are known to hold no end of a head. */
+  #searched = 0;
+  #receivedBytes = 0;
+  /** Only for a head that has come in part and has to keep a pace. */
+  #wait: HeadWait | undefined;
+
+  /**
+   * @param bytes all that has come since the last head; it begins at `from`
+   * @returns the index behind the head; -1 when more is needed; an error when no bytes could make it a head
+   */
+  find(bytes: Buffer, from: number, bytesMax: number): number | HeadError {
+    const searched = this.#searched;
+    const end = findHeadEnd(bytes, Math.max(from, searched - 3), bytes.length);
+    if ((end < 0 ? bytes.length : end) - from > bytesMax)
+      return oversizeHeadError(bytes, from, bytes.length, bytesMax);
+    if (end < 0) {
+      this.#receivedBytes = bytes.length - searched;
+      this.#searched = bytes.length;
+      return incompleteHeadError(bytes, from, searched, bytes.length) ?? -1;
+    }
+    if (searched > 0) {
+      this.#searched = 0;
+      this.#wait = undefined;
+    }
+    return end;
+  }
+
+  /**
+   * After `find` has returned -1: when the client is too slow (408) unless more comes.
+   * @param endsAtMs when the head has to be whole, whatever its pace; on the scale of `Deadlines.nowMs`
+   */
+  deadlineMs(options: ProxyOptions, endsAtMs: number, nowMs: number): number {
+    if (options.minHeadBytesPerSec === 0) return endsAtMs;
+    if (this.#wait === undefined) this.#wait = new HeadWait(options, endsAtMs, nowMs);
+    else this.#wait.received(this.#receivedBytes, nowMs);
+    return this.#wait.deadlineMs;
+  }
+}
