@@ -142,7 +142,7 @@ export function compileRevision<P>(
     endpoints: NO_ENDPOINTS,
     inherited: undefined,
     fallback: undefined,
-    breakerHandle: undefined,
+    breakerSlot: undefined,
   };
   if (!app.compiled.managed) revision.fallback = createFallback(version, revision, base.inherited());
   if (endpoints.length > 0) {

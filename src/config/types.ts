@@ -72,6 +72,12 @@ export interface CompiledBackend {
   readonly poolKey: string;
 }
 
+/** A revision's circuit breaker, as far as the configuration knows it. */
+export interface BreakerSlot {
+  /** It must be looked up again. */
+  readonly isRemoved: boolean;
+}
+
 export interface CompiledRevision<P> {
   readonly id: string;
   readonly label: string;
@@ -89,8 +95,8 @@ export interface CompiledRevision<P> {
   inherited: PolicyPair<P> | undefined;
   /** Serves what no endpoint matches, in pass-through mode; undefined in managed mode. */
   readonly fallback: CompiledRoute<P> | undefined;
-  /** Owned by proxy/: the handle of its breaker, found on first use. */
-  breakerHandle: unknown;
+  /** Owned by proxy/resilience/breaker-registry.ts: its circuit breaker, found on first use. */
+  breakerSlot: BreakerSlot | undefined;
 }
 
 export interface CompiledRoute<P> {

@@ -1,10 +1,11 @@
+import type { BreakerSlot } from '../../config/types.ts';
 import { describe, expect, it } from 'vitest';
 import { createBreakerMemory } from './breaker.ts';
 import { BreakerRegistry } from './breaker-registry.ts';
 
-const revision = (id: string): { readonly id: string; breakerHandle: unknown } => ({
+const revision = (id: string): { readonly id: string; breakerSlot: BreakerSlot | undefined } => ({
   id,
-  breakerHandle: undefined,
+  breakerSlot: undefined,
 });
 
 describe('the handles on breakers', () => {

@@ -5,12 +5,13 @@
  *
  * Owns the breakers by id. A removed breaker is marked, so that a revision that still has it asks again.
  */
+import type { BreakerSlot } from '../../config/types.ts';
 import { Breaker } from './breaker.ts';
 
 /** A compiled revision; all revisions use one `BreakerRegistry`. */
-interface Holder {
+interface BreakerHolder {
   readonly id: string;
-  breakerHandle: unknown;
+  breakerSlot: BreakerSlot | undefined;
 }
 
 export class BreakerRegistry {
@@ -19,11 +20,11 @@ export class BreakerRegistry {
   readonly #byId = new Map<string, Breaker>();
 
   /** Undefined for a revision without a breaker. */
-  of(revision: Holder): Breaker | undefined {
-    const held = revision.breakerHandle as Breaker | undefined;
-    if (held !== undefined && !held.isRemoved) return held;
+  of(revision: BreakerHolder): Breaker | undefined {
+    const held = revision.breakerSlot;
+    if (held instanceof Breaker && !held.isRemoved) return held;
     const breaker = this.byId(revision.id);
-    revision.breakerHandle = breaker;
+    revision.breakerSlot = breaker;
     return breaker;
   }
 
