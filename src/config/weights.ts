@@ -4,9 +4,9 @@
  * candidates. Each set has its own state, so that a breaker that opens and closes does not disturb the
  * proportions among the others.
  *
- * Requests take turns by kind. Clients alternate between a preflight and its request, and between a request that
- * gets 401 and its retry with credentials: if both took turns of one and the same order, one of two equal revisions
- * would get nothing but what is answered on the way, and the other one all the rest.
+ * Each traffic class has a round-robin of its own. Clients alternate between a preflight and its request, and between a
+ * request that gets 401 and its retry with credentials: in one common round-robin, one of two equal revisions would get
+ * only the requests that the gateway answers itself, and the other one all the rest.
  *
  * Owns the state of one version's choice; each worker has its own. Does not know revisions, only their places.
  */
@@ -17,7 +17,7 @@ export const REVISIONS_MAX = 256;
 /** Most candidate sets whose state is kept; beyond it the oldest starts afresh. */
 const SETS_MAX = 64;
 
-/** Kinds of requests that take turns apart from each other; each is shared out exactly. */
+/** Traffic classes: the requests of each are shared out exactly, whatever the others do. */
 export const TRAFFIC_CLASSES = Object.freeze({ bare: 0, credentialed: 1, preflight: 2 });
 export type TrafficClass = (typeof TRAFFIC_CLASSES)[keyof typeof TRAFFIC_CLASSES];
 
@@ -26,7 +26,7 @@ export class WeightedChoice {
   /** By kind and candidate set: how far each place is ahead (positive) or behind (negative) of its share. */
   readonly #states: readonly Map<number | string, Float64Array>[] = [new Map(), new Map(), new Map()];
 
-  /** By kind: the parts of turns that a place with less than its share has had. */
+  /** By class and place: the parts of turns that a place with less than its full share has saved up. */
   readonly #credits: (Float64Array | undefined)[] = [undefined, undefined, undefined];
 
   /** @param weights by place: whole numbers from 0; one of 0 is never picked */
@@ -58,8 +58,8 @@ export class WeightedChoice {
 
   /**
    * As `pick`, where some places are to get a part of their share only: each of their turns counts that part, and the
-   * ones that do not make up a whole go to the places with a full share, by weight. Without such a place there is
-   * nobody to spare them, and they get their turns.
+   * turns that do not make up a whole go to the places with a full share, by weight. Without such a place they keep all
+   * their turns.
    * @param eligible changed
    * @param shares by place: above 0, and at most 1
    */
@@ -81,7 +81,7 @@ export class WeightedChoice {
     return second < 0 ? first : second;
   }
 
-  /** The same choice at the same point, whose turns do not move this one's. */
+  /** An independent choice in the same state. */
   copy(): WeightedChoice {
     const copy = new WeightedChoice(this.weights);
     this.#states.forEach((states, trafficClass) => {

@@ -1,5 +1,5 @@
 /**
- * What every connection of a worker shares. Wired once per worker; nothing in it belongs to one exchange.
+ * What all connections of a worker share. Created once per worker; nothing in it belongs to one exchange.
  */
 import type { Egress } from '../egress/egress.ts';
 import type { ViaHops } from '../http/forwarded.ts';
@@ -28,9 +28,9 @@ export type Version = CompiledVersion<CompiledPolicy>;
 
 /** What the proxy reports; every call is cheap and none may throw. */
 export interface ProxyObserver {
-  /** Whether it looks at `Exchange.upstreamMs`: reading the clock twice more is not for nothing. */
+  /** Whether it reads `Exchange.upstreamMs`, which costs two reads of the clock. */
   readonly timesUpstream: boolean;
-  /** Once per exchange that policy was asked about: what it made of the request. */
+  /** Once per exchange whose policy was evaluated. */
   policyDecided(exchange: Exchange, denial: Reason | undefined): void;
   /** Once per exchange, when its last byte has been written or it was given up. */
   exchangeEnded(exchange: Exchange): void;
@@ -40,14 +40,14 @@ export interface ProxyObserver {
    * @param reason `unsent`: the pool gave a connection that was dead, and the request is sent on another one
    */
   attemptRepeated(reason: RetryCondition | 'unsent', exchange: Exchange): void;
-  /** It would have been, but for the budget. */
+  /** The budget did not allow a retry. */
   retryRefused(condition: RetryCondition): void;
   deprecatedVersionUsed(exchange: Exchange, version: Version): void;
   /** A failure that the revision's breaker counts. */
   backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void;
-  /** The breaker of the revision has changed its state, by the doing of this exchange. */
+  /** This exchange has changed the state of the revision's breaker. */
   breakerChanged(revision: Revision, move: BreakerTransition, detail: string, requestId: string): void;
-  /** Something was refused since the worker has enough to do. */
+  /** A request or a connection was refused: a limit is reached. */
   overloaded(reason: OverloadReason): void;
   /**
    * A client's TLS handshake has failed.
@@ -55,7 +55,7 @@ export interface ProxyObserver {
    * @param code of the error, made of names alone
    */
   handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void;
-  /** The connection of a client between requests was closed for a newcomer. */
+  /** An idle client connection was closed to make room for a new one. */
   gaveWay(): void;
   /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;
@@ -71,11 +71,11 @@ export interface ProxyContext {
   readonly pool: UpstreamPool;
   /** Where connections to backends may go. */
   readonly egress: Egress;
-  /** How this gateway calls itself to backends; none other does. */
+  /** The name of this gateway towards backends, unique to it. */
   readonly via: ViaHops;
   readonly permits: UpstreamPermits;
   readonly exchangeLimiter: ExchangeLimiter;
-  /** Clients between requests, which give way to newcomers. */
+  /** Idle clients, which are closed when new ones need room. */
   readonly waiting: WaitingClients;
   readonly requestMemory: RequestMemory;
   readonly retryBudgets: RetryBudgets;
@@ -86,7 +86,7 @@ export interface ProxyContext {
   /** Which part of its usual traffic the revision's breaker would let through, 0 for none; takes nothing. */
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
-  /** Takes a request in place of its backend, once everything has let it pass; for explain. */
+  /** Receives a request instead of its backend, after all checks; for explain. */
   readonly interceptUpstream?: (exchange: Exchange, route: Route) => void;
   /** A header line for a client that may see how its request was decided, else ''. */
   readonly decisionLine?: (exchange: Exchange) => string;
@@ -94,7 +94,7 @@ export interface ProxyContext {
   isDraining(): boolean;
   /** Date of RFC 9110 section 5.6.7, at most a second old. */
   httpDate(): string;
-  /** Reused by every match; its content is used up before the next request is looked at. */
+  /** Reused by every match: it is read before the next request is matched. */
   readonly match: MatchResult<CompiledPolicy>;
 }
 

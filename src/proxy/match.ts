@@ -82,7 +82,7 @@ export const fullShare = (): number => 1;
  * - Candidates are the current revisions with a weight that serve method and path. In managed mode those are the
  *   ones whose best matching endpoint is active. In pass-through mode also the ones without a matching endpoint;
  *   a revision whose best match is disabled does not serve the request, and the answer is 404 only when no other
- *   candidate does: clients must not see a 404 by turns.
+ *   candidate does: clients must not get a 404 for some of their requests.
  * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates
  *   but none of them is available, the code is `circuit_open`. One that is recovering gets a part of its share.
  *

@@ -37,7 +37,7 @@ export interface ListenerOptions {
 
 /** Pending connections that the kernel queues for one worker. */
 const BACKLOG = 4096;
-/** Keep-alive connections at rest get this long to send one more request, which is answered with a close. */
+/** Idle keep-alive connections get this long to send one more request, which is answered with a close. */
 const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
 /** For clients of tunnels that were ended at the deadline to end their side. */

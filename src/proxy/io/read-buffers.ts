@@ -95,7 +95,7 @@ export class SocketReader {
 
   /**
    * @param deliver gets what a read has brought, `buffer[0, length)`; valid during the call only, and must not throw
-   * @param expectsMore whether more of the same is to come: a socket at rest must not hold a buffer
+   * @param expectsMore whether more of the same is to come: an idle socket must not hold a buffer
    */
   constructor(deliver: (buffer: Buffer, length: number) => void, expectsMore: () => boolean) {
     this.#expectsMore = expectsMore;

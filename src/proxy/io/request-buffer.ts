@@ -2,7 +2,7 @@
  * Waits for the body of a request before the request is carried on, where the policy asks for it
  * (`buffer_request_bytes`), so that a slow client holds no connection of the backend. Up to that size the whole body is
  * held; of a longer one the first part, and the rest is streamed. Owns the bytes, which count in the worker's
- * RequestMemory, until they are handed to a connection or the exchange lets go of them.
+ * RequestMemory, until they are handed to a connection or the exchange releases them.
  *
  *   filling → ready (whole, full, or no room for the app left) → released
  */

@@ -93,7 +93,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
   writeBytes(bytes: Buffer, release?: () => void): boolean {
     const writable = this.#write(bytes, release === undefined);
-    // What was lent has been copied.
+    // The session has copied the bytes.
     if (release !== undefined) process.nextTick(release);
     return writable;
   }

@@ -52,7 +52,7 @@ interface Fields {
 }
 
 /**
- * @param fields names and values by turns, in the order in which they came, one character per byte
+ * @param fields names and values alternating, in the order in which they came, one character per byte
  * @param endStream whether the header section is all there is
  */
 export function http1Request(fields: readonly string[], endStream: boolean): Http2Request | Http2Malformed {

@@ -10,12 +10,12 @@ import { findHeadEnd } from '../../../http/head-end.ts';
 import { ResponseHead } from '../../../http/response-head.ts';
 
 export interface Http2ResponseSink {
-  /** Fields as names and values by turns. */
+  /** Fields as names and values alternating. */
   onInterim(status: number, fields: string[]): void;
   onHead(status: number, fields: string[]): void;
   /** The range is valid only during the call. */
   onBody(buffer: Buffer, from: number, to: number): void;
-  /** @param trailers names and values by turns */
+  /** @param trailers names and values alternating */
   onComplete(trailers: string[]): void;
 }
 
