@@ -24,7 +24,7 @@ import { shares, type ProxyContext, type Revision } from './proxy/context.ts';
 import { Deadlines } from './proxy/resilience/deadlines.ts';
 import { createExplain } from './explain/explain.ts';
 import { DebugTokens } from './explain/debug-header.ts';
-import type { FindKey } from './explain/fix.ts';
+import type { FindKey } from './policy/part-explain.ts';
 import { ExchangeRecorder } from './explain/recorder.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';

@@ -9,9 +9,10 @@ import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { ExplainedLimit, ExplainedStage, Explanation, HeaderField, Outcome } from './schema.ts';
 import type { LimitRead, CounterReads } from '../policy/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
-import { fixOf, type FindKey } from './fix.ts';
+import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
+import { fixOf } from './fix.ts';
 import { isSecretName } from './redact.ts';
-import { stagesOf, type ExplainSettings } from './stages.ts';
+import { stagesOf } from './stages.ts';
 
 export interface Described {
   readonly upstreamHeaders: readonly HeaderField[];

@@ -5,8 +5,8 @@
  */
 import { comparablePath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
-import { isKind, type Reason } from '../model/reason.ts';
-import { RATE_LIMITED } from '../policy/parts/rate-limit/rate-limit.ts';
+import type { Reason } from '../model/reason.ts';
+import { partOfStage } from '../policy/registry.ts';
 import type { Candidate, Explanation, HeaderField, StageName } from './schema.ts';
 import { tokenHash } from '../model/token.ts';
 import { tokenStart } from '../policy/parts/auth/bearer.ts';
@@ -190,8 +190,9 @@ export function stageOfCode(facts: ExchangeFacts): StageName | undefined {
   const { code, evaluation } = facts;
   if (code === undefined) return undefined;
   if (evaluation.deniedBy !== undefined) {
-    const isAddress = isKind(facts.reason, RATE_LIMITED) && facts.reason.data.limit === 'ip';
-    return isAddress ? 'ip_rate_limit' : evaluation.deniedBy;
+    const { deniedBy } = evaluation;
+    const part = partOfStage(deniedBy);
+    return (facts.reason && part?.explain?.stageOf?.(facts.reason)) ?? deniedBy;
   }
   switch (code) {
     case 'bad_path':

@@ -1,32 +1,32 @@
 /**
- * The one change that would let a denied request pass, by error code: what to change, where, and to what, in the
- * words of the management API where the operator can mend it. It is the smallest change that the denial itself
- * asks for; what would deny the request after it is told by explaining the changed request.
+ * The one change that would let a denied request pass: what to change, where, and to what, in the words of the
+ * management API. It is the smallest change that the denial itself asks for; explaining the changed request tells
+ * what would deny it next. Parts of the policy say theirs themselves.
  */
 import { comparablePath } from '../http/canonical-path.ts';
-import { isValidCors } from '../policy/parts/cors/part.ts';
-import type { AuthPolicy } from '../policy/parts/auth/schema.ts';
-import type { CorsPolicy } from '../policy/parts/cors/schema.ts';
-import { typedPolicy, type PartName } from '../policy/registry.ts';
-import type { StoredApiKey } from '../model/resources.ts';
-import type { Fix, FixAction } from './schema.ts';
-import { CORS_REFUSED, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
-import { CREDENTIALS_INVALID, INSUFFICIENT_SCOPE } from '../policy/parts/auth/auth-reasons.ts';
-import { isKind, operatorDetail, retryAfterSecs } from '../model/reason.ts';
-import { PATH_REFUSED } from '../proxy/reasons.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
-import type { ExchangeFacts } from './facts.ts';
+import { isKind, operatorDetail, retryAfterSecs, type Reason } from '../model/reason.ts';
+import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
+import type { FindKey, FixAction, PartFix } from '../policy/part-explain.ts';
+import { partOfStage } from '../policy/registry.ts';
+import { PATH_REFUSED } from '../proxy/reasons.ts';
+import { stageOfCode, type ExchangeFacts } from './facts.ts';
+import type { Fix } from './schema.ts';
 
-export type FindKey = (tokenHash: string) => StoredApiKey | undefined;
 type Target = NonNullable<Fix['target']>;
 
 const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** @returns null when nothing is to be mended, or nobody outside of the gateway can mend it */
+/** @returns null where there is nothing to fix, or only the gateway itself can be at fault */
 export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
-  switch (facts.code) {
-    case undefined:
-      return facts.corsRefusal === undefined ? null : widenCors(facts, facts.corsRefusal);
+  const { code, corsRefusal, reason } = facts;
+  if (code === undefined || reason === undefined) {
+    const refused = corsRefusal && { kind: CORS_REFUSED, data: corsRefusal };
+    return refused === undefined ? null : partFix('cors', refused, facts, facts.corsPolicy, findKey);
+  }
+  const ofPart = partFix(stageOfCode(facts), reason, facts, facts.policy, findKey);
+  if (ofPart !== null) return ofPart;
+  switch (code) {
     case 'bad_request':
     case 'expectation_failed':
     case 'not_implemented':
@@ -35,6 +35,7 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
       return fix('correct_request', `Send the request in another form. ${detailOf(facts)}`);
     case 'target_too_long':
     case 'header_too_large':
+    case 'body_too_large':
       return fix('shorten_request', `Send less. ${detailOf(facts)}`);
     case 'bad_path':
       return fixPath(facts);
@@ -45,21 +46,6 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'endpoint_disabled':
     case 'no_revision':
       return fixRoute(facts);
-    case 'credentials_missing':
-    case 'credentials_invalid':
-    case 'jwt_keys_unavailable':
-    case 'insufficient_scope':
-    case 'missing_claim':
-      return fixCredentials(facts, findKey);
-    case 'method_not_allowed':
-    case 'concurrency_limited':
-    case 'body_too_large':
-      return fixPolicy(facts);
-    case 'rate_limited':
-    case 'too_many_auth_failures':
-    case 'circuit_open':
-    case 'overloaded':
-      return wait(facts);
     case 'upstream_connect_failed':
     case 'upstream_reset':
     case 'upstream_bad_response':
@@ -67,8 +53,43 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'upstream_denied':
       return fix('fix_backend', `See to the backend ${facts.backend}. ${detailOf(facts)}`, ofRevision(facts));
     default:
-      return null;
+      return wait(facts);
   }
+}
+
+/** What the part of a stage says; null where the stage belongs to no part, or the part knows no change. */
+function partFix(
+  stage: string | undefined,
+  denial: Reason<unknown, string>,
+  facts: ExchangeFacts,
+  policy: ExchangeFacts['policy'],
+  findKey: FindKey,
+): Fix | null {
+  const part = stage === undefined ? undefined : partOfStage(stage);
+  if (part === undefined || policy === undefined) return null;
+  const value = policy.effective.policy[part.name] ?? undefined;
+  const found = part.explain?.fix?.(denial, value, { ...facts, policy, findKey });
+  return found === undefined ? null : located(found, facts, policy);
+}
+
+/** With the record of the level that set the part, where the fix changes the part. */
+function located(
+  { action, detail, target, value }: PartFix,
+  { app, endpoint, candidates }: ExchangeFacts,
+  policy: NonNullable<ExchangeFacts['policy']>,
+): Fix {
+  if (target === undefined || !('part' in target)) return fix(action, detail, target, value);
+  const source = policy.effective.sources[target.part];
+  const level = source?.level;
+  const isRecord = level === 'app' || level === 'revision' || level === 'endpoint';
+  const name =
+    level === 'endpoint'
+      ? `endpoint ${endpoint?.method ?? ''} ${endpoint?.path ?? ''}`
+      : level === 'revision'
+        ? `revision ${candidates.find(({ id }) => id === source?.id)?.revision ?? ''}`
+        : `app ${app?.slug ?? ''}`;
+  const record = isRecord ? { type: level, id: source?.id ?? '' } : null;
+  return fix(action, `${detail} of ${name}`, record, value);
 }
 
 function fix(action: FixAction, detail: string, target: Target | null = null, value: unknown = null): Fix {
@@ -142,171 +163,9 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
   return fix('register_endpoint', `Register endpoint ${method} ${path}${where}`, target, { method, path });
 }
 
-function fixCredentials(facts: ExchangeFacts, findKey: FindKey): Fix {
-  const { code, policy, app, reason } = facts;
-  const detail = detailOf(facts);
-  const auth = policy && typedPolicy(policy.effective).auth;
-  const isJwt = auth?.auth_type === 'jwt';
-  const what = isJwt ? 'a JWT' : `an API key of app ${app?.slug ?? ''}`;
-  switch (code) {
-    case 'credentials_missing':
-      if (auth?.auth_type === 'none') {
-        return setPolicy(facts, 'auth', 'Let the route authenticate, since it requires scopes', {
-          auth: { auth_type: 'api_key' },
-        });
-      }
-      return fix(
-        'send_credentials',
-        `Send ${policy?.credentialPlace?.name ?? 'Authorization: Bearer'} with ${what}${withScopes(facts)}`,
-      );
-    case 'insufficient_scope':
-      return addScopes(facts, isJwt);
-    case 'missing_claim':
-      return fix('request_token', `Request a JWT with the claim that is missing. ${detail}`);
-    default: {
-      const lacksKeys =
-        code === 'jwt_keys_unavailable' ||
-        (isKind(reason, CREDENTIALS_INVALID) && reason.data.problem === 'no_keys');
-      if (isJwt && lacksKeys) return fixKeys(facts, auth);
-      const hash = facts.refusedTokenHash;
-      const key = isJwt || hash === undefined ? undefined : findKey(hash);
-      return (
-        (key && fixKey(key, facts)) ?? fix('replace_credentials', `Send ${what} that is valid. ${detail}`)
-      );
-    }
-  }
-}
-
-/** No token can be verified: another one would not help. */
-function fixKeys(facts: ExchangeFacts, auth: AuthPolicy): Fix {
-  const uri = auth.jwt?.jwks_uri;
-  const what =
-    uri === undefined
-      ? 'Set keys with jwks_uri, jwks or secret in auth.jwt'
-      : `See that ${uri} gives keys, or change auth.jwt`;
-  return { ...setPolicy(facts, 'auth', what, {}), action: 'fix_keys', value: null };
-}
-
-function withScopes({ policy }: ExchangeFacts): string {
-  const scopes = (policy && typedPolicy(policy.effective).required_scopes) ?? [];
-  return scopes.length === 0 ? '' : ` that holds ${scopes.join(', ')}`;
-}
-
-/** For a key that is known and could be good; undefined for one of another app. */
-function fixKey(key: StoredApiKey, { app, refusedTokenHash, startedMs }: ExchangeFacts): Fix | undefined {
-  const target = { type: 'token', id: key.id } as const;
-  if (key.app_id !== app?.id) return undefined;
-  if (!key.is_active)
-    return fix('enable_token', `Set is_active of token ${key.name} to true`, target, { is_active: true });
-  if (key.expires_at !== null && Date.parse(key.expires_at) <= startedMs)
-    return fix('extend_token', `Set expires_at of token ${key.name} to a later time, or to null`, target, {
-      expires_at: null,
-    });
-  if (refusedTokenHash === key.previous_token_hash)
-    return fix('replace_credentials', `Send the new value of token ${key.name}, which was rotated`, target);
-  return undefined;
-}
-
-function addScopes(facts: ExchangeFacts, isJwt: boolean): Fix {
-  const { caller } = facts.evaluation;
-  const missing = isKind(facts.reason, INSUFFICIENT_SCOPE) ? facts.reason.data.missing : [];
-  const detail = detailOf(facts);
-  const names = missing.join(', ');
-  if (isJwt) return fix('request_token', `Request a JWT with the scopes ${names}. ${detail}`, null, missing);
-  const scopes = [...caller.scopes, ...missing];
-  const target = { type: 'token', id: caller.id } as const;
-  return fix('add_scopes', `Add scope ${names} to token ${caller.name}`, target, { scopes });
-}
-
-function fixPolicy(facts: ExchangeFacts): Fix {
-  const { code, policy, bodyBytes, maxBodyBytes, method } = facts;
-  const parts = policy && typedPolicy(policy.effective);
-  if (code === 'method_not_allowed') {
-    const allowed = [...(parts?.allowed_methods ?? []), method];
-    return setPolicy(facts, 'allowed_methods', `Add ${method} to allowed_methods`, {
-      allowed_methods: allowed,
-    });
-  }
-  if (code === 'concurrency_limited') {
-    const { max = 0, ...rest } = parts?.concurrency ?? {};
-    return setPolicy(facts, 'concurrency', 'Wait until a request has ended, or raise max of concurrency', {
-      concurrency: { ...rest, max: max + 1 },
-    });
-  }
-  if (policy !== undefined && policy.maxBodyBytes > 0) {
-    return setPolicy(
-      facts,
-      'max_body_bytes',
-      `Send at most ${policy.maxBodyBytes} bytes, or raise max_body_bytes`,
-      {
-        max_body_bytes: bodyBytes,
-      },
-    );
-  }
-  const setting = { type: 'setting', id: 'GATEWAY_PROXY__MAX_BODY_BYTES' } as const;
-  if (facts.version === null) return fix('shorten_request', `Send less. ${detailOf(facts)}`);
-  return fix(
-    'shorten_request',
-    `Send at most ${maxBodyBytes} bytes, or raise ${setting.id}`,
-    setting,
-    bodyBytes,
-  );
-}
-
-/** A change of the part at the level that has it now. */
-function setPolicy(
-  facts: ExchangeFacts,
-  part: PartName,
-  what: string,
-  value: object,
-  policy: ExchangeFacts['policy'] = facts.policy,
-): Fix {
-  const { app, endpoint, candidates } = facts;
-  const source = policy?.effective.sources[part];
-  const level = source?.level;
-  const isRecord = level === 'app' || level === 'revision' || level === 'endpoint';
-  const name =
-    level === 'endpoint'
-      ? ` of endpoint ${endpoint?.method ?? ''} ${endpoint?.path ?? ''}`
-      : level === 'revision'
-        ? ` of revision ${candidates.find(({ id }) => id === source?.id)?.revision ?? ''}`
-        : ` of app ${app?.slug ?? ''}`;
-  return fix('set_policy', what + name, isRecord ? { type: level, id: source?.id ?? '' } : null, value);
-}
-
-/** What a browser refuses, granted where the policy can grant it; `value` is null where the request has to change. */
-function widenCors(facts: ExchangeFacts, refusal: CorsRefusal): Fix {
-  const { field, lacks } = refusal;
-  const cors = facts.corsPolicy && typedPolicy(facts.corsPolicy.effective).cors;
-  const wider = cors ? widened(cors, field, lacks) : undefined;
-  if (wider === undefined)
-    return fix('correct_request', `Send another request. ${CORS_REFUSED.detail(refusal)}`);
-  const what =
-    field === 'allow_credentials'
-      ? 'Set cors.allow_credentials to true, for the policy'
-      : `Add ${lacks.join(', ')} to cors.${field}`;
-  return setPolicy(facts, 'cors', what, { cors: wider }, facts.corsPolicy);
-}
-
-/** @returns undefined where no such policy is to be had */
-function widened(
-  cors: CorsPolicy,
-  field: CorsRefusal['field'],
-  lacks: readonly string[],
-): CorsPolicy | undefined {
-  const wider: CorsPolicy =
-    field === 'allow_credentials'
-      ? { ...cors, allow_credentials: true }
-      : { ...cors, [field]: [...(cors[field] ?? []), ...lacks] };
-  // Names of methods are granted in upper case only.
-  const isGrantable =
-    field === 'allow_credentials' || (lacks.length > 0 && lacks.every((item) => item !== ''));
-  const isUpperCase = field !== 'allowed_methods' || lacks.every((method) => method === method.toUpperCase());
-  return isGrantable && isUpperCase && isValidCors(wider) ? wider : undefined;
-}
-
-function wait(facts: ExchangeFacts): Fix {
-  const secs = (facts.reason && retryAfterSecs(facts.reason)) ?? 1;
+function wait(facts: ExchangeFacts): Fix | null {
+  const secs = facts.reason && retryAfterSecs(facts.reason);
+  if (secs === undefined) return null;
   if (facts.code !== 'circuit_open') return fix('wait', `Wait ${secs} s`, null, secs);
   const what = facts.hasProbe
     ? `Let the backend ${facts.backend} answer its health check`

@@ -11,9 +11,8 @@ import type { Reason } from '../model/reason.ts';
 import type { Exchange } from '../proxy/exchange.ts';
 import { explanationOf } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
-import type { FindKey } from './fix.ts';
 import { recordedField, recordedQuery } from './redact.ts';
-import type { ExplainSettings } from './stages.ts';
+import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 
 export const RECORDS_MAX = 1_000;
 export const RECORDS_PER_SECOND_MAX = 500;

@@ -6,9 +6,12 @@
 import { Type, type Static, type TSchemaOptions } from 'typebox';
 import { ERRORS } from '../policy/error-table.ts';
 import type { ErrorCode } from '../model/errors.ts';
+import { FIX_ACTIONS } from '../policy/part-explain.ts';
 import { STAGE_NAMES } from '../policy/registry.ts';
 import { ONE_LINE_PATTERN } from '../model/patterns.ts';
 import { closed, dateTime, nullable } from '../model/schema-pieces.ts';
+
+export type { FixAction } from '../policy/part-explain.ts';
 
 /** What stands in place of a credential. */
 export const REDACTED = '********';
@@ -92,32 +95,6 @@ export type Outcome = (typeof OUTCOMES)[number];
 
 export const LEVELS = ['app', 'revision', 'endpoint', 'global', 'key'] as const;
 export type Level = (typeof LEVELS)[number];
-
-/** What a fix does; `detail` says it in words. */
-export const FIX_ACTIONS = [
-  'correct_request',
-  'shorten_request',
-  'correct_path',
-  'create_version',
-  'allow_encoded_slashes',
-  'set_version_status',
-  'register_endpoint',
-  'enable_endpoint',
-  'activate_revision',
-  'create_revision',
-  'set_traffic_weight',
-  'send_credentials',
-  'replace_credentials',
-  'enable_token',
-  'extend_token',
-  'add_scopes',
-  'request_token',
-  'set_policy',
-  'wait',
-  'fix_keys',
-  'fix_backend',
-] as const;
-export type FixAction = (typeof FIX_ACTIONS)[number];
 
 const errorCode = Type.Unsafe<ErrorCode>(
   Type.Union(

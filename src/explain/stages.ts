@@ -2,25 +2,14 @@
  * The verdict of each stage on a request, and the level and value that decided it. Where the request stopped is
  * known; what stands before that has let it pass, what stands behind was not asked.
  */
-import { PARTS, typedPolicy, type PartName } from '../policy/registry.ts';
-import { STAGES, type ExplainedStage, type Level, type StageName, type Verdict } from './schema.ts';
-import type { RateLimitGlobals } from '../policy/dependencies.ts';
+import type { Decider, ExplainSettings } from '../policy/part-explain.ts';
+import type { PolicyPart } from '../policy/part.ts';
+import { PARTS, partOfStage } from '../policy/registry.ts';
+import type { CompiledPolicy } from '../policy/stage.ts';
+import { STAGES, type ExplainedStage, type StageName, type Verdict } from './schema.ts';
 import { operatorDetail, type Reason } from '../model/reason.ts';
 import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';
 import { stageOfCode, type ExchangeFacts } from './facts.ts';
-
-/** What the settings say where no record does. */
-export interface ExplainSettings {
-  readonly globals: RateLimitGlobals | undefined;
-  readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
-  readonly authFailuresPerMinute: number;
-}
-
-interface Decider {
-  readonly level: Level | null;
-  readonly sourceId: string | null;
-  readonly value: unknown;
-}
 
 export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): ExplainedStage[] {
   const stoppedAt = stopOf(facts);
@@ -33,7 +22,7 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
     let verdict: Verdict = applies ? 'passed' : 'not_applicable';
     // Without a route nobody knows which stages it would have had.
     if (index > lastAsked && (applies || facts.policy === undefined)) verdict = 'skipped';
-    else if (stage === 'ip_rate_limit' && refusesBeside(stoppedAt, facts)) verdict = 'skipped';
+    else if (wasSkipped(stage, stoppedAt, facts)) verdict = 'skipped';
     else if (index === stop) verdict = facts.code === undefined ? 'answered' : 'denied';
     else if (shadowed !== undefined) verdict = 'would_deny';
     const code = verdict === 'denied' ? (facts.code ?? null) : null;
@@ -70,9 +59,8 @@ function stopOf(facts: ExchangeFacts): StageName | undefined {
   return facts.version === null ? 'path' : undefined;
 }
 
-/** The two limits are asked together: the one with the shorter wait refuses as well, and is not what denied. */
-function refusesBeside(stoppedAt: StageName | undefined, { evaluation }: ExchangeFacts): boolean {
-  return stoppedAt === 'rate_limit' && evaluation.bothLimitsRefuse;
+function wasSkipped(stage: StageName, stoppedAt: StageName | undefined, facts: ExchangeFacts): boolean {
+  return partOfStage(stage)?.explain?.wasSkipped?.(stage, stoppedAt, facts.evaluation) ?? false;
 }
 
 function detailOf(
@@ -107,112 +95,46 @@ function appliesTo(stage: StageName, facts: ExchangeFacts, decider: Decider | un
       return facts.preflight;
     case 'circuit_breaker':
       return facts.policy !== undefined && facts.candidates.some(({ breaker }) => breaker !== 'none');
-    case 'ip_rate_limit':
-    case 'auth_guard':
-      // Combined stages carry the limit per address within `rate_limit`.
-      return (
-        decider !== undefined &&
-        facts.policy !== undefined &&
-        (stage !== 'auth_guard' || hasStage(facts, stage))
-      );
     default:
       return decider !== undefined;
   }
 }
 
-function hasStage({ policy }: ExchangeFacts, stage: StageName): boolean {
-  return policy?.stages.some(({ part }) => part === stage) ?? false;
+function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSettings): Decider | undefined {
+  const { policy, revision, evaluation, maxBodyBytes } = facts;
+  if (policy === undefined) return undefined;
+  if (stage === 'circuit_breaker')
+    return { level: 'revision', sourceId: revision?.id ?? null, value: facts.breakerRules };
+  if (stage === 'forward') return { level: null, sourceId: null, value: carryingOf(facts, policy) };
+  const part = partOfStage(stage);
+  if (part === undefined) return undefined;
+  const own = ownDecider(part, policy);
+  if (part.explain?.decider === undefined) return own;
+  const appId = facts.app?.id ?? null;
+  const subject = { policy, evaluation, appId, settings, maxBodyBytes, own };
+  return part.explain.decider(stage, valueOf(part, policy), subject);
 }
 
-function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSettings): Decider | undefined {
-  if (facts.policy === undefined) return undefined;
-  const ofPolicy = (part: PartName): Decider | undefined => partDecider(facts, part);
-  switch (stage) {
-    case 'cors':
-    case 'required_scopes':
-    case 'allowed_methods':
-    case 'concurrency':
-      return ofPolicy(stage);
-    case 'auth': {
-      if (!hasStage(facts, 'auth')) return undefined;
-      const implied = ofPolicy('required_scopes');
-      return ofPolicy('auth') ?? (implied && { ...implied, value: { auth_type: 'api_key' } });
-    }
-    case 'auth_guard': {
-      const { authFailuresPerMinute: failures } = settings;
-      return failures === 0 ? undefined : ofSettings({ failures_per_minute: failures });
-    }
-    case 'ip_rate_limit': {
-      const { perIp } = settings;
-      return perIp && ofSettings({ requests: perIp.requests, window_seconds: perIp.windowSecs });
-    }
-    case 'rate_limit':
-      return rateLimitDecider(facts, settings);
-    case 'max_body_bytes':
-      return (
-        ofPolicy('max_body_bytes') ?? (facts.maxBodyBytes > 0 ? ofSettings(facts.maxBodyBytes) : undefined)
-      );
-    case 'circuit_breaker':
-      return { level: 'revision', sourceId: facts.revision?.id ?? null, value: facts.breakerRules };
-    case 'forward':
-      return { level: null, sourceId: null, value: forwardingOf(facts) };
-    default:
-      return undefined;
-  }
+function valueOf({ name }: PolicyPart, { effective }: CompiledPolicy): unknown {
+  return effective.policy[name] ?? undefined;
+}
+
+/** undefined where no level has the part or it is switched off. */
+function ownDecider(part: PolicyPart, policy: CompiledPolicy): Decider | undefined {
+  const value = valueOf(part, policy);
+  const source = policy.effective.sources[part.name];
+  if (value === undefined || source === undefined || part.off?.is(value) === true) return undefined;
+  return { level: source.level, sourceId: source.id, value };
 }
 
 /** How the request is carried to the backend: parts of the policy, each with the level that it comes from. */
-function forwardingOf({ policy, timeoutDefaults }: ExchangeFacts): unknown {
-  const sourceOf = (part: PartName) => {
-    const source = policy?.effective.sources[part];
-    return { level: source?.level ?? 'global', source_id: source?.id ?? null };
-  };
-  const timeouts = policy?.timeouts;
-  const retries = policy?.retries;
-  return {
-    timeouts: {
-      connect_ms: timeouts?.connectMs ?? timeoutDefaults.connectTimeoutMs,
-      first_byte_ms: timeouts?.firstByteMs ?? timeoutDefaults.firstByteTimeoutMs,
-      idle_ms: timeouts?.idleMs ?? timeoutDefaults.idleTimeoutMs,
-      total_ms: timeouts?.totalMs ?? null,
-      ...sourceOf('timeouts'),
-    },
-    retries: { max: retries?.max, on: [...(retries?.on ?? [])], ...sourceOf('retries') },
-    buffer_request_bytes: { value: policy?.bufferRequestBytes ?? 0, ...sourceOf('buffer_request_bytes') },
-    min_body_bytes_per_sec: {
-      value: policy?.minBodyBytesPerSec ?? timeoutDefaults.minBodyBytesPerSec,
-      ...sourceOf('min_body_bytes_per_sec'),
-    },
-  };
-}
-
-function ofSettings(value: unknown): Decider {
-  return { level: 'global', sourceId: null, value };
-}
-
-/** The part of the effective policy; undefined where no level has it or it is switched off. */
-function partDecider({ policy }: ExchangeFacts, part: PartName): Decider | undefined {
-  const value = policy && typedPolicy(policy.effective)[part];
-  const source = policy?.effective.sources[part];
-  if (value === undefined || value === null || source === undefined) return undefined;
-  const { off } = PARTS.find(({ name }) => name === part) ?? {};
-  return off?.is(value) === true ? undefined : { level: source.level, sourceId: source.id, value };
-}
-
-/** As rate-limit.ts has it: the plan of the key, else the policy's, else the global default. */
-function rateLimitDecider(facts: ExchangeFacts, { globals }: ExplainSettings): Decider | undefined {
-  const { caller } = facts.evaluation;
-  const plan = caller.keyRateLimit;
-  if (plan !== null && plan.enabled === false) return undefined;
-  if (plan !== null) return { level: 'key', sourceId: caller.id, value: plan };
-  const limit = facts.policy && typedPolicy(facts.policy.effective).rate_limit;
-  if (limit !== undefined && limit !== null) {
-    return limit.enabled === true ? partDecider(facts, 'rate_limit') : undefined;
-  }
-  if (globals?.requests === undefined || globals.windowSeconds === undefined) return undefined;
-  return {
-    level: 'global',
-    sourceId: facts.app?.id ?? null,
-    value: { requests: globals.requests, window_seconds: globals.windowSeconds },
-  };
+function carryingOf({ timeoutDefaults }: ExchangeFacts, policy: CompiledPolicy): unknown {
+  return Object.fromEntries(
+    PARTS.flatMap((part) => {
+      const shown = part.explain?.carrying?.(valueOf(part, policy), policy, timeoutDefaults);
+      if (shown === undefined) return [];
+      const source = policy.effective.sources[part.name];
+      return [[part.name, { ...shown, level: source?.level ?? 'global', source_id: source?.id ?? null }]];
+    }),
+  );
 }

@@ -4,9 +4,8 @@
  */
 import type { Explain } from './explain.ts';
 import type { DebugTokens } from './debug-header.ts';
-import type { FindKey } from './fix.ts';
 import type { ExchangeRecorder } from './recorder.ts';
-import type { ExplainSettings } from './stages.ts';
+import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 import type { ExplainedMessage, ExplainMessage } from './messages.ts';
 
 export interface ExplainWorkerParts {

@@ -1,16 +1,26 @@
 /**
  * What a part says of itself when a request is explained. `src/explain/` goes over the registry: for each declared
  * stage it asks `decider` which value decided, and after a denial asks the part that denied for the one change that
- * would let the request pass. Both get what the exchange left behind; they run after it and may not change it.
+ * would let the request pass. The hooks get what the exchange left behind; they run after it and may not change it.
  */
-import type { EffectivePolicy } from '../model/policy.ts';
-import type { CompiledPolicy, Denial, Evaluation, RequestFacts } from './stage.ts';
+import type { AppName, StoredApiKey } from '../model/resources.ts';
+import type { Reason } from '../model/reason.ts';
+import type { RateLimitGlobals } from './dependencies.ts';
+import type { CompiledPolicy, Evaluation } from './stage.ts';
 
-export interface ExplainSubject {
-  readonly policy: CompiledPolicy;
-  readonly effective: EffectivePolicy;
-  readonly evaluation: Evaluation;
-  readonly facts: RequestFacts;
+/** What the settings say where no record does. */
+export interface ExplainSettings {
+  readonly globals: RateLimitGlobals | undefined;
+  readonly perIp: { readonly requests: number; readonly windowSecs: number } | undefined;
+  readonly authFailuresPerMinute: number;
+}
+
+/** How requests are carried where the policy leaves it open. */
+export interface CarryDefaults {
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly minBodyBytesPerSec: number;
 }
 
 /** Which level set the value that decided, and the value without secrets. */
@@ -20,21 +30,93 @@ export interface Decider {
   readonly value: unknown;
 }
 
+export interface ExplainSubject {
+  readonly policy: CompiledPolicy;
+  readonly evaluation: Evaluation;
+  readonly appId: string | null;
+  readonly settings: ExplainSettings;
+  /** Of the settings; 0: unlimited. */
+  readonly maxBodyBytes: number;
+  /** The level that set the part, with its value; undefined where no level has it or it is off. */
+  readonly own: Decider | undefined;
+}
+
+export interface DeniedRequest {
+  readonly policy: CompiledPolicy;
+  readonly evaluation: Evaluation;
+  readonly app: Pick<AppName, 'id' | 'slug'> | null;
+  readonly method: string;
+  readonly bodyBytes: number;
+  readonly maxBodyBytes: number;
+  /** Unix milliseconds. */
+  readonly startedMs: number;
+  /** SHA-256 of the credential, where it was refused. */
+  readonly refusedTokenHash: string | undefined;
+  readonly findKey: FindKey;
+}
+
+export type FindKey = (tokenHash: string) => StoredApiKey | undefined;
+
+/** What a fix does; `detail` says it in words. */
+export const FIX_ACTIONS = [
+  'correct_request',
+  'shorten_request',
+  'correct_path',
+  'create_version',
+  'allow_encoded_slashes',
+  'set_version_status',
+  'register_endpoint',
+  'enable_endpoint',
+  'activate_revision',
+  'create_revision',
+  'set_traffic_weight',
+  'send_credentials',
+  'replace_credentials',
+  'enable_token',
+  'extend_token',
+  'add_scopes',
+  'request_token',
+  'set_policy',
+  'wait',
+  'fix_keys',
+  'fix_backend',
+] as const;
+export type FixAction = (typeof FIX_ACTIONS)[number];
+
 export interface PartFix {
-  /** What to do, such as `set_policy`; the list is in explain/schema.ts. */
-  readonly action: string;
+  readonly action: FixAction;
   /** The change in words. */
   readonly detail: string;
-  /** The part as it would have to be, where the policy is what to change. */
-  readonly value: unknown;
+  /** The record or setting to change; a part: the level that set it, whose name is added to `detail`. Absent: none. */
+  readonly target?: { readonly type: 'token' | 'setting'; readonly id: string } | { readonly part: string };
+  /** What to set, in the words of the management API. */
+  readonly value?: unknown;
 }
 
 export interface PartExplain<Value> {
   /**
-   * Default: the level that set the part, with its value; not applicable where no level has it or it is off.
+   * Default: `own`.
    * @returns undefined where the stage does not apply to the request
    */
   decider?(stage: string, value: Value | undefined, subject: ExplainSubject): Decider | undefined;
-  /** @returns undefined where no change of the part or of the request helps */
-  fix?(denial: Denial, value: Value | undefined, subject: ExplainSubject): PartFix | undefined;
+  /** How the part has the request carried to the backend, for a part that denies nothing. */
+  carrying?(
+    value: Value | undefined,
+    policy: CompiledPolicy,
+    defaults: CarryDefaults,
+  ): Readonly<Record<string, unknown>>;
+  /** The stage that a denial belongs to, where another stage has asked for it. */
+  stageOf?(denial: Reason): string | undefined;
+  /** True for a stage that was not asked, although it stands before the one that denied. */
+  wasSkipped?(stage: string, stoppedAt: string | undefined, evaluation: Evaluation): boolean;
+  /** Default: to wait, for a denial that says how long. @returns undefined where no change helps */
+  fix?(
+    denial: Reason<unknown, string>,
+    value: Value | undefined,
+    request: DeniedRequest,
+  ): PartFix | undefined;
+}
+
+export function ofSettings(value: unknown): Decider {
+  return { level: 'global', sourceId: null, value };
 }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { isValidCors } from './parts/cors/part.ts';
+import { isValidCors } from './parts/cors/cors-rules.ts';
 import { validatePolicy } from './policy-rules.ts';
 import { rateLimitErrors } from './parts/rate-limit/part.ts';
 import type { RateLimitGlobals } from './dependencies.ts';

@@ -57,6 +57,11 @@ export const SHADOW_PART_NAMES: readonly PartName[] = PARTS.filter(({ mayShadow 
 /** The stages that a policy may have, in the order in which they run. */
 export const STAGE_NAMES: readonly string[] = stageNames(PARTS);
 
+/** The part that declares a stage. */
+export function partOfStage(stage: string): PolicyPart<PartName> | undefined {
+  return PARTS.find(({ stages }) => stages?.some(({ name }) => name === stage));
+}
+
 /** The values of a merged policy under their types: they have passed the schema when they were written. */
 export const typedPolicy = ({ policy }: EffectivePolicy): Policy => policy;
 

@@ -8,6 +8,7 @@ import { createAuthGuard } from './auth-guard.ts';
 import { authOf } from './auth-of.ts';
 import { compileAuth, type SharedAuth } from './auth.ts';
 import { mayCarryCredential } from './credential-header.ts';
+import { authExplain } from './explain.ts';
 import { jwtSettingsErrors } from './jwt/jwt-rules.ts';
 import { resolveJwt } from './jwt/jwt-settings.ts';
 import { createJwtVerifiers } from './jwt/jwt-verifier.ts';
@@ -43,6 +44,7 @@ export const AUTH = definePart({
     { name: 'auth', phase: 'authentication' },
   ],
   warnings: [jwtWithoutKeys],
+  explain: authExplain,
   rules: authErrors,
   isImplied: (policy) => authOf(policy) !== undefined,
   share: (dependencies: PolicyDependencies, original: SharedAuth | undefined): SharedAuth => ({

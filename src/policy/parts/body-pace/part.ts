@@ -18,5 +18,6 @@ export const BODY_PACE = definePart({
   },
   off: { example: 0, is: (pace) => pace === 0 },
   mayShadow: false,
+  explain: { carrying: (pace, _policy, defaults) => ({ value: pace ?? defaults.minBodyBytesPerSec }) },
   compile: (pace) => (pace === undefined ? undefined : { data: { minBodyBytesPerSec: pace } }),
 });

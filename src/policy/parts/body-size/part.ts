@@ -6,6 +6,7 @@
  */
 import { Type } from 'typebox';
 import type { ReasonKind } from '../../../model/reason.ts';
+import { ofSettings } from '../../part-explain.ts';
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
 import type { Denial, NamedStage } from '../../stage.ts';
 
@@ -13,6 +14,8 @@ export const BODY_TOO_LARGE: ReasonKind<{ readonly bytesMax: number }> = {
   code: 'body_too_large',
   detail: ({ bytesMax }) => `The request body is larger than ${bytesMax} bytes`,
 };
+
+const BODY_SETTING = 'GATEWAY_PROXY__MAX_BODY_BYTES';
 
 export const BODY_SIZE = definePart({
   name: 'max_body_bytes',
@@ -30,6 +33,24 @@ export const BODY_SIZE = definePart({
   off: { example: 0, is: (bytes) => bytes === 0 },
   mayShadow: true,
   stages: [{ name: 'max_body_bytes', phase: 'message' }],
+  explain: {
+    decider: (_stage, _value, { own, maxBodyBytes }) =>
+      own ?? (maxBodyBytes > 0 ? ofSettings(maxBodyBytes) : undefined),
+    fix: (_denial, _value, { policy, bodyBytes, maxBodyBytes }) =>
+      policy.maxBodyBytes > 0
+        ? {
+            action: 'set_policy',
+            detail: `Send at most ${policy.maxBodyBytes} bytes, or raise max_body_bytes`,
+            target: { part: 'max_body_bytes' },
+            value: { max_body_bytes: bodyBytes },
+          }
+        : {
+            action: 'shorten_request',
+            detail: `Send at most ${maxBodyBytes} bytes, or raise ${BODY_SETTING}`,
+            target: { type: 'setting', id: BODY_SETTING },
+            value: bodyBytes,
+          },
+  },
   compile: compileBodySize,
 });
 

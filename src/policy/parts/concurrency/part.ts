@@ -48,6 +48,14 @@ export const CONCURRENCY = definePart({
   mayShadow: true,
   stages: [{ name: 'concurrency', phase: 'quota' }],
   warnings: [limitWithoutCaller],
+  explain: {
+    fix: (_denial, value) => ({
+      action: 'set_policy',
+      detail: 'Wait until a request has ended, or raise max of concurrency',
+      target: { part: 'concurrency' },
+      value: { concurrency: { ...value, max: (value?.max ?? 0) + 1 } },
+    }),
+  },
   rules: ({ per }, { policy, pointer }) => perErrors(per, policy, pointer),
   compile: compileConcurrency,
 });

@@ -49,6 +49,14 @@ export const METHODS = definePart({
   mayShadow: true,
   stages: [{ name: 'allowed_methods', phase: 'authorization' }],
   warnings: [endpointMethodNotAllowed],
+  explain: {
+    fix: (_denial, methods = [], { method }) => ({
+      action: 'set_policy',
+      detail: `Add ${method} to allowed_methods`,
+      target: { part: 'allowed_methods' },
+      value: { allowed_methods: [...methods, method] },
+    }),
+  },
   rules: methodErrors,
   compile: compileMethods,
 });

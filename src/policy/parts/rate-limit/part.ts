@@ -3,6 +3,7 @@ import type { FieldError } from '../../../model/errors.ts';
 import type { RateLimitGlobals } from '../../dependencies.ts';
 import { definePart, type WarningRule } from '../../part.ts';
 import { limitWithoutCaller, perErrors } from '../../per/per.ts';
+import { rateLimitExplain } from './explain.ts';
 import { compileRateLimits } from './rate-limit.ts';
 import { RateLimitSchema, type RateLimitPolicy } from './schema.ts';
 
@@ -42,6 +43,7 @@ export const RATE_LIMIT = definePart({
     { name: 'rate_limit', phase: 'quota' },
   ],
   warnings: [limitNotEnabled, limitWithoutCaller],
+  explain: rateLimitExplain,
   rules: (limit, { policy, pointer, globals }) => [
     ...rateLimitErrors(limit, globals, pointer),
     ...perErrors(limit.per, policy, pointer),

@@ -20,5 +20,6 @@ export const REQUEST_BUFFER = definePart({
   },
   off: { example: 0, is: (bytes) => bytes === 0 },
   mayShadow: false,
+  explain: { carrying: (bytes) => ({ value: bytes ?? 0 }) },
   compile: (bytes) => (bytes === undefined ? undefined : { data: { bufferRequestBytes: bytes } }),
 });

@@ -17,6 +17,7 @@ export const RETRIES = definePart({
   },
   off: { example: { max: 0 }, is: (retries) => retries.max === 0 },
   mayShadow: false,
+  explain: { carrying: (_value, { retries: { max, on } }) => ({ max, on: [...on] }) },
   compile: compileRetries,
 });
 

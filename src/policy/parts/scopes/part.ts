@@ -13,6 +13,7 @@ import { challengeOf, credentialPlace } from '../auth/credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { definePart, type CompileContext, type PartContribution, type RulesContext } from '../../part.ts';
 import type { Denial, Evaluation, RequestFacts, Stage, StageResult } from '../../stage.ts';
+import { scopesExplain } from './explain.ts';
 import { ScopesSchema } from './schema.ts';
 import { scopesWithoutAuth, scopesWithoutHolder } from './warnings.ts';
 
@@ -24,6 +25,7 @@ export const SCOPES = definePart({
   mayShadow: true,
   stages: [{ name: 'required_scopes', phase: 'authorization' }],
   warnings: [scopesWithoutAuth, scopesWithoutHolder],
+  explain: scopesExplain,
   rules: scopeErrors,
   compile: compileScopes,
 });

@@ -28,6 +28,14 @@ export const TIMEOUTS = definePart({
   docs: { summary: 'how long a backend may take', example: { first_byte_ms: 5_000, total_ms: 30_000 } },
   off: { example: {}, is: (timeouts) => Object.keys(timeouts).length === 0 },
   mayShadow: false,
+  explain: {
+    carrying: (_value, { timeouts }, defaults) => ({
+      connect_ms: timeouts?.connectMs ?? defaults.connectTimeoutMs,
+      first_byte_ms: timeouts?.firstByteMs ?? defaults.firstByteTimeoutMs,
+      idle_ms: timeouts?.idleMs ?? defaults.idleTimeoutMs,
+      total_ms: timeouts?.totalMs ?? null,
+    }),
+  },
   compile: compileTimeouts,
 });
 

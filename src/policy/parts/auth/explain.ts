@@ -1,0 +1,86 @@
+/** What explain says of authentication: the value that decided, and how a refused credential is put right. */
+import { isKind, operatorDetail, type Reason } from '../../../model/reason.ts';
+import type { StoredApiKey } from '../../../model/resources.ts';
+import { ofSettings, type DeniedRequest, type PartExplain, type PartFix } from '../../part-explain.ts';
+import { requiredScopes } from '../scopes/schema.ts';
+import { givenAuth } from './auth-of.ts';
+import { CREDENTIALS_INVALID, CREDENTIALS_MISSING, KEYS_UNAVAILABLE, MISSING_CLAIM } from './auth-reasons.ts';
+import type { AuthPolicy } from './schema.ts';
+
+export const authExplain: PartExplain<AuthPolicy> = {
+  decider: (stage, _value, { own, policy, settings: { authFailuresPerMinute } }) => {
+    if (!policy.stages.some(({ part }) => part === stage)) return undefined;
+    if (stage === 'auth_guard') return ofSettings({ failures_per_minute: authFailuresPerMinute });
+    const source = policy.effective.sources['required_scopes'];
+    if (own !== undefined || source === undefined) return own;
+    // Scopes without any auth imply API keys.
+    return { level: source.level, sourceId: source.id, value: { auth_type: 'api_key' } };
+  },
+  fix: (denial, _value, request) => credentialFix(denial, request),
+};
+
+/** @returns undefined where the denial says nothing of the credential */
+export function credentialFix(denial: Reason<unknown, string>, request: DeniedRequest): PartFix | undefined {
+  const { policy, app } = request;
+  const auth = givenAuth(policy.effective.policy);
+  const isJwt = auth?.auth_type === 'jwt';
+  const what = isJwt ? 'a JWT' : `an API key of app ${app?.slug ?? ''}`;
+  if (isKind(denial, CREDENTIALS_MISSING)) {
+    if (!denial.data.canAuthenticate) return AUTHENTICATE;
+    const place = policy.credentialPlace?.name ?? 'Authorization: Bearer';
+    const scopes = requiredScopes(policy.effective.policy);
+    const holding = scopes.length === 0 ? '' : ` that holds ${scopes.join(', ')}`;
+    return { action: 'send_credentials', detail: `Send ${place} with ${what}${holding}` };
+  }
+  const detail = operatorDetail(denial);
+  if (isKind(denial, MISSING_CLAIM)) {
+    return { action: 'request_token', detail: `Request a JWT with the claim that is missing. ${detail}` };
+  }
+  const isInvalid = isKind(denial, CREDENTIALS_INVALID);
+  if (isKind(denial, KEYS_UNAVAILABLE) || (isInvalid && denial.data.problem === 'no_keys')) {
+    return keysFix(auth);
+  }
+  if (!isInvalid) return undefined;
+  const hash = request.refusedTokenHash;
+  const key = isJwt || hash === undefined ? undefined : request.findKey(hash);
+  return (
+    (key && keyFix(key, request)) ?? {
+      action: 'replace_credentials',
+      detail: `Send ${what} that is valid. ${detail}`,
+    }
+  );
+}
+
+const AUTHENTICATE: PartFix = {
+  action: 'set_policy',
+  detail: 'Let the route authenticate, since it requires scopes',
+  target: { part: 'auth' },
+  value: { auth: { auth_type: 'api_key' } },
+};
+
+/** No token can be verified: another one would not help. */
+function keysFix(auth: AuthPolicy | undefined): PartFix {
+  const uri = auth?.jwt?.jwks_uri;
+  const detail =
+    uri === undefined
+      ? 'Set keys with jwks_uri, jwks or secret in auth.jwt'
+      : `See that ${uri} gives keys, or change auth.jwt`;
+  return { action: 'fix_keys', detail, target: { part: 'auth' } };
+}
+
+/** For a key that is known and could be good; undefined for one of another app. */
+function keyFix(key: StoredApiKey, { app, refusedTokenHash, startedMs }: DeniedRequest): PartFix | undefined {
+  const target = { type: 'token', id: key.id } as const;
+  if (key.app_id !== app?.id) return undefined;
+  if (!key.is_active) {
+    const detail = `Set is_active of token ${key.name} to true`;
+    return { action: 'enable_token', detail, target, value: { is_active: true } };
+  }
+  if (key.expires_at !== null && Date.parse(key.expires_at) <= startedMs) {
+    const detail = `Set expires_at of token ${key.name} to a later time, or to null`;
+    return { action: 'extend_token', detail, target, value: { expires_at: null } };
+  }
+  if (refusedTokenHash !== key.previous_token_hash) return undefined;
+  const detail = `Send the new value of token ${key.name}, which was rotated`;
+  return { action: 'replace_credentials', detail, target };
+}
