@@ -4,6 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import type { CliIo } from './cli/io.ts';
+import type { Commands } from './cli/program.ts';
 import type { Settings } from './settings/settings.ts';
 
 enableCompileCache();
@@ -32,7 +34,7 @@ function settingsOrExit(): Settings {
   process.exit(EXIT_CODES.failed.code);
 }
 
-const program = createProgram(version, {
+const commands: Commands = {
   start: async ({ takeOver: takeover = false }) => {
     const settings = settingsOrExit();
     const { createLogging, startGateway } = await import('./compose/gateway.ts');
@@ -62,7 +64,19 @@ const program = createProgram(version, {
     const lines = await copyDatabases({ ...flags, settings, clock: systemClock, tell: complain });
     process.stdout.write(`${lines.join('\n')}\n`);
   },
-});
+};
+
+const io: CliIo = {
+  env: (name) => process.env[name],
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  readStdin: () => readFileSync(0),
+  isTerminal: process.stdout.isTTY,
+  exit: (code) => {
+    process.exitCode = code;
+  },
+};
+const program = createProgram(version, commands, io);
 
 try {
   await program.parseAsync(process.argv);

@@ -1,19 +1,30 @@
 /** docs/reference/command-line.md, from the commander program that parses the command line. Pure. */
 import type { Command } from 'commander';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import type { CliIo } from '../../src/cli/io.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { code, page, sentence, table } from './markdown.ts';
 
 const nothing = async (): Promise<void> => undefined;
 
+/** Nothing is run here. */
+const NO_IO: CliIo = {
+  env: () => undefined,
+  out: () => undefined,
+  err: () => undefined,
+  readStdin: () => new Uint8Array(),
+  isTerminal: false,
+  exit: () => undefined,
+};
+
 export function commandLinePage(): string {
-  const program = createProgram('0.0.0', { start: nothing, migrate: nothing, copy: nothing });
+  const program = createProgram('0.0.0', { start: nothing, migrate: nothing, copy: nothing }, NO_IO);
   const exits = Object.values(EXIT_CODES).map(({ code: status, meaning }) => [code(String(status)), meaning]);
   return page(
     'Command line',
     `${program.description()} Without a command, \`headgate\` runs \`start\`. \`headgate --version\` and
 \`headgate help [command]\` answer and exit.`,
-    ...program.commands.map(commandSection),
+    ...program.commands.flatMap((command) => sections(command, 'headgate')),
     `## Signals
 
 | signal | \`headgate start\` |
@@ -25,11 +36,22 @@ export function commandLinePage(): string {
   );
 }
 
-function commandSection(command: Command): string {
+/** A command, and the commands below it. */
+function sections(command: Command, parent: string): string[] {
+  const name = `${parent} ${command.name()}`;
+  return [commandSection(command, name), ...command.commands.flatMap((child) => sections(child, name))];
+}
+
+function commandSection(command: Command, name: string): string {
+  const inputs = command.registeredArguments.map((argument) => {
+    const written = argument.required ? `<${argument.name()}…>` : `[${argument.name()}]`;
+    return [code(written), sentence(argument.description)];
+  });
   const options = command.options.map(({ flags, description }) => [code(flags), sentence(description)]);
   return [
-    `## headgate ${command.name()}`,
+    `## ${name}`,
     sentence(command.description()),
+    ...(inputs.length === 0 ? [] : [table(['Argument', 'Meaning'], inputs)]),
     ...(options.length === 0 ? [] : [table(['Option', 'Meaning'], options)]),
   ].join('\n\n');
 }

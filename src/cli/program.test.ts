@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { CliIo } from './io.ts';
 import { createProgram, type StartFlags } from './program.ts';
 
 interface Outcome {
@@ -9,14 +10,27 @@ interface Outcome {
   readonly errors: string;
 }
 
+const NO_IO: CliIo = {
+  env: () => undefined,
+  out: () => undefined,
+  err: () => undefined,
+  readStdin: () => new Uint8Array(),
+  isTerminal: false,
+  exit: () => undefined,
+};
+
 async function run(...args: string[]): Promise<Outcome> {
   const started: StartFlags[] = [];
   let errors = '';
-  const program = createProgram('1.2.3', {
-    start: async (flags) => void started.push(flags),
-    migrate: async () => undefined,
-    copy: async () => undefined,
-  });
+  const program = createProgram(
+    '1.2.3',
+    {
+      start: async (flags) => void started.push(flags),
+      migrate: async () => undefined,
+      copy: async () => undefined,
+    },
+    NO_IO,
+  );
   program.configureOutput({ writeErr: (text) => (errors += text) }).exitOverride();
   const { exit, exitCode } = await program.parseAsync(args, { from: 'user' }).then(
     () => ({ exit: '', exitCode: 0 }),
@@ -41,7 +55,7 @@ describe('the command line', () => {
       const { started, exit, exitCode, errors } = await run(...args);
       expect([started, exit, exitCode]).toEqual([[], 'commander.error', 1]);
       const unknown = args.find((arg) => arg !== 'start');
-      expect(errors).toContain(`unknown command "${unknown}"; expected one of start, migrate, copy`);
+      expect(errors).toContain(`unknown command "${unknown}"; expected one of start, migrate, copy, config`);
       for (const line of [/^ {2}start /m, /^ {2}migrate /m, /^ {2}copy /m]) expect(errors).toMatch(line);
     },
   );

@@ -1,9 +1,11 @@
 /**
  * The command line: `headgate` or `headgate start` runs the gateway, `headgate migrate` brings the database up to
- * date, `headgate copy` moves everything to another database. Parses only; what the commands do comes in as an
- * argument.
+ * date, `headgate copy` moves everything to another database, `headgate config` declares the configuration as files.
+ * Parses only; what the commands do comes in as arguments.
  */
 import { Command } from 'commander';
+import { addConfigCommands } from './config/commands.ts';
+import type { CliIo } from './io.ts';
 
 export interface StartFlags {
   /** Take the place of the gateway that runs on the same database folder. */
@@ -22,7 +24,7 @@ export interface Commands {
   copy(flags: CopyFlags): Promise<void>;
 }
 
-export function createProgram(version: string, commands: Commands): Command {
+export function createProgram(version: string, commands: Commands, io: CliIo): Command {
   const program = new Command('headgate')
     .description(
       'An API gateway. All settings come from GATEWAY_* variables; see docs/reference/settings.md.',
@@ -53,5 +55,6 @@ export function createProgram(version: string, commands: Commands): Command {
     .option('--from <url>', 'database to read; default: that of GATEWAY_DATABASE_URL')
     .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
     .action((flags: CopyFlags) => commands.copy(flags));
+  addConfigCommands(program, io);
   return program;
 }

@@ -5,10 +5,8 @@ import type { App, StoredApiKey } from '../../model/resources.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { labelKeys, type Item } from './levels.ts';
-import { escape } from './tree.ts';
+import { escape, OWNER_LABEL } from './tree.ts';
 
-/** The label of an app that says which file declares it. */
-export const OWNER_LABEL = 'owner';
 const PAGE_LIMIT = 500;
 
 export interface DeclaredTree {

@@ -4,8 +4,9 @@ import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import type { StoredRecord } from '../crud/resource.ts';
 import type { ChangeLog, RecordPlace } from './change-log.ts';
-import { member, OWNER_LABEL, type DeclaredApp } from './declared-app.ts';
+import { member, type DeclaredApp } from './declared-app.ts';
 import { LEVELS, type Item, type Level } from './levels.ts';
+import { OWNER_LABEL } from './tree.ts';
 
 type Delete = (
   level: Level,

@@ -8,18 +8,31 @@ import { isObject } from '../api/merge-patch.ts';
 import { maskSecrets, MASK } from '../write/policy-secrets-view.ts';
 import { compare, labelKeys, LEVELS, type Item } from './levels.ts';
 
+/** The label of an app that says which files declare it. */
+export const OWNER_LABEL = 'owner';
+
 export interface StoredApp {
   readonly tree: AppTree;
   /** Without those that have expired: they open nothing, and cannot be declared again. */
   readonly keys: readonly StoredApiKey[];
 }
 
-/** Apps and everything below, each collection in the order of its labels, so that the same state gives the same tree. */
-export function treeOf(declared: readonly StoredApp[]): Item {
+/**
+ * Apps and everything below, each collection in the order of its labels, so that the same state gives the same tree.
+ * @param owner of all of them: it is told once, and not by their labels
+ */
+export function treeOf(declared: readonly StoredApp[], owner?: string): Item {
   const ordered = [...declared].sort((a, b) => compare(a.tree.app.slug, b.tree.app.slug));
-  return {
-    apps: Object.fromEntries(ordered.map(({ tree, keys }) => [tree.app.slug, appItem(tree, keys)])),
-  };
+  const items = ordered.map(({ tree, keys }) => {
+    const item = appItem(tree, keys);
+    return [tree.app.slug, owner === undefined ? item : withoutOwner(item)] as const;
+  });
+  return { ...(owner !== undefined && { owner }), apps: Object.fromEntries(items) };
+}
+
+function withoutOwner({ labels, ...item }: Item): Item {
+  const { [OWNER_LABEL]: _owner, ...others } = labels as Item;
+  return Object.keys(others).length === 0 ? item : { ...item, labels: others };
 }
 
 function appItem({ app, versions }: AppTree, keys: readonly StoredApiKey[]): Item {

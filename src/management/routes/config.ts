@@ -18,7 +18,7 @@ import type { ChangeLog } from '../declaration/change-log.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
 import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/schema.ts';
-import { treeOf, type StoredApp } from '../declaration/tree.ts';
+import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';
 import { maskSecrets } from '../write/policy-secrets-view.ts';
 import { auditEntry, type Unchanged, type WriteWork, type Written } from '../write/write.ts';
 
@@ -98,7 +98,8 @@ function readOperation(context: ManagementContext): Operation {
       context.repository.read(async (reader) => {
         const stored = await storedApps(reader, call, context.clock.nowMs());
         if (isFailure(stored)) return stored;
-        const config = treeOf(stored);
+        const { owner } = call.query;
+        const config = treeOf(stored, owner === undefined ? undefined : String(owner));
         return answer(200, 'Configuration', { config_version: await reader.configVersion(), config });
       }),
   };
@@ -116,7 +117,7 @@ async function storedApps(
     if (found === undefined) return notFound('app', String(reference));
     apps = [found];
   }
-  if (owner !== undefined) apps = apps.filter(({ labels }) => labels['owner'] === owner);
+  if (owner !== undefined) apps = apps.filter(({ labels }) => labels[OWNER_LABEL] === owner);
   const stored: StoredApp[] = [];
   for (const { id } of apps) {
     const tree = await reader.loadAppTree(id);

@@ -1,0 +1,61 @@
+/** A plan, or what an apply has done, as lines for people. */
+
+export interface ShownPlan {
+  readonly base_version: number;
+  readonly totals: Readonly<Record<'create' | 'update' | 'delete', number>>;
+  readonly changes: readonly ShownChange[];
+  readonly created_keys?: readonly { readonly app: string; readonly name: string; readonly token: string }[];
+}
+
+interface ShownChange {
+  readonly change: 'create' | 'update' | 'delete';
+  readonly type: string;
+  readonly path: readonly string[];
+  readonly fields: Readonly<Record<string, { readonly before: unknown; readonly after: unknown }>>;
+  readonly below?: number;
+}
+
+const SIGNS = { create: '+', update: '~', delete: '-' } as const;
+/** ANSI colours (ECMA-48 SGR). */
+const COLOURS = { create: 32, update: 33, delete: 31 } as const;
+const VALUE_CHARS_MAX = 100;
+const TYPE_WIDTH = 8;
+
+/** @param done whether it has been applied */
+export function planText(plan: ShownPlan, done: boolean, colour: boolean): string {
+  const { changes, totals, created_keys: keys = [] } = plan;
+  const lines = changes.flatMap((change) => changeLines(change, colour));
+  const unseen = totals.create + totals.update + totals.delete - shown(changes);
+  if (unseen > 0) lines.push(`  … and ${unseen} more`);
+  if (changes.length === 0) lines.push('Nothing to change.');
+  else {
+    const verb = done ? '' : 'to ';
+    const past = done ? 'd' : '';
+    lines.push(
+      '',
+      `${totals.create} ${verb}create${past}, ${totals.update} ${verb}update${past}, ${totals.delete} ${verb}delete${past}.`,
+    );
+  }
+  for (const { app, name, token } of keys) lines.push(`Key ${name} of ${app} (shown only now): ${token}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function shown(changes: readonly ShownChange[]): number {
+  return changes.reduce((sum, { below = 0 }) => sum + 1 + below, 0);
+}
+
+function changeLines({ change, type, path, fields, below = 0 }: ShownChange, colour: boolean): string[] {
+  const extent = below === 0 ? '' : `  with ${below} below it`;
+  const line = `  ${SIGNS[change]} ${type.padEnd(TYPE_WIDTH)}  ${path.join('  ')}${extent}`;
+  const painted = colour ? `\u001B[${COLOURS[change]}m${line}\u001B[0m` : line;
+  if (change !== 'update') return [painted];
+  const changed = Object.entries(fields).map(
+    ([name, { before, after }]) => `      ${name}: ${valueText(before)} → ${valueText(after)}`,
+  );
+  return [painted, ...changed];
+}
+
+function valueText(value: unknown): string {
+  const text = value === null ? '(default)' : JSON.stringify(value);
+  return text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}…` : text;
+}

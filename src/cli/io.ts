@@ -1,0 +1,15 @@
+/** What commands that talk to people and programs use of the process, as an argument, so that tests can bring their own. */
+
+export interface CliIo {
+  readonly env: (name: string) => string | undefined;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly readStdin: () => Uint8Array;
+  /** Colour is for people. */
+  readonly isTerminal: boolean;
+  /** What the process ends with, once everything is written. */
+  readonly exit: (code: number) => void;
+}
+
+/** Ends a command with one plain message and exit code 1. */
+export class CliError extends Error {}
