@@ -29,7 +29,7 @@ describe('docs/reference', () => {
     ['warning code', 'warnings.md', Object.keys(WARNINGS)],
     ['field of the access log', 'access-log.md', ACCESS_FIELDS],
     ['policy field', 'policy-fields.md', fieldsOf(jsonSchema(PolicySchema)).map(({ path }) => path)],
-    ['part of a policy', 'policies.md', PART_NAMES],
+    ['part of a policy', 'policy-fields.md', PART_NAMES],
     ['call', 'management-api.md', operations.map(({ method, path }) => `${method} ${path}`)],
     ['object', 'objects.md', [...describedObjects(operations).keys()]],
     [

@@ -95,8 +95,10 @@ export interface PartOff<Value> {
 export interface PartDocs {
   /** A few words for the table of parts. */
   readonly summary: string;
-  /** A value, as the reference shows it. The file `docs.md` of the part's folder follows it there. */
+  /** A value, as the reference shows it. */
   readonly example: unknown;
+  /** Markdown that follows the example: what fields and their descriptions cannot say. */
+  readonly text?: string;
 }
 
 export interface RulesContext {

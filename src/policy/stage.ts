@@ -116,13 +116,13 @@ export interface CompiledRetries {
 export interface FieldSubject extends RequestFacts {
   readonly requestId: string;
   readonly evaluation: Evaluation;
-  /** The segment of the path that a `{name}` of the endpoint stands for, decoded. */
+  /** The segment of the canonical path that a `{name}` of the endpoint stands for, percent-encoded. */
   pathParameter(name: string): string | undefined;
 }
 
 /** Edits of the fields of a message, made in the pass that writes them. */
 export interface FieldEditor {
-  /** The name under which a field is passed on: undefined: as it is; '': not at all. */
+  /** Read for each field that would pass. The name under which a field is passed on: undefined: as it is; '': not at all. */
   nameOf(name: string): string | undefined;
   /** Lines to add, each `Name: value\r\n`. Nothing from outside may end a line early. */
   lines(subject: FieldSubject): string;

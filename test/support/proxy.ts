@@ -17,6 +17,7 @@ import type { Policy } from '../../src/policy/registry.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../src/model/resources.ts';
 import { createPolicyCompilers } from '../../src/policy/compile-policy.ts';
 import type { PolicyDependencies } from '../../src/policy/dependencies.ts';
+import type { PolicyPart } from '../../src/policy/part.ts';
 import type { CompiledPolicy } from '../../src/policy/stage.ts';
 import { Breaker, createBreakerMemory } from '../../src/proxy/resilience/breaker.ts';
 import { shares, type ProxyContext, type ProxyObserver } from '../../src/proxy/context.ts';
@@ -180,6 +181,8 @@ export interface TestProxyOptions {
   readonly resolverClock?: () => number;
   readonly observer?: Partial<ProxyObserver>;
   readonly policy?: Partial<PolicyDependencies>;
+  /** In place of those of the registry. */
+  readonly parts?: readonly PolicyPart[];
 }
 
 function listenerTls({ tls, certificates, http2 = true }: TestProxyOptions): ListenerTls | undefined {
@@ -230,7 +233,7 @@ export async function startProxy(change: ConfigChange, setup: TestProxyOptions =
     onJwksKeySkipped: () => undefined,
     ...setup.policy,
   };
-  const compilers = createPolicyCompilers(dependencies);
+  const compilers = createPolicyCompilers(dependencies, setup.parts);
   const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
   holder.apply(change);
   const breakers = new Map<string, Breaker>();

@@ -12,6 +12,7 @@ import { HeaderKind } from '../../http/header-kind.ts';
 import { ownText } from '../../http/latin1.ts';
 import type { ResponseHead } from '../../http/response-head.ts';
 import { statusText } from '../../http/status-text.ts';
+import { addedLines, passedLine } from '../io/edited-fields.ts';
 import type { Exchange } from '../exchange.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
@@ -48,12 +49,15 @@ export function downstreamResponseHead(
 ): string {
   const conditions = conditionsOf(exchange, head, framing, persist);
   // The date that is made for a backend that sends none is another one soon.
-  const isKeeping = head.isRepeated && head.first(HeaderKind.date) >= 0;
+  const { route } = exchange;
+  const editor = route?.policy.responseFields;
+  const isKeeping = editor === undefined && head.isRepeated && head.first(HeaderKind.date) >= 0;
   const known = isKeeping ? findCached(head, conditions) : undefined;
   const template = known ?? makeTemplate(exchange, head, framing, persist, conditions);
   if (isKeeping && known === undefined) keep(head, template);
-  const more = fieldsBehindId(exchange);
-  // Mostly there are none; what is written in few template costs less.
+  const added = route === undefined ? '' : addedLines(editor, exchange, route);
+  const more = fieldsBehindId(exchange) + added;
+  // Mostly there are none; what is written in few pieces costs less.
   if (more === '') return template.start + exchange.requestId + template.end;
   return `${template.start}${exchange.requestId}\r\n${more}${template.endBehindMore}`;
 }
@@ -107,7 +111,7 @@ function makeTemplate(
     reason,
     conditions,
     start:
-      `HTTP/1.1 ${status} ${reason === '' ? statusText(status) : reason}\r\n${head.ordinaryLines()}` +
+      `HTTP/1.1 ${status} ${reason === '' ? statusText(status) : reason}\r\n${ordinaryLines(exchange, head)}` +
       managedLines(exchange, head, framing) +
       (head.first(HeaderKind.date) < 0 ? `Date: ${exchange.context.httpDate()}\r\n` : '') +
       `${viaLine(RESPONSE_VIA, head.httpMinor, via)}X-Request-Id: `,
@@ -136,28 +140,42 @@ export function interimResponseHead(head: ResponseHead): string {
 
 /** The 101 that begins a tunnel; `upgrade` is the protocol that the backend has chosen. */
 export function switchingResponseHead(exchange: Exchange, head: ResponseHead, upgrade: string): string {
+  const { route } = exchange;
+  const added = route === undefined ? '' : addedLines(route.policy.responseFields, exchange, route);
   return (
-    `HTTP/1.1 101 Switching Protocols\r\n${head.ordinaryLines()}${managedLines(exchange, head, 'none')}` +
-    `${responseFields(exchange)}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
+    `HTTP/1.1 101 Switching Protocols\r\n${ordinaryLines(exchange, head)}${managedLines(exchange, head, 'none')}` +
+    `${responseFields(exchange)}${added}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
   );
+}
+
+function ordinaryLines({ route }: Exchange, head: ResponseHead): string {
+  const editor = route?.policy.responseFields;
+  if (editor === undefined) return head.ordinaryLines();
+  let lines = '';
+  for (let index = 0; index < head.count; index++) {
+    if (head.kind(index) !== HeaderKind.ordinary || head.isNominated(index)) continue;
+    lines += passedLine(head, index, editor);
+  }
+  return lines;
 }
 
 function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFraming): string {
   const { route, version, evaluation } = exchange;
+  const editor = route?.policy.responseFields;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
     switch (head.kind(index)) {
       case HeaderKind.accessControl:
       case HeaderKind.accessControlRequestMethod:
       case HeaderKind.accessControlRequestHeaders:
-        if (route?.policy.cors === undefined) lines += head.line(index);
+        if (route?.policy.cors === undefined) lines += passedLine(head, index, editor);
         break;
       case HeaderKind.rateLimit:
-        if (evaluation.limit === undefined) lines += head.line(index);
+        if (evaluation.limit === undefined) lines += passedLine(head, index, editor);
         break;
       case HeaderKind.deprecation:
       case HeaderKind.sunset:
-        if (version?.announcesEnd !== true) lines += head.line(index);
+        if (version?.announcesEnd !== true) lines += passedLine(head, index, editor);
         break;
       case HeaderKind.trailer:
         if (framing === 'chunked') lines += head.line(index);
@@ -175,7 +193,7 @@ function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFra
       case HeaderKind.realIp:
       case HeaderKind.targetOverride:
       case HeaderKind.underscoreAlias:
-        lines += head.line(index);
+        lines += passedLine(head, index, editor);
         break;
       default:
     }

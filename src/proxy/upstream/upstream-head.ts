@@ -21,6 +21,7 @@ import type { Evaluation } from '../../policy/stage.ts';
 import type { RequestHead } from '../../http/request-head.ts';
 import type { Connection } from '../downstream/connection.ts';
 import type { Route } from '../context.ts';
+import { addedLines, passedLine } from '../io/edited-fields.ts';
 import type { Exchange } from '../exchange.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { newTraceparent } from './traceparents.ts';
@@ -66,13 +67,18 @@ export function upstreamRequestHead(
 ): string {
   const { head } = exchange.connection;
   const template =
-    head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined
+    head.isRepeated && upgrade === undefined && forwardsLeft(head) === undefined && !isEdited(route)
       ? cachedTemplate(exchange, route, expectContinue)
       : makeTemplate(exchange, route, expectContinue, upgrade);
   return (
     `${head.method} ${path}${exchange.query}${template.start}${exchange.requestId}${template.middle}` +
     (template.beginsTrace ? newTraceparent() + template.end : template.end)
   );
+}
+
+/** What an editor adds differs from request to request. */
+function isEdited({ policy }: Route): boolean {
+  return policy.requestFields !== undefined;
 }
 
 function cachedTemplate(exchange: Exchange, route: Route, expectContinue: boolean): HeadTemplate {
@@ -131,6 +137,7 @@ function makeTemplate(
       ordinaryLines(exchange, route) +
       forwardsLine(head) +
       managedLines(exchange, route, upgrade === undefined) +
+      addedLines(route.policy.requestFields, exchange, route) +
       (connection.isTrustedPeer ? continuedLines(connection, head) : connection.forwarded.lines(head.host)) +
       'X-Request-Id: ',
     middle:
@@ -159,9 +166,10 @@ function ownTemplate(template: HeadTemplate): HeadTemplate {
  */
 function ordinaryLines(exchange: Exchange, { policy }: Route): string {
   const { head } = exchange.connection;
-  const { managedHeaders: managed, credentialPlace: place } = policy;
+  const { managedHeaders: managed, credentialPlace: place, requestFields: editor } = policy;
   const isCounted = forwardsLeft(head) !== undefined;
-  if (managed === undefined && place === undefined && !isCounted) return head.ordinaryLines();
+  if (managed === undefined && place === undefined && editor === undefined && !isCounted)
+    return head.ordinaryLines();
   const dropped = exchange.evaluation.dropCredential;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
@@ -170,7 +178,7 @@ function ordinaryLines(exchange: Exchange, { policy }: Route): string {
     if (isCounted && isMaxForwards(name)) continue;
     if (managed?.has(foldedName(name)) === true) continue;
     if (place !== undefined && isKeptBack(name, place, dropped)) continue;
-    lines += head.line(index);
+    lines += passedLine(head, index, editor);
   }
   return lines;
 }
@@ -190,7 +198,7 @@ function forwardsLine(head: RequestHead): string {
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
 function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean): string {
   const { head } = exchange.connection;
-  const { forwardsApiKeys, managedHeaders, credentialPlace } = route.policy;
+  const { forwardsApiKeys, managedHeaders, credentialPlace, requestFields: editor } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
   // An ordinary field where the credential is in another one.
   const keepAuthorization = credentialPlace !== undefined || !exchange.evaluation.dropCredential;
@@ -199,7 +207,7 @@ function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean
     switch (head.kind(index)) {
       case HeaderKind.authorization:
         if (keepAuthorization && (forwardsApiKeys || !carriesApiKey(head.value(index))))
-          lines += head.line(index);
+          lines += passedLine(head, index, editor);
         break;
       case HeaderKind.forwarded:
       case HeaderKind.forwardedOther:
@@ -222,7 +230,7 @@ function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean
       case HeaderKind.rateLimit:
       case HeaderKind.date:
       case HeaderKind.server:
-        lines += head.line(index);
+        lines += passedLine(head, index, editor);
         break;
       default:
     }
