@@ -15,7 +15,7 @@ import type { StoredApiKey } from '../src/model/resources.ts';
 import { evaluate, newEvaluation } from '../src/policy/evaluate.ts';
 import type { CompiledPolicy, RequestFacts } from '../src/policy/stage.ts';
 import { effective, testApp } from '../src/policy/test-fixtures.ts';
-import { KeyNotes } from '../src/keys/usage-counter.ts';
+import { UsageCounter } from '../src/keys/usage-counter.ts';
 import { KeyTable } from '../src/keys/key-table.ts';
 import { fillerKeys } from './database.ts';
 import { compilerFor } from './policies.ts';
@@ -57,12 +57,12 @@ function casesOf(name: string, plan: StoredApiKey['rate_limit'], inUse: readonly
   const policy = { auth: { auth_type: 'api_key' as const }, required_scopes: [SCOPE], rate_limit };
   return inUse.map((count) => {
     // As the message is read by the main thread.
-    const notes = new KeyNotes((noted) => void structuredClone(noted));
-    return caseOf(`${count} ${name}`, compilerFor(keys, notes)(effective(policy), app), notes, count);
+    const notes = new UsageCounter((noted) => void structuredClone(noted));
+    return caseOf(`${count} ${name}`, compilerFor(keys)(effective(policy), app), notes, count);
   });
 }
 
-function caseOf(name: string, compiled: CompiledPolicy, notes: KeyNotes, count: number): Case {
+function caseOf(name: string, compiled: CompiledPolicy, notes: UsageCounter, count: number): Case {
   const heads = Buffer.from(
     Array.from({ length: count }, (_, index) => {
       return `GET /app0/v0/resource0/42 HTTP/1.1\r\nAuthorization: Bearer ${benchToken(index)}\r\n\r\n`;
@@ -90,7 +90,7 @@ function caseOf(name: string, compiled: CompiledPolicy, notes: KeyNotes, count: 
       const evaluation = newEvaluation();
       if (evaluate(compiled, facts, evaluation) !== undefined) throw new Error('denied');
       const { caller } = evaluation;
-      notes.note(caller, 'allowed', facts.nowMs);
+      notes.countUse(caller.id, 'allowed', facts.nowMs);
       // Written as part of one text, as the request to the backend is.
       characters += Buffer.from(`${head}${caller.upstreamHeaderLines}\r\n`, 'latin1').length;
       characters += GARBAGE.slice().length;

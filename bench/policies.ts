@@ -5,13 +5,12 @@ import { systemClock } from '../src/lib/clock.ts';
 import { SharedConcurrencyStore } from '../src/limits/concurrency.ts';
 import { createLimitMemory, SharedMemoryLimitStore } from '../src/limits/local/local-store.ts';
 import { createPolicyCompiler } from '../src/policy/compile-policy.ts';
-import type { KeyRows } from '../src/policy/dependencies.ts';
 import type { CompiledPolicy } from '../src/policy/stage.ts';
 import type { KeyTable } from '../src/keys/key-table.ts';
 import type { PolicyCompiler } from '../src/config/types.ts';
 
 /** Without global limits and without metrics; limits have a memory of their own. */
-export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<CompiledPolicy> {
+export function compilerFor(keys: KeyTable): PolicyCompiler<CompiledPolicy> {
   const memory = createLimitMemory();
   const nothing = (): void => undefined;
   return createPolicyCompiler({
@@ -19,7 +18,6 @@ export function compilerFor(keys: KeyTable, keyRows?: KeyRows): PolicyCompiler<C
     limits: new SharedMemoryLimitStore(memory, 1),
     concurrency: new SharedConcurrencyStore(memory.concurrency, memory.hashKey, 1),
     keys,
-    keyRows,
     jwtDefaults: {
       issuer: undefined,
       audiences: [],

@@ -124,7 +124,6 @@ const policyDependencies: PolicyDependencies = {
   limits: limits.store,
   concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, workerNumber),
   keys,
-  keyRows: observer.keyRows,
   jwtDefaults: settings.jwt,
   globals:
     settings.rateLimit === undefined
@@ -211,7 +210,6 @@ port.on('message', (message: ToWorker) => {
       });
       metrics.setLogLinesDropped(output.droppedLines);
       metrics.setConfigVersion(holder.current.configVersion);
-      metrics.setTokenMemory(compilers.tokenMemoryBytes());
       metrics.setLimitStore(limits.shared?.());
       return send({ type: 'sample', id: message.id, sample: metrics.sample(workerNumber) });
     case 'explain':

@@ -120,9 +120,6 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
     concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, MAIN_THREAD_OWNER),
     keys: {
       findPresentedKey: () => undefined,
-      findReference: () => 0,
-      readPlainKey: () => false,
-      hasKey: () => false,
       generation: 0,
     },
     jwtDefaults: settings.jwt,

@@ -44,8 +44,7 @@ import {
   storeKey,
   unitsOf,
 } from './key-record.ts';
-import { WordBuffer, readHash, readId } from './key-words.ts';
-import { readPlainKey, type PlainKey } from './plain-key.ts';
+import { WordBuffer, readDigest, readHash, readId } from './key-words.ts';
 import { readPresentedKey, type PresentedKey } from './presented-key.ts';
 
 /** Most keys of a node (docs/reference/storage.md). */
@@ -94,37 +93,13 @@ export class KeyReader {
   }
 
   /**
-   * What a request needs of the key one of whose values has this SHA-256, as `readHash` writes it. undefined also when
-   * that is the value before the last rotation, which does not count any more.
+   * What a request needs of the key one of whose values has this SHA-256 (32 characters of latin1). undefined also when that is the value before
+   * the last rotation, which does not count any more.
    */
-  findPresentedKey(hash: WordBuffer): PresentedKey | undefined {
-    hashWanted.words.set(hash.words);
+  findPresentedKey(digest: string): PresentedKey | undefined {
+    readDigest(digest, hashWanted);
     const reference = this.#referenceOfWantedHash();
     return reference === 0 ? undefined : readPresentedKey(this.view, reference, hashWanted);
-  }
-
-  /**
-   * A number above 0 for the key that has, or before its last rotation had, a value with this SHA-256; 0 without one.
-   * What is read there is good until the generation is another than it was before the call.
-   */
-  findReference(hash: WordBuffer): number {
-    hashWanted.words.set(hash.words);
-    return this.#referenceOfWantedHash();
-  }
-
-  /**
-   * Reads what a request needs of the key at `reference`, which `findReference` gave for a hash in this generation.
-   * @param hash where these words lie, from `hashAt` on
-   * @returns false for a key that is not plain, and for a value that does not count any more
-   */
-  readPlainKey(reference: number, hash: Int32Array, hashAt: number, into: PlainKey): boolean {
-    return readPlainKey(this.view, reference, hash, hashAt, into);
-  }
-
-  /** Whether a key has a value with this SHA-256, or had it before its last rotation. */
-  hasKey(hash: WordBuffer): boolean {
-    hashWanted.words.set(hash.words);
-    return this.#referenceOfWantedHash() !== 0;
   }
 
   findKeyById(id: string): StoredApiKey | undefined {

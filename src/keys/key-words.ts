@@ -7,6 +7,7 @@
  * Any text is accepted where a hash or an id is asked for: one that is not written so counts as its own SHA-256.
  */
 import { hash } from 'node:crypto';
+import { latin1Text, writeLatin1 } from '../http/latin1.ts';
 
 const HASH_BYTES = 32;
 const ID_BYTES = 16;
@@ -40,6 +41,11 @@ export function readHash(text: string, into: WordBuffer, at = 0): boolean {
   if (text.length === HASH_LENGTH && readHex(text, 0, HASH_BYTES, into.bytes, at * 4)) return true;
   writeStandIn(text, HASH_BYTES, into, at);
   return false;
+}
+
+/** Writes a hash that is given as 32 characters of latin1. */
+export function readDigest(digest: string, into: WordBuffer): void {
+  writeLatin1(digest, into.bytes, 0, HASH_BYTES);
 }
 
 /**
@@ -98,7 +104,7 @@ export function idText(bytes: Buffer, from: number): string {
     idDigits[at++] = HEX.charCodeAt(byte >> 4);
     idDigits[at++] = HEX.charCodeAt(byte & 0xf);
   }
-  return idDigits.toString('latin1');
+  return latin1Text(idDigits, 0, UUID_LENGTH);
 }
 
 function writeTwoDigits(number: number, at: number): void {

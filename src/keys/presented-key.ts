@@ -23,8 +23,7 @@ import {
 import type { KeyMemoryView } from './key-memory.ts';
 import { UNIT_WORDS } from './key-memory.ts';
 import { decodeKey } from './key-record.ts';
-import type { WordBuffer } from './key-words.ts';
-import { idText } from './key-words.ts';
+import { idText, type WordBuffer } from './key-words.ts';
 
 /** A key and the one of its values that was presented. */
 export interface PresentedKey {
@@ -97,6 +96,9 @@ export function readPresentedKey(
   };
 }
 
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+
 // Used within one call.
 const optional = { expiresAtMs: 0, overlapEndsAtMs: 0, textsAt: 0 };
 
@@ -106,13 +108,11 @@ interface Texts {
   readonly rateLimit: RateLimitPolicy | null;
 }
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-
 /**
- * Name and scopes of `["<name>",["<scope>",…],"<prefix>"]` without escapes, as most keys have it; undefined for any
- * other text that key-record.ts writes. A quote is always the end or the beginning of a string then.
+ * Name, scopes and limit of `["<name>",["<scope>",…],"<prefix>",<limit>]` without escapes and without more than these
+ * four, as most keys have it. A quote is always the end or the beginning of a string then.
  * @param from where the text lies in `bytes`
+ * @returns undefined for any other text that key-record.ts writes
  */
 function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefined {
   if (text.includes('\\')) return undefined;
@@ -123,35 +123,55 @@ function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefine
     at = text.indexOf('"', at + 1) + 1;
     if (text.charCodeAt(at) === COMMA) at++;
   }
-  const prefixEnd = text.indexOf('"', at + 3);
-  if (prefixEnd + 2 !== text.length) return undefined;
-  const json = text.slice(scopesFrom, at + 1);
-  // Kept are copies: a part of the text would keep all of it, and lists of scopes are long.
-  const scopes = scopeLists.get(json) ?? scopesOf(ownText(json));
-  return { name: latin1Text(bytes, from + 2, from + nameEnd), scopes, rateLimit: null };
+  const scopesTo = at + 1;
+  const prefixEnd = text.indexOf('"', scopesTo + 2);
+  const isPlan = prefixEnd + 2 < text.length;
+  const rateLimit = isPlan ? limits.get(text.slice(prefixEnd + 2, -1)) : null;
+  if (rateLimit === undefined) return undefined;
+  // A copy: a part of the text would keep all of it alive, and lists of scopes are long.
+  const name = latin1Text(bytes, from + 2, from + nameEnd);
+  return { name, scopes: scopeLists.get(text.slice(scopesFrom, scopesTo)) ?? [], rateLimit };
 }
 
 /** Undefined where there is more than name, scopes, prefix and limit. */
 function parsedTexts(text: string): Texts | undefined {
   const parsed = JSON.parse(text) as [string, readonly string[], string, RateLimitPolicy?, unknown?];
   const [name, scopes, , rateLimit = null] = parsed;
-  return parsed.length > 4 ? undefined : { name, scopes: scopesOf(JSON.stringify(scopes)), rateLimit };
+  if (parsed.length > 4) return undefined;
+  return { name, scopes: scopeLists.get(JSON.stringify(scopes)) ?? [], rateLimit };
 }
 
-const SCOPE_LISTS_MAX = 1024;
-const SCOPE_LIST_CHARS_MAX = 4096;
-const scopeLists = new Map<string, readonly string[]>();
+const PARSED_MAX = 1024;
+const PARSED_CHARS_MAX = 4096;
 
-function scopesOf(json: string): readonly string[] {
-  const known = scopeLists.get(json);
-  if (known !== undefined) return known;
-  const scopes = Object.freeze(JSON.parse(json) as string[]);
-  if (json.length > SCOPE_LIST_CHARS_MAX) return scopes;
-  // All at once: they come back by themselves, and whoever holds one keeps it.
-  if (scopeLists.size >= SCOPE_LISTS_MAX) scopeLists.clear();
-  scopeLists.set(json, scopes);
-  return scopes;
+/** Parses texts of which many keys have equal ones; equal texts give the same value. */
+class SharedValues<V> {
+  readonly #values = new Map<string, V>();
+  readonly #parse: (json: string) => V | undefined;
+
+  constructor(parse: (json: string) => V | undefined) {
+    this.#parse = parse;
+  }
+
+  get(json: string): V | undefined {
+    const known = this.#values.get(json);
+    if (known !== undefined) return known;
+    const value = this.#parse(json);
+    if (value === undefined || json.length > PARSED_CHARS_MAX) return value;
+    // All at once: what is still used comes back by itself.
+    if (this.#values.size >= PARSED_MAX) this.#values.clear();
+    // A copy: the text may be a part of a whole record's.
+    this.#values.set(ownText(json), value);
+    return value;
+  }
 }
+
+const scopeLists = new SharedValues((json) => Object.freeze(JSON.parse(json) as readonly string[]));
+/** Undefined where other fields follow the limit. */
+const limits = new SharedValues((json) => {
+  const values = JSON.parse(`[${json}]`) as readonly RateLimitPolicy[];
+  return values.length === 1 ? Object.freeze(values[0]) : undefined;
+});
 
 /** A power of two. */
 const APP_IDS = 64;

@@ -12,11 +12,11 @@ import { DAY_MS, utcDate } from '../model/key-usage.ts';
 import type { StoredApiKey } from '../model/resources.ts';
 import { API_KEY_PREFIX, createToken, tokenHash } from '../model/token.ts';
 import { callerOfKey } from '../policy/parts/auth/key-caller.ts';
-import { RememberedKeys } from '../policy/parts/auth/key-cache.ts';
+import { KeyCache } from '../policy/parts/auth/key-cache.ts';
 import { KeyTable } from './key-table.ts';
 import { presentedKey } from './presented-key.ts';
-import { KeyNotes, ROW_WORDS, type KeyUsageBatch } from './usage-counter.ts';
-import { PendingKeyUsage } from './pending-usage.ts';
+import { UsageCounter, type KeyUsageBatch } from './usage-counter.ts';
+import { PendingUsage } from './pending-usage.ts';
 
 const NOON_MS = Date.parse('2026-02-01T12:00:00Z');
 const OUTCOMES = ['allowed', 'limited', 'denied'] as const;
@@ -68,9 +68,9 @@ class Worker {
   readonly #tokens = new Map<string, string>();
   readonly #table = new KeyTable();
   readonly #batches: KeyUsageBatch[] = [];
-  readonly #pending = new PendingKeyUsage(10_000);
-  readonly #notes = new KeyNotes((batch) => void this.#batches.push(batch));
-  readonly #remembered = new RememberedKeys(this.#table, this.#notes);
+  readonly #pending = new PendingUsage(10_000);
+  readonly #counter = new UsageCounter((batch) => void this.#batches.push(batch));
+  readonly #cache = new KeyCache(this.#table);
   #nowMs = NOON_MS;
 
   take({ act, key: at, number }: Step): void {
@@ -94,10 +94,10 @@ class Worker {
       );
     else if (act === 'delete') this.#remove(id);
     else if (act === 'refuse') {
-      this.#notes.noteRefused(id, this.#nowMs);
+      this.#counter.countRefusal(id, this.#nowMs);
       this.expected.add(id, utcDate(this.#nowMs), [0, 0, 1], 0);
-    } else if (act === 'tick') this.#notes.tick();
-    else if (act === 'hand over') this.#notes.send();
+    } else if (act === 'tick') this.#counter.tick();
+    else if (act === 'hand over') this.#counter.flush();
     else if (act === 'write') this.write(number % 2 === 0);
     else if (act === 'next day') this.#nowMs += DAY_MS;
     else if (act === 'day before') this.#nowMs -= DAY_MS;
@@ -105,20 +105,16 @@ class Worker {
 
   /** @param fails halfway: the rest is put back */
   write(fails: boolean): void {
-    for (const batch of this.#batches.splice(0)) {
-      const rows = batch.rows.length / ROW_WORDS;
-      for (let from = 0; from < rows; from += 7) this.#pending.addRows(batch, from, Math.min(rows, from + 7));
-    }
-    const taken = this.#pending.takeAll();
-    const usages = taken.slice(0, taken.size);
+    for (const batch of this.#batches.splice(0)) this.#pending.addBatch(batch);
+    const usages = this.#pending.takeAll();
     const until = fails ? usages.length >> 1 : usages.length;
     for (const { keyId, date, lastUsedMs, allowed, limited, denied } of usages.slice(0, until))
       this.written.add(keyId, date, [allowed, limited, denied], lastUsedMs);
-    for (const usage of usages.slice(until)) this.#pending.put(usage);
+    for (const usage of usages.slice(until)) this.#pending.add(usage);
   }
 
   end(): void {
-    this.#notes.send();
+    this.#counter.flush();
     this.write(false);
   }
 
@@ -129,17 +125,16 @@ class Worker {
     const held = this.#holderOf(tokenHash(token));
     const expected = held && presentedKey(held, held.token_hash !== tokenHash(token));
     for (let count = 0; count <= number % 5; count++) {
-      const resolved = this.#remembered.resolve(`${number % 3 === 0 ? 'bearer ' : 'Bearer'} ${token}`);
+      const resolved = this.#cache.resolve(`${number % 3 === 0 ? 'bearer ' : 'Bearer'} ${token}`);
       if (expected === undefined || typeof resolved === 'string') {
         if (expected !== undefined || resolved !== 'key_unknown') this.wrong.push([key, resolved]);
         return;
       }
       const { appId, expiresAtMs, caller } = resolved;
-      const wanted = { ...callerOfKey(expected), countedIn: caller.countedIn };
       const isRight = appId === expected.appId && expiresAtMs === expected.expiresAtMs;
-      if (!isRight || !isDeepStrictEqual(caller, wanted)) this.wrong.push([key, resolved]);
+      if (!isRight || !isDeepStrictEqual(caller, callerOfKey(expected))) this.wrong.push([key, resolved]);
       const outcome = (number + count) % 3;
-      this.#notes.note(caller, OUTCOMES[outcome] ?? 'denied', this.#nowMs);
+      this.#counter.countUse(caller.id, OUTCOMES[outcome] ?? 'denied', this.#nowMs);
       const counts = OUTCOMES.map((_, index) => (index === outcome ? 1 : 0));
       this.expected.add(expected.id, utcDate(this.#nowMs), counts, this.#nowMs);
     }

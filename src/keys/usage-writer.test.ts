@@ -3,10 +3,9 @@ import { seed } from '../../test/contract/records.ts';
 import { systemClock } from '../lib/clock.ts';
 import { uuidv7 } from '../lib/ids.ts';
 import { createLogger } from '../observe/log.ts';
-import { readId, WordBuffer } from './key-words.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';
-import { COUNTS_AT, ID_WORDS, ROW_WORDS, type KeyUsageBatch } from './usage-counter.ts';
+import type { KeyUsageBatch } from './usage-counter.ts';
 import { KeyUsageWriter, type KeyUsageOptions } from './usage-writer.ts';
 
 const lines: string[] = [];
@@ -45,15 +44,8 @@ function open(options: Partial<KeyUsageOptions> = {}): KeyUsageWriter {
 
 const used = (ms: number, allowed = 1, date = DATE): KeyUsageBatch => batchOf([keyId], ms, allowed, date);
 function batchOf(keyIds: readonly string[], ms = 0, allowed = 1, date = DATE): KeyUsageBatch {
-  const rows = new Int32Array(keyIds.length * ROW_WORDS);
-  const id = new WordBuffer(ID_WORDS);
-  const otherIds = new Map<number, string>();
-  for (const [row, text] of keyIds.entries()) {
-    if (!readId(text, id)) otherIds.set(row, text);
-    const lastUsed = ms === 0 ? 1 : ms - Date.parse(date) + 1;
-    rows.set([...id.words, allowed, 0, 0, lastUsed], row * ROW_WORDS);
-  }
-  return { date, rows, otherIds };
+  const numbers = Float64Array.from(keyIds.flatMap(() => [ms || Date.parse(date), allowed, 0, 0]));
+  return { date, keyIds, numbers };
 }
 const strangers = (count: number) => batchOf(Array.from({ length: count }, (_, index) => `k${index}`));
 const lastUse = async () =>
@@ -66,7 +58,7 @@ describe('KeyUsageWriter', () => {
     writer.add(used(FIRST_MS + 1));
     writer.add(used(FIRST_MS, 2));
     const refused = used(FIRST_MS);
-    refused.rows.set([0, 4, 5, 0], COUNTS_AT);
+    refused.numbers.set([0, 0, 4, 5]);
     writer.add(refused);
     await writer.stop();
     expect(await lastUse()).toBe('2030-01-01T00:00:00.001Z');

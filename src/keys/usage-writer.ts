@@ -1,10 +1,9 @@
 /**
- * Counts and `last_used_at` of API keys, on their way from the workers to the database: added up here and written
- * every two seconds, or, when many keys are in use, so slowly that it takes a hundredth of the main thread's time: 2 ms
- * pass for each key, though no more than two and a half minutes for all. A bounded number of keys is one transaction,
- * and these come at even distances, so that other writes and, where threads share a core, requests get their turn. A
- * database that is away delays them and loses nothing that the next round does not bring. Once an hour, days that are
- * older than is kept are removed.
+ * Adds up the counts and last uses of API keys that workers send, and writes them to the database: every two seconds, or,
+ * when many keys are in use, so slowly that it takes a hundredth of the main thread's time: 2 ms for each key, two and a
+ * half minutes at most. A transaction has a bounded number of keys, and transactions come at even distances, so that
+ * other writes and, where threads share a core, requests get their turn. While the database is away the counts wait.
+ * Once an hour, days that are too old are removed.
  *
  * A stop writes everything. A crash of the process loses what has come since the round before the last began (4 s with
  * a thousand keys in use, 40 s with ten thousand, five minutes at most), and what workers collect: a second, five with
@@ -14,8 +13,8 @@ import type { Clock } from '../lib/clock.ts';
 import { DAY_MS, utcDate } from '../model/key-usage.ts';
 import type { Logger } from '../observe/log.ts';
 import { StorageUnavailable, type Repository } from '../storage/repository.ts';
-import { ROW_WORDS, type KeyUsageBatch } from './usage-counter.ts';
-import { PendingKeyUsage } from './pending-usage.ts';
+import type { KeyUsageBatch } from './usage-counter.ts';
+import { PendingUsage } from './pending-usage.ts';
 
 const ROUND_MS = 2_000;
 /** Time for each key that is written: a hundred times what it takes. */
@@ -24,12 +23,11 @@ const ROUND_MS_MAX = 150_000;
 /** Little more than a millisecond of the main thread for each; five times as many cost as much per key. */
 const KEYS_PER_WRITE = 50;
 const REMOVE_MS = 3_600_000;
-/** Rows that are added up in one go, some 0.3 ms; and the pause before the next ones, in which others get their turn. */
-const ROWS_PER_TURN = 2_000;
-const TURN_MS = 4;
-/** Rows that wait for that; with more they are added up at once. */
-const ROWS_WAITING_MAX = 1_000_000;
-/** Keys and days that wait for a database that is away. */
+/** Between two batches that are added up, some milliseconds each, so that other work gets its turn. */
+const BATCH_REST_MS = 4;
+/** Batches that wait for that, two thousand keys each; with more, all are added up at once. */
+const BATCHES_MAX = 500;
+/** Keys and days that wait while the database is away. */
 const PENDING_MAX = 1_000_000;
 
 export interface KeyUsageOptions {
@@ -44,16 +42,15 @@ export interface KeyUsageOptions {
 
 export class KeyUsageWriter {
   readonly #options: KeyUsageOptions;
-  readonly #pending: PendingKeyUsage;
+  readonly #pending: PendingUsage;
   readonly #removeTimer: NodeJS.Timeout;
   #roundTimer: NodeJS.Timeout | undefined;
-  /** What workers have sent and is not added up yet, from a row on. */
-  readonly #batches: { readonly batch: KeyUsageBatch; from: number }[] = [];
-  #rowsWaiting = 0;
+  /** What workers have sent and is not added up yet. */
+  readonly #batches: KeyUsageBatch[] = [];
   #addTimer: NodeJS.Timeout | undefined;
   /** Ends the rest between two writes. */
   #wake: (() => void) | undefined;
-  /** The last of those that write, one after the other. */
+  /** The last write; writes run one after the other. */
   #writing: Promise<number> = Promise.resolve(0);
   #removing: Promise<void> = Promise.resolve();
   /** The last write failed. */
@@ -62,27 +59,26 @@ export class KeyUsageWriter {
 
   constructor(options: KeyUsageOptions) {
     this.#options = options;
-    this.#pending = new PendingKeyUsage(options.pendingMax ?? PENDING_MAX);
+    this.#pending = new PendingUsage(options.pendingMax ?? PENDING_MAX);
     this.#removeTimer = setInterval(() => void this.removeOld(), REMOVE_MS);
     this.#schedule(ROUND_MS);
     void this.removeOld();
   }
 
-  /** Takes what a worker has counted; large batches are added up bit by bit. */
+  /** Takes what a worker has counted. */
   add(batch: KeyUsageBatch): void {
-    this.#batches.push({ batch, from: 0 });
-    this.#rowsWaiting += batch.rows.length / ROW_WORDS;
-    if (this.#rowsWaiting > ROWS_WAITING_MAX) this.#addUp(Infinity);
-    else if (this.#addTimer === undefined) this.#addSome();
+    this.#batches.push(batch);
+    if (this.#batches.length > BATCHES_MAX) this.#addAll();
+    else if (this.#addTimer === undefined) this.#addNext();
   }
 
-  /** Resolves when what was noted before the call is stored, or has failed and waits for the next time. */
+  /** Resolves when what was added before the call is stored, or has failed and waits for the next time. */
   async write(): Promise<void> {
-    this.#addUp(Infinity);
+    this.#addAll();
     await this.#enqueue();
   }
 
-  /** Removes the days that are not kept any more. Never rejects; what fails is tried again in an hour. */
+  /** Removes the days that are too old. Never rejects; a failure is tried again in an hour. */
   removeOld(): Promise<void> {
     this.#removing = this.#removing.then(() => this.#removeBefore());
     return this.#removing;
@@ -98,24 +94,14 @@ export class KeyUsageWriter {
     await this.write();
   }
 
-  #addSome(): void {
-    this.#addTimer = undefined;
-    this.#addUp(ROWS_PER_TURN);
-    if (this.#batches.length > 0) this.#addTimer = setTimeout(() => this.#addSome(), TURN_MS);
+  #addNext(): void {
+    const batch = this.#batches.shift();
+    if (batch !== undefined) this.#pending.addBatch(batch);
+    this.#addTimer = batch === undefined ? undefined : setTimeout(() => this.#addNext(), BATCH_REST_MS);
   }
 
-  /** Adds up at most so many rows of what workers have sent. */
-  #addUp(rowsMax: number): void {
-    let left = rowsMax;
-    for (let first = this.#batches[0]; first !== undefined && left > 0; first = this.#batches[0]) {
-      const { batch, from } = first;
-      const to = Math.min(from + left, batch.rows.length / ROW_WORDS);
-      this.#pending.addRows(batch, from, to);
-      first.from = to;
-      left -= to - from;
-      this.#rowsWaiting -= to - from;
-      if (to === batch.rows.length / ROW_WORDS) this.#batches.shift();
-    }
+  #addAll(): void {
+    for (const batch of this.#batches.splice(0)) this.#pending.addBatch(batch);
   }
 
   #schedule(ms: number): void {
@@ -135,12 +121,12 @@ export class KeyUsageWriter {
   async #writeAll(): Promise<number> {
     const { repository, log } = this.#options;
     const usages = this.#pending.takeAll();
-    const restMs = restMsOf(usages.size);
-    for (let from = 0; from < usages.size; from += KEYS_PER_WRITE) {
+    const restMs = restMsOf(usages.length);
+    for (let from = 0; from < usages.length; from += KEYS_PER_WRITE) {
       try {
         await repository.recordKeyUsage(usages.slice(from, from + KEYS_PER_WRITE));
       } catch (error) {
-        for (const usage of usages.slice(from, usages.size)) this.#pending.put(usage);
+        for (const usage of usages.slice(from)) this.#pending.add(usage);
         const [keys, dropped] = [this.#pending.size, this.#pending.takeDropped()];
         // Once for each time that the database is away, and whenever something is lost.
         if (!this.#isBehind || dropped > 0) {
@@ -150,7 +136,7 @@ export class KeyUsageWriter {
         return ROUND_MS;
       }
       this.#isBehind = false;
-      if (from + KEYS_PER_WRITE < usages.size) await this.#rest(restMs);
+      if (from + KEYS_PER_WRITE < usages.length) await this.#rest(restMs);
     }
     return restMs;
   }

@@ -44,6 +44,11 @@ export function tokenHash(token: string): string {
   return hash('sha256', token, 'hex');
 }
 
+/** The same 32 bytes as latin1 text: for looking keys up, at two thirds of the time. */
+export function tokenDigest(token: string): string {
+  return hash('sha256', token, 'binary');
+}
+
 /** The part of a token that may be shown: the prefix and its first characters. */
 export function tokenDisplayPrefix(token: string): string {
   return token.slice(0, PREFIX_LENGTH + DISPLAY_LENGTH);

@@ -254,13 +254,11 @@ describe('a sample', () => {
       requestBufferBytes: 0,
     });
     metrics.setConfigVersion(9);
-    metrics.setTokenMemory(13);
     metrics.setLogLinesDropped(4);
     const sample = structuredClone(metrics.sample(5));
     expect(sample).toMatchObject({
       worker: 5,
       configVersion: 9,
-      tokenMemoryBytes: 13,
       connections: { downstream: 3, upstreamIdle: 2, exchanges: 0, upstreamQueue: 0, requestBufferBytes: 0 },
     });
     expect(sample.counters).toEqual([

@@ -89,8 +89,6 @@ export interface WorkerSample {
     readonly idleSecs: number;
   };
   readonly heapUsedBytes: number;
-  /** In which tokens of API keys are remembered. */
-  readonly tokenMemoryBytes: number;
   /** Whether the store of limits that nodes share answers; undefined without one. */
   readonly limitStoreConnected?: boolean | undefined;
   readonly routes: readonly RouteSample[];
@@ -157,7 +155,6 @@ export class WorkerMetrics {
   #internalErrors = 0;
   #logLinesDropped = 0;
   #configVersion = 0;
-  #tokenMemoryBytes = 0;
   #limitStore: LimitStoreReport | undefined;
   /** Of what is gone the number of requests is left, so that all that were served can be counted. */
   readonly #onGone = (record: RouteRecord): void => {
@@ -255,10 +252,6 @@ export class WorkerMetrics {
     this.#configVersion = configVersion;
   }
 
-  setTokenMemory(bytes: number): void {
-    this.#tokenMemoryBytes = bytes;
-  }
-
   /** @param report undefined where nodes share no store of limits */
   setLimitStore(report: LimitStoreReport | undefined): void {
     this.#limitStore = report;
@@ -280,7 +273,6 @@ export class WorkerMetrics {
       connections: { ...this.#connections },
       eventLoop: this.#eventLoop(),
       heapUsedBytes: getHeapStatistics().used_heap_size,
-      tokenMemoryBytes: this.#tokenMemoryBytes,
       limitStoreConnected: this.#limitStore?.connected,
       routes: routes.filter(({ series }) => series.length > 0),
       revisions: revisions.filter(({ upstream, errors }) => errors.length > 0 || observedCount(upstream) > 0),

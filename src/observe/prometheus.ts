@@ -204,11 +204,6 @@ function addWorkers(page: Exposition, workers: readonly WorkerSample[]): void {
   );
   perWorker('config_version', 'Version of the configuration that is served', (s) => s.configVersion);
   perWorker('worker_heap_bytes', 'JavaScript heap in use', (s) => s.heapUsedBytes);
-  perWorker(
-    'worker_token_memory_bytes',
-    'Memory in which tokens of API keys are remembered',
-    (s) => s.tokenMemoryBytes,
-  );
   const delays = workers.flatMap(({ worker, eventLoop }) => [
     { labels: { worker, statistic: 'p50' }, value: eventLoop.delayP50Secs },
     { labels: { worker, statistic: 'p99' }, value: eventLoop.delayP99Secs },

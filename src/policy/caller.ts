@@ -18,7 +18,6 @@ export const ANONYMOUS: Caller = Object.freeze({
   claims: undefined,
   keyRateLimit: null,
   upstreamHeaderLines: '',
-  countedIn: 0,
 });
 
 /** `Name: value\r\n`, or '' when the encoded value is longer than `FIELD_VALUE_CHARS_MAX`. */

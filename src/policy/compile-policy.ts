@@ -48,8 +48,6 @@ export interface PolicyCompilers {
    * which counters they asked. Verified tokens and key sets are those of `compile`.
    */
   readOnly(reads: CounterReads): (effective: EffectivePolicy, app: AppName) => CompiledPolicy;
-  /** Bytes in which the policies of `compile` remember tokens of API keys; at most TOKEN_MEMORY_BYTES_MAX. */
-  tokenMemoryBytes(): number;
 }
 
 /** @returns compilers as `createPolicyCompiler` describes */
@@ -84,8 +82,6 @@ export function createPolicyCompilers(
         parts.map((part, index) => part.share?.(own, shared[index])),
       );
     },
-    tokenMemoryBytes: () =>
-      parts.reduce((sum, part, index) => sum + (part.sharedBytes?.(shared[index]) ?? 0), 0),
   });
 }
 

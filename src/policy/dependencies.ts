@@ -6,8 +6,6 @@ import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
 import type { LimitStore } from '../limits/store.ts';
-import type { WordBuffer } from '../keys/key-words.ts';
-import type { PlainKey } from '../keys/plain-key.ts';
 import type { PresentedKey } from '../keys/presented-key.ts';
 
 /** GATEWAY_RATE_LIMIT_REQUESTS and GATEWAY_RATE_LIMIT_WINDOW_SECS, each where set. */
@@ -18,28 +16,10 @@ export interface RateLimitGlobals {
 
 /** The keys that the worker knows of. */
 export interface KeyDirectory {
-  /** @param hash SHA-256 of a token as `readHash` writes it; matches a key's present and previous value */
-  findPresentedKey(hash: WordBuffer): PresentedKey | undefined;
-  /** Where such a key lies, above 0, until the generation is another; 0 without one, or where no place can be told. */
-  findReference(hash: WordBuffer): number;
-  /**
-   * @param reference from `findReference`, for the hash whose words are in `hash` from `hashAt` on, in this generation
-   * @returns false when `findPresentedKey` has to say what there is: the key is not plain, or the value counts no more
-   */
-  readPlainKey(reference: number, hash: Int32Array, hashAt: number, into: PlainKey): boolean;
-  /** Whether there is a key with such a value, whatever it is worth; costs less than finding it. */
-  hasKey(hash: WordBuffer): boolean;
+  /** @param digest SHA-256 of a token, 32 characters of latin1; matches a key's present and previous value */
+  findPresentedKey(digest: string): PresentedKey | undefined;
   /** Changes with every change of any key, so that what was remembered about keys can be dropped. */
   readonly generation: number;
-}
-
-/** Rows in which uses of keys are counted (keys/usage-counter.ts). */
-export interface KeyRows {
-  /**
-   * The row of a key whose id lies in `words` from `at` on, as `readId` writes it.
-   * @param known what the call before has given for the key, or 0: looked for nowhere else
-   */
-  rowOf(words: Int32Array, at: number, known: number): number;
 }
 
 /** `GATEWAY_JWT__*`: each applies where a policy's `auth.jwt` leaves the same field out. */
@@ -77,8 +57,6 @@ export interface PolicyDependencies {
   readonly limits: LimitStore;
   readonly concurrency: ConcurrencyStore;
   readonly keys: KeyDirectory;
-  /** undefined where nobody counts uses. */
-  readonly keyRows?: KeyRows | undefined;
   readonly jwtDefaults: JwtDefaults;
   /** Global default, per app where no level has a rate_limit; also fills in what an enabled one leaves out. */
   readonly globals: RateLimitGlobals | undefined;

@@ -50,8 +50,6 @@ export interface PolicyPart<
    * @param original for policies that only look, so that explain changes nothing: what the real ones share
    */
   share?(dependencies: PolicyDependencies, original: Shared | undefined): Shared;
-  /** Memory of `share` that grows with traffic, in bytes; for the metrics. */
-  sharedBytes?(shared: Shared): number;
   /**
    * Everything that does not depend on a request is worked out here, once per distinct policy.
    * @param value undefined where no level has the part

@@ -32,7 +32,6 @@ export function readOnlyDependencies(
 ): PolicyDependencies {
   return {
     ...dependencies,
-    keyRows: undefined,
     limits: readOnlyStore(dependencies.limits, reads.limits),
     concurrency: readOnlyConcurrency(dependencies.concurrency, reads.concurrency),
     onAuth: () => undefined,

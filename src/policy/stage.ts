@@ -41,8 +41,6 @@ export interface Caller {
   readonly keyRateLimit: RateLimitPolicy | null;
   /** Header lines (`Name: value\r\n`…) that tell the upstream who calls; made once per key or token. */
   readonly upstreamHeaderLines: string;
-  /** Where uses of the key were counted last, for whoever counts them; 0 for nowhere. */
-  countedIn: number;
 }
 
 export type Denial = Reason;

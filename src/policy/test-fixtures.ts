@@ -9,7 +9,6 @@ import type { Policy } from './registry.ts';
 import { headerLines, operatorDetail } from '../model/reason.ts';
 import type { App, StoredApiKey } from '../model/resources.ts';
 import { API_KEY_PREFIX, createToken, tokenDisplayPrefix, tokenHash } from '../model/token.ts';
-import type { WordBuffer } from '../keys/key-words.ts';
 import { presentedKey, type PresentedKey } from '../keys/presented-key.ts';
 import { createPolicyCompiler } from './compile-policy.ts';
 import type { AuthOutcome, KeyDirectory, PolicyDependencies } from './dependencies.ts';
@@ -66,24 +65,11 @@ export class TestKeys implements KeyDirectory {
   lookups = 0;
   readonly #byHash = new Map<string, StoredApiKey>();
 
-  findPresentedKey({ bytes }: WordBuffer): PresentedKey | undefined {
+  findPresentedKey(digest: string): PresentedKey | undefined {
     this.lookups++;
-    const hash = bytes.toString('hex');
+    const hash = Buffer.from(digest, 'latin1').toString('hex');
     const key = this.#byHash.get(hash);
     return key && presentedKey(key, key.token_hash !== hash);
-  }
-
-  /** Nothing here has a place. */
-  findReference(): number {
-    return 0;
-  }
-
-  readPlainKey(): boolean {
-    return false;
-  }
-
-  hasKey({ bytes }: WordBuffer): boolean {
-    return this.#byHash.has(bytes.toString('hex'));
   }
 
   put(key: StoredApiKey): void {

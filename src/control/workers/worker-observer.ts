@@ -15,7 +15,6 @@ import {
   type RouteRecord,
   type WorkerMetrics,
 } from '../../observe/metrics.ts';
-import type { KeyRows } from '../../policy/dependencies.ts';
 import { operatorDetail, type Reason } from '../../model/reason.ts';
 import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
 import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../../proxy/context.ts';
@@ -25,7 +24,7 @@ import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
 import { failureText, type UpstreamFailure } from '../../proxy/upstream/upstream-failure.ts';
 import { HealthReporter } from '../health/health-reporter.ts';
-import { KeyNotes } from '../../keys/usage-counter.ts';
+import { UsageCounter } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
 import { LogThrottle } from './log-throttle.ts';
 import { ShadowReporter } from './shadow-reporter.ts';
@@ -64,7 +63,7 @@ interface FailedHandshake {
 export class WorkerObserver implements ProxyObserver {
   readonly timesUpstream = true;
   readonly #deps: WorkerObserverDeps;
-  readonly #keys: KeyNotes;
+  readonly #keys: UsageCounter;
   readonly #health: HealthReporter;
   readonly #deprecated = new Map<
     string,
@@ -76,14 +75,9 @@ export class WorkerObserver implements ProxyObserver {
   readonly #handshakes: LogThrottle<FailedHandshake>;
   readonly #timer: NodeJS.Timeout;
 
-  /** Where uses of keys are counted. */
-  get keyRows(): KeyRows {
-    return this.#keys;
-  }
-
   constructor(deps: WorkerObserverDeps) {
     this.#deps = deps;
-    this.#keys = new KeyNotes((used) => deps.send({ type: 'keys_used', used }));
+    this.#keys = new UsageCounter((used) => deps.send({ type: 'keys_used', used }));
     this.#health = new HealthReporter(deps.send, (revisionId) => deps.breakerOf(revisionId));
     this.#overload = new LogThrottle(deps.clock, OVERLOAD_MS, (reason, count) =>
       deps.log.warn({ reason, count }, 'requests are refused since the worker has enough to do'),
@@ -100,9 +94,9 @@ export class WorkerObserver implements ProxyObserver {
 
   policyDecided(exchange: Exchange, denial: Reason | undefined): void {
     const { caller, refusedKeyId } = exchange.evaluation;
-    if (caller.kind === 'api_key') this.#keys.note(caller, usageOutcome(denial), exchange.nowMs);
+    if (caller.kind === 'api_key') this.#keys.countUse(caller.id, usageOutcome(denial), exchange.nowMs);
     else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
-      this.#keys.noteRefused(refusedKeyId, exchange.nowMs);
+      this.#keys.countRefusal(refusedKeyId, exchange.nowMs);
     }
   }
 
@@ -248,7 +242,7 @@ export class WorkerObserver implements ProxyObserver {
   stop(): void {
     clearInterval(this.#timer);
     this.#tick();
-    this.#keys.send();
+    this.#keys.flush();
   }
 
   /** Made on the first request of a route and kept on it. */

@@ -1,14 +1,14 @@
 /**
- * API keys (contract part 5): `Authorization: Bearer hgk_…` or another field (`auth.in`), looked up by SHA-256 in the worker's directory, with a
- * memory in between (key-cache.ts). A key opens its own app only. Whether the key is active and not expired is
- * asked anew for every request.
+ * API keys (contract part 5): `Authorization: Bearer hgk_…` or another field (`auth.in`), looked up by SHA-256 in the
+ * shared table of keys, behind a cache (key-cache.ts). A key opens its own app only. Whether the key is active and not
+ * expired is checked for every request.
  */
 import { API_KEY_PREFIX } from '../../../model/token.ts';
 import type { AppName } from '../../../model/resources.ts';
 import { tokenStart } from './bearer.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import type { CredentialProblem } from './auth-reasons.ts';
-import { RememberedKeys, type ResolvedKey } from './key-cache.ts';
+import { KeyCache, type ResolvedKey } from './key-cache.ts';
 import type { Caller, Evaluation } from '../../stage.ts';
 
 export interface ApiKeys {
@@ -23,14 +23,12 @@ export interface ApiKeys {
     nowMs: number,
     evaluation: Pick<Evaluation, 'refusedKeyId' | 'refusedKeyName'>,
   ): Caller | CredentialProblem;
-  /** Bytes in which tokens are remembered, beside what is kept of their keys. */
-  readonly tokenMemoryBytes: number;
 }
 
-export function createApiKeys({ keys, keyRows }: PolicyDependencies): ApiKeys {
-  const remembered = new RememberedKeys(keys, keyRows);
+export function createApiKeys({ keys }: Pick<PolicyDependencies, 'keys'>): ApiKeys {
+  const cache = new KeyCache(keys);
   const identify: ApiKeys['identify'] = (credential, app, nowMs, evaluation) => {
-    const resolved = remembered.resolve(credential);
+    const resolved = cache.resolve(credential);
     if (typeof resolved === 'string') return resolved;
     const refusal = refusalOf(resolved, app, nowMs);
     if (refusal === undefined) return resolved.caller;
@@ -38,17 +36,12 @@ export function createApiKeys({ keys, keyRows }: PolicyDependencies): ApiKeys {
     evaluation.refusedKeyName = resolved.caller.name;
     return refusal;
   };
-  return Object.freeze({
-    identify,
-    get tokenMemoryBytes(): number {
-      return remembered.tokenBytes;
-    },
-  });
+  return Object.freeze({ identify });
 }
 
 /**
- * True for anything that has the form of the gateway's own API keys, valid or not: it must not reach an upstream. Values
- * that were brought along have any form, and are told by looking them up only.
+ * True for anything that has the form of the gateway's own API keys, valid or not: it must not reach an upstream. Imported
+ * values have any form; only a look-up tells what they are.
  */
 export function isApiKey(token: string): boolean {
   return token.startsWith(API_KEY_PREFIX);

@@ -1,7 +1,7 @@
 /**
- * A map from text to values with a limit on entries and on characters of the keys. When full, the entries that
- * came first go first, some at once: looking up costs nothing but the look-up, and what is still used comes back by
- * itself. Before the map stand the entries that were found last (recent-table.ts).
+ * A map from text to values with a limit on entries and on characters of the keys. When it is full, the oldest entries are
+ * removed, a sixteenth at once; what is still used is added again by its next use. The entries that were found last are
+ * looked for first (recent-table.ts).
  */
 import { ownText } from '../../../http/latin1.ts';
 import { RecentTable } from './recent-table.ts';
@@ -55,8 +55,8 @@ export class BoundedCache<V> {
   }
 
   /**
-   * A sixteenth at once: looking for the first entry of a map passes over all that were deleted before it, which
-   * one by one takes twenty times as long as everything else in here. The entry that came last stays.
+   * A sixteenth at once: finding the first entry of a map passes over all that were deleted before it, which for one
+   * entry at a time takes twenty times as long as the rest. The newest entry stays.
    */
   #makeRoom(): void {
     const entriesMax = this.#entriesMax - (this.#entriesMax >> 4);

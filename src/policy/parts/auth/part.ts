@@ -53,7 +53,6 @@ export const AUTH = definePart({
     verifiers: original?.verifiers ?? createJwtVerifiers(dependencies),
     guard: createAuthGuard(dependencies),
   }),
-  sharedBytes: ({ apiKeys }) => apiKeys.tokenMemoryBytes,
   compile: compileAuth,
 });
 

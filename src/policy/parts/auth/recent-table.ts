@@ -1,20 +1,22 @@
 /**
- * The entries that were found last, by the last characters of their keys: comparing a header value with the one that
- * was seen there is about three times as fast as hashing it. Keys are credentials, which differ in their last
- * characters. These are kept by themselves, so that what is not there is mostly told without looking at an entry. Owns
- * nothing but the references; whoever forgets an entry says so here.
+ * A table of entries with one place for each of many keys, chosen by the last characters of the key: comparing a header
+ * value with that of the entry in its place takes a third of the time of hashing it. Keys are credentials, which differ
+ * in their last characters. These are kept in an array of their own, so a miss seldom reads an entry.
  */
 
 export class RecentTable<E extends { readonly key: string }> {
   readonly #entries: (E | undefined)[];
   /** The ends of the keys of the entries. */
   readonly #ends: Int32Array;
+  /** The end of the key that was missed last, by place. */
+  readonly #missed: Int32Array;
   readonly #shift: number;
 
   /** @param placeBits the binary logarithm of the number of places */
   constructor(placeBits: number) {
     this.#entries = Array.from({ length: 1 << placeBits }, () => undefined);
     this.#ends = new Int32Array(1 << placeBits);
+    this.#missed = new Int32Array(1 << placeBits);
     this.#shift = 32 - placeBits;
   }
 
@@ -26,9 +28,13 @@ export class RecentTable<E extends { readonly key: string }> {
     return entry !== undefined && entry.key === key ? entry : undefined;
   }
 
-  /** Whether no other entry would be forgotten. */
-  isRoomFor(key: string): boolean {
-    return this.#entries[this.#placeOf(endOf(key))] === undefined;
+  /** Whether this key was also the last one of its place that was asked about here. */
+  isMissedAgain(key: string): boolean {
+    const end = endOf(key);
+    const place = this.#placeOf(end);
+    const isAgain = this.#missed[place] === end;
+    this.#missed[place] = end;
+    return isAgain;
   }
 
   set(entry: E): void {

@@ -54,7 +54,6 @@ export function callerOf(claims: Claims, verification: JwtVerification): Caller 
     claims,
     keyRateLimit: null,
     upstreamHeaderLines: lines,
-    countedIn: 0,
   });
 }
 
