@@ -26,8 +26,8 @@ import { failureText, type UpstreamFailure } from '../../proxy/upstream/upstream
 import { HealthReporter } from '../health/health-reporter.ts';
 import { UsageCounter } from '../../keys/usage-counter.ts';
 import type { FromWorker } from './protocol.ts';
-import { LogThrottle } from './log-throttle.ts';
-import { ShadowReporter } from './shadow-reporter.ts';
+import { LogThrottle } from '../reporting/log-throttle.ts';
+import { ShadowReporter } from '../reporting/shadow-reporter.ts';
 
 export interface WorkerObserverDeps {
   readonly metrics: WorkerMetrics;

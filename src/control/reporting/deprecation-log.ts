@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
-import type { FromWorker } from './protocol.ts';
+import type { FromWorker } from '../workers/protocol.ts';
 import { LogThrottle } from './log-throttle.ts';
 
 type Report = Extract<FromWorker, { type: 'deprecated_used' }>;
