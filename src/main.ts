@@ -1,6 +1,6 @@
 /**
  * Entry point: the only file that reads the environment, the command line's arguments and package.json, and the
- * only one that ends the process. What an operator can mend ends in plain lines on standard error and exit code 1.
+ * only one that ends the process. Errors that an operator can fix end in plain lines on standard error and exit code 1.
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';

@@ -105,7 +105,7 @@ const pool = new UpstreamPool(deadlines, {
     resolve: (host) => lookup(host, { all: true }),
     monotonicMs: () => clock.monotonicMs(),
     onFailure: (host, error) =>
-      log.warn({ host, err: error }, 'a backend could not be resolved; its last known address is used on'),
+      log.warn({ host, err: error }, 'cannot resolve a backend; its last known address stays in use'),
   }),
 });
 // The last moment to write log lines: those that a dying worker has not written are lost.
@@ -136,7 +136,7 @@ const policyDependencies: PolicyDependencies = {
   egress,
   onAuth: (outcome) => metrics.auth(outcome),
   onLimit: (admitted, kind) => metrics.limiter(kind, admitted),
-  onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'a key set could not be fetched'),
+  onJwksFailure: (uri, reason) => log.warn({ uri, reason }, 'cannot fetch a key set'),
   onJwksKeySkipped: (uri, kid, reason) => log.warn({ uri, kid, reason }, 'a key of a key set is not used'),
 };
 const compilers = createPolicyCompilers(policyDependencies);

@@ -1,6 +1,6 @@
 /**
- * The database of the settings: where it is, bringing its schema up to date, its stand-in on disk, and the first
- * admin token in it.
+ * Wires the database: its location, migrations, the snapshot file, recovery after a start without it, and the first
+ * admin token.
  */
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { DatabaseFolder } from '../management/access/admin-token-file.ts';
@@ -22,12 +22,12 @@ export function databaseOf(settings: Settings): DatabaseLocation {
   return location;
 }
 
-/** Brings the database's schema up to date: `headgate migrate`. Returns the names of the migrations applied. */
+/** `headgate migrate`: applies migrations and returns their names. */
 export async function migrateDatabase(settings: Settings): Promise<readonly string[]> {
   return migrate(databaseOf(settings), settings, systemClock);
 }
 
-/** Undefined where it is switched off. */
+/** Undefined if the snapshot file is switched off. */
 export function snapshotFileWriter(
   database: DatabaseLocation,
   state: ConfigState,
@@ -39,7 +39,7 @@ export function snapshotFileWriter(
   return new SnapshotFileWriter({ path, state, secretBox: () => secretBoxOf(database), clock, log });
 }
 
-/** From a start with the snapshot file to one with the database. */
+/** Completes a start that began with the snapshot file, once the database is back. */
 export function recoverDatabase(
   { log, snapshotFile }: Parts,
   recovering: RecoveringRepository,

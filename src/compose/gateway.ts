@@ -1,8 +1,7 @@
 /**
- * Wires the main thread together: database, configuration, workers, management API. Everything that could be
- * one implementation or another is chosen here and in compose/, and nowhere else (worker.ts does the same for a
- * worker thread). Starts in the order in which things depend on each other, and undoes what it has started when a
- * step fails.
+ * Wires the main thread: database, configuration, workers, management API. Implementations are chosen only here and in
+ * the other files of compose/ (worker.ts does the same for a worker thread). Starts parts in the order of their
+ * dependencies, and stops the started ones when a step fails.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createChanges } from './changes.ts';
@@ -44,11 +43,11 @@ export { migrateDatabase } from './database.ts';
 export interface Gateway {
   readonly managementPort: number;
   readonly proxyPort: number;
-  /** Another process asks for the management port, or gives it back (control/takeover/takeover.ts). */
+  /** SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts). */
   takeover(): Promise<void>;
   /** Reads the certificates again; undefined without TLS. */
   readonly reload: (() => Promise<void>) | undefined;
-  /** Drains and ends everything; resolves when nothing is left running. */
+  /** Drains and stops everything; resolves when nothing is running. */
   stop(): Promise<void>;
 }
 
@@ -57,7 +56,7 @@ export interface StartOptions {
   readonly version: string;
   /** Shows the first admin token to the person at the terminal; it must not reach a log. */
   readonly announce: (text: string) => void;
-  /** Take the place of the process that serves this database folder now, if there is one. */
+  /** Take over from the process that serves this database folder, if there is one. */
   readonly takeover: boolean;
 }
 
@@ -94,7 +93,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   const predecessor = options.takeover ? await takeover(pidFile, settings, log) : undefined;
   if (predecessor === undefined) {
     await assertAlone(pidFile, database.file, settings);
-    // Before anything is written there; a SQLite database has a lock of its own.
+    // Before anything is written to the folder. A SQLite database has its own lock.
     if (database.kind === 'postgres') claim(pidFile, 'ended', log);
   }
   try {
@@ -148,10 +147,10 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     undo.unshift(() => changes.cluster.stop());
     const management = await createManagement(parts, supervisor, changes, watch, () => stopping);
     undo.unshift(() => management.close());
-    // The management port first: of two that were started at once, only one must take traffic.
+    // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
     connecting.ownListeners.set('management', managementPort);
-    // Before there is traffic: from here on the other nodes wait for this one.
+    // Before there is traffic. From here on, writes of other nodes wait for this node.
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const proxyPort = await listenForTraffic(supervisor, settings);
@@ -164,7 +163,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const stop = async (): Promise<void> => {
       stopping = true;
       takeover.stop();
-      // Whoever balances load asks for readiness now and then, and sends traffic until it has heard of it.
+      // A load balancer polls readiness and sends traffic until it sees the change.
       await delay(settings.proxy.drainGraceMs);
       for (const step of undo) await step();
     };
@@ -176,7 +175,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
   }
 }
 
-/** What the gateway's own connections go by. The ports are known for sure when the listeners have them. */
+/** Egress rules for the gateway's own connections. The ports are final once the listeners are bound. */
 function ownConnections(
   { egress, server, proxy }: Settings,
   clock: Clock,
@@ -188,7 +187,7 @@ function ownConnections(
   return { ownPorts, ownListeners, egress: new Egress(egress, ownListeners) };
 }
 
-/** What only takes notes of what happens. */
+/** Parts that only record what happens. */
 function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyof Recorders>): Recorders {
   return {
     metrics: new MetricsMerger(),

@@ -40,7 +40,7 @@ export function createManagement(
   return createManagementServer({
     repository,
     publish: (change) => configSync.publish(change),
-    // Where nobody else writes, nothing can be missed.
+    // Only PostgreSQL has other writers whose changes could be missed.
     ...(repository.driver === 'postgres' && { known: () => state.position }),
     settle: (configVersion) => cluster.settle(configVersion),
     validateChange: (change, missed) => {

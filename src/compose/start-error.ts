@@ -1,4 +1,4 @@
-/** What stops a start and can be mended by the operator: it is shown as one plain line, without a stack. */
+/** Stops a start and can be fixed by the operator: shown as one line, without a stack. */
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });

@@ -1,6 +1,6 @@
 /**
- * Which process serves a database folder: the note of it, taking the place of the one that does now, and what two
- * gateways must not have in common when neither takes the place of the other.
+ * Which process serves a database folder: claims and releases its pid file, takes over from the current process, and
+ * refuses a start that would share files or ports with another gateway.
  */
 import { dirname, join } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
@@ -12,8 +12,8 @@ import type { Settings } from '../settings/settings.ts';
 import { startError, StartError } from './start-error.ts';
 
 /**
- * Names this process in the file. Where that cannot be written the gateway runs as well.
- * @param replace `ended`: only in place of a process that has ended
+ * Writes this process into the pid file. The gateway also runs if the file cannot be written.
+ * @param replace `ended`: only if the process in the file has ended
  * @throws StartError when another gateway keeps its files there
  */
 export function claim(pidFile: PidFile | undefined, replace: 'any' | 'ended', log: Logger): void {
@@ -21,20 +21,20 @@ export function claim(pidFile: PidFile | undefined, replace: 'any' | 'ended', lo
     if (pidFile?.claim(replace) === false) throw sharedFolder(pidFile, pidFile.holder());
   } catch (error) {
     if (error instanceof StartError) throw error;
-    log.warn({ err: error }, 'the file with the process id could not be written; nothing can take over');
+    log.warn({ err: error }, 'cannot write the pid file; takeover is not possible');
   }
 }
 
-/** A file that stays behind, as on a disk that has turned read-only, names a process that has ended: nobody. */
+/** A file that cannot be removed, as on a read-only disk, names a process that has ended, and is ignored later. */
 export function release(pidFile: PidFile | undefined, log: Logger): void {
   try {
     pidFile?.release();
   } catch (error) {
-    log.warn({ err: error }, 'the file with the process id could not be removed');
+    log.warn({ err: error }, 'cannot remove the pid file');
   }
 }
 
-/** On a server of databases: several gateways share that, but not the files that each keeps for itself. */
+/** Gateways may share a PostgreSQL database, but not the files that each keeps for itself. */
 function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
   return new StartError(
     `Cannot keep files in "${dirname(path)}": the gateway with the process id ${pid ?? 'unknown'} keeps the same ones there ` +
@@ -43,13 +43,13 @@ function sharedFolder({ path }: PidFile, pid: number | undefined): StartError {
   );
 }
 
-/** Of two that were started at one moment in place of one that has ended, the later one has the file. */
+/** Of two gateways that start at the same moment, the later one has the file. */
 export function assertClaimed(pidFile: PidFile | undefined): void {
   const pid = pidFile?.holder();
   if (pidFile !== undefined && pid !== undefined) throw sharedFolder(pidFile, pid);
 }
 
-/** Undefined when there is nobody to take over from. */
+/** Undefined when there is no running gateway. */
 export async function takeover(
   pidFile: PidFile | undefined,
   { server }: Settings,
@@ -69,8 +69,8 @@ export async function takeover(
 }
 
 /**
- * Refuses what another process has: its ports, and a SQLite database, of which it would not see what is written here.
- * Before anything is opened or made, so that a start by mistake leaves no trace.
+ * Refuses to share ports or a SQLite database with another process, which would not see the writes of this one. Runs
+ * before anything is opened or created, so that a start by mistake leaves no trace.
  * @param file of the SQLite database
  */
 export async function assertAlone(

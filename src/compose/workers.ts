@@ -125,7 +125,7 @@ function probePool({ clock, log, egress }: Parts): UpstreamPool {
       resolve: (host) => lookup(host, { all: true }),
       monotonicMs: () => clock.monotonicMs(),
       onFailure: (host, error) =>
-        log.debug({ host, err: error }, 'a backend could not be resolved for its health check'),
+        log.debug({ host, err: error }, 'cannot resolve a backend for its health check'),
     }),
   });
 }

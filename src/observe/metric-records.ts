@@ -1,7 +1,7 @@
 /**
- * The numbers that one worker counts per route and per revision: arrays that are written in place, one look-up away from
- * the request. Owned by the worker's single thread. Labels are names from the configuration or from code, never
- * anything that a client sent; a method is one of a fixed set.
+ * The counts of one worker per route and per revision: arrays that are updated in place, one look-up away from the
+ * request. Owned by the worker's thread. Labels are names from the configuration or from code, never text that a client
+ * sent; a method is one of a fixed set.
  */
 import type { RouteLabels } from './access-log.ts';
 import {

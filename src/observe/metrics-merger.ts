@@ -1,10 +1,10 @@
 /**
- * Adds up the samples of all workers, on the main thread. Remembers the last sample of each worker, so that one
- * that does not answer in time, or has died, keeps its part of the counts: a counter that goes backwards looks
- * like a restart to those who read it. What a worker counted between its last sample and its death is lost.
+ * Adds up the samples of all workers, on the main thread. Keeps the last sample of each worker, so that a worker that
+ * does not answer in time, or has died, still counts: a counter that decreases looks like a restart to a reader. What a
+ * worker counted between its last sample and its death is lost.
  *
- * Bounded as workers are: of those that have ended, so many routes are kept apart as one worker has; and what belongs to
- * a revision that is gone goes with it.
+ * Bounded as workers are: for ended workers, as many routes are kept as one worker has, and the counts of a removed
+ * revision are dropped.
  */
 import type { RouteLabels } from './access-log.ts';
 import { addCounts, HISTOGRAM_LENGTH, type HistogramCounts } from './histogram.ts';

@@ -230,7 +230,7 @@ export class WorkerMetrics {
     this.#shadow.add(part);
   }
 
-  /** Something was refused since the worker has enough to do. */
+  /** A request or connection was refused because the worker is at a limit. */
   overloaded(reason: string): void {
     this.#overload.add(reason);
   }

@@ -151,7 +151,7 @@ export class CertificateWatch {
   #fail(error: string): void {
     if (error === this.#lastError) return;
     this.#lastError = error;
-    this.#deps.log.error({ reason: error }, 'new certificates cannot be used; the old ones stay in use');
+    this.#deps.log.error({ reason: error }, 'cannot use the new certificates; the old ones stay in use');
   }
 
   async #stampOf(): Promise<string> {

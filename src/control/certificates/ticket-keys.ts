@@ -30,7 +30,7 @@ export function startTicketRotation(
     try {
       await publish(newTicketKeys());
     } catch (error) {
-      log.error({ err: error }, 'new keys for session tickets could not be handed to the workers');
+      log.error({ err: error }, 'cannot send new session ticket keys to the workers');
     }
   };
   const timer = setInterval(() => void rotate(), rotationMs);

@@ -1,9 +1,9 @@
 /**
- * This node among the others with the same database: joins them, follows their changes, and tells how many obey a
- * write. Where a database has one gateway (SQLite) it is alone, and all of this is nothing.
+ * Membership in the group of nodes with the same database: joins it, applies changes of other nodes, and reports how many
+ * nodes have applied a write. With SQLite there is one node, and all of this does nothing.
  *
- * Owns the membership and what the others were heard to obey. A node that did not obey a write within the bound is
- * not waited for again until it has caught up, so that one that is frozen costs the bound once.
+ * Owns the membership and the last known config version of each node. After a node fails to apply a write within the
+ * bound, writes no longer wait for it until it has caught up, so a frozen node costs the bound once.
  */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
@@ -40,7 +40,7 @@ export interface NodesApplied {
   readonly nodes: number;
 }
 
-/** The table is asked again this often while somebody waits: a notification may be lost with its connection. */
+/** How often the table is read while a write waits: a notification may be lost with its connection. */
 const ASK_AGAIN_MS = 250;
 const JOIN_AGAIN_MS = 1_000;
 
@@ -97,7 +97,7 @@ export class Cluster {
       await this.#joining;
     } catch (error) {
       if (error instanceof StorageRefused) throw error;
-      this.#deps.log.warn({ err: error }, 'this node could not join the others yet');
+      this.#deps.log.warn({ err: error }, 'cannot join the other nodes yet');
       this.#joinLater(store);
     }
   }
@@ -165,7 +165,7 @@ export class Cluster {
         this.#live = place.count;
         this.#deps.onNodes(place);
       },
-      onLost: (error) => log.warn({ err: error }, 'the connection to the other nodes was lost'),
+      onLost: (error) => log.warn({ err: error }, 'lost the connection to the other nodes'),
       onBack: () => log.info('the connection to the other nodes is back'),
     });
     // From now on the others wait for this node; what they wrote before is read here.
@@ -178,7 +178,7 @@ export class Cluster {
       if (this.#membership !== undefined) return void this.#look();
       this.#joining = this.#tryJoin(store).catch((error: unknown) => {
         const isNews = error instanceof StorageRefused && !this.#refused;
-        if (isNews) this.#deps.log.error({ err: error }, 'this node must not join the others');
+        if (isNews) this.#deps.log.error({ err: error }, 'refused to join the other nodes');
         this.#refused ||= isNews;
         this.#joinLater(store);
       });
@@ -193,7 +193,7 @@ export class Cluster {
   #look(): void {
     this.#deps.configSync.catchUp().catch((error: unknown) => {
       // The next heartbeat looks again.
-      this.#deps.log.warn({ err: error }, 'changes of other nodes could not be applied yet');
+      this.#deps.log.warn({ err: error }, 'cannot apply changes of other nodes yet');
     });
   }
 

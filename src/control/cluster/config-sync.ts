@@ -1,11 +1,11 @@
 /**
- * Brings the configuration of the database to the workers of this node, in order and without a gap: the writes that
- * were made here, and those of other nodes, of which only what is different is loaded. Changes are handed on without
- * waiting for the workers' answers to the ones before: they take them from their queues in that order, so that many
- * writes at once cost one round trip. What is loaded holds up what comes behind it.
+ * Sends the configuration of the database to the workers of this node, in order and without a gap: writes made here, and
+ * writes of other nodes, of which only the difference is loaded. A change is sent without waiting for the workers'
+ * answers to the changes before it; they handle messages in order, so many concurrent writes cost one round trip. A
+ * change that has to be loaded delays the changes behind it.
  *
- * A write that is not the next for the workers says that others came before it, or that an earlier one did not get
- * there: what is missing is loaded with it. When to look for changes of others is for others to say.
+ * A write that does not follow directly on the last one means that other nodes wrote before it, or that an earlier write
+ * did not arrive; what is missing is then loaded with it. The caller decides when to look for changes of other nodes.
  */
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -124,7 +124,7 @@ export class ConfigSync {
   }
 }
 
-/** A database that was made anew in place of the one that is served has lost it; nobody deletes his way to version 0. */
+/** Version 0 means that the database was replaced by a new one: deleting records never lowers the version. */
 function isEmptied(change: { readonly configVersion: number }, known: ConfigPosition): boolean {
   return change.configVersion === 0 && known.configVersion > 0;
 }

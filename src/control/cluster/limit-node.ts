@@ -1,14 +1,13 @@
 /**
- * This node among those that share the limits: tells the shared store once a second that it lives, and the threads of
- * the node how many do. Runs on the main thread with a connection of its own; owns the node's id, which is drawn at
- * every start.
+ * Membership in the group of nodes that share limits: sends a heartbeat to the shared store once a second, and tells the
+ * threads of this node how many nodes are alive. Runs on the main thread with its own connection. Owns the node's id,
+ * which is random at every start.
  *
- * While the store is out of reach the last count holds. After an outage nobody's heartbeat is fresh, and a store that
- * has lost its data knows of nobody, so a count that has become smaller is believed only once all nodes have had the time
- * to come back.
+ * While the store is unreachable the last count holds. After an outage no heartbeat is fresh, and a store that lost its
+ * data knows no nodes, so a smaller count is accepted only after all nodes have had time to return.
  *
- * A node that starts while the store is out of reach has no last count. It goes by the gateways on its database, where
- * there are several (control/cluster/cluster.ts), and by the setting where that says more.
+ * A node that starts while the store is unreachable has no last count. It uses the number of gateways on its database
+ * (control/cluster/cluster.ts) or the setting, whichever is larger.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { randomHex } from '../../lib/ids.ts';

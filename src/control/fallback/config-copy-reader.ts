@@ -1,8 +1,7 @@
 /**
- * The main thread's copy of the configuration as a `ConfigReader`, for looking at it while the database is away. Has
- * what the workers serve by: apps, versions, revisions, endpoints and keys. Throws StorageUnavailable for what only
- * the database has (admin tokens, the audit log, usage of keys), and for a list of keys where they are so many that
- * to go through them would hold the main thread.
+ * The main thread's copy of the configuration as a `ConfigReader`, for reads while the database is unavailable: apps,
+ * versions, revisions, endpoints and keys. Throws StorageUnavailable for data that only the database has (admin tokens,
+ * the audit log, usage of keys), and for lists of so many keys that iterating them would block the main thread.
  */
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
 import {
@@ -66,7 +65,7 @@ export function configCopyReader(state: ConfigState): ConfigReader {
   };
 }
 
-/** What the warnings about a configuration ask. */
+/** Reads for the warnings about a configuration. */
 function stateReads(state: ConfigState) {
   const trees = (): readonly AppTree[] => state.asWorkerChange().apps;
   const isServed = ({ endpoints }: RevisionTree): boolean => endpoints.some(({ is_active }) => is_active);
@@ -91,7 +90,7 @@ function stateReads(state: ConfigState) {
       const weight = current.reduce((sum, { revision }) => sum + revision.traffic_weight, 0);
       return { count: current.length, weight };
     },
-    // Not known: to go through the keys would hold the main thread.
+    // Unknown: iterating the keys would block the main thread.
     someKeyHasScopes: async () => undefined,
   } satisfies Partial<ConfigReader>;
 }
@@ -122,7 +121,7 @@ const absent = {
 } satisfies Partial<ConfigReader>;
 
 function away(): never {
-  throw new StorageUnavailable('Cannot use the database: it is away, and there is no copy of this');
+  throw new StorageUnavailable('Cannot use the database: it is unavailable, and this is stored only there');
 }
 
 /** An id wins over a label of the same spelling. */

@@ -1,7 +1,7 @@
 /**
- * The repository of a gateway that was started without its database: unavailable until the database is back, and
- * from then on that one. Owns the way back: the database is tried now and then, its configuration is given to the
- * workers, and only then do management calls reach it.
+ * The repository of a gateway that started without its database. It is unavailable until the database is back, then
+ * delegates to it. It retries the database at intervals, publishes its configuration to the workers, and only then lets
+ * management calls through.
  */
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -21,23 +21,23 @@ import {
 
 export interface LostDatabase {
   readonly driver: Repository['driver'];
-  /** Why there is none, with what was expected. */
+  /** Why the database cannot be used, and what was expected. */
   readonly reason: string;
-  /** Opens it; rejects while that cannot be done. Must not make a new one. */
+  /** Opens the database; rejects while that fails. Must not create a new one. */
   readonly open: () => Promise<Repository>;
 }
 
 export interface RecoverySteps {
-  /** Brings the configuration of the database to the workers. */
+  /** Publishes the configuration of the database to the workers. */
   readonly publish: (change: ConfigChange) => Promise<void>;
-  /** What a usual start does with its database, and what has to be told of it. */
+  /** The steps of a normal start that come after opening the database. */
   readonly onRecovered: (repository: Repository) => Promise<void>;
   readonly log: Logger;
   /** For tests; milliseconds. */
   readonly retryMs?: number;
 }
 
-/** Opening a locked database holds the main thread for a second; the workers do not notice. */
+/** Opening a locked database blocks the main thread for a second, but not the workers. */
 const RETRY_MS = 3_000;
 
 export class RecoveringRepository implements Repository {
@@ -58,7 +58,7 @@ export class RecoveringRepository implements Repository {
     return this.#inner !== undefined;
   }
 
-  /** Begins to look for the database. */
+  /** Starts to retry the database. */
   recover(steps: RecoverySteps): void {
     this.#timer = setTimeout(() => {
       this.#attempt = this.#try(steps).finally(() => {
@@ -85,7 +85,7 @@ export class RecoveringRepository implements Repository {
       this.#inner = undefined;
       const isExpected = error instanceof StorageUnavailable && !(error instanceof StorageRefused);
       if (isExpected) log.debug({ err: error }, 'the database is not back yet');
-      else log.error({ err: error }, 'the database is back, and its configuration could not be used');
+      else log.error({ err: error }, 'the database is back, but its configuration cannot be used');
       await repository?.close().catch(() => undefined);
     }
   }

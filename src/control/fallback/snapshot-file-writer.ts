@@ -1,11 +1,10 @@
 /**
- * Keeps the snapshot file up to date, off the request path: what has changed is appended at most once a second; now
- * and then, and at a start, the file is written anew, in small parts with rests between them. Everything is read from
- * the main thread's copy of the configuration, so the database is not asked.
+ * Keeps the snapshot file up to date, off the request path. Changes are appended at most once a second. At a start, and
+ * when the changes have grown large, the file is rewritten, in small parts with pauses between them. Everything is read
+ * from the main thread's copy of the configuration, not from the database.
  *
- * A stop appends what is still to be appended. A file that is being written anew then is given a second more, and
- * left when that does not do: a stop must not wait for a million keys. One that could not be written is tried again;
- * the last good one stays.
+ * A stop appends the pending changes. A rewrite in progress gets one more second and is then abandoned: a stop must not
+ * wait for a million keys. A failed write is retried; the last good file stays.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
@@ -20,38 +19,38 @@ import { allParts, ChangedIds, changedParts } from './snapshot-parts.ts';
 export interface SnapshotFileWriterDeps {
   readonly path: string;
   readonly state: ConfigState;
-  /** Seals the secrets of policies, with the key of the database. */
+  /** Encrypts the secrets of policies with the key of the database. */
   readonly secretBox: () => SecretBox | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 const INTERVAL_MS = 1_000;
-/** Waiting time for each time that appending took. */
+/** Pause after an append, as a multiple of its duration. */
 const REST_FACTOR = 49;
 const RETRY_MS = 30_000;
-/** Between two parts, each of which takes a few milliseconds. */
+/** Pause between two parts of a rewrite; each part takes a few milliseconds. */
 const PART_REST_MS = 20;
-/** For a file that is being written anew when the gateway stops. */
+/** For a rewrite that is in progress when the gateway stops. */
 const STOP_MS = 1_000;
-/** What has changed may take as much of the file as everything did, and this much in any case. */
+/** The file is rewritten when its changes exceed half of it, but not before they reach this size. */
 const CHANGE_BYTES_MIN = 1_048_576;
-/** Of more records everything is written anew. */
+/** With more changed records the file is rewritten. */
 const CHANGED_MAX = 10_000;
 
-/** The configuration was replaced while it was being written. */
+/** The configuration was replaced during a rewrite. */
 class Outdated extends Error {}
 
 export class SnapshotFileWriter {
   readonly #deps: SnapshotFileWriterDeps;
   #file: SnapshotFile | undefined;
-  /** Everything is to be written, whatever has changed. */
+  /** The file has to be rewritten, whatever has changed. */
   #all = false;
   #changed = new ChangedIds();
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #restMs = INTERVAL_MS;
-  /** Ends the rest between two parts. */
+  /** Ends the pause between two parts. */
   #wake: (() => void) | undefined;
   /** On the monotonic clock; undefined while the gateway runs. */
   #stopDeadlineMs: number | undefined;
@@ -61,31 +60,31 @@ export class SnapshotFileWriter {
     try {
       removeLeftovers(deps.path);
     } catch (error) {
-      deps.log.warn({ err: error, path: deps.path }, 'the folder of the snapshot file could not be read');
+      deps.log.warn({ err: error, path: deps.path }, 'cannot read the folder of the snapshot file');
     }
   }
 
-  /** The state is about to be another one, or is: by this change, or (undefined) as a whole. */
+  /** Notes a change that is or will be applied to the state; undefined: the whole state changed. */
   changed(change?: ConfigChange): void {
     if (change === undefined || change.reset) this.#all = true;
     else this.#note(change);
     this.#schedule();
   }
 
-  /** Writes what is still to be written, and nothing after that. */
+  /** Writes the pending changes; nothing is written afterwards. */
   async stop(): Promise<void> {
     this.#stopDeadlineMs = this.#deps.clock.monotonicMs() + STOP_MS;
     clearTimeout(this.#timer);
     this.#wake?.();
     await this.#working;
     if (this.#isStale) await this.#work();
-    // Writing anew took too long: what has changed can still be appended.
+    // The rewrite took too long: the changes can still be appended.
     if (this.#isStale && !this.#all && this.#file?.isInPlace === true) await this.#append(this.#file);
     await this.#file?.close();
     this.#file = undefined;
   }
 
-  /** Of what is written anew as a whole, nothing has to be known; so a disk that takes nothing costs no memory. */
+  /** A rewrite needs no list of changes, so a disk that cannot be written costs no memory. */
   #note(change: ConfigChange): void {
     if (this.#all) return;
     this.#changed.add(change);
@@ -141,7 +140,7 @@ export class SnapshotFileWriter {
         'snapshot file written',
       );
     } catch (error) {
-      // What was half written ends the file: the next one is another.
+      // The file ends with an incomplete group: the next write is a rewrite.
       this.#all = true;
       this.#file = undefined;
       this.#restMs = RETRY_MS;

@@ -1,10 +1,10 @@
 /**
- * The snapshot file: the last good configuration beside the database, so that a start can serve traffic while the
- * database is gone, locked or corrupt. Its form is that of snapshot-log.ts, what is in it that of snapshot-parts.ts:
- * everything once, and behind that what has changed since.
+ * The snapshot file: the last good configuration, stored beside the database, so that a start can serve traffic while
+ * the database is gone, locked or corrupt. It holds the whole configuration, followed by the changes since
+ * (snapshot-parts.ts), in the format of snapshot-log.ts.
  *
- * A new file is written under another name, synchronised and renamed, mode 0600: there is always a whole file or none.
- * It holds hashes of keys, and the secrets of policies sealed as in the database; no admin tokens and no audit log.
+ * A new file is written under a temporary name with mode 0600, synchronised and renamed, so the path always leads to a
+ * whole file or to none. It holds hashes of keys and the sealed secrets of policies; no admin tokens, no audit log.
  */
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -17,22 +17,22 @@ import { framesOf, SnapshotLogWriter, SnapshotRefused, type Frame } from './snap
 import { applyPart } from './snapshot-parts.ts';
 
 const FILE_MODE = 0o600;
-/** After the path and the id of the process that writes. */
+/** Suffix of a temporary name, after the path and the process id. */
 const TEMPORARY_END = '.new';
 
-/** What the end of a group says: this is the configuration, as of then. */
+/** Ends a group: the configuration is complete as of this version. */
 interface GroupEnd {
   readonly config_version: number;
   /** RFC 3339. */
   readonly written_at: string;
 }
 
-/** A file that is being written: under its temporary name until it is put in place, and appended to from then on. */
+/** A file that is being written: under its temporary name until `putInPlace`, and appended to from then on. */
 export class SnapshotFile {
   readonly #path: string;
   readonly #file: FileHandle;
   readonly #log: SnapshotLogWriter;
-  /** Of the file that is to be replaced. */
+  /** Inode of the file that will be replaced. */
   readonly #before: number | undefined;
   #inode: number | undefined;
   #firstGroupBytes = 0;
@@ -49,7 +49,7 @@ export class SnapshotFile {
     return new SnapshotFile(path, await open(temporaryOf(path), 'wx', FILE_MODE));
   }
 
-  /** Whether it is the one that a start would read. */
+  /** Whether a start would read this file. */
   get isInPlace(): boolean {
     return this.#inode !== undefined && inodeOf(this.#path) === this.#inode;
   }
@@ -58,7 +58,7 @@ export class SnapshotFile {
     return this.#log.bytes;
   }
 
-  /** How much of it is what has changed since it was begun. */
+  /** Size of the changes since the first group. */
   get changeBytes(): number {
     return this.#log.bytes - this.#firstGroupBytes;
   }
@@ -67,7 +67,7 @@ export class SnapshotFile {
     await this.#log.append(part.kind, part.payload);
   }
 
-  /** What was appended counts from now on. */
+  /** Ends the group of parts; they count from now on. */
   async endGroup(configVersion: number, writtenAt: string): Promise<void> {
     const end: GroupEnd = { config_version: configVersion, written_at: writtenAt };
     await this.#log.append('DONE', Buffer.from(JSON.stringify(end)));
@@ -78,24 +78,24 @@ export class SnapshotFile {
     await this.#file.datasync();
   }
 
-  /** Takes the name, and the place of the file that has it. */
+  /** Renames the file, which replaces the one before. */
   async putInPlace(): Promise<void> {
     await this.#file.sync();
     const inode = (await this.#file.stat()).ino;
-    if (inodeOf(this.#path) !== this.#before) throw new Error('another process has written it meanwhile');
+    if (inodeOf(this.#path) !== this.#before) throw new Error('another process has replaced it');
     renameSync(temporaryOf(this.#path), this.#path);
     syncFolder(dirname(this.#path));
     this.#inode = inode;
   }
 
-  /** Never rejects. A file that never got its name is removed. */
+  /** Never rejects. Removes a file that was not put in place. */
   async close(): Promise<void> {
     await this.#file.close().catch(() => undefined);
     if (this.#inode !== undefined) return;
     try {
       rmSync(temporaryOf(this.#path), { force: true });
     } catch {
-      // On a disk that has turned read-only: the next start removes it.
+      // The disk has become read-only; the next start removes the file.
     }
   }
 }
@@ -108,7 +108,7 @@ function inodeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-/** Removes what processes that were killed in the middle of writing have left behind. */
+/** Removes temporary files of processes that were killed while writing. */
 export function removeLeftovers(path: string): void {
   const start = `${basename(path)}.`;
   for (const name of readdirSync(dirname(path))) {
@@ -126,7 +126,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether there is one; says nothing of its content. */
+/** Whether the file exists; its content is not checked. */
 export function hasSnapshotFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
@@ -136,14 +136,14 @@ export interface SavedConfig {
   readonly configVersion: number;
   /** RFC 3339. */
   readonly writtenAt: string;
-  /** Records whose secret could not be opened; they refuse every token. */
+  /** Ids of records whose secret could not be decrypted; their routes refuse every token. */
   readonly closedRecords: readonly string[];
 }
 
 /**
- * Reads a file that must be whole, but for the end of what was appended last, and unchanged.
- * @param box opens the secrets; undefined when there is no key
- * @returns the configuration, or in words for the operator why there is none
+ * Reads the file. It must be unchanged and whole, except that the last appended group may be incomplete.
+ * @param box decrypts the secrets; undefined when there is no key
+ * @returns the configuration, or an error message for the operator
  */
 export function readSnapshotFile(
   path: string,
@@ -173,10 +173,10 @@ function readGroups(path: string): { readonly state: ConfigState; readonly end: 
         for (const part of group) applyPart(state, part, 0);
         group = [];
         end = JSON.parse(frame.payload.toString('utf8')) as GroupEnd;
-        // The first group may be large: it is applied as it comes, since without its end nothing of it is used.
+        // The first group may be large: it is applied as it is read. Without its end, the state is not used.
       } else if (end === undefined) applyPart(state, frame, 0);
       else group.push(frame);
-      // Nobody reads the keys yet.
+      // No worker reads the keys yet.
       state.keys.release(state.keys.takeRetired());
     }
   } finally {

@@ -1,16 +1,14 @@
 /**
- * The form of the snapshot file: a line of JSON that names the format, then frames, appended one after the other. A
- * frame is a part of the configuration, or ends a group of parts. The first group is everything, each later one what
- * has changed since: a group counts when its end is there.
+ * The format of the snapshot file: a line of JSON that names the format, then frames. A frame is a part of the
+ * configuration or ends a group of parts. The first group is the whole configuration, each later group a set of
+ * changes. A group counts only if its end is present.
  *
  *   length of the payload, 4 bytes | kind, 4 | CRC-32 of these eight, 4 | checksum, 32 | payload
  *
- * The checksum is the SHA-256 of the one before it (for the first frame: of the line), of the twelve bytes and the
- * payload, so that no frame can be changed, left out or put elsewhere. A file whose end is missing was being appended
- * to when the process or the machine ended: it is read up to its last whole group. Whatever else does not fit is
- * damage, and the file is refused as a whole. Numbers are little-endian.
- *
- * Knows nothing of what is in the parts.
+ * The checksum is the SHA-256 of the checksum before it (for the first frame: of the line), the twelve bytes and the
+ * payload, so that no frame can be changed, removed or moved. A file that ends within a group was being appended to when
+ * the process or the machine stopped: it is read up to its last whole group. Any other mismatch is damage, and the whole
+ * file is refused. Numbers are little-endian. Knows nothing of the content of the parts.
  */
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
@@ -32,13 +30,13 @@ const KIND = 4;
 const HEADER_CHECK = 8;
 const CHECKSUM = 12;
 const HEADER_BYTES = 44;
-/** No part is as large as this: one of records is a single version, or some 256 KiB. */
+/** Larger than any part: a part is about 256 KiB, or a single version. */
 const PAYLOAD_BYTES_MAX = 512 * 1_048_576;
 const HEAD_LINE = Buffer.from(`${JSON.stringify({ format: FORMAT })}\n`);
 const HEAD_LINE_BYTES_MAX = 1_024;
 const NEW_LINE = 0x0a;
 
-/** Appends to a file that is empty; the caller opens and closes it, and gives one payload after the other. */
+/** Appends to an empty file. The caller opens and closes it, and awaits each append. */
 export class SnapshotLogWriter {
   readonly #file: FileHandle;
   #checksum: Buffer = sha256(HEAD_LINE);
@@ -48,7 +46,6 @@ export class SnapshotLogWriter {
     this.#file = file;
   }
 
-  /** Written so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -73,13 +70,13 @@ export class SnapshotLogWriter {
   }
 }
 
-/** Thrown with the reason why a file is of no use, in words that go on after "Cannot use the snapshot file …: ". */
+/** The file cannot be used; the message continues "Cannot use the snapshot file …: ". */
 export class SnapshotRefused extends Error {}
 
 /**
- * The frames of a file whose checksums fit, in order. Ends where the file ends, be it in the middle of a frame.
+ * Reads the frames of a file in order and checks them. Stops at the end of the file, even within a frame.
  * Throws SnapshotRefused.
- * @param descriptor of the file, at its beginning
+ * @param descriptor positioned at the beginning of the file
  */
 export function* framesOf(descriptor: number): Generator<Frame> {
   let checksum = sha256(readHeadLine(descriptor));
@@ -98,10 +95,10 @@ export function* framesOf(descriptor: number): Generator<Frame> {
   }
 }
 
-/** The line with its end, which is there and names this format. */
+/** Reads the first line, with its line end, and checks the format. */
 function readHeadLine(descriptor: number): Buffer {
   const bytes: number[] = [];
-  // Byte by byte, once: what follows is to be read from where it begins.
+  // Byte by byte, so that the descriptor is left at the first frame.
   while (bytes.at(-1) !== NEW_LINE) {
     const next = readUpTo(descriptor, 1)[0];
     if (next === undefined)
@@ -121,7 +118,7 @@ function formatOf(line: Buffer): string {
   }
 }
 
-/** Fewer bytes at the end of the file only. */
+/** Returns fewer bytes only at the end of the file. */
 function readUpTo(descriptor: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(Math.min(length, PAYLOAD_BYTES_MAX));
   let read = 0;

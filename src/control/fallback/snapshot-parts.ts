@@ -1,10 +1,10 @@
 /**
- * What is in a snapshot file: the configuration as parts of some 256 KiB, each of which can be made and applied on its
- * own, and the parts of what has changed since. Rules are lines of JSON, with their secrets sealed as in the database;
- * API keys come packed as they lie in memory, or, when only some have changed, as lines as well.
+ * The content of a snapshot file: the configuration as parts of about 256 KiB, each made and applied on its own, and
+ * further parts for the changes since. Rules are lines of JSON with sealed secrets. API keys are packed as they lie in
+ * memory; single changed keys are lines of JSON.
  *
- * Parts are read from a state that goes on changing between one part and the next. That is good because whatever
- * changes meanwhile is written once more afterwards, as it is then, and the last one counts.
+ * The state may change between one part and the next. Every record that changes meanwhile is written again afterwards,
+ * and a reader keeps the last form of each record.
  */
 import type { ConfigChange, VersionTree } from '../../model/config.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
@@ -13,17 +13,17 @@ import type { SecretBox } from '../../storage/secrets/secret-box.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { Frame } from './snapshot-log.ts';
 
-/** What a part has at least, but for the last ones. */
+/** Least size of a part, except the last one of each kind. */
 const PART_BYTES = 256 * 1024;
 
-/** A record in place of the one with its id; an app without its versions, which follow. */
+/** A record replaces the record with the same id. The versions of an app follow it on lines of their own. */
 type Line =
   | { readonly app: App }
   | { readonly version: VersionTree }
   | { readonly key: StoredApiKey }
   | { readonly removed: { readonly apps: string[]; readonly versions: string[]; readonly keys: string[] } };
 
-/** Ids of what has changed, or may have. */
+/** Ids of records that have, or may have, changed. */
 export class ChangedIds {
   readonly apps = new Set<string>();
   readonly versions = new Set<string>();
@@ -65,7 +65,7 @@ function* allLines(state: ConfigState, box: SecretBox): Generator<Line> {
   for (const appId of state.appIds()) yield* linesOfApp(state, appId, box);
 }
 
-/** The present form of what has changed. */
+/** The changed records in their present form. */
 export function changedParts(state: ConfigState, box: SecretBox, ids: ChangedIds): Generator<Frame> {
   return asParts(changedLines(state, box, ids), PART_BYTES);
 }
@@ -81,7 +81,7 @@ function* changedLines(state: ConfigState, box: SecretBox, ids: ChangedIds): Gen
   for (const id of ids.apps) yield* linesOfApp(state, id, box);
   for (const id of ids.versions) {
     const tree = state.versionTree(id);
-    // Those of a changed app have come with it.
+    // The versions of a changed app were written with it.
     if (tree !== undefined && !ids.apps.has(tree.version.app_id))
       yield { version: sealVersionTree(tree, box) };
   }
@@ -119,7 +119,7 @@ function* asParts(lines: Iterable<Line>, partBytes: number): Generator<Frame> {
   if (characters > 0) yield take();
 }
 
-/** Puts a part into a state; secrets stay sealed. Throws when it is none, or when there is no room for its keys. */
+/** Applies a part to a state; secrets stay sealed. Throws for an invalid part, or when its keys do not fit. */
 export function applyPart(state: ConfigState, { kind, payload }: Frame, configVersion: number): void {
   if (kind === 'KEYS') return state.keys.addPacked(payload);
   for (const text of payload.toString('utf8').split('\n')) {

@@ -1,11 +1,11 @@
 /**
- * The database at start, or what stands in for it: when it is gone, locked, corrupt or out of reach and there is a
- * snapshot file, the gateway starts with the configuration of that file and waits for the database to come back.
+ * Opens the database at start, or falls back to the snapshot file: if the database is gone, locked, corrupt or
+ * unreachable, the gateway starts with the configuration of the snapshot file and waits for the database.
  *
- * A missing database file is made only where there is no snapshot file, that is, at a first start: otherwise it was
- * lost, and an empty one in its place would take every route away. The same goes for a database on a server that is
- * empty, while the snapshot file holds a configuration. What the operator has to decide (a wrong key, a
- * database of another program or of a newer one) stops the start as ever.
+ * A missing database file is created only if there is no snapshot file, that is, at a first start. Otherwise it was
+ * lost, and an empty one in its place would remove every route. The same holds for a database on a server that is empty
+ * while the snapshot file holds a configuration. What the operator has to decide (a wrong key, a database of another
+ * program or of a newer version) always stops the start.
  */
 import { statSync } from 'node:fs';
 import type { Logger } from '../../observe/log.ts';
@@ -22,17 +22,17 @@ import { hasSnapshotFile, readSnapshotFile, type SavedConfig } from './snapshot-
 
 export interface StartDatabase {
   readonly repository: Repository;
-  /** The configuration to begin with. */
+  /** The configuration to start with. */
   readonly state: ConfigState;
-  /** The same object, while it waits for the database; undefined after a usual start. */
+  /** The same object as `repository` if it waits for the database; undefined after a normal start. */
   readonly recovering: RecoveringRepository | undefined;
   readonly saved: SavedConfig | undefined;
 }
 
 /**
- * @param open opens the database, and makes it when it is missing, or on a server unless it must exist
- * @param begin what else a start does with its database before it reads it
- * @throws what `open` or `begin` throw, when nothing can stand in; the message then says why
+ * @param open opens the database; creates it if missing, on a server only unless it must exist
+ * @param begin further steps of a start before the configuration is read
+ * @throws the error of `open` or `begin` if there is no fallback; the message says why
  */
 export async function startDatabase(
   location: DatabaseLocation,
@@ -70,7 +70,7 @@ export async function startDatabase(
   }
 }
 
-/** Nobody reads the keys yet, so what a batch replaces is free at once. */
+/** No worker reads the keys yet, so replaced records are freed at once. */
 async function loadState(repository: Repository): Promise<ConfigState> {
   const state = new ConfigState();
   state.apply(await repository.loadAll((keys) => state.keys.change(keys, [])), true);
@@ -78,7 +78,7 @@ async function loadState(repository: Repository): Promise<ConfigState> {
   return state;
 }
 
-/** What serves in place of the database, in words that name no path; undefined when nothing does. */
+/** Says what is served in place of the database, without naming a path; undefined when the database is used. */
 export function fallbackText({ saved, recovering }: StartDatabase): string | undefined {
   if (saved === undefined || recovering?.isRecovered !== false) return undefined;
   return `The database cannot be used since the start; traffic is served with config version ${saved.configVersion} of the snapshot file of ${saved.writtenAt}`;
@@ -111,8 +111,8 @@ function savedConfig(
 }
 
 /**
- * Opens a database on a server, unless it is empty and there is something to serve.
- * @param isServed asked only for an empty one: whether the snapshot file holds a configuration
+ * Opens a database on a server, unless it is empty while the snapshot file holds a configuration.
+ * @param isServed whether the snapshot file holds a configuration; called only for an empty database
  */
 async function openFilled(
   open: (mustExist: boolean) => Promise<Repository>,
@@ -140,7 +140,7 @@ async function openFilled(
   }
 }
 
-/** Of a file that cannot be read, too, nobody may say that there is nothing to lose. */
+/** Infinity for a snapshot file that cannot be read: it may hold a configuration. */
 function savedVersionOf(snapshotFile: string | undefined): number {
   if (snapshotFile === undefined) return 0;
   const saved = readSnapshotFile(snapshotFile, undefined);
@@ -152,7 +152,7 @@ function assertNotLost(databaseFile: string, snapshotFile: string | undefined): 
   try {
     bytes = statSync(databaseFile, { throwIfNoEntry: false })?.size;
   } catch {
-    // Opening it says better what is wrong.
+    // The error of opening it says more.
     return;
   }
   if (bytes !== undefined && bytes > 0) return;

@@ -1,7 +1,7 @@
 /**
- * Whether an address can be listened on by this process alone. Workers share the traffic port (SO_REUSEPORT), and
- * with them would another gateway of the same user that was started by mistake: each would get a part of the
- * connections. Who listens without sharing is told.
+ * Checks that no other process listens on an address. Workers share the traffic port (SO_REUSEPORT), so a second gateway
+ * of the same user, started by mistake, could share it too, and each would get a part of the connections. Listening
+ * without SO_REUSEPORT finds that.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -14,7 +14,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** The system's error (EADDRINUSE, EADDRNOTAVAIL, EACCES …), or undefined. Listens for a moment. */
+/** Listens for a moment; returns the system's error (EADDRINUSE, EADDRNOTAVAIL, EACCES …), if any. */
 export function listeningError({ host, port }: Address): Promise<Error | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -24,9 +24,9 @@ export function listeningError({ host, port }: Address): Promise<Error | undefin
 }
 
 /**
- * Why somebody who listens already stands in the way; undefined when nobody does. Listens only where the port is
- * listened on at some address: a client that came in that moment would be accepted and cut off, where a closed port
- * would have sent it on to another gateway.
+ * The error if another process listens on the address. Tries to listen only if the port is in use at some address of
+ * this machine: a client that connects at that moment would be accepted and cut off, while a closed port would send it
+ * to another gateway.
  */
 export async function takenError(address: Address): Promise<Error | undefined> {
   return isListenedOn(address.port) ? await listeningError(address) : undefined;

@@ -1,9 +1,9 @@
 /**
- * The file that says which process keeps its files in a folder, so that a new process can take over from it, and so that
- * two never write the same ones. It is named after the file that it stands for: `headgate.pid` beside `headgate.db` or
- * `headgate.snapshot`. Holds the process id and when the process began (field 22 of `/proc/<pid>/stat`, proc(5)), since
- * ids are used again: a file that was left behind by a crash must never name a stranger. The process keeps it open, by
- * which a copy of a folder is told from the folder itself.
+ * The pid file: names the process that owns the files of a folder, so that a new process can take over from it, and so
+ * that two processes never write the same files. It is named after the file it stands for: `headgate.pid` beside
+ * `headgate.db` or `headgate.snapshot`. It holds the process id and the start time of the process (field 22 of
+ * `/proc/<pid>/stat`, proc(5)), because process ids are reused: a file left by a crash must not name an unrelated
+ * process. The process keeps the file open, which distinguishes a folder from a copy of it.
  */
 import {
   closeSync,
@@ -21,22 +21,22 @@ import { basename, dirname, join } from 'node:path';
 export interface PidFile {
   readonly path: string;
   /**
-   * Names this process from now on. False, and nothing is changed, when it names another one that lives and is to stay.
-   * Throws the system's error when the file cannot be written.
+   * Writes this process into the file. Returns false, and changes nothing, if the file names a live process that must
+   * not be replaced. Throws the system's error when the file cannot be written.
    */
   claim(replace: 'any' | 'ended'): boolean;
-  /** The process that the file names, while that lives and is not this one. */
+  /** The process that the file names, if it is alive and not this one. */
   otherPid(): number | undefined;
-  /** The same, if that process has claimed this very file, and not one that this is a copy of. */
+  /** The same, if that process has this very file open, and not the original of a copy. */
   holder(): number | undefined;
   /** Removes the file if it still names this process. Throws the system's error when it cannot be removed. */
   release(): void;
 }
 
-/** As versions before this one called it for every database of a folder. */
+/** Name in earlier versions, for every database of a folder. */
 const FORMER_NAME = 'headgate.pid';
 
-/** @param file that the gateway keeps: its database, or else its snapshot file */
+/** @param file of the gateway: its database, or else its snapshot file */
 export function pidFileOf(file: string): PidFile {
   const path = join(dirname(file), `${basename(file).replace(/\.(?:db|sqlite3?|snapshot)$/, '')}.pid`);
   const own = `${process.pid} ${startOf(process.pid) ?? 0}`;
@@ -101,7 +101,7 @@ export function pidFileOf(file: string): PidFile {
   };
 }
 
-/** False when there is such a file already, or the file system knows no links. Of two processes one makes it. */
+/** False if the file exists or the file system has no links. Of two processes, one succeeds. */
 function linkNew(existing: string, path: string): boolean {
   try {
     linkSync(existing, path);
@@ -112,8 +112,8 @@ function linkNew(existing: string, path: string): boolean {
 }
 
 /**
- * Whether a process has this very file open, by whatever name (proc(5), `/proc/<pid>/fd`). False where that cannot be
- * seen: of a process of another user, or one that has ended.
+ * Whether a process has this file open, under any name (proc(5), `/proc/<pid>/fd`). False if that cannot be read: for a
+ * process of another user, or one that has ended.
  */
 export function hasOpen(pid: number, file: string): boolean {
   const folder = `/proc/${pid}/fd`;

@@ -1,7 +1,6 @@
 /**
- * Warns when the file descriptors of the process are nearly used up. Nobody else tells: the event loop closes the
- * connections that it has no descriptor for as soon as they come, without a word to the program, and goes on with the
- * others. Counts on Linux only (`/proc/self`, proc(5)).
+ * Warns when the process has nearly used up its file descriptors. Nothing else reports it: without a descriptor, the
+ * event loop closes new connections without telling the program. Counts on Linux only (`/proc/self`, proc(5)).
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { Logger } from '../../observe/log.ts';

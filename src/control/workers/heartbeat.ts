@@ -1,17 +1,15 @@
 /**
- * Tells whether a worker's event loop still turns. The worker counts in shared memory, which costs nobody a
- * message; the main thread looks at the count now and then. A loop that never ends, in a worker that is neither
- * dead nor alive, shows in a count that stands still.
+ * Detects workers whose event loop is stuck. Each worker increments a count in shared memory, and the main thread reads
+ * it at intervals; a stuck loop shows as a count that does not change.
  *
- * Silence alone says little on a machine that has too little time for all threads. So while a count stands still the
- * system is asked what the thread does: one that computes is given the time-out itself, measured in its own time on
- * a processor; one that waits for something other than a processor (a page from the disk, a lock) is given ten times
- * that. Time in which it waited for a processor does not count, nor does time in which the main thread itself did not
- * come to run. Where the system cannot be asked, every silence counts as waiting.
+ * On an overloaded machine an unchanged count alone proves little. So the main thread also reads from the system what
+ * the thread does. A thread that computes gets the time-out, measured in its own CPU time. A thread that waits for
+ * something other than a CPU (a page from disk, a lock) gets ten times that. Time spent waiting for a CPU does not count,
+ * nor does time in which the main thread itself did not run. If the system does not tell, the thread counts as waiting.
  */
 import { ownThreadId, timesOfThread, type ThreadTimes } from './thread-times.ts';
 
-/** Two words: the count, and the system's number of the thread; who made it shares it by reference. */
+/** Two words: the count, and the system's id of the thread. */
 export type HeartbeatMemory = SharedArrayBuffer;
 
 /** What a worker does that does not react. */

@@ -94,7 +94,7 @@ function outageLog(log: Logger, clock: Clock) {
       partLoggedMs = clock.monotonicMs();
       log.warn(
         { reason },
-        'a server of the store of limits is out of reach; its limits go by on_store_failure',
+        'a server of the store of limits is out of reach; on_store_failure applies to its limits',
       );
     },
     outage: (reason: string): void => {
@@ -102,7 +102,7 @@ function outageLog(log: Logger, clock: Clock) {
       if (clock.monotonicMs() - loggedMs < LOG_MS) return;
       loggedMs = clock.monotonicMs();
       isLogged = true;
-      log.warn({ reason, outages }, 'the store of limits is out of reach; limits go by on_store_failure');
+      log.warn({ reason, outages }, 'the store of limits is out of reach; on_store_failure applies');
       outages = 0;
     },
     recovery: (): void => {

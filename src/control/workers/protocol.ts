@@ -76,7 +76,7 @@ export type ToWorker =
 export type FromWorker =
   | { readonly type: 'listening'; readonly port: number }
   | { readonly type: 'listen_failed'; readonly message: string }
-  /** Something was thrown that nobody caught: the worker is to be ended, as soon as another listens. */
+  /** Uncaught exception: end this worker as soon as another listens. */
   | { readonly type: 'failed'; readonly error: Error }
   | { readonly type: 'applied'; readonly id: number; readonly error: string | undefined }
   | { readonly type: 'sample'; readonly id: number; readonly sample: WorkerSample }

@@ -1,11 +1,11 @@
 /**
- * Starts the proxy workers, keeps their number, hands every configuration change to all of them and waits until
- * each has swapped. A worker that dies, says that it failed, or stands still is replaced with the configuration as it
- * is then; its number is never used again, and the locks that it held in the limit memory are released.
+ * Starts the proxy workers and keeps their number. Sends every configuration change to all of them and waits until each
+ * has applied it. Replaces a worker that dies, reports a failure or is stuck; its number is never reused, and the locks
+ * it held in the limit memory are released.
  *
- * Besides those that serve there is, unless switched off, a spare one: it has the configuration and follows every
- * change, and only has to listen when another is lost. A worker whose end is foreseen is ended after the spare
- * listens, so that a port with one worker is not closed in between.
+ * Unless switched off, there is also a spare worker, which has the configuration and applies every change, and only has
+ * to listen when a worker is lost. A worker that has to be replaced is ended after the spare listens, so that the port
+ * stays open even with one worker.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
@@ -108,9 +108,9 @@ export class Supervisor {
   }
 
   /**
-   * Hands a change to every worker; resolves when each has swapped to a snapshot that contains it, or has died
-   * (whoever replaces it starts with it). A spare one is not waited for: what it is told it does in order, so it
-   * has swapped before it listens. Changes must come in the order of their config versions.
+   * Sends a change to every worker. Resolves when each has swapped to a snapshot that contains it, or has died (its
+   * successor starts with the change). Does not wait for the spare: it handles messages in order, so it applies the
+   * change before it listens. Changes must come in the order of their config versions.
    */
   async apply(change: ConfigChange): Promise<void> {
     const { state } = this.#deps;
@@ -147,7 +147,7 @@ export class Supervisor {
     );
   }
 
-  /** Whoever cannot follow must not serve what was valid before: it is ended, and replaced with the new state. */
+  /** A worker that fails to apply a change must not serve the old state: it is replaced. */
   async #follow(message: (id: number) => ToWorker, complaint: string): Promise<void> {
     const follow = async (member: WorkerThread): Promise<void> => {
       member.applying += 1;
@@ -233,7 +233,7 @@ export class Supervisor {
   }
 
   /**
-   * One after the other: whoever connects meanwhile is taken at once by those that still accept (see
+   * One after another, so that the other workers accept new connections meanwhile (see
    * proxy/downstream/close-port.ts).
    */
   async #closePorts(members: readonly WorkerThread[]): Promise<void> {

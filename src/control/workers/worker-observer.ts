@@ -1,7 +1,7 @@
 /**
- * What the proxy reports, turned into metrics, access log lines and log lines of this worker, and into notes for
- * the main thread: keys that were used, deprecated versions that were called, and what policies in shadow mode
- * would have denied. Notes are collected and sent once a second, so that a request never waits for another thread.
+ * Turns what the proxy reports into metrics, access log lines and log lines of this worker, and into reports for the
+ * main thread: used keys, calls of deprecated versions, and denials of policies in shadow mode. Reports are sent once a
+ * second, so that a request never waits for another thread.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { UsageOutcome } from '../../model/key-usage.ts';
@@ -46,6 +46,14 @@ interface RouteReport {
   readonly upstream: RevisionRecord;
 }
 
+/** The setting behind each reason of a refusal, as the log names it. */
+const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
+  exchanges: 'max_concurrent_exchanges',
+  connections: 'max_connections',
+  connections_per_ip: 'max_connections_per_ip',
+  upstream_queue: 'max_upstream_queue',
+  upstream_queue_timeout: 'upstream_queue_timeout_ms',
+};
 const NOTES_MS = 1_000;
 /** The log gets at most one line per version in this time; the first comes at once. */
 const DEPRECATION_MS = 10_000;
@@ -80,7 +88,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#keys = new UsageCounter((used) => deps.send({ type: 'keys_used', used }));
     this.#health = new HealthReporter(deps.send, (revisionId) => deps.breakerOf(revisionId));
     this.#overload = new LogThrottle(deps.clock, OVERLOAD_MS, (reason, count) =>
-      deps.log.warn({ reason, count }, 'requests are refused since the worker has enough to do'),
+      deps.log.warn({ reason, count }, `request refused: worker at ${LIMIT_OF[reason]}`),
     );
     this.#handshakes = new LogThrottle(deps.clock, HANDSHAKE_MS, ({ reason, peer, code }, count) => {
       const fields = { reason, error: code, client_ip: peer, count };
@@ -208,7 +216,7 @@ export class WorkerObserver implements ProxyObserver {
 
   internalError(error: unknown, requestId: string): void {
     this.#deps.metrics.internalError();
-    this.#deps.log.error({ request_id: requestId, err: error }, 'the proxy met a defect of its own');
+    this.#deps.log.error({ request_id: requestId, err: error }, 'internal error in the proxy');
   }
 
   /** Sends what shadow mode has noted so far, for a report that is asked for now. */

@@ -67,7 +67,7 @@ export class WorkerThread {
     this.isSpare = start.isSpare;
     this.listening = this.#port.promise;
     this.portClosed = this.#portClosed.promise;
-    // Whoever started it hears of it; of a spare nobody may.
+    // The caller that awaits it sees the error; for a spare there may be none.
     this.listening.catch(() => undefined);
     const heartbeat = createHeartbeatMemory();
     const stallTimeoutMs = settings.workerStallTimeoutMs || Infinity;
@@ -131,7 +131,7 @@ export class WorkerThread {
     );
   }
 
-  /** A worker that fails to listen is ended before anybody hears of it: nobody else knows of it. */
+  /** A worker that fails to listen is ended here; no other code has a reference to it. */
   #giveUp(why: string): void {
     this.cause ??= new Error(why);
     void this.#worker.terminate();

@@ -59,8 +59,8 @@ export interface CopyReport {
 /**
  * @returns when the target holds everything, durably
  * @throws StorageRefused when the target is not empty, the secrets do not fit its key, or what it stored is not what
- * was sent; StorageUnavailable when one of the two does not answer. The target is empty then, but for one case: when
- * the connection is lost during the commit nobody knows, and the message says so.
+ * was sent; StorageUnavailable when one of the two does not answer. The target is empty then, except
+ * when the connection is lost during the commit: then the state of the target is unknown, and the message says so.
  */
 export async function copyDatabase(
   source: CopyEnd,
@@ -102,7 +102,7 @@ export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<
   }
 }
 
-/** Asked before the schema is touched, and again when nobody else can write. */
+/** Checked before the schema is changed, and again once other writers are locked out. */
 async function assertEmpty({ name, hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
   for (const table of COPIED_TABLES) {
     if (!(await hasTable(db, table.name))) continue;

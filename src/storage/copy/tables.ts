@@ -29,8 +29,8 @@ const TABLES = {
   admin_token: ['id'],
   audit_entry: ['id'],
   config_change:
-    'whoever runs on the target reads everything first, and needs no way there from another state',
-  node: 'those that run, which is with another database',
+    'a gateway on the target starts by loading everything, and needs no changes from an earlier state',
+  node: 'gateways that are running, on the source database',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 
 /** In the order in which they are written. */

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { StorageRefused, StorageUnavailable } from '../repository.ts';
 import type { PostgresAddress } from './postgres-tls.ts';
 
-/** Object identifier of the type bigint, which the driver returns as text when nobody says otherwise. */
+/** Object identifier of the type bigint, which the driver returns as text by default. */
 const INT8 = 20;
 const APPLICATION_NAME = 'headgate';
 
@@ -104,7 +104,7 @@ export class PostgresClient {
       this.drop();
       reject(tooLate(action));
     }, timeoutMs);
-    // Whichever loses the race may fail later, with nobody to hear of it.
+    // The loser of the race may reject later; its error is ignored.
     work.catch(() => undefined);
     try {
       return await Promise.race([work, tooLong]);

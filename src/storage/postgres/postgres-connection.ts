@@ -1,6 +1,6 @@
 /**
- * One place of a pool for a connection to Postgres: it connects when it is first used, and again when the connection
- * was lost. Owns the time that an operation has for all of its waits; what one wait is, is in postgres-client.ts.
+ * One slot of the Postgres connection pool. It connects when it is first used, and again after the connection is lost.
+ * Enforces the time limit for all waits of an operation; postgres-client.ts does a single wait.
  */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { assert } from '../../lib/assert.ts';
@@ -25,8 +25,8 @@ export interface PostgresConnectionConfig {
   /** For one statement. */
   readonly statementTimeoutMs: number;
   /**
-   * For all that one operation waits from the call on, but for prompt answers, together with what the operations
-   * before it have waited in the same call from outside; undefined: no such limit.
+   * Limit for all waits of one management call, over all of its operations; prompt answers do not count. undefined:
+   * no limit.
    */
   readonly operationTimeoutMs: number | undefined;
   readonly clock: Clock;
@@ -103,8 +103,8 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   /**
-   * @throws StorageUnavailable that says so when the connection was lost before the answer came: then nobody knows
-   * whether the transaction took place
+   * @throws StorageUnavailable when the connection is lost before the answer; the transaction may have been committed
+   * or not, and the message says so
    */
   async commit(): Promise<void> {
     const live = this.#usable();

@@ -24,7 +24,7 @@ const ACQUIRE_TIMEOUT_MS = 15_000;
 
 export interface PostgresDialectConfig extends PostgresConnectionConfig {
   readonly connectionsMax: number;
-  /** A connection that nobody has used for so long is closed. */
+  /** Idle connections are closed after this time. */
   readonly idleTimeoutMs: number;
 }
 
@@ -158,7 +158,7 @@ class PostgresPool implements Driver {
   /** Never rejects. */
   async #close(connection: PostgresConnection): Promise<void> {
     await connection.close();
-    // Somebody may have come meanwhile, for whom there was no other one.
+    // A caller may have queued while this connection was closing.
     const next = this.#waiters.shift();
     if (next !== undefined) return give(new PostgresConnection(this.#config), next);
     this.#count -= 1;

@@ -34,7 +34,7 @@ export interface PostgresSettings {
   readonly connectTimeoutMs?: number | undefined;
   /** For one statement, also on the server; absent: `timeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
-  /** A connection that nobody has used for so long is closed. */
+  /** Idle connections are closed after this time. */
   readonly idleTimeoutMs: number;
   /** PEM file of the authority that the server's certificate must come from. */
   readonly caFile?: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * A configuration outside of the database, such as in the snapshot file, with the secrets of its policies sealed as
- * they are inside: copies of app trees on their way out and in again.
+ * Seals and opens the secrets of policies in configuration that is stored outside the database, such as in the
+ * snapshot file, with the same key as in the database. Works on copies of app trees.
  */
 import { secretBytes } from '../../lib/ids.ts';
 import type { AppTree, VersionTree } from '../../model/config.ts';
@@ -21,10 +21,10 @@ export function sealVersionTree(tree: VersionTree, box: SecretBox): VersionTree 
 }
 
 /**
- * The tree as it was before it was sealed. A secret that does not open is replaced by random bytes, so that
- * its routes refuse every token: closed, not open.
+ * The tree as it was before it was sealed. A secret that cannot be decrypted is replaced by a random one,
+ * so that its routes refuse every token.
  * @param box undefined: there is no key
- * @param onClosed told the id of each record whose secret did not open
+ * @param onClosed gets the id of each record whose secret could not be decrypted
  */
 export function openAppTree(
   tree: AppTree,

@@ -24,7 +24,7 @@ export function wantedKey(databasePath: string): string {
   return `${SECRET_KEY_SETTING}, or while that is unset the file "${secretKeyFile(databasePath)}", to hold the key that they were written with`;
 }
 
-/** For a database in memory, which ends with the process: any key, known to nobody. */
+/** A random key for a database in memory, which ends with the process. */
 export function memorySecretBox(): SecretBox {
   return createSecretBox(secretBytes(KEY_BYTES), 'this process');
 }

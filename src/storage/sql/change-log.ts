@@ -1,7 +1,7 @@
 /**
- * The log of what each config version touched, over any SQL database: written in the transaction of the write, read
- * by whoever missed some versions and wants to load only what is different. Bounded; whoever is further behind, or
- * comes from another history, reads everything.
+ * The log of what each config version touched, over any SQL database: written in the transaction of the
+ * write, read by gateways that missed some versions, so that they load only the difference. Bounded: a gateway that is
+ * further behind, or has another history, loads everything.
  */
 import type { Kysely } from 'kysely';
 import { randomHex } from '../../lib/ids.ts';

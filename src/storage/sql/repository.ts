@@ -1,7 +1,7 @@
 /**
- * `Repository` over any SQL database: what a read and a write mean, transaction by transaction. The database's
- * own part (how to open it, its errors, whether it is still there) comes in as `SqlBackend`. Writes are
- * serialised by the backend's `write` connection; reads see only what is committed.
+ * `Repository` over any SQL database: defines reads and writes as transactions. The parts that differ between
+ * databases (opening, errors, presence checks) come in as `SqlBackend`. The write queue serialises writes; reads see
+ * only committed state.
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
@@ -27,19 +27,19 @@ import { createWriter } from './writer.ts';
 
 export interface SqlBackend {
   readonly driver: Repository['driver'];
-  /** One connection at a time, whose transactions take the write lock when they begin. */
+  /** One connection, whose transactions take the write lock when they begin. */
   readonly write: Kysely<Tables>;
   /** Further connections, or the same object where there is only one. */
   readonly read: Kysely<Tables>;
   /** For loading everything, which takes longer than a read may; absent: `read`. */
   readonly load?: Kysely<Tables>;
-  /** True for an error after which the database has rolled back only because of other transactions. */
+  /** True if the database rolled back because of a conflict with another transaction. */
   readonly mayTryAgain?: (error: unknown) => boolean;
-  /** Tells other processes of a config version, inside of the transaction: they hear of it when it is committed. */
+  /** Announces a config version to other processes inside the transaction; they are notified when it commits. */
   readonly announce?: (db: Kysely<Tables>, configVersion: number) => Promise<void>;
   /** Throws `StorageUnavailable` when the database has gone since it was opened. */
   readonly assertPresent: () => void;
-  /** Seals what must not lie in a column as it is. */
+  /** Encrypts secrets before they are stored. */
   readonly secrets: SecretBox;
   /** Writes that share a transaction, at most; see write-queue.ts. */
   readonly groupWritesMax: number;
@@ -57,7 +57,7 @@ class WriteAborted extends Error {
   }
 }
 
-/** Attempts of one transaction that others are in the way of. */
+/** Attempts of a transaction that conflicts with others. */
 const ATTEMPTS_MAX = 3;
 
 export function createSqlRepository(backend: SqlBackend): Repository {
@@ -165,7 +165,7 @@ async function write<T>(
   }
 }
 
-/** What others have written after `known`, when the log tells; in the state that the transaction has made of it. */
+/** What other nodes wrote after `known`, if the change log covers it, as this transaction sees it. */
 async function loadMissed(
   db: Kysely<Tables>,
   codecs: Codecs,
@@ -204,7 +204,7 @@ async function nextConfigVersion(db: Kysely<Tables>): Promise<number> {
   return row.config_version;
 }
 
-/** There and back: SQLite writes no page for a row that is set to what it is. */
+/** Increments and decrements: SQLite writes no page for a row that keeps its value. */
 async function rewriteConfigVersion(db: Kysely<Tables>): Promise<void> {
   for (const step of [1, -1]) {
     await db
@@ -214,7 +214,7 @@ async function rewriteConfigVersion(db: Kysely<Tables>): Promise<void> {
   }
 }
 
-/** Moves `last_used_at` forward, never back; an id that is gone is passed over. */
+/** Moves `last_used_at` forward, never back; ignores an id that does not exist. */
 async function recordAdminTokenUse(db: Kysely<Tables>, id: string, lastUsedAt: string): Promise<void> {
   await db
     .updateTable('admin_token')
@@ -224,7 +224,7 @@ async function recordAdminTokenUse(db: Kysely<Tables>, id: string, lastUsedAt: s
     .execute();
 }
 
-/** All at once: whoever waits for one of them is refused at that moment. */
+/** Closes all pools at the same time, so that callers waiting for any of them are refused now. */
 async function closeBackend({ write, read, load }: SqlBackend): Promise<void> {
   const all = new Set([read, write, load ?? read]);
   await Promise.all([...all].map((db) => db.destroy()));

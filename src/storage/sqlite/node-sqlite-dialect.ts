@@ -1,7 +1,7 @@
 /**
- * A Kysely dialect over Node's own `node:sqlite`: a small pool of connections, transactions with a chosen
- * BEGIN, and a cache of prepared statements per connection. `node:sqlite` is synchronous, so a statement blocks
- * its thread; what waits here is only the turn on a connection. It knows nothing of Headgate's tables.
+ * A Kysely dialect over `node:sqlite`: a small pool of connections, transactions with a configurable BEGIN, and a
+ * cache of prepared statements per connection. `node:sqlite` is synchronous, so a statement blocks its thread; callers
+ * wait only for a free connection. Knows nothing of Headgate's tables.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import {
@@ -17,13 +17,13 @@ import {
 } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 
-/** Prepared statements that one connection keeps; the least recently used one goes first. */
+/** Prepared statements per connection; the least recently used one is evicted first. */
 const STATEMENTS_MAX = 256;
-/** Callers that may wait for a connection; further ones are refused. */
+/** Callers that may wait for a connection; more are refused. */
 const WAITERS_MAX = 10_000;
-/** How long a caller waits for a connection that others hold. */
+/** How long a caller waits for a connection. */
 const ACQUIRE_TIMEOUT_MS = 15_000;
-/** A lock that another process holds is asked for again and again, for so long in all. */
+/** How long to retry while another process holds the lock. */
 export const LOCK_WAIT_MS = 3_000;
 const LOCK_RETRY_DELAY_MS = 20;
 
@@ -31,7 +31,7 @@ export interface NodeSqliteDialectConfig {
   /** Opens one connection; called again for further ones up to `connectionsMax`. */
   readonly open: () => DatabaseSync;
   readonly connectionsMax: number;
-  /** `begin immediate` takes the write lock at once, so that a transaction never fails half-way for want of it. */
+  /** `begin immediate` takes the write lock first, so that a transaction never fails half-way for lack of it. */
   readonly begin: 'begin' | 'begin immediate';
   /** True when a connection whose state is unknown may be replaced by a new one (not so in memory). */
   readonly replaceBroken: boolean;
@@ -39,7 +39,7 @@ export interface NodeSqliteDialectConfig {
   readonly mapError: (error: unknown) => unknown;
   /** True when the error says that another connection holds the lock. */
   readonly isBusy: (error: unknown) => boolean;
-  /** Makes the error for "no connection can be had". */
+  /** Creates the error for "no connection available". */
   readonly unavailable: (reason: string) => Error;
   readonly clock: Clock;
 }
@@ -53,7 +53,7 @@ export function nodeSqliteDialect(config: NodeSqliteDialectConfig): Dialect {
   };
 }
 
-/** The driver below hands out connections itself, so Kysely's own lock is not needed. */
+/** The driver below manages connections itself, so Kysely's own lock is not needed. */
 class PooledSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
@@ -118,8 +118,8 @@ class NodeSqliteDriver implements Driver {
 
   async beginTransaction(connection: NodeSqliteConnection): Promise<void> {
     connection.rollbackIfOpen();
-    // SQLite's own busy timeout would block the thread, and with it whoever is to let go of the lock. Asking a number
-    // of times instead would take many times as long on a machine that has other things to do.
+    // SQLite's own busy timeout would block the thread, which may also run the holder of the lock. The limit is a time,
+    // not a number of attempts, since each attempt takes longer on a busy machine.
     const endMs = this.#config.clock.monotonicMs() + LOCK_WAIT_MS;
     for (;;) {
       const isLast = this.#config.clock.monotonicMs() >= endMs;
@@ -146,7 +146,7 @@ class NodeSqliteDriver implements Driver {
     connection.rollbackIfOpen();
   }
 
-  /** Refuses those that wait, lets those that hold a connection finish, and closes everything. */
+  /** Refuses waiting callers, lets callers with a connection finish, and closes everything. */
   async destroy(): Promise<void> {
     this.#closed = true;
     for (const waiter of this.#waiters.splice(0)) {
@@ -178,7 +178,7 @@ class NodeSqliteDriver implements Driver {
       next.resolve(this.#open());
     } catch (error) {
       next.reject(error);
-      // The others would wait in vain for a release: each gets its own attempt.
+      // No connection is left that could be released to the other waiters: each makes its own attempt.
       if (this.#openCount === 0) this.#serveNextWithNew();
     }
   }
@@ -193,21 +193,21 @@ class NodeSqliteDriver implements Driver {
 interface CachedStatement {
   readonly statement: StatementSync;
   readonly returnsRows: boolean;
-  /** Of its columns, as they were in this version of the schema. */
+  /** Names of its columns in this version of the schema. */
   names: readonly string[];
   schemaVersion: number;
 }
 
-/** Of a schema that may change at any moment: columns are asked for each time. */
+/** The schema may change at any moment: read the columns each time. */
 const UNKNOWN_SCHEMA = -1;
 
 class NodeSqliteConnection implements DatabaseConnection {
   readonly #db: DatabaseSync;
   readonly #mapError: (error: unknown) => unknown;
   readonly #statements = new Map<string, CachedStatement>();
-  /** Known from the beginning of a transaction to its end, or to the next statement that may change the schema. */
+  /** Valid from the beginning of a transaction to its end or to the next statement that may change the schema. */
   #schemaVersion = UNKNOWN_SCHEMA;
-  /** True when a rollback failed: nobody knows what state the connection is in. */
+  /** True when a rollback failed: the state of the connection is unknown. */
   broken = false;
 
   constructor(db: DatabaseSync, mapError: (error: unknown) => unknown) {
@@ -262,7 +262,7 @@ class NodeSqliteConnection implements DatabaseConnection {
     try {
       this.#db.close();
     } catch {
-      // Closed already, or the file is beyond use: there is nothing left to release.
+      // Already closed, or the file is unusable: nothing is left to release.
     }
   }
 
@@ -286,10 +286,10 @@ class NodeSqliteConnection implements DatabaseConnection {
   }
 
   /**
-   * Rows as objects. The driver's own have no prototype and are slow to copy and to read: with these, a record is read
-   * in a third of the time. A statement is prepared anew, and may have other columns, when another process has changed
-   * the schema; asking for them costs more than most statements, and is done once per version of the schema.
-   * @param rows one array per row: the statement is set to return arrays, which the driver's types do not tell
+   * Converts rows to plain objects. The driver's own row objects have no prototype and are slow to copy and read; plain
+   * objects make reading a record three times as fast. Columns may differ after another process changed the schema.
+   * Reading the column names costs more than most statements, so it is done once per version of the schema.
+   * @param rows arrays: the statement is set to return arrays, which the driver's types do not express
    */
   #toObjects<R>(cached: CachedStatement, rows: readonly unknown[]): R[] {
     if (rows.length === 0) return [];
@@ -306,5 +306,5 @@ class NodeSqliteConnection implements DatabaseConnection {
   }
 }
 
-/** Statements without rows of their own that leave the schema as it is. */
+/** Statements that return no rows and do not change the schema. */
 const CHANGES_ROWS = /^\s*(?:insert|update|delete|savepoint|release|rollback to)\b/i;

@@ -1,6 +1,6 @@
 /**
- * One connection to SQLite: its settings (https://sqlite.org/pragma.html), the check of a file's content before
- * it is used, and the words for what is wrong with it.
+ * One connection to SQLite: its settings (https://sqlite.org/pragma.html), the check of a file's content before it is
+ * used, and the error messages.
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../lib/clock.ts';
@@ -10,13 +10,13 @@ import { isBusy, mapSqliteError, unavailableReason } from './sqlite-errors.ts';
 import type { DatabaseFile } from './sqlite-file.ts';
 
 /**
- * While another process opens, recovers or closes the database; it blocks the thread, but those are short. A
- * lock that is held for long (a backup, `headgate migrate`) concerns writes only, and they wait without blocking.
+ * Applies while another process opens, recovers or closes the database. It blocks the thread, but such locks are short.
+ * Locks held for longer (a backup, `headgate migrate`) affect only writes, which wait without blocking.
  */
 const BUSY_TIMEOUT_MS = 1_000;
-/** The log is cut back to this after a checkpoint. */
+/** The write-ahead log is truncated to this size after a checkpoint. */
 const WAL_BYTES_MAX = 64 * 1024 * 1024;
-/** A larger file is not read through at start (1 GiB takes seconds); corruption then shows when it is met. */
+/** Larger files are not checked at start (1 GiB takes seconds); corruption is then found on access. */
 const CHECKED_BYTES_MAX = 128 * 1024 * 1024;
 
 /**
@@ -39,7 +39,7 @@ export function openConnection(path: string, ...pragmas: readonly string[]): Dat
   }
 }
 
-/** What a dialect has to know of connections to a database. */
+/** The part of the dialect's configuration that concerns connections. */
 export function connectionsOf(
   path: string,
   pragma: string,
@@ -54,12 +54,12 @@ export function connectionsOf(
   };
 }
 
-/** Throws `StorageUnavailable` unless the file is a sound SQLite database, or empty, and not one of another program. */
+/** Throws `StorageUnavailable` unless the file is empty or a sound SQLite database of Headgate. */
 export function checkContent(file: DatabaseFile): void {
   let db: DatabaseSync | undefined;
   let problem: string | undefined;
   try {
-    // Without the settings above: another program's database is to stay as it is.
+    // Without the settings above, so that another program's database is not changed.
     db = new DatabaseSync(file.path, { timeout: BUSY_TIMEOUT_MS });
     problem = file.sizeBytes > CHECKED_BYTES_MAX ? undefined : quickCheck(db);
     if (problem === undefined && isForeign(db)) {
@@ -93,7 +93,7 @@ function startError(path: string, reason: string, cause?: unknown): StorageUnava
   );
 }
 
-/** An error of SQLite at start, told with the path; others are passed on. */
+/** Converts an error of SQLite at start to one with the path; returns other errors as they are. */
 export function asStartError(path: string, error: unknown): unknown {
   if (error instanceof StorageRefused) return error;
   const source = error instanceof StorageUnavailable && error.cause !== undefined ? error.cause : error;

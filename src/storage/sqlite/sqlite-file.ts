@@ -1,7 +1,7 @@
 /**
- * The database as a file: that it exists with the right mode and can be written before SQLite sees it, and that
- * it is still the same file afterwards. SQLite by itself would open a read-only file without a word and go on
- * writing into one that has been deleted.
+ * The database file: checks before SQLite opens it that it exists with the right mode and can be written, and later
+ * that it is still the same file. SQLite itself opens a read-only file without an error, and keeps writing into a file
+ * that was deleted.
  */
 import {
   accessSync,
@@ -24,12 +24,12 @@ const FOLDER_MODE = 0o700;
 export interface DatabaseFile {
   readonly path: string;
   readonly sizeBytes: number;
-  /** Throws `StorageUnavailable` when the path does not lead to this file any more. */
+  /** Throws `StorageUnavailable` if the path no longer leads to this file. */
   readonly assertPresent: () => void;
 }
 
 /**
- * Makes the folder (0700) and the file (0600) where they are missing.
+ * Creates the folder (0700) and the file (0600) if they are missing.
  * @throws StorageUnavailable when either cannot be made, read or written, or is of another kind
  */
 export function prepareDatabaseFile(path: string): DatabaseFile {
@@ -62,7 +62,7 @@ function createIfMissing(path: string, folder: string): Stats {
   }
 }
 
-/** A new file's name must be on disk before anything in it is acknowledged. */
+/** Makes the name of a new file durable. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, constants.O_RDONLY);
   try {
@@ -81,12 +81,12 @@ function assertSame(path: string, opened: Stats): void {
   );
   if (now.ino !== opened.ino || now.dev !== opened.dev) {
     throw new StorageUnavailable(
-      `Cannot use the database "${path}": the file was replaced by another; restart Headgate to open that one`,
+      `Cannot use the database "${path}": the file was replaced by another; restart Headgate to open the new file`,
     );
   }
 }
 
-/** What `work` returns. @throws StorageUnavailable with the three parts of a message when it throws */
+/** Runs `work`. @throws StorageUnavailable with action, reason and wanted state when it throws */
 export function attempt<T>(action: string, wanted: string, work: () => T): T {
   try {
     return work();

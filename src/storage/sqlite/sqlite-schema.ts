@@ -1,6 +1,5 @@
 /**
- * The schema in an SQLite database: checked at a start and brought up to date, with the key of the secrets in it
- * looked at before anything is changed.
+ * The schema of a SQLite database: checks it at a start and applies migrations, after checking that the secret key fits.
  */
 import { resolve } from 'node:path';
 import { sql, type Kysely } from 'kysely';
@@ -31,8 +30,8 @@ export interface PreparedSqlite {
 }
 
 /**
- * In this order: a database that cannot be used is left as it is, and without a key file that it does not need.
- * @throws StorageRefused for one of those
+ * Checks come first, so that a database that cannot be used is not changed and gets no key file.
+ * @throws StorageRefused for a database that cannot be used
  */
 export async function prepareSqlite(
   db: Kysely<Tables>,
@@ -49,7 +48,7 @@ export async function prepareSqlite(
   return { secrets, applied: migrated.applied };
 }
 
-/** The box with the key of this database, which has opened every sealed value in it. */
+/** Returns the box with the key of this database, after it has decrypted every secret in it. */
 async function openSecrets(
   db: Kysely<Tables>,
   { path, secretKey }: PrepareSqliteOptions,

@@ -1,8 +1,7 @@
 /**
- * SQLite: opens a database file (or one in memory) and supplies the SQL repository with connections to it. One
- * connection writes, a few read, so that reads neither wait for a write nor see it half-done; in memory there is
- * one connection for everything. What happens on the connections is in sql/, how each is set up in
- * sqlite-connection.ts, what the file must be in sqlite-file.ts, the schema's part in sqlite-schema.ts.
+ * Opens a SQLite database, in a file or in memory, as a repository. One connection writes and a few read, so that reads
+ * neither wait for a write nor see half of it; in memory, one connection does everything. sql/ has the queries,
+ * sqlite-connection.ts the settings of a connection, sqlite-file.ts the checks of the file, sqlite-schema.ts the schema.
  */
 import { resolve } from 'node:path';
 import { Kysely } from 'kysely';
@@ -21,8 +20,7 @@ const READ_CONNECTIONS_MAX = 4;
 export type OpenSqliteOptions = PrepareSqliteOptions;
 
 /**
- * Opens the database, makes it when it is missing, checks that its secrets can be read, and brings its schema up
- * to date.
+ * Opens the database, creates it if missing, checks that its secrets can be decrypted, and applies migrations.
  * @throws StorageUnavailable with a message for the operator: action, value, what was expected
  */
 export async function openSqlite(options: OpenSqliteOptions): Promise<Repository> {
@@ -43,8 +41,8 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
 }
 
 /**
- * Only brings the schema up to date: the command `headgate migrate`. It needs the key as a start does, so that a
- * wrong one shows before anything is changed.
+ * Only applies migrations: the command `headgate migrate`. Needs the secret key as a start does, so that a wrong key is
+ * found before anything is changed.
  * @returns the names of the migrations that were applied, in order
  * @throws StorageUnavailable as `openSqlite` does
  */

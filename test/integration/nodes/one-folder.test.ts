@@ -166,7 +166,7 @@ describe('a database that is away', TIMEOUT, () => {
       })
       .toBe('true');
     const lost = problems(gateway).slice(1);
-    expect(lost.map(({ msg }) => msg)).toEqual(['the connection to the other nodes was lost']);
+    expect(lost.map(({ msg }) => msg)).toEqual(['lost the connection to the other nodes']);
     expect(gateway.output()).not.toMatch(/"stack"|\\n {4}at /);
     await server.start();
   });

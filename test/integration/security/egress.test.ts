@@ -136,7 +136,7 @@ describe('what is denied', () => {
 
       expect(await sentWith(gateway, '/signed/v1/x')).not.toBe(200);
       const failed = await until(async () =>
-        gateway.logs().find(({ msg }) => msg === 'a key set could not be fetched'),
+        gateway.logs().find(({ msg }) => msg === 'cannot fetch a key set'),
       );
       expect(failed).toMatchObject({ reason: expect.stringMatching(because) });
       // What was written before can still be changed.

@@ -349,7 +349,7 @@ it(
     } finally {
       chmodSync(folder, 0o700);
     }
-    const tidying = 'the file with the process id could not be removed';
+    const tidying = 'cannot remove the pid file';
     expect(gateway.logs().slice(-2)).toMatchObject([
       { level: 'warn', msg: tidying },
       { msg: 'headgate has stopped' },

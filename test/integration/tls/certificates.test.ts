@@ -158,7 +158,7 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
 
     replace('site.pem', 'site-renewed.pem');
     await until(
-      () => gateway.logs().some(({ msg }) => String(msg).startsWith('new certificates cannot be used')),
+      () => gateway.logs().some(({ msg }) => String(msg).startsWith('cannot use the new certificates')),
       'the half pair is noticed',
     );
     for (let n = 0; n < 6; n++)
@@ -184,7 +184,9 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
     standing.destroy();
     expect((await request(http2, { ':path': '/x' })).status).toBe(404);
     await http2.close();
-    const complaints = gateway.logs().filter(({ msg }) => String(msg).startsWith('new certificates cannot'));
+    const complaints = gateway
+      .logs()
+      .filter(({ msg }) => String(msg).startsWith('cannot use the new certificates'));
     expect(complaints, 'said once').toHaveLength(1);
     expect(complaints[0]?.['reason']).toMatch(/site\.pem" and ".*site-key\.pem": the key does not belong/);
     expect(gateway.output()).not.toContain('PRIVATE KEY');
