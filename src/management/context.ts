@@ -1,4 +1,4 @@
-/** What the operations are given to work with; made once by server.ts. */
+/** Everything that operations work with. server.ts builds it once. */
 import type { Clock } from '../lib/clock.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import type { Revision } from '../model/resources.ts';
@@ -38,14 +38,14 @@ export interface ShadowReports {
 /** The gateways with the same database. */
 /** Where the gateway may connect (egress/egress.ts). */
 export interface EgressCheck {
-  /** Why it may not, as far as the host alone tells; undefined when it may, or when its address will tell. */
+  /** Why the host is denied; undefined when it is allowed, or when only its address can decide. */
   hostDenial(host: string, port: number): string | undefined;
 }
 
 export interface NodesAccess {
   /** Of this one. */
   readonly selfId: string;
-  /** Those that live; throws StorageUnavailable. */
+  /** The live nodes. Throws StorageUnavailable. */
   list(): Promise<readonly NodeRecord[]>;
 }
 
@@ -65,7 +65,7 @@ export interface ManagementContext {
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
   readonly metricsText: () => Promise<string>;
-  /** There is a GATEWAY_ADMIN_TOKEN, so that the last stored admin token may go. */
+  /** Whether GATEWAY_ADMIN_TOKEN is set. If so, the last stored admin token may be deleted. */
   readonly hasEnvironmentToken: boolean;
 }
 

@@ -36,7 +36,7 @@ export class DatabaseCheck {
   #writableUntilMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param isDown it is known not to answer, which was logged */
+  /** @param isDown whether the database is already known, and logged, to be down */
   constructor(
     repository: Pick<Repository, 'ping' | 'pingWrite'>,
     clock: Pick<Clock, 'monotonicMs'>,
@@ -87,7 +87,7 @@ export class DatabaseCheck {
   async #lookAtWriting(): Promise<DatabaseProblem | undefined> {
     if (this.#clock.monotonicMs() < this.#writableUntilMs) return this.#unwritable;
     const error = await withTimeout(PING_TIMEOUT_MS, outcomeOf(this.#repository.pingWrite()));
-    // It waits for others, which says nothing.
+    // The write waits for other writes; that says nothing about the database.
     if (error === undefined) return this.#unwritable;
     const reason = error instanceof StorageUnavailable ? error.reason : undefined;
     this.#unwritable =

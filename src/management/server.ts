@@ -56,7 +56,7 @@ const CONNECTIONS_MAX = 1_024;
 /** How long `close` waits for running requests before it cuts them off. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** Asked every few seconds by machines; logged only when the answer is not 200. */
+/** Called every few seconds by machines; logged at `info` only when the answer is not 200. */
 const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', `${API_PREFIX}/health`]);
 
 export interface ManagementDependencies extends WriteDependencies {
@@ -67,12 +67,12 @@ export interface ManagementDependencies extends WriteDependencies {
   /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
   readonly isTrustedProxy: (address: string) => boolean;
   readonly swaggerEnabled: boolean;
-  /** Global rate limit of the settings, which fills in what a policy leaves out. */
+  /** Global rate limit of the settings; fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
   readonly egress: EgressCheck;
   /** Of the settings, for JWT policies that leave something out. */
   readonly jwtDefaults: ManagementContext['jwtDefaults'];
-  /** What the workers serve by, for reads while the database is away; absent: they end with it. */
+  /** The workers' configuration, for reads while the database is unavailable; absent: such reads fail. */
   readonly copy?: ConfigReader;
   readonly status: ManagementStatus;
   readonly nodes: NodesAccess;
@@ -145,7 +145,7 @@ export async function createManagementServer(
   };
   for (const operation of all) serve(server, operation, adminAccess);
   if (dependencies.swaggerEnabled) {
-    // Loaded where it is wanted: it makes a start noticeably longer.
+    // Loaded only when enabled: it makes a start noticeably longer.
     const { addSwaggerUi } = await import('./api/swagger-ui.ts');
     await addSwaggerUi(server, documented.document);
   }
@@ -154,7 +154,7 @@ export async function createManagementServer(
   return listening;
 }
 
-/** Who makes a request, once that is known. */
+/** The authenticated caller of each request. */
 type Actors = WeakMap<FastifyRequest, Actor>;
 
 interface AdminAccess {
@@ -164,7 +164,7 @@ interface AdminAccess {
   readonly actors: Actors;
 }
 
-/** Why a call could not have the database, for its line in the log. */
+/** Why the database was not available to a call, for its log line. */
 const outages = new WeakMap<FastifyRequest, string>();
 
 function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstance {
@@ -197,7 +197,7 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
     if (headers.host === undefined && httpVersion === '1.1') {
       return sendFailure(request, reply, fail('bad_request', 'An HTTP/1.1 request needs a Host field'));
     }
-    // Where there is no body its type does not matter: some clients send one with every POST.
+    // Without a body its type does not matter: some clients send Content-Type with every POST.
     const { 'content-length': length = '0', 'transfer-encoding': coding } = headers;
     if (length === '0' && coding === undefined) delete headers['content-type'];
     return undefined;
@@ -262,13 +262,13 @@ function serve(
   { authenticate, remembered, addressOf, actors }: AdminAccess,
 ): void {
   const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
-  // Whoever has waited for the database to be known has less time left for the rest.
+  // Authentication and handler share one time budget for the database.
   const budgetOf = new WeakMap<FastifyRequest, DeadlineBudget>();
   server.route({
     method: operation.method,
     url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(operation.bodyBytesMax !== undefined && { bodyLimit: operation.bodyBytesMax }),
-    // Before the body is read: who may not call cannot make the server take in a megabyte.
+    // Before the body is read, so that a refused call cannot make the server read a megabyte.
     onRequest: async (request, reply) => {
       if (operation.access === 'public') return undefined;
       const budget = newBudget();
@@ -341,7 +341,7 @@ async function run(
   });
 }
 
-/** The document describes its own operation, too. */
+/** The document also describes its own operation. */
 function openApiOperation(
   operations: readonly Operation[],
   version: string,

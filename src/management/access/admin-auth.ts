@@ -1,5 +1,5 @@
 /**
- * Who calls the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token, and what
+ * Authenticates calls of the management API: `Authorization: Bearer` with GATEWAY_ADMIN_TOKEN or a stored admin token, and what
  * the role allows. RFC 6750 section 3 for the challenges. Reads no other header: what a proxy says of a client
  * grants nothing. Only SHA-256 hashes are compared, in constant time for the environment's token. Wrong tokens are
  * slowed down per client address (login-guard.ts) and recorded (refused-logins.ts). While the database is away, tokens

@@ -17,7 +17,7 @@ export interface DatabaseFolder {
 
 export interface AdminTokenFile {
   readonly path: string;
-  /** The one that is left as it is, as it may be that of another database. */
+  /** A file that is kept because it may belong to another database. */
   readonly other: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export async function adminTokenFile({ folder, files }: DatabaseFolder): Promise
   return { path: join(folder, `${NAME}-${basename(files[0])}`), other: usual };
 }
 
-/** By way of a new file, so that neither old content nor an old mode can remain. */
+/** Writes a new file and renames it, so neither old content nor an old mode remains. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = `${path}.${process.pid}.new`;
   // A start that was cut off may have left one; in a container the process id is the same every time.

@@ -24,7 +24,7 @@ import {
 import { NOTHING_TOUCHED } from '../write/write.ts';
 
 export interface FirstAdminToken {
-  /** To be shown once. */
+  /** Shown once. */
   readonly token: string;
   /** Where it was written; undefined when there is no folder. */
   readonly file: AdminTokenFile | undefined;

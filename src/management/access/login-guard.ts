@@ -17,7 +17,7 @@ interface Budget {
   /** Wrong tokens that may still come. */
   left: number;
   atMs: number;
-  /** Tokens that are being looked at; each is charged once, however many requests bring it at the same time. */
+  /** Tokens that are being checked. Each is counted once, however many requests present it at the same time. */
   readonly underWay: Set<string>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Refused admin tokens in the log and in the audit log: the first from an address at once, what follows from there
- * as a count once a minute. A flood fills neither: beyond a budget of entries all addresses share one entry a minute.
+ * Refused admin tokens in the log and in the audit log: the first from an address at once, the following ones
+ * as a count once a minute. Beyond a budget of entries all addresses share one entry a minute, so a flood fills neither log.
  * Owns the counts that are still to be written.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -9,7 +9,7 @@ import { NOTHING_TOUCHED, type WritePath } from '../write/write.ts';
 
 const ADDRESSES_MAX = 1_000;
 const INTERVAL_MS = 60_000;
-/** Entries at once, and one more with each minute. */
+/** Budget of entries; one more is added each minute. */
 const ENTRIES_MAX = 60;
 
 export interface RefusedLogin {

@@ -1,8 +1,8 @@
 /**
  * Admin tokens that were used here lately, for the time in which the database is away: hashes, roles and expiry as
- * they were last read. While the database answers, each call reads its token there, and those that are remembered are
- * read again every few seconds, so that a token revoked by any gateway is forgotten before an outage.
- * One that was revoked here is never taken again.
+ * they were last read. While the database answers, each call reads its token there. Remembered tokens are read again
+ * every few seconds, so a token that another gateway revoked is forgotten before an outage. A token that was revoked
+ * here is never accepted again.
  *
  * Owns a bounded number of them; what is used longest ago is forgotten first.
  */

@@ -1,4 +1,4 @@
-/** Which methods a path has, for 405 with Allow (RFC 9110 section 15.5.6). Built once from the operations. */
+/** The methods of each path, for 405 with Allow (RFC 9110 section 15.5.6). Built once from the operations. */
 import type { Operation } from './operation.ts';
 
 /** @returns the methods of a path without its query, sorted; empty when nothing is served there */

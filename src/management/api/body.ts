@@ -19,7 +19,7 @@ export function readBody(
 ): { readonly value: unknown } | Failure {
   const coding = headers['content-encoding'] ?? 'identity';
   if (coding.trim().toLowerCase() !== 'identity') {
-    const detail = `The Content-Encoding "${coding}" is not supported, the body must be sent as it is`;
+    const detail = `The Content-Encoding "${coding}" is not supported: send the body without a content coding`;
     // RFC 9110 section 12.5.3: says what would have been accepted.
     return { ...fail('unsupported_media_type', detail), headers: { 'Accept-Encoding': 'identity' } };
   }
@@ -47,7 +47,7 @@ export function checkBody(body: OperationBody, value: unknown): Failure | undefi
     return body.required ? fail('invalid_json', 'The body is empty, a JSON object is needed') : undefined;
   }
   const errors = validate(body.schema, value);
-  // The secret behind a mask is put back by the handler, which then checks the whole.
+  // The handler puts the stored secret back and checks the result.
   const wrong = body.keepsMaskedSecrets
     ? errors.filter((error) => !isMaskedAt(value, error.pointer))
     : errors;

@@ -9,7 +9,7 @@ const ENTITY_TAG_LIST =
   /^\s*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")*\s*$/;
 const ENTITY_TAG = /(?:W\/)?"[^"]*"/g;
 
-/** @param record as it is served, without secrets */
+/** @param record the served form, without secrets */
 export function entityTag(record: object): string {
   const { last_used_at: _ignored, ...rest } = record as Record<string, unknown>;
   return `"${createHash('sha256').update(sortedJson(rest)).digest('base64url').slice(0, 22)}"`;

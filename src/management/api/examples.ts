@@ -1,6 +1,5 @@
 /**
- * What the OpenAPI document shows as answers: one small service, "Billing", as an operator would have set it up. Each
- * is held against its schema by the tests.
+ * Example answers for the OpenAPI document: one small service, "Billing". Tests validate each against its schema.
  */
 
 const CREATED = { created_at: '2026-03-02T09:15:00.000Z', updated_at: '2026-03-02T09:15:00.000Z' };
@@ -121,7 +120,7 @@ interface Example {
   readonly page?: object;
 }
 
-/** @param shownOnce what only the creation shows */
+/** @param shownOnce fields that only the creation shows */
 function ofResource(
   [one, many]: readonly [string, string],
   [name, names]: readonly [string, string],
@@ -138,7 +137,7 @@ function ofResource(
   };
 }
 
-/** No such values were ever made. */
+/** Not real values. */
 const KEY_VALUE = { token: 'hgk_q7Zt4K…' };
 const ADMIN_VALUE = { token: 'hga_Xw2m9P…' };
 const IDLE = { ...REVISION, is_current: false };
@@ -165,7 +164,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   },
 };
 
-/** The body of an operation's success; undefined where none is written down. */
+/** The body of an operation's success; undefined without an example. */
 export function answerExample(
   operationId: string,
   status: number,
@@ -174,7 +173,7 @@ export function answerExample(
   return example && { status, ...example };
 }
 
-/** Of the path that an operation has, and of the error that people meet first. */
+/** An example of the most frequent error, with the path of the operation. */
 export function problemExample(path: string): Record<string, unknown> {
   const instance = path
     .replace('{app_id}', 'billing')

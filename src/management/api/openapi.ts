@@ -17,8 +17,8 @@ export type JsonObject = Record<string, unknown>;
 const PROBLEM_TYPE = 'application/problem+json';
 const DRY_RUN_ENVELOPE = jsonSchema(envelopeSchema('DryRunEnvelope', DryRunSchema));
 /**
- * In 2xx responses the answer of a dry run would stand in the type of every write, and a generated client could read
- * nothing of what it created without a cast.
+ * Not among the 2xx responses: the answer of a dry run would become part of the type of every write, and generated
+ * clients would need a cast to read a created record.
  */
 const DRY_RUN_EXTENSION = 'x-headgate-dry-run';
 const DRY_RUN_NOTE =
@@ -26,11 +26,11 @@ const DRY_RUN_NOTE =
 const TAGS: readonly (readonly [string, string])[] = [
   ['Apps', 'Services behind the gateway'],
   ['Versions', 'Public versions of an app, each with its gateway path'],
-  ['Revisions', 'Deployments of a version: where its traffic goes'],
+  ['Revisions', 'Deployments of a version: the backends of its traffic'],
   ['Endpoints', 'Registered methods and paths of a revision'],
   ['Tokens', 'API keys of an app’s clients'],
   ['Configuration', 'Everything at once, as a declared tree: read, plan, apply'],
-  ['Explain', 'What the gateway does, or did, with a request, and why'],
+  ['Explain', 'What the gateway does with a request, and why'],
   ['Admin', 'Admin tokens and the audit log'],
   ['Service', 'Health, probes, metrics'],
 ];
@@ -40,7 +40,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   revision_id: 'Id or label of the revision.',
   endpoint_id: 'Id of the endpoint.',
   token_id: 'Id of the token.',
-  request_id: 'X-Request-Id of the response.',
+  request_id: '`X-Request-Id` of the response.',
   debug_token_id: 'Id of the debug token.',
   admin_token_id: 'Id of the admin token.',
 };
@@ -59,7 +59,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
     info: {
       title: 'Headgate management API',
       version,
-      description: 'Configures the gateway. A write that has been answered is in force on every worker.',
+      description: 'Configures the gateway. When a write is answered, every worker obeys it.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -72,14 +72,14 @@ export function openApiDocument(operations: readonly Operation[], version: strin
         adminToken: {
           type: 'http',
           scheme: 'bearer',
-          description: 'GATEWAY_ADMIN_TOKEN or a token made with POST /api/v1/admin/tokens.',
+          description: 'GATEWAY_ADMIN_TOKEN or a token created with POST /api/v1/admin/tokens.',
         },
       },
     },
   };
 }
 
-/** The errors that an operation can answer with, in the order of their statuses. */
+/** The error codes of an operation, by status. */
 export function failureCodes(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ['invalid_query', 'internal_error', ...operation.failures];
   if (operation.access !== 'public')
@@ -185,11 +185,13 @@ function successHeaders(operation: Operation): JsonObject {
     ...(status === 201 && { Location: textHeader('Path of the new resource.') }),
     ...(operation.method === 'GET' &&
       operation.access !== 'public' && {
-        [STALE_HEADER]: textHeader('`true` while the database is away, and the answer is of a copy.'),
+        [STALE_HEADER]: textHeader(
+          '`true` when the database is unavailable and the answer comes from a copy.',
+        ),
       }),
     ...(isWrite && {
       [NODES_APPLIED_HEADER]: textHeader(
-        'How many of the gateways that live obey the write, such as `2/2`. Not on a dry run.',
+        'How many of the live gateways obey the write, for example `2/2`. Absent from a dry run.',
       ),
     }),
   };
@@ -253,8 +255,7 @@ function convert(schema: JsonSchema, components: Map<string, JsonObject>): JsonO
 }
 
 /**
- * In words: generators read `default` in a schema as "always there", and would make every field that has one required,
- * in requests, too.
+ * Puts the default into the description: client generators make every field with a `default` required, also in requests.
  */
 function withDefault(description: string | undefined, value: unknown): string {
   const text = `Default: \`${JSON.stringify(value)}\`.`;

@@ -1,6 +1,5 @@
 /**
- * One operation of the management API as data: what it takes, who may call it, what it answers, and the function
- * that does it. server.ts serves the list of operations and openapi.ts documents it, so that the two cannot differ.
+ * One operation of the management API as data: input, role, answer and handler. server.ts serves the list of operations and openapi.ts documents it, so that the two cannot differ.
  */
 import type { ErrorCode } from '../../model/errors.ts';
 import type { AdminRole } from '../../model/resources.ts';
@@ -18,7 +17,7 @@ export interface Call {
   readonly query: Query;
   /** Has passed the operation's body schema; undefined when an optional body was not sent. */
   readonly body: unknown;
-  /** Whoever calls; for public operations `{id: 'anonymous', role: 'viewer'}`. */
+  /** The authenticated caller; for public operations `{id: 'anonymous', role: 'viewer'}`. */
   readonly actor: Actor;
   /** Of the client, in canonical form. */
   readonly address: string;
@@ -31,9 +30,9 @@ export interface OperationBody {
   readonly schema: JsonSchema;
   readonly required: boolean;
   readonly mergePatch: boolean;
-  /** A secret that is given as it is served, masked, stands for the stored one. */
+  /** A masked secret in the body stands for the stored secret. */
   readonly keepsMaskedSecrets?: true;
-  /** Names that the record has and the body must not, since only the gateway sets them. */
+  /** Fields that only the gateway sets: a body must not have them. */
   readonly readOnly?: ReadonlySet<string>;
   readonly example?: unknown;
 }
@@ -53,7 +52,7 @@ export interface Operation {
   readonly bodyBytesMax?: number;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
-  /** A write of what is stored: the answer says how many gateways obey it. */
+  /** A write of the configuration: the answer says how many gateways obey it. */
   readonly isWrite?: true;
   readonly success: {
     readonly status: 200 | 201 | 204;
@@ -62,9 +61,9 @@ export interface Operation {
     readonly contentType?: string;
     readonly example?: unknown;
   };
-  /** Says when the answer comes with 503 and the shape of a success instead: probes and health. */
+  /** For probes and health: when the answer is 503 in the form of a success. */
   readonly degraded?: string;
-  /** Problems beyond those that follow from the fields above. */
+  /** Errors in addition to those that follow from the fields above. */
   readonly failures: readonly ErrorCode[];
   readonly handle: (call: Call) => Promise<Answer | Failure>;
 }

@@ -15,7 +15,7 @@ export type Query = Readonly<Record<string, string | number | boolean>>;
 
 export const NO_QUERY = jsonSchema(Type.Object({}, closed));
 
-/** What every list takes. */
+/** Query parameters of every list. */
 export const PAGE_FIELDS = {
   limit: Type.Optional(
     Type.Integer({

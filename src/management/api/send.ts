@@ -26,7 +26,7 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));
 }
 
-/** As octets: to a text Fastify would add a charset, which application/problem+json does not have. */
+/** As bytes: Fastify adds a charset to strings, and application/problem+json has no charset. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, failure: Failure): FastifyReply {
   const instance = request.url.split('?', 1)[0] ?? '';
   const { failure: code, detail, errors } = failure;
@@ -43,7 +43,7 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, failur
 export function failureOf(error: unknown): Failure {
   if (error instanceof RequestFailure) return error.failure;
   if (error instanceof StorageUnavailable) {
-    // Why is told in the words of the error that name no path and no host.
+    // The reason of the error names no path and no host.
     const what = error.reason === undefined ? 'does not answer' : `cannot be used: ${error.reason}`;
     return fail('storage_unavailable', `The database ${what}; the proxy serves on as configured`);
   }
@@ -59,7 +59,7 @@ export function failureOf(error: unknown): Failure {
   }
 }
 
-/** Fastify's own refusals, such as a path with a broken percent-encoding; their texts name no internals. */
+/** Errors of Fastify itself, such as a path with a broken percent-encoding. Their texts name no internals. */
 function clientMistake(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !errorCode(error).startsWith('FST_ERR_')) return undefined;
   const isRefusal =

@@ -21,7 +21,7 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ');
 
 const TITLE = 'Headgate management API';
-/** It shows the mark of another project, and a field for documents from elsewhere, which the policy above refuses. */
+/** The bar shows the logo of another project, and a field for documents of other hosts, which the policy above blocks. */
 const NO_TOP_BAR = '.swagger-ui .topbar { display: none }';
 
 export async function addSwaggerUi(server: FastifyInstance, document: JsonObject): Promise<void> {

@@ -15,9 +15,9 @@ import { expectation, unionExpectation } from './expectations.ts';
 
 /** More errors than these are not reported. */
 export const FIELD_ERRORS_MAX = 50;
-/** Errors of TypeBox, of which several may tell of one field; far more than `FIELD_ERRORS_MAX` fields have. */
+/** TypeBox errors to read; one field may have several. Far more than `FIELD_ERRORS_MAX` fields have. */
 const RAW_ERRORS_MAX = 1_000;
-/** TypeBox takes quadratic time to name duplicates; no schema allows as many items as this. */
+/** TypeBox takes quadratic time to find duplicates. No schema allows this many items. */
 const ITEMS_EXPLAINED_MAX = 1_000;
 
 Settings.Set({ maxErrors: RAW_ERRORS_MAX });
@@ -41,7 +41,7 @@ export function validate(schema: JsonSchema, value: unknown): FieldError[] {
   return [...byPointer.values()].slice(0, FIELD_ERRORS_MAX);
 }
 
-/** What one error of TypeBox tells a person; nothing when another one tells it better. */
+/** One TypeBox error in words; undefined when another error of the same field says it better. */
 function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldError[] {
   const found = locate(root, raw);
   if (found === undefined) return [];
@@ -56,7 +56,7 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
         detail: 'is required',
       }));
     case 'boolean': {
-      // The schema `false`, which additional members have.
+      // Additional members have the schema `false`.
       const { properties } = schema;
       return [
         {
@@ -80,7 +80,7 @@ function fieldErrors(root: JsonSchema, raw: TLocalizedValidationError): FieldErr
   }
 }
 
-/** With the name that was probably meant: one of which at most a third is different, or the only one with this word. */
+/** Adds the name that was probably meant: a name that differs in at most a third, or the only name with this word. */
 function unknown(pointer: string, known: Readonly<Record<string, JsonSchema>>): string {
   const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
   const names = Object.keys(known);

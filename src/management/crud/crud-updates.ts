@@ -144,7 +144,7 @@ function bodyOf<S extends object, I, R extends StoredRecord>(
   };
 }
 
-/** The fields that differ, as they are served; the comparison is of what is stored, so that secrets count. */
+/** The changed fields in their served form. Compares the stored form, so a changed secret counts. */
 function changedFields<R extends StoredRecord>(
   record: R,
   previous: R,

@@ -45,7 +45,7 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly access: { readonly read: 'viewer' | 'admin'; readonly write: 'editor' | 'admin' };
   readonly inputSchema: JsonSchema;
   readonly schema: JsonSchema;
-  /** Body of the creation, where it takes more than `inputSchema`. */
+  /** Body of the creation, if it takes more than `inputSchema`. */
   readonly creationSchema?: JsonSchema;
   /** Fields of a creation that only the role `admin` may give. */
   readonly adminFields?: readonly string[];
@@ -85,17 +85,17 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
     rules: RuleContext,
   ) => Promise<Failure | undefined>;
   remove(writer: ConfigWriter, record: R): Promise<boolean>;
-  /** What stands in the way of deleting, e.g. `2 versions`; empty when nothing does. */
+  /** Children that prevent a deletion, for example `2 versions`; empty when there are none. */
   readonly children?: (writer: ConfigWriter, record: R) => Promise<readonly string[]>;
   /** A refusal to delete for other reasons than children. */
   readonly keep?: (rules: RuleContext, record: R) => Promise<Failure | undefined>;
   /** The input that would have made the record: what a PATCH is applied to. Absent fields are at their default. */
   writable(record: R): Readonly<Record<string, unknown>>;
-  /** The record as it is served, without secrets. */
+  /** The served form of a record, without secrets. */
   present(record: R): Readonly<Record<string, unknown>>;
   /** What people call it: slug, label, method and path, or name. */
   nameOf(record: R): string;
-  /** What is valid and surely not meant about a record that has been written, asked inside of the transaction. */
+  /** Warnings about a written record; runs inside the transaction. */
   readonly warnings?: (
     rules: RuleContext,
     scope: S,

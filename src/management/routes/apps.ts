@@ -1,4 +1,4 @@
-/** Apps (contract part 2). A change of `gateway_path` takes along the versions whose path is the default. */
+/** Apps (contract part 2). A change of `gateway_path` also changes the versions whose path is the default. */
 import type { App } from '../../model/resources.ts';
 import { AppInputSchema, AppSchema, type AppInput } from '../schemas/app.ts';
 import { PAGE_LIMIT_MAX } from '../schemas/common.ts';

@@ -49,7 +49,7 @@ export function auditOperation(context: ManagementContext): Operation {
     operationId: 'listAuditEntries',
     tag: 'Admin',
     summary: 'List audit entries',
-    description: 'Of several filters an entry has to pass each; `page.total` counts those that do.',
+    description: 'An entry must match every filter; `page.total` counts the matching entries.',
     access: 'admin',
     query: AUDIT_QUERY,
     entityTag: false,

@@ -57,7 +57,7 @@ export function samplingOperations(context: ManagementContext): Operation[] {
       path: SAMPLING_PATH,
       operationId: 'startSampling',
       summary: 'Keep allowed exchanges, too, for a while',
-      description: 'Takes the place of the sampling in force.',
+      description: 'Replaces the current sampling.',
       access: 'editor',
       body: {
         schema: jsonSchema(SamplingInputSchema),
@@ -202,7 +202,7 @@ async function appIdOf(
   return { id: app.id, slug: app.slug };
 }
 
-/** undefined: it was for all apps, or its app is gone. */
+/** undefined: it was for all apps, or its app was deleted. */
 async function slugOf(
   { repository }: ManagementContext,
   appId: string | null | undefined,

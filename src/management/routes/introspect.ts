@@ -32,7 +32,7 @@ export function introspectOperation(context: ManagementContext): Operation {
     summary: 'Whose token a value is, and whether it works',
     description:
       'For any app. A value that is no token of this gateway answers 200 with `active` false, as RFC 7662 has it.',
-    // Whoever may make and rotate keys handles their values; nobody else needs to.
+    // Only roles that may create and rotate keys handle their values.
     access: 'editor',
     query: NO_QUERY,
     body: {

@@ -21,12 +21,12 @@ export function nodesOperation({ nodes, repository }: ManagementContext): Operat
     entityTag: false,
     success: {
       status: 200,
-      description: 'Those that live',
+      description: 'The live nodes',
       schema: jsonSchema(envelopeSchema('NodesEnvelope', NodesSchema)),
     },
     failures: [],
     handle: async () => {
-      // The nodes after the version: what they obey may be newer than it, and is never mistaken for a lag.
+      // Reads the nodes after the version: they may obey a newer version, which must not look like a lag.
       const configVersion = await repository.read((reader) => reader.configVersion());
       const listed = await nodes.list();
       return answer(200, 'Nodes listed', {

@@ -148,7 +148,7 @@ async function buildRevision(
   };
 }
 
-/** What was stored before may stay, so that other fields of it can be changed: its connections are refused. */
+/** A denied backend that is already stored may stay, so that other fields can be changed: its connections are refused. */
 function egressErrors(
   host: string,
   port: number,
@@ -213,7 +213,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
         const { scope, record: previous } = located;
         const stale = checkIfMatch(call.ifMatch, entityTag(revisions.present(previous)));
         if (stale !== undefined) return stale;
-        // Deactivation takes no body, and must not go by one.
+        // Deactivation takes no body and must ignore one.
         const exclusive = activate && (call.body as ActivateInput | undefined)?.exclusive === true;
         const updated_at = nextUpdatedAt(previous.updated_at, context.clock.nowMs());
         const isOther = previous.is_current !== activate;
@@ -247,7 +247,7 @@ function activation(verb: 'activate' | 'deactivate', context: ManagementContext)
   };
 }
 
-/** `GET …/breaker`: the state of the circuit breaker, which lives in the workers. */
+/** `GET …/breaker`: the state of the circuit breaker in the workers. */
 export function breakerOperation(context: ManagementContext): Operation {
   return {
     method: 'GET',

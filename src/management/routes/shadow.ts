@@ -1,6 +1,6 @@
 /**
  * `GET …/shadow-report`: what the policies of an app would have denied, had the parts in shadow mode been in force;
- * `DELETE …/shadow-report` begins the counts anew. The counts are the workers'; nothing of them is configuration.
+ * `DELETE …/shadow-report` resets the counts. The counts come from the workers and are not configuration.
  */
 import { Type } from 'typebox';
 import { timestamp } from '../../lib/clock.ts';
@@ -111,7 +111,7 @@ function resetReport(context: ManagementContext): Operation {
     path,
     operationId: 'resetShadowReport',
     tag: apps.tag,
-    summary: 'Begin the shadow report of an app anew',
+    summary: 'Reset the shadow report of an app',
     access: 'editor',
     query: NO_QUERY,
     entityTag: false,

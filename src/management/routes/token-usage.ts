@@ -70,7 +70,7 @@ function dateRange(query: Query, nowMs: number): DateRange | Failure {
   return { from, to };
 }
 
-/** Unix milliseconds; undefined for a day that the calendar does not have, such as 2026-02-30. */
+/** Unix milliseconds; undefined for a day that does not exist, such as 2026-02-30. */
 function dayStart(date: string): number | undefined {
   const ms = Date.parse(`${date}T00:00:00Z`);
   return Number.isNaN(ms) || utcDate(ms) !== date ? undefined : ms;

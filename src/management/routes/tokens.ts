@@ -1,6 +1,7 @@
 /**
- * API keys, which the contract calls tokens (part 2 "API key" and part 5). The value is shown by creation and by
- * rotation only; what is stored is its SHA-256. A creation may bring the value along; rotation always draws one. A write touches the key alone, so that no route is compiled anew.
+ * API keys, which the contract calls tokens (part 2 "API key" and part 5). Only creation and rotation show the value;
+ * the database stores its SHA-256. A creation may bring an existing value; rotation always generates one. A write
+ * touches the key alone, so no route is recompiled.
  */
 import { timestamp } from '../../lib/clock.ts';
 import { secretBytes } from '../../lib/ids.ts';
@@ -82,7 +83,7 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
   touched: (_scope, key) => ({ appIds: [], versionIds: [], keyIds: [key.id] }),
 };
 
-/** The record as it is served: without its hashes. */
+/** The served form of a key: without its hashes. */
 export function presentKey(key: StoredApiKey): Readonly<Record<string, unknown>> {
   const { token_hash: _hash, previous_token_hash: _previous, previous_expires_at: _until, ...served } = key;
   return served;

@@ -1,4 +1,4 @@
-/** What audit entries call the records that were touched: ids mean nothing once a record is deleted. */
+/** Names of records for the audit log: ids mean nothing after a record is deleted. */
 import type { App, Revision, Version } from '../../model/resources.ts';
 
 /** The labels of the records above one, such as `{"app": "billing", "version": "v1"}`. */

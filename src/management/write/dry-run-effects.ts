@@ -46,7 +46,7 @@ export interface EndpointChange {
   readonly admits: { readonly before: boolean; readonly after: boolean } | undefined;
 }
 
-/** The app's tree after a change of it; undefined when it is gone. */
+/** The app's tree after the change; undefined when the app is deleted. */
 export function treeAfter(before: AppTree | undefined, change: ConfigChange): AppTree | undefined {
   const replaced = change.apps.find(({ app }) => before === undefined || app.id === before.app.id);
   const tree = replaced ?? before;
@@ -59,7 +59,7 @@ export function treeAfter(before: AppTree | undefined, change: ConfigChange): Ap
   return { app: tree.app, versions: [...versions.values()] };
 }
 
-/** The routes that differ, those that are there before and after in their old order, then the new ones. */
+/** The routes that differ: first those that existed before, in their old order, then the new ones. */
 export function endpointChanges(before: AppTree | undefined, after: AppTree | undefined): EndpointChange[] {
   const changes: EndpointChange[] = [];
   const versionsAfter = new Map(after?.versions.map((version) => [version.version.id, version]));
@@ -143,7 +143,7 @@ function routesOf(tree: AppTree | undefined, version: VersionTree | undefined): 
   if (tree === undefined || version === undefined) return [];
   return version.revisions.flatMap((revision) => {
     const routes = revision.endpoints.map((endpoint) => routeOf(tree, version, revision, endpoint));
-    // Managed mode: what is not registered is not there.
+    // In managed mode only registered endpoints are reachable.
     if (tree.app.routing_mode === 'pass_through') routes.push(routeOf(tree, version, revision, undefined));
     return routes;
   });

@@ -21,7 +21,7 @@ import type { Call } from '../api/operation.ts';
 import { maskSecrets } from './policy-secrets-view.ts';
 import type { DryRun, WritePath, WriteWork } from './write.ts';
 
-/** A write on behalf of a call, which may be a dry run. */
+/** A write for a call, or its dry run. */
 export type ChangePath = (call: Call, work: WriteWork) => Promise<Answer | Failure>;
 
 /** Policies may be large, and an answer has two of them for each endpoint. */
@@ -66,7 +66,7 @@ function dryRun(params: Call['params'], nowMs: () => number): DryRun {
   };
 }
 
-/** Without the value of a token: it is of a key that there will never be. */
+/** Without the value of the token: a dry run creates no key. */
 function presentAnswer({ status, body }: Answer): Record<string, unknown> {
   if (typeof body !== 'object' || !('data' in body)) return { status, message: 'No content', data: null };
   const { data } = body;

@@ -46,7 +46,7 @@ export function restoreSecrets(sent: unknown, stored: unknown): unknown {
   return copy;
 }
 
-/** Whether what a body holds at an RFC 6901 pointer is a masked secret. */
+/** Whether the value at an RFC 6901 pointer is a masked secret. */
 export function isMaskedAt(body: unknown, pointer: string): boolean {
   return valueAt(body, pointer) === MASK && SECRET_NAMES.has(pointer.slice(pointer.lastIndexOf('/') + 1));
 }

@@ -49,7 +49,7 @@ export interface AuditNote {
   readonly change: Readonly<Record<string, unknown>> | null;
 }
 
-/** Who writes, and by which request; a `Call` is one. */
+/** The actor and the request of a write; a `Call` is one. */
 export interface WriteOrigin {
   readonly actor: { readonly id: string };
   /** Of the client, in canonical form. */
@@ -82,14 +82,14 @@ export interface DryRun {
    * Makes the answer.
    * @param real what would have been answered
    * @param change what the workers would have got; undefined when nothing would have changed
-   * @param etag of the record as it is
+   * @param etag of the current record
    */
   conclude(real: Answer, change: ConfigChange | undefined, etag: string | undefined): Answer;
 }
 
 /**
  * Runs one write on behalf of `origin`. Throws only what the repository throws as unavailable.
- * @param dryRun makes it a dry run, of which nothing remains
+ * @param dryRun rolls the write back after all checks
  */
 export type WritePath = (origin: WriteOrigin, work: WriteWork, dryRun?: DryRun) => Promise<Answer | Failure>;
 
@@ -97,7 +97,7 @@ export const NOTHING_TOUCHED: ChangeSet = Object.freeze({ appIds: [], versionIds
 
 class ChangeRefused extends Error {}
 
-/** Thrown in place of a commit, so that the transaction is rolled back. */
+/** Thrown instead of a commit, to roll the transaction back. */
 class DryRunDone extends Error {
   readonly change: ConfigChange;
   constructor(change: ConfigChange) {
@@ -114,7 +114,7 @@ export const NODES_APPLIED_HEADER = 'Headgate-Nodes-Applied';
 interface Outcome {
   readonly result: Result;
   readonly configVersion: number;
-  /** Settles with the publishing of this write; wrapped, so that returning it does not wait for it. */
+  /** Settles when this write is published. Wrapped in an object, so that returning it does not wait. */
   readonly live: { readonly promise: Promise<void> } | undefined;
 }
 
@@ -133,7 +133,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
       known,
     );
     if (change === undefined) return { result: value, configVersion, live: undefined };
-    // Writes settle in the order of their commits, so that this is called in the order of the config versions.
+    // Writes settle in the order of their commits, so this runs in the order of the config versions.
     // Publishing serves other writes too, and its waits cannot undo this write: it has no budget.
     const live = withBudget(undefined, () => publish(change));
     // Awaited below, after the outcome of the write is known.
@@ -243,7 +243,7 @@ function isNothing({ appIds, versionIds, keyIds }: ChangeSet): boolean {
   return appIds.length + versionIds.length + keyIds.length === 0;
 }
 
-/** The time of an update: now, but always later than the last one, so that every change has its own ETag. */
+/** Time of an update: now, but later than the last update, so every change has its own ETag. */
 export function nextUpdatedAt(previous: string, nowMs: number): string {
   return timestamp(Math.max(nowMs, Date.parse(previous) + 1));
 }

@@ -31,7 +31,7 @@ export async function appPathConflict(
   return undefined;
 }
 
-/** 409 when another version, or another app, has the path. A version may have the path of its own app. */
+/** 409 when another version or app has the path. A version may have the path of its own app. */
 export async function versionPathConflict(
   reader: ConfigReader,
   path: string,

@@ -2,7 +2,7 @@
 import { timestamp, type Clock } from '../../../lib/clock.ts';
 import type { FieldError } from '../../../model/errors.ts';
 
-/** @returns undefined for a date that does not exist, such as a leap second that the clock does not have */
+/** @returns undefined for a time that does not exist, such as a leap second */
 export function normalizeTime(text: string): string | undefined {
   const ms = Date.parse(text);
   return Number.isFinite(ms) ? timestamp(ms) : undefined;

@@ -90,7 +90,7 @@ function currentWarnings({ status, version }: Version): Warning[] {
   return [warning('version_is_retired', '/is_current', `The version "${version}" is retired`)];
 }
 
-/** @param isConcerned the revision is current or was: others do not change what traffic there is */
+/** @param isConcerned whether the revision is or was current; others do not change the traffic */
 async function weightWarnings(
   { id, status, version }: Version,
   isConcerned: boolean,

@@ -11,7 +11,7 @@ export async function tokenWarnings(app: App, key: StoredApiKey, rules: RuleCont
   return [...expiryWarnings(key, rules), ...(await scopeWarnings(app, key, rules))];
 }
 
-/** Of a new value, which is meant to be used. */
+/** Warnings about a new value: it is meant to be used. */
 export function rotationWarnings(key: StoredApiKey, rules: RuleContext): Warning[] {
   if (key.is_active) return expiryWarnings(key, rules);
   return [warning('key_disabled', '/is_active', `The key "${key.name}" has a new value and is disabled`)];
