@@ -14,7 +14,8 @@ const TEXTS = [
   '{src,test,scripts,bench,docs,deploy}/**/*.{ts,mjs,cjs,py,sh,md,yaml,yml,cfg}',
 ];
 /** The rules themselves; and what comes from elsewhere. */
-const EXCEPT = /^scripts\/words-rules(?:\.test)?\.ts$|(?:^|\/)(?:node_modules|dist|results|docs\/site\/src\/content)\//;
+const EXCEPT =
+  /^scripts\/words-rules(?:\.test)?\.ts$|(?:^|\/)(?:node_modules|dist|results|docs\/site\/src\/content)\//;
 /** Not rewritten yet. */
 const PENDING: readonly string[] = [
   'bench/engine-micro.ts',
