@@ -340,7 +340,7 @@ describe('policies', () => {
     expect(third?.fallback?.effective.sources.required_scopes).toEqual({ level: 'revision', id: 'r3' });
   });
 
-  it('are not compiled for what nobody uses', () => {
+  it('are not compiled for what is not used', () => {
     const endpoints = [endpointRecord({ path: '/own', policy_override: scopes('e') })];
     const { policies } = compile(
       versionTree(VERSION, { revision: revisionRecord({ id: 'r1' }), endpoints }),

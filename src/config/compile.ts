@@ -58,7 +58,7 @@ export function createAppContext<P>(app: App): AppContext<P> {
   };
 }
 
-/** A version under construction; nobody else sees it before it is complete. */
+/** A version under construction; it is published when it is complete. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**

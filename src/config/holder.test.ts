@@ -139,7 +139,7 @@ describe('SnapshotHolder', () => {
       /broken/,
     ],
     ['a path does not parse', { versions: [tree('v1', 'a', { gateway_path: 'x' })] }, /must start with/],
-    ['the app of a version is not known', { versions: [tree('v2', 'nobody')] }, /app nobody is not known/],
+    ['the app of a version is not known', { versions: [tree('v2', 'a9')] }, /app a9 is not known/],
     [
       'the app of a version goes with the same change',
       { removedAppIds: ['a'], versions: [tree('v2', 'a')] },
@@ -287,7 +287,7 @@ describe('SnapshotHolder', () => {
           let configVersion = 1;
           let before = holder.current;
           for (const each of steps) {
-            // Who asks takes a version into use, which makes no difference to anybody.
+            // Asking takes a version into use, which must make no difference.
             if (each.kind === 'ask') found(holder, each.path);
             if (each.kind === 'ask-of-before') before.findVersion(each.path);
             if (each.kind.startsWith('ask')) continue;

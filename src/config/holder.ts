@@ -202,7 +202,7 @@ export class SnapshotHolder<P> {
   }
 }
 
-/** A table of this thread alone: nobody can be reading what it gives up. */
+/** A table of this thread alone: no other thread can be reading what it gives up. */
 function changeKeys(table: KeyTable, { reset, keys, removedKeyIds }: ConfigChange): void {
   if (reset) table.replaceAll(keys);
   else table.change(keys, removedKeyIds);

@@ -92,7 +92,7 @@ describe('what requests have asked for', () => {
     expect([...holder.versions()]).toEqual([]);
   });
 
-  it('answers as if nobody had asked before, whatever was asked and changed, also with many endpoints', () => {
+  it('answers as if it had not been asked before, whatever was asked and changed, also with many endpoints', () => {
     const ids = fc.nat({ max: 80 }).map(String);
     const paths = fc.constantFrom('/x', '/x/{p}', '/{p}', '/y/*', '/y/z', '/x/y');
     const steps = fc.array(

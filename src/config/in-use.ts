@@ -4,7 +4,7 @@
  * the first time in a while waits for each. So a version is made anew when a request first asks for it, and a route
  * when it is first matched: what is in use then lies on few pages, whatever else is configured.
  *
- * The copy takes the place of what it was made of before anybody has seen that; it says the same. Owns nothing; who
+ * The copy replaces the original before it is published, and says the same. Owns nothing; who
  * keeps versions puts the copy in place.
  */
 import { ownText } from '../http/latin1.ts';

@@ -164,7 +164,7 @@ describe('WeightedChoice', () => {
         [0.2, 1, 1],
         [5, 32, 63],
       ],
-      // All are recovering: there is nobody to spare them.
+      // All are recovering: no other revision can take their share.
       [
         [3, 1],
         [0.1, 0.5],

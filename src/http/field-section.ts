@@ -34,7 +34,7 @@ export class FieldSection {
   count = 0;
   /** Whether the fields are those of the message before, so that what was made of them is good again. */
   isRepeated = false;
-  /** What somebody has made of these very fields; forgotten with them. */
+  /** What a reader has made of these very fields; forgotten with them. */
   made: unknown;
   /** The text that was scanned, of the fields alone; names and values are slices of it. */
   protected text = '';

@@ -13,7 +13,7 @@ export interface ManagementListening {
   listen(host: string, port: number): Promise<{ readonly port: number }>;
   /** Closes the port and the connections, after running requests had a moment to finish. */
   suspend(): Promise<void>;
-  /** Opens the port again. Rejects when somebody else has it. */
+  /** Opens the port again. Rejects when another process has it. */
   resume(): Promise<void>;
   /** Stops listening and closes idle connections; running requests get a moment to finish. */
   close(): Promise<void>;

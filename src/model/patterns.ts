@@ -1,6 +1,6 @@
 /**
- * The patterns of the schemas, and what each of them asks for in words that follow the name of a field. Whoever sent a
- * wrong value reads the words; machines read the pattern in the OpenAPI document.
+ * The patterns of the schemas, and what each of them asks for in words that follow the name of a field. People read the
+ * words, in the answer to a wrong value; machines read the pattern in the OpenAPI document.
  */
 
 /** RFC 9110 section 5.6.2 `token`. */

@@ -60,7 +60,7 @@ describe('validatePolicy', () => {
 
   const invalid: [string, Policy, string[]][] = [
     [
-      'scopes that nobody can hold',
+      'scopes that no caller can hold',
       { auth: { auth_type: 'none' }, required_scopes: ['x'] },
       ['/default_policy/required_scopes'],
     ],

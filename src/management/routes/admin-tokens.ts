@@ -1,6 +1,6 @@
 /**
  * Admin tokens: made and deleted, never changed. The last one with the role `admin` stays, unless there is
- * GATEWAY_ADMIN_TOKEN: without it nobody could manage the gateway any more.
+ * GATEWAY_ADMIN_TOKEN: without it the gateway could not be managed any more.
  */
 import { secretBytes } from '../../lib/ids.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';

@@ -30,7 +30,7 @@ export interface WriteDependencies {
    * @param missed what other gateways have written that this one has not seen yet
    */
   readonly validateChange: (change: ConfigChange, missed?: ConfigChange) => void;
-  /** The state that `publish` has brought to the workers; absent: nobody else writes. */
+  /** The state that `publish` has brought to the workers; absent: no other gateway writes. */
   readonly known?: () => ConfigPosition;
   /** Waits, for a bounded time, until the gateways with this database obey a config version. Never rejects. */
   readonly settle: (configVersion: number) => Promise<{ readonly applied: number; readonly nodes: number }>;

@@ -269,7 +269,7 @@ describe('the key file', () => {
 });
 
 describe('a database with secrets and without their key', () => {
-  test('stops the start when the file is gone: no new one is made, and the old one mends it', async () => {
+  test('stops the start when the file is gone: no new one is made, and the old one fixes it', async () => {
     const stored = await storeAndClose();
     const key = readFileSync(keyFile);
     const before = bytesOf('headgate.db');
@@ -387,9 +387,9 @@ test('a key file that may not be read stops the start', async () => {
     const outcome = await openSqlite({ path: process.argv[1], autoMigrate: true, clock }).catch((error) => error);
     console.log(String(outcome));`;
   // Root may read everything.
-  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const node = [process.execPath, '--input-type=module', '--eval', script, path] as const;
-  const { stdout } = await promisify(execFile)(node[0], node.slice(1), nobody);
+  const { stdout } = await promisify(execFile)(node[0], node.slice(1), unprivileged);
   expect(stdout).toBe(
     `StorageUnavailable: Cannot read the secret key "${keyFile}": permission denied; expected a file that Headgate may read\n`,
   );

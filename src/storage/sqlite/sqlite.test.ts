@@ -208,8 +208,8 @@ function openAsNobody(paths: readonly string[]): string[] {
       const outcome = await openSqlite({ path, autoMigrate: true, clock }).catch((error) => error);
       console.log(String(outcome));
     }`;
-  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const options = { ...nobody, encoding: 'utf8' } as const;
+  const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const options = { ...unprivileged, encoding: 'utf8' } as const;
   const output = execFileSync(process.execPath, ['--input-type=module', '--eval', script], options);
   return output.trim().split('\n');
 }

@@ -6,7 +6,8 @@ import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { operatorDetail } from '../../../src/model/reason.ts';
 import type { Revision } from '../../../src/model/resources.ts';
 import { startBlackHole } from '../../support/backends/black-hole.ts';
@@ -16,10 +17,7 @@ import { connectRaw } from '../../support/clients/raw-client.ts';
 
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 /** A backend on one of the addresses of the loopback network, which says which; resolves with its port. */
 async function backendAt(host: string, port = 0, scheme: 'http' | 'https' = 'http'): Promise<number> {

@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { READ_BUFFERS_MAX, readBuffersInUse } from '../../../src/proxy/io/read-buffers.ts';
 import { Random } from '../../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
@@ -17,10 +18,7 @@ const STREAMS_AT_ONCE = 30;
 const BODY_BYTES_MAX = 3_000_000;
 const PIECE_BYTES_MAX = 200_000;
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 /** Content that a seed and a place determine: no two streams are alike, and no two places of one. */
 function fill(bytes: Buffer, seed: number, from: number): Buffer {

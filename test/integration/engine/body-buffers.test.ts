@@ -7,17 +7,15 @@ import { once } from 'node:events';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { BODY_BUFFERS_MAX, bodyBuffersInUse } from '../../../src/proxy/io/body-buffer-pool.ts';
 import { Random } from '../../fuzz/random.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 /** Echoes what it is sent; what `x-do` asks for it does to the first attempt of each request. */
 async function startBackend(onRequest: () => void = () => undefined): Promise<number> {

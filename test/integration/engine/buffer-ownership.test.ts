@@ -5,7 +5,8 @@
  */
 import { once } from 'node:events';
 import * as net from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { readBuffersInUse } from '../../../src/proxy/io/read-buffers.ts';
 import { Random } from '../../fuzz/random.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
@@ -18,10 +19,7 @@ const BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** More than the system keeps for a client that does not read: what is lent must then wait in the gateway. */
 const LARGE_BODY_BYTES = 9 * 1024 * 1024;
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 /** The byte at each place of a body; of no short period, so that bytes of another place or body are noticed. */
 const PATTERN = Buffer.alloc(1 << 20);

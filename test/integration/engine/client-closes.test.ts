@@ -3,7 +3,8 @@
  * every counter are free at once, whatever the exchange was waiting for. GATEWAY_PROXY__HALF_CLOSE serves such clients.
  */
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { startBlackHole } from '../../support/backends/black-hole.ts';
 import { CA, connectHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { KEYS, signed } from '../../support/data/jwts.ts';
@@ -23,10 +24,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 /** Every time-out that could end an exchange is far longer. */
 const AT_ONCE_MS = 3_000;
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 interface Backend extends RawOrigin {
   /** Connections that are open now. */

@@ -4,17 +4,15 @@
  */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Policy } from '../../../src/policy/registry.ts';
 import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
 import { connectRaw, type RawResponse } from '../../support/clients/raw-client.ts';
 import { startSocketServer, type Certificate } from '../../support/backends/socket-server.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 const KIB = 1024;
 const TEXT = 'the request is refused: '.repeat(40);

@@ -4,7 +4,8 @@
  */
 import diagnostics from 'node:diagnostics_channel';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { ClientSocket } from '../../../src/proxy/downstream/client-socket.ts';
 import { Connection } from '../../../src/proxy/downstream/connection.ts';
 import { tcpClientSocket } from '../../../src/proxy/downstream/tcp-client-socket.ts';
@@ -13,10 +14,7 @@ import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(port: number, options: TestProxyOptions = {}): Promise<TestProxy> {
   const proxy = await startProxy(oneRoute({ backendPort: port }), options);

@@ -1,13 +1,11 @@
 /** The HTTP/1.1 engine against a real client and a real backend, exchange by exchange. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function proxied(
   port: number,

@@ -1,13 +1,11 @@
 /** Message framing both ways (RFC 9110, RFC 9112), against a backend that sends chosen bytes. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { startOrigin, startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../../support/proxy.ts';
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(port: number, options: TestProxyOptions = {}): Promise<TestProxy> {
   const proxy = await startProxy(oneRoute({ backendPort: port }), options);

@@ -1,13 +1,11 @@
 /** What can never become a message of HTTP is refused when it is seen, from either side, and not after a time-out. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-client.ts';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 /** Its time-outs are a minute: what is answered within the patience of a test was not waited for. */
 async function proxyTo(port: number): Promise<TestProxy> {

@@ -1,14 +1,12 @@
 /** Max-Forwards (RFC 9110 section 7.6.2): OPTIONS and TRACE are answered here, or forwarded with one less. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Policy } from '../../../src/policy/registry.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function setUp(policy?: Policy): Promise<{ client: RawClient; received: readonly string[] }> {
   const origin = await startRawOrigin((socket, received) => {

@@ -6,7 +6,8 @@
  */
 import type { AddressInfo, Socket } from 'node:net';
 import * as tls from 'node:tls';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy } from '../../support/proxy.ts';
@@ -15,10 +16,7 @@ import { CALM, settled, storm } from '../../scenarios/storm-scenario.ts';
 
 const SEED = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 it.each([
   ['plain TCP', false],

@@ -4,7 +4,8 @@
  * nothing, are the same bytes to the backend and are answered with the same bytes.
  */
 import type * as net from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Policy } from '../../../src/policy/registry.ts';
 import { TestKeys } from '../../../src/policy/test-fixtures.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
@@ -74,10 +75,7 @@ const RESPONSES: readonly (readonly [head: string, body: string])[] = [
   [`HTTP/1.1 103 Early Hints\r\n${PLAIN.slice(0, -19)}\r\nHTTP/1.1 200 OK\r\n${MANAGED}\r\n`, 'hello'],
 ];
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 interface Side {
   readonly proxy: TestProxy;

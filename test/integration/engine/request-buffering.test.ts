@@ -2,7 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Policy } from '../../../src/policy/registry.ts';
 import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startRawOrigin } from '../../support/backends/origin.ts';
@@ -12,10 +13,7 @@ import { untilHolds } from '../../support/measure/until.ts';
 
 const SIZE = 100_000;
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 interface Backend {
   readonly port: number;

@@ -5,7 +5,8 @@
  * that we did not write. With RESERIALISE_SEED=n what is generated comes from the seed that a failure named.
  */
 import * as http from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { TLS_PAIR } from '../../support/clients/http2-client.ts';
 import {
   connectFrames,
@@ -42,10 +43,7 @@ const LAST_STREAM = {
   trailers: undefined,
 };
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 /** A gateway in front of an origin, and what it authorised. */
 interface Passage {

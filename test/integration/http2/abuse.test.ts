@@ -4,7 +4,8 @@
  */
 import * as http2 from 'node:http2';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import {
   ACK,
@@ -30,10 +31,7 @@ import { steadily } from '../../support/measure/steady.ts';
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_PROTOCOL_ERROR } = http2.constants;
 const SETTINGS_INITIAL_WINDOW_SIZE = 4;
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function setUp(
   options: TestProxyOptions['options'] = {},

@@ -1,7 +1,8 @@
 /** How connections of HTTP/2 begin and end: ALPN, the setting, keep-alive, drain, and clients that just go. */
 import * as http2 from 'node:http2';
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { CA, connectHttp2, request, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { connectFrames, FRAME, frame, GET, headers, number32 } from '../../support/clients/http2-frames.ts';
 import { startOrigin, startRawOrigin } from '../../support/backends/origin.ts';
@@ -9,10 +10,7 @@ import { oneRoute, startProxy, type TestProxyOptions } from '../../support/proxy
 import { untilHolds } from '../../support/measure/until.ts';
 import { steadily } from '../../support/measure/steady.ts';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function setUp(options: TestProxyOptions = {}, backendPort?: number) {
   const origin = await startOrigin();

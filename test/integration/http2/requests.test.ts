@@ -3,7 +3,8 @@ import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { createHash, randomBytes } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Exchange } from '../../../src/proxy/exchange.ts';
 import { connectHttp2, request, TLS_PAIR, type Http2Client } from '../../support/clients/http2-client.ts';
 import {
@@ -22,10 +23,7 @@ import { untilHolds } from '../../support/measure/until.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_PROTOCOL_ERROR } = http2.constants;
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(setup: RouteSetup, options: TestProxyOptions = {}) {
   const ended: Exchange[] = [];

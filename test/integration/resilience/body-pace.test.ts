@@ -1,5 +1,6 @@
 /** GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC and `min_body_bytes_per_sec`: a client that drips its body holds no backend. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Policy } from '../../../src/policy/registry.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { connectHttp2, TLS_PAIR } from '../../support/clients/http2-client.ts';
@@ -11,10 +12,7 @@ import { untilHolds } from '../../support/measure/until.ts';
 
 const PACE = { minBodyBytesPerSec: 1_000, minBodyGraceMs: 300 };
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(
   port: number,

@@ -5,7 +5,8 @@
  */
 // oxlint-disable vitest/expect-expect -- expectRefusal is an assertion
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Revision } from '../../../src/model/resources.ts';
 import { startBlackHole } from '../../support/backends/black-hole.ts';
 import {
@@ -42,10 +43,7 @@ const GOOD_EXCHANGES = 1_000;
 const AT_ONCE = 3;
 const METHODS = ['GET', 'POST'] as const;
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function faultBackend(fault: Fault | undefined, certificate?: Certificate): Promise<FaultBackend> {
   const backend = await startFaultBackend(fault, certificate);

@@ -1,5 +1,6 @@
 /** Slow, silent and dying peers on both sides: each ends at its deadline, in a clear answer, with nothing sent twice. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import {
   oneRoute,
@@ -11,10 +12,7 @@ import {
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { steadily } from '../../support/measure/steady.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(setup: RouteSetup, options: TestProxyOptions = {}): Promise<TestProxy> {
   const proxy = await startProxy(oneRoute(setup), options);

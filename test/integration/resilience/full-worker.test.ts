@@ -4,7 +4,8 @@
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { OverloadReason } from '../../../src/proxy/exchange-limiter.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { startHoldingOrigin, type HoldingOrigin } from '../../support/backends/holding-origin.ts';
@@ -23,10 +24,7 @@ interface Setup {
   gaveWay(): number;
 }
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function start(options: Partial<ProxyOptions>, more: TestProxyOptions = {}): Promise<Setup> {
   const origin = await startHoldingOrigin();

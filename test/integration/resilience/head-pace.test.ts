@@ -1,7 +1,8 @@
 /** GATEWAY_PROXY__MIN_HEAD_BYTES_PER_SEC: a client that drips the head of its request is gone long before its time. */
 import { constants } from 'node:http2';
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { ProxyOptions } from '../../../src/proxy/options.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
@@ -24,10 +25,7 @@ const PACE = { minHeadBytesPerSec: 1_000, minHeadGraceMs: 300, headTimeoutMs: 60
 const BEGUN = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\nX-Long: ';
 const GET = `${BEGUN}x\r\n\r\n`;
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function start(options: Partial<ProxyOptions> = PACE, more: TestProxyOptions = {}): Promise<TestProxy> {
   const origin = await startOrigin((_request, response) => void setTimeout(() => response.end('served'), 50));

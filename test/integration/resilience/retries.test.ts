@@ -4,7 +4,8 @@
  */
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { ConfigChange } from '../../../src/model/config.ts';
 import type { Policy } from '../../../src/policy/registry.ts';
 import type { Endpoint, Revision } from '../../../src/model/resources.ts';
@@ -24,10 +25,7 @@ import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 import { steadily } from '../../support/measure/steady.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function rawOrigin(...args: Parameters<typeof startRawOrigin>): Promise<RawOrigin> {
   const origin = await startRawOrigin(...args);

@@ -2,7 +2,8 @@
 import * as http from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Policy } from '../../../src/policy/registry.ts';
 import { startBlackHole } from '../../support/backends/black-hole.ts';
@@ -12,10 +13,7 @@ import { oneRoute, startProxy, type TestProxy, type TestProxyOptions } from '../
 import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 import { steadily } from '../../support/measure/steady.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 type Timeouts = NonNullable<Policy['timeouts']>;
 

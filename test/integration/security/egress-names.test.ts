@@ -3,7 +3,8 @@
  * and requests that come back to the gateway that has sent them (RFC 9110 section 7.6.3).
  */
 import type { LookupAddress } from 'node:dns';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import type { Revision } from '../../../src/model/resources.ts';
 import { probe, PROBE_DEFAULTS } from '../../../src/control/health/probe.ts';
 import { compileBackend } from '../../../src/config/backend.ts';
@@ -19,10 +20,7 @@ import {
 import { sendRaw, type RawResponse } from '../../support/clients/raw-client.ts';
 import { startTcpRelay } from '../../support/backends/tcp-relay.ts';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(
   port: number,

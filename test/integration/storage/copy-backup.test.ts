@@ -2,15 +2,13 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { fillGateway, useCredentials } from '../../scenarios/copying.ts';
 import { runToEnd, startGateway } from '../../support/gateway.ts';
 import { startOrigin } from '../../support/backends/origin.ts';
 
-const closers: (() => Promise<unknown> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 it('a backup that is made under writes and traffic has every write answered before it, and serves', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-backup-'));

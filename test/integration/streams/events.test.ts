@@ -5,7 +5,8 @@
 import * as http from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
 
@@ -13,10 +14,7 @@ const EVENTS = 20;
 /** A part that waits for the next one would wait for ever; this only bounds a failing test. */
 const PART_MS_MAX = 5_000;
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 interface Streaming {
   readonly proxy: TestProxy;

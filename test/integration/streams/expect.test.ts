@@ -2,7 +2,8 @@
  * Expect: 100-continue in all its orders (RFC 9110 section 10.1.1), several interim responses (RFC 8297), and trailers
  * both ways (RFC 9110 section 6.5), against backends that send chosen bytes at chosen times.
  */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { startRawOrigin, type RawOrigin } from '../../support/backends/origin.ts';
 import { oneRoute, startProxy, type TestProxy } from '../../support/proxy.ts';
 import { connectRaw, type RawClient } from '../../support/clients/raw-client.ts';
@@ -12,10 +13,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 const POST = 'POST /a/v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
 
-const closers: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 async function between(
   onData: Parameters<typeof startRawOrigin>[0],

@@ -4,7 +4,8 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type * as net from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Revision } from '../../../src/model/resources.ts';
 import type { Exchange } from '../../../src/proxy/exchange.ts';
@@ -15,10 +16,7 @@ import { connectRaw, sendRaw, type RawClient } from '../../support/clients/raw-c
 import { startSocketServer, type Certificate } from '../../support/backends/socket-server.ts';
 import { untilHolds } from '../../support/measure/until.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(setup: RouteSetup, options: TestProxyOptions = {}) {
   const proxy = await startProxy(oneRoute(setup), options);

@@ -7,7 +7,8 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { crashWorkers } from '../../support/programs/crash-worker.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { INSPECTABLE } from '../../support/programs/inspector.ts';
@@ -22,10 +23,7 @@ const NAMES = ['backend.test', 'site.test', undefined];
 const RESUMPTIONS = 60;
 const PATIENCE_MS = 20_000;
 
-const closers: (() => Promise<unknown> | void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closeAfterEach();
 
 async function start(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-resumption-'));

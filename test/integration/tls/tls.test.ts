@@ -5,7 +5,8 @@ import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as tls from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAfterEach } from '../../support/closers.ts';
 import { CA, TLS_PAIR } from '../../support/clients/http2-client.ts';
 import { startOrigin, type Seen } from '../../support/backends/origin.ts';
 import { pem } from '../../support/data/pem.ts';
@@ -15,10 +16,7 @@ import { connectRaw, sendRaw } from '../../support/clients/raw-client.ts';
 const secureTo = (port: number) => ({ port, host: '127.0.0.1', ca: CA, servername: 'backend.test' });
 const GET = 'GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closeAfterEach();
 
 async function proxyTo(setup: RouteSetup, options: TestProxyOptions = {}) {
   const proxy = await startProxy(oneRoute(setup), options);

@@ -1,5 +1,5 @@
 /**
- * RSA public keys (JWKs, RFC 7517) that must not vouch for anybody, since others can sign for them: too short, with an
+ * RSA public keys (JWKs, RFC 7517) that must not be trusted, since others can sign for them: too short, with an
  * exponent that does not hide the message, or with factors of a known weak form. Pure; time grows with the key's length.
  *
  * ROCA (CVE-2017-15361): a library of Infineon made primes of the form k * M + (65537^a mod M), M being a product of
