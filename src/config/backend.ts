@@ -1,6 +1,6 @@
 /**
- * The upstream side of a revision: where its backend is and which connections it may share with others.
- * Does not resolve names and opens nothing.
+ * The upstream side of a revision: where its backend is and with which revisions it may share connections. Does not
+ * resolve names and opens nothing.
  */
 import { createHash } from 'node:crypto';
 import type { BackendTls, Revision } from '../model/resources.ts';
@@ -32,12 +32,12 @@ export function compileBackend(revision: Revision): CompiledBackend {
   };
 }
 
-/** IPv6 addresses may be written with brackets; sockets want them without, URIs with (RFC 3986 section 3.2.2). */
+/** IPv6 addresses may be written with brackets; sockets take them without, URIs with (RFC 3986 section 3.2.2). */
 function withoutBrackets(host: string): string {
   return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
 }
 
-/** A connection made under other TLS rules must never be reused: it may not have been verified. */
+/** A connection made under other TLS rules must not be reused: the gateway may not have verified it. */
 function tlsKey(tls: BackendTls | undefined): string {
   if (tls === undefined) return '';
   const rules = JSON.stringify([tls.verify ?? true, tls.server_name ?? null, tls.ca ?? null]);

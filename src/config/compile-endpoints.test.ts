@@ -37,7 +37,7 @@ const app = (managed: boolean) =>
   });
 const version = versionRecord({ id: 'v', app_id: 'a', gateway_path: '/a/v' });
 
-/** Everything that there is, as one change. */
+/** All records as one change. */
 function whole(managed: boolean, endpoints: ReadonlyMap<string, Endpoint>, configVersion: number) {
   const trees = REVISIONS.map((revision) => ({
     revision,
@@ -70,7 +70,7 @@ const request = fc
   .array(fc.constantFrom('a', 'b', 'bb', 'c'), { maxLength: 5 })
   .map((segments) => `/a/v${segments.map((each) => `/${each}`).join('')}`);
 
-/** What requests would meet, without which objects they are. */
+/** What requests would get, without object identities. */
 function answers(of: SnapshotHolder<EffectivePolicy>, paths: readonly string[]): unknown[] {
   return paths.flatMap((asked) =>
     ['GET', 'HEAD', 'POST', 'PUT'].flatMap((method) => {
@@ -85,8 +85,8 @@ function answers(of: SnapshotHolder<EffectivePolicy>, paths: readonly string[]):
   );
 }
 
-describe('a version whose endpoints were changed one by one', () => {
-  it('does what it does when it is compiled from all of its records', () => {
+describe('a version whose endpoints change one by one', () => {
+  it('behaves as if compiled from all of its records', () => {
     fc.assert(
       fc.property(
         fc.boolean(),
@@ -113,7 +113,7 @@ describe('a version whose endpoints were changed one by one', () => {
     );
   });
 
-  /** Undefined where the API would refuse it. */
+  /** Undefined where the API would refuse the change. */
   function toChange(
     each: typeof change extends fc.Arbitrary<infer T> ? T : never,
     endpoints: ReadonlyMap<string, Endpoint>,
@@ -144,9 +144,9 @@ describe('a version whose endpoints were changed one by one', () => {
     return { ...common, endpoint };
   }
 
-  it('is compiled anew when most of what it had is gone, and goes on the same', () => {
+  it('is rebuilt when most of its entries were removed, and behaves as before', () => {
     const [revision] = REVISIONS;
-    if (revision === undefined) throw new Error('there is none');
+    if (revision === undefined) throw new Error('no revision');
     const of = holder();
     of.apply(whole(true, new Map(), 1));
     let configVersion = 1;
@@ -175,9 +175,9 @@ describe('a version whose endpoints were changed one by one', () => {
     expect(compiled && findRoute(compiled.endpoints, '/path3/7', 0, 'GET')).toBeUndefined();
   });
 
-  it('shares the policy of its revision with all endpoints that have none of their own', () => {
+  it('shares the policy of the revision among all endpoints without their own', () => {
     const [revision] = REVISIONS;
-    if (revision === undefined) throw new Error('there is none');
+    if (revision === undefined) throw new Error('no revision');
     let compiled = 0;
     const of = new SnapshotHolder<number>(() => ++compiled);
     of.apply(whole(true, new Map(), 1));
@@ -190,7 +190,7 @@ describe('a version whose endpoints were changed one by one', () => {
   });
 });
 
-describe('a change of an endpoint that cannot be', () => {
+describe('an invalid change of an endpoint', () => {
   const [revision] = REVISIONS;
   const twice = (id: string): EndpointChange => ({
     versionId: 'v',
@@ -200,9 +200,9 @@ describe('a change of an endpoint that cannot be', () => {
   });
 
   it.each<[string, EndpointChange, RegExp]>([
-    ['the same requests', twice('other'), /match the same requests/],
-    ['a version that is not there', { ...twice('e'), versionId: 'gone' }, /version gone is not known/],
-  ])('%s: nothing has changed', (_name, bad, message) => {
+    ['two endpoints for the same requests', twice('other'), /match the same requests/],
+    ['an unknown version', { ...twice('e'), versionId: 'gone' }, /version gone is unknown/],
+  ])('%s: changes nothing', (_name, bad, message) => {
     const of = holder();
     of.apply(whole(true, new Map(), 1));
     of.apply(configChange(2, { endpoints: [twice('first')] }));

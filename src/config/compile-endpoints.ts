@@ -1,7 +1,7 @@
 /**
- * Compiles single endpoints into a version that is compiled already, so that a change of one costs the same in a
- * version of ten and of ten thousand. Gives new tries and changes nothing: the holder puts them in place. A version
- * that was changed in this way does what one would that is compiled from all of its records.
+ * Compiles single endpoints into a version that is already compiled, so that changing one costs the same in a version
+ * of ten endpoints and of ten thousand. Returns new tries and changes nothing itself: the holder publishes them. A
+ * version changed in this way behaves like one that is compiled from all of its records.
  */
 import type { EndpointChange } from '../model/config.ts';
 import { RevisionPolicy, compileEndpoint, sameRequests } from './compile.ts';
@@ -14,12 +14,12 @@ import type { CompiledRevision, CompiledRoute, CompiledVersion, PolicyCompiler }
 
 type RouteTrie<P> = PathTrie<CompiledRoute<P>>;
 
-/** Entries that may be missing from a trie before it is built anew, whatever its size. */
+/** A trie with fewer removed entries is not rebuilt, whatever its size. */
 const REMOVED_MIN = 64;
 
 /**
- * The tries that are to take the places of those of their revisions. Changes of revisions that are not current are
- * passed over. Throws CompileError.
+ * The tries that replace those of their revisions. Ignores changes of revisions that are not current. Throws
+ * CompileError.
  */
 export function compileEndpointChanges<P>(
   app: AppContext<P>,
@@ -56,7 +56,7 @@ function changed<P>(
   return added;
 }
 
-/** Without the nodes that lead to nothing, once they are many. */
+/** Rebuilds the trie when many of its nodes lead to no entry. */
 function compacted<P>(version: CompiledVersion<P>, trie: RouteTrie<P>): RouteTrie<P> {
   if (trie.removed <= Math.max(REMOVED_MIN, trie.entries.length)) return trie;
   const entries = trie.entries.map((value) => {

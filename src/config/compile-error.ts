@@ -1,11 +1,11 @@
 /**
- * Thrown when records of the configuration do not fit together. The management API turns it into a refusal of
- * the write (nothing has been stored then); at the start of a process it stops the start.
+ * Thrown when records of the configuration do not fit together. The management API then refuses the write, and nothing
+ * has been stored. At the start of a process it stops the start.
  */
 export class CompileError extends Error {
-  /** The record that is in the way: an id of a version, revision or endpoint. */
+  /** The id of the version, revision or endpoint that causes the error. */
   readonly resourceId: string;
-  /** The API's name of its field. */
+  /** The name of the field in the API. */
   readonly field: string;
 
   constructor(message: string, resourceId: string, field: string, options?: ErrorOptions) {

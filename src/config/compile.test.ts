@@ -16,7 +16,7 @@ import type { CompiledRevision, CompiledVersion } from './types.ts';
 
 interface Compiled {
   readonly version: CompiledVersion<EffectivePolicy>;
-  /** What the policy compiler was asked for, in order. */
+  /** The policies that the compiler was called with, in order. */
   readonly policies: EffectivePolicy[];
 }
 
@@ -62,7 +62,7 @@ function errorOf(work: () => unknown): CompileError {
 }
 
 describe('compileVersion', () => {
-  it('carries over what the proxy needs of app and version', () => {
+  it('contains what the proxy needs of app and version', () => {
     const record = versionRecord({
       id: 'v1',
       app_id: 'app',
@@ -94,7 +94,7 @@ describe('compileVersion', () => {
     });
   });
 
-  it('has the empty gateway path for /', () => {
+  it('represents the gateway path / as the empty string', () => {
     const record = versionRecord({ id: 'v1', app_id: 'app', gateway_path: '/' });
     const { version } = compile(
       versionTree(record, { revision: revisionRecord({ id: 'r1' }), endpoints: [] }),
@@ -115,7 +115,7 @@ describe('compileVersion', () => {
     ]);
   });
 
-  it('has a policy for answers without a route where CORS has a say in them, unless it is retired', () => {
+  it('has a policy for responses without a route where CORS affects them, unless it is retired', () => {
     const cors = (origin: string) => ({ cors: { allowed_origins: [origin] } });
     const revision = revisionRecord({ id: 'r1', default_policy: cors('https://revision.example') });
     const of = (app: Partial<App>, tree: VersionTree) => compile(tree, app).version;
@@ -141,7 +141,7 @@ describe('compileVersion', () => {
     expect(of(managed, versionTree(retired, { revision, endpoints: [] })).unmatched).toBeUndefined();
   });
 
-  it('refuses more current revisions than a choice can hold', () => {
+  it('refuses more current revisions than the weighted choice supports', () => {
     const trees = Array.from({ length: 257 }, (_, n) => ({
       revision: revisionRecord({ id: `r${n}` }),
       endpoints: [],
@@ -180,7 +180,7 @@ describe('weighted choice', () => {
     expect(compile(weightedTree(...weights)).version.choice !== undefined).toBe(exists);
   });
 
-  it('goes on where it was while revisions and weights stay the same, and only then', () => {
+  it('continues its sequence only while revisions and weights stay the same', () => {
     const before = compile(weightedTree(1, 2)).version;
     expect(compile(weightedTree(1, 2), {}, before).version.choice).toBe(before.choice);
     expect(compile(weightedTree(1, 3), {}, before).version.choice).not.toBe(before.choice);
@@ -217,7 +217,7 @@ describe('backend', () => {
     expect(compileOne(revision).backend).toMatchObject(expected);
   });
 
-  it('shares a pool only under the same TLS rules', () => {
+  it('shares a pool only among backends with the same TLS rules', () => {
     expect(keyOf({})).toBe(keyOf({ backend_host: 'BACKEND.example', backend_base_path: '/x' }));
     const keys = [
       keyOf({}),
@@ -237,7 +237,7 @@ describe('backend', () => {
 });
 
 describe('breaker', () => {
-  it('has defaults, and keeps what is given', () => {
+  it('fills in defaults and keeps given values', () => {
     expect(compileOne({}).breaker).toEqual({
       failures: 5,
       open_secs: 10,
@@ -254,7 +254,7 @@ describe('breaker', () => {
 });
 
 describe('routes', () => {
-  it('know their parameters, wildcard, backend path and template', () => {
+  it('have parameters, wildcard, backend path and template', () => {
     const revision = compileOne(
       {},
       endpointRecord({ path: '/a/{x}/b/{y}', backend_path: '/{y}/{x}' }),
@@ -303,7 +303,7 @@ describe('routes', () => {
     expect(error).toMatchObject({ resourceId: 'e1', field });
   });
 
-  it('refuse to match the same requests', () => {
+  it('must not match the same requests', () => {
     const error = errorOf(() =>
       compileOne({}, endpointRecord({ path: '/a/{x}' }), endpointRecord({ path: '/a/{y}' })),
     );
@@ -340,7 +340,7 @@ describe('policies', () => {
     expect(third?.fallback?.effective.sources.required_scopes).toEqual({ level: 'revision', id: 'r3' });
   });
 
-  it('are not compiled for what is not used', () => {
+  it('are not compiled when no route uses them', () => {
     const endpoints = [endpointRecord({ path: '/own', policy_override: scopes('e') })];
     const { policies } = compile(
       versionTree(VERSION, { revision: revisionRecord({ id: 'r1' }), endpoints }),
@@ -349,7 +349,7 @@ describe('policies', () => {
     expect(policies).toHaveLength(1);
   });
 
-  it('that do not compile name the record and the reason', () => {
+  it('report the record and the reason when they do not compile', () => {
     const context = createAppContext<never>(appRecord({ id: 'app', routing_mode: 'managed_endpoint' }));
     const of = (policy_override: Endpoint['policy_override']) =>
       errorOf(() =>

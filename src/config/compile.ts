@@ -1,13 +1,13 @@
 /**
- * Makes of the records of one version what the proxy reads: routes, tries, backends, merged and compiled
- * policies. A version is the unit of compilation; versions share nothing but their app's compiled form, so a
- * change costs what it touches.
+ * Compiles the records of one version into what the proxy reads: routes, tries, backends, merged and compiled policies.
+ * A version is the unit of compilation. Versions share only their app's compiled form, so the cost of a change depends
+ * on what it changes.
  *
- * Policies are compiled once per distinct effective policy: endpoints without an own policy share the one of
- * their revision, and revisions without one share the one of their app.
+ * Policies are compiled once per distinct effective policy: endpoints without their own policy share that of their
+ * revision, and revisions without their own share that of their app.
  *
- * Throws CompileError, and only that, when the records do not fit together; nothing is half done then, since
- * all results are new objects. Does not compare versions with each other: holder.ts does.
+ * Throws only CompileError, when the records do not fit together. All results are new objects, so a failure leaves
+ * nothing half done. Does not compare versions with each other: holder.ts does.
  */
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 import type { RevisionTree, VersionTree } from '../model/config.ts';
@@ -36,11 +36,11 @@ export const BREAKER_DEFAULTS = Object.freeze({
   recovery_secs: 10,
 });
 
-/** An app as its versions need it: kept from one change to the next, made anew when the app itself changes. */
+/** An app as its versions need it. Kept from one change to the next; replaced when the app itself changes. */
 export interface AppContext<P> {
   readonly record: App;
   readonly compiled: CompiledApp;
-  /** The policy of revisions that have none of their own; made when the first of them is compiled. */
+  /** The policy of revisions without their own; compiled with the first of them. */
   policy: PolicyPair<P> | undefined;
 }
 
@@ -58,13 +58,10 @@ export function createAppContext<P>(app: App): AppContext<P> {
   };
 }
 
-/** A version under construction; it is published when it is complete. */
+/** A version under construction. It is published when it is complete. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/**
- * @param previous the version's last form: its weighted choice goes on where it was, if revisions and weights
- * are the same
- */
+/** @param previous the version's previous form. Its weighted choice continues if revisions and weights are the same. */
 export function compileVersion<P>(
   app: AppContext<P>,
   tree: VersionTree,
@@ -96,7 +93,7 @@ export function compileVersion<P>(
     choice: undefined,
     isInUse: false,
   };
-  // Records come in no particular order from storage; ids are UUIDv7 and sort by creation.
+  // Storage returns records in no particular order; ids are UUIDv7, which sort by creation.
   current.sort((a, b) => compareTexts(a.revision.id, b.revision.id));
   for (const each of current) {
     revisions.push(compileRevision(app, version, each, revisions.length, compilePolicy));
@@ -119,7 +116,7 @@ function unmatchedPolicy<P>(
   return revision?.fallback?.policy ?? new RevisionPolicy(app, record, compilePolicy).inherited().policy;
 }
 
-/** One revision of a version whose own fields are complete. */
+/** Compiles one revision of a version whose own fields are complete. */
 export function compileRevision<P>(
   app: AppContext<P>,
   version: CompiledVersion<P>,
@@ -153,7 +150,7 @@ export function compileRevision<P>(
   return revision;
 }
 
-/** The rules of a revision's breaker, defaults filled in; its health checks are not the proxy's. */
+/** The rules of a revision's breaker with defaults. The proxy does not use its health checks. */
 export function compileBreaker({
   circuit_breaker: settings,
 }: Revision): CompiledRevision<unknown>['breaker'] {
@@ -162,12 +159,12 @@ export function compileBreaker({
   return { ...BREAKER_DEFAULTS, ...rules };
 }
 
-/** Frozen and shared: most revisions of pass-through apps have no endpoints. */
+/** Shared: most revisions of pass-through apps have no endpoints. */
 const NO_ENDPOINTS = buildPathTrie<never>([]) as PathTrie<never>;
 
 /**
- * The policies of a revision, or of an app without one: the one that most routes share, and those of endpoints with
- * their own.
+ * The policies of a revision, or of an app without revisions: the policy that most routes share, and those of endpoints
+ * with their own.
  */
 export class RevisionPolicy<P> {
   readonly #app: AppContext<P>;
@@ -175,7 +172,7 @@ export class RevisionPolicy<P> {
   readonly #compile: PolicyCompiler<P>;
   #inherited: PolicyPair<P> | undefined;
 
-  /** @param inherited when it has been made before */
+  /** @param inherited the shared policy, if it is already compiled */
   constructor(
     app: AppContext<P>,
     record: Revision | undefined,
@@ -188,12 +185,12 @@ export class RevisionPolicy<P> {
     this.#inherited = inherited;
   }
 
-  /** The inherited one, if it has been made. */
+  /** The shared policy, if it is already compiled. */
   get known(): PolicyPair<P> | undefined {
     return this.#inherited;
   }
 
-  /** Of the fallback and of endpoints that override nothing. */
+  /** The policy of the fallback and of endpoints that override nothing. */
   inherited(): PolicyPair<P> {
     if (this.#inherited === undefined) {
       if (hasParts(this.#record?.default_policy)) this.#inherited = this.#pair(undefined);
@@ -330,7 +327,7 @@ function badPath(field: string, path: string, error: string, id: string): Compil
   return new CompileError(`Cannot parse ${field} "${path}": ${error}`, id, field);
 }
 
-/** Of an RFC 3339 time, rounded down. */
+/** Seconds of an RFC 3339 time, rounded down. */
 function unixSeconds(time: string | null): number | undefined {
   return time === null ? undefined : Math.floor(Date.parse(time) / 1000);
 }

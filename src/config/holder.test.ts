@@ -60,14 +60,14 @@ function refuses(work: () => void): boolean {
 }
 
 describe('SnapshotHolder', () => {
-  it('is empty at first', () => {
+  it('starts empty', () => {
     const holder = holderWith();
     expect(holder.current.configVersion).toBe(0);
     expect(found(holder, '/a')).toBeUndefined();
     expect(holder.current.findKeyByHash('0'.repeat(64))).toBeUndefined();
   });
 
-  it('starts from a whole configuration of any version', () => {
+  it('accepts a whole configuration of any version as the first change', () => {
     const holder = holderWith();
     holder.apply(
       configChange(41, {
@@ -88,25 +88,25 @@ describe('SnapshotHolder', () => {
 
   it.each<[string, Partial<ConfigChange>, string[]]>([
     [
-      'adds a version to an app that is there',
+      'adds a version to an existing app',
       { versions: [tree('v2', 'a')] },
       ['/a/v1 v1', '/a/v2 v2', '/b/w w'],
     ],
     [
-      'adds an app and a version of it apart',
+      'adds an app and its version separately',
       { apps: [app('c')], versions: [tree('x', 'c')] },
       ['/a/v1 v1', '/b/w w', '/c/x x'],
     ],
     ['removes a version', { removedVersionIds: ['v1'] }, ['/b/w w']],
     ['removes an app with its versions', { removedAppIds: ['a'] }, ['/b/w w']],
     [
-      'replaces an app and forgets versions that it has no more',
+      'replaces an app and removes the versions that it no longer has',
       { apps: [app('a', tree('v9', 'a'))] },
       ['/a/v9 v9', '/b/w w'],
     ],
     ['moves a version', { versions: [tree('v1', 'a', { gateway_path: '/moved' })] }, ['/moved v1', '/b/w w']],
     [
-      'lets two versions change places',
+      'lets two versions exchange their paths',
       { versions: [tree('v1', 'a', { gateway_path: '/b/w' }), tree('w', 'b', { gateway_path: '/a/v1' })] },
       ['/a/v1 w', '/b/w v1'],
     ],
@@ -116,7 +116,7 @@ describe('SnapshotHolder', () => {
       ['/a/v1 w'],
     ],
     [
-      'ignores removals of what is not there',
+      'ignores removals of unknown ids',
       { removedAppIds: ['?'], removedVersionIds: ['?'], removedKeyIds: ['?'] },
       ['/a/v1 v1', '/b/w w'],
     ],
@@ -139,11 +139,11 @@ describe('SnapshotHolder', () => {
       /broken/,
     ],
     ['a path does not parse', { versions: [tree('v1', 'a', { gateway_path: 'x' })] }, /must start with/],
-    ['the app of a version is not known', { versions: [tree('v2', 'a9')] }, /app a9 is not known/],
+    ['the app of a version is unknown', { versions: [tree('v2', 'a9')] }, /app a9 is unknown/],
     [
-      'the app of a version goes with the same change',
+      'the same change removes the app of a version',
       { removedAppIds: ['a'], versions: [tree('v2', 'a')] },
-      /app a is not known/,
+      /app a is unknown/,
     ],
     [
       'a gateway path is taken',
@@ -151,7 +151,7 @@ describe('SnapshotHolder', () => {
       /version w of b has the same/,
     ],
     [
-      'a gateway path comes twice',
+      'a change contains a gateway path twice',
       { versions: [tree('v2', 'a', { gateway_path: '/n' }), tree('v3', 'a', { gateway_path: '/n' })] },
       /version v2 of a has the same/,
     ],
@@ -183,12 +183,10 @@ describe('SnapshotHolder', () => {
     expect(found(holder, '/a/v2')).toBe('v2');
   });
 
-  it('refuses a change that is not the next one', () => {
+  it('refuses a change that is not the next', () => {
     const holder = holderWith({ apps: [app('a', tree('v1', 'a'))] });
     for (const wrong of [0, 1, 3]) {
-      expect(() => holder.apply(configChange(wrong, { removedAppIds: ['a'] }))).toThrow(
-        /must lead on from it/,
-      );
+      expect(() => holder.apply(configChange(wrong, { removedAppIds: ['a'] }))).toThrow(/must follow it/);
     }
     expect(found(holder, '/a/v1')).toBe('v1');
   });
@@ -206,7 +204,7 @@ describe('SnapshotHolder', () => {
     expect(holder.current.configVersion).toBe(3);
   });
 
-  it('leaves to an exchange what it has taken', () => {
+  it('keeps the objects that an exchange has taken', () => {
     const holder = holderWith({ apps: [app('a', tree('v1', 'a'))] });
     const snapshot = holder.current;
     const version = snapshot.findVersion('/a/v1');
@@ -236,7 +234,7 @@ describe('SnapshotHolder', () => {
     }
   });
 
-  it('keeps the weighted choice of a version whose weights stay', () => {
+  it('keeps the weighted choice of a version while its weights do not change', () => {
     const two = versionTree(
       versionRecord({ id: 'v', app_id: 'a' }),
       { revision: revisionRecord({ id: 'x' }), endpoints: [] },
@@ -249,7 +247,7 @@ describe('SnapshotHolder', () => {
     expect(holder.current.findVersion('/a/v')?.choice).toBe(choice);
   });
 
-  it('serves keys from a table that was there before it', () => {
+  it('serves keys from an existing table', () => {
     const keys = new KeyTable();
     const holder = new SnapshotHolder<null>(() => null, keys);
     const { generation } = keys;
@@ -258,7 +256,7 @@ describe('SnapshotHolder', () => {
     expect(keys.generation).toBeGreaterThan(generation);
   });
 
-  it('ends up the same by changes as by one load of the result', () => {
+  it('reaches the same state through changes as through one load of the result', () => {
     const step = fc.record({
       app: fc.constantFrom('a', 'b', 'c'),
       version: fc.constantFrom('1', '2', '3'),
@@ -287,7 +285,7 @@ describe('SnapshotHolder', () => {
           let configVersion = 1;
           let before = holder.current;
           for (const each of steps) {
-            // Asking takes a version into use, which must make no difference.
+            // A request takes a version into use, which must make no difference.
             if (each.kind === 'ask') found(holder, each.path);
             if (each.kind === 'ask-of-before') before.findVersion(each.path);
             if (each.kind.startsWith('ask')) continue;

@@ -1,15 +1,14 @@
 /**
- * The configuration of one thread in the form that requests are answered from. `apply` compiles what a change
- * touches, checks it against the rest, and only then swaps, all in one turn of the event loop: no request sees
- * half of a change, and a change that does not compile leaves everything as it was. Its cost depends on what it
- * touches, not on what is configured.
+ * The configuration of one thread in the form that requests are answered from. `apply` compiles what a change affects,
+ * checks it against the rest, and only then swaps, all in one loop tick: no request sees half of a change, and a change
+ * that does not compile changes nothing. Its cost depends on the change, not on the size of the configuration.
  *
- * Owns the app records and the compiled versions with their index. The keys of a change are put into the table that
- * it was given, if that is one to write to; a worker has a reader of the node's table, which the main thread has
- * changed before it sends the rest. A version is made anew when a request first asks for it (in-use.ts), before that
- * request sees it. From then on routes are immutable, and versions but for the tries of their endpoints: an exchange
- * that has taken some goes on with them after they were replaced. Records of versions, revisions and endpoints are
- * not kept.
+ * Owns the app records and the compiled versions with their index. It writes the keys of a change into the table that
+ * it was given, if that is writable; a worker has only a reader of the node's table, which the main thread changes
+ * before it sends the rest. A version is copied when a request first asks for it (in-use.ts), before that request sees
+ * it. From then on routes are immutable, and so are versions, except the tries of their endpoints: an exchange
+ * continues with the objects that it has taken after they were replaced. Records of versions, revisions and endpoints
+ * are not kept.
  */
 import type { ConfigChange, VersionTree } from '../model/config.ts';
 import type { StoredApiKey } from '../model/resources.ts';
@@ -28,13 +27,13 @@ interface HeldApp<P> {
   readonly versionIds: Set<string>;
 }
 
-/** Everything that a change puts in place, compiled and checked. */
+/** Everything that a change publishes, compiled and checked. */
 interface Plan<P> {
   readonly apps: readonly AppContext<P>[];
   readonly versions: ReadonlyMap<string, CompiledVersion<P>>;
-  /** Versions that are there and will not be, unless `versions` has them again. */
+  /** Existing versions that the change removes, unless `versions` contains them again. */
   readonly dropped: ReadonlySet<string>;
-  /** For revisions of versions that stay. */
+  /** For revisions of versions that are not replaced. */
   readonly endpoints: readonly EndpointTries<P>[];
 }
 
@@ -42,7 +41,7 @@ type EndpointTries<P> = ReadonlyMap<CompiledRevision<P>, CompiledRevision<P>['en
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export class SnapshotHolder<P> {
-  /** The keys, also as the directory that the api-key stage asks; exists before the first `apply`. */
+  /** The keys; also the directory of the api-key stage. Exists before the first `apply`. */
   readonly keys: KeyReader;
   readonly #compilePolicy: PolicyCompiler<P>;
   readonly #apps = new Map<string, HeldApp<P>>();
@@ -50,7 +49,7 @@ export class SnapshotHolder<P> {
   readonly #index = new VersionIndex<CompiledVersion<P>>();
   #current: Snapshot<P>;
 
-  /** @param keys given when the policy compiler needs the table before there is a holder */
+  /** @param keys given when the policy compiler needs the table before the holder exists */
   constructor(compilePolicy: PolicyCompiler<P>, keys: KeyReader = new KeyTable()) {
     this.#compilePolicy = compilePolicy;
     this.keys = keys;
@@ -61,26 +60,26 @@ export class SnapshotHolder<P> {
     return this.#current;
   }
 
-  /** All versions, in no particular order; for what looks at the configuration as a whole. */
+  /** All versions, in no particular order. */
   versions(): IterableIterator<CompiledVersion<P>> {
     return this.#versions.values();
   }
 
   /**
-   * Takes over a change. Throws CompileError when it does not compile or contradicts what is there, and Error
-   * when it is not the next one (the caller then asks for everything, with `reset`); nothing has changed then.
+   * Applies a change. Throws CompileError when it does not compile or contradicts the current state, and Error when it
+   * is not the next one; the caller then asks for everything, with `reset`. When it throws, nothing has changed.
    */
   apply(change: ConfigChange): void {
     const { configVersion } = this.#current;
     const after = change.after?.configVersion ?? change.configVersion - 1;
     if (!change.reset && after !== configVersion) {
       throw new Error(
-        `Cannot apply config version ${change.configVersion} to ${configVersion}: must lead on from it`,
+        `Cannot apply config version ${change.configVersion} to ${configVersion}: must follow it`,
       );
     }
     const plan = this.#prepare(change);
     if (change.reset) {
-      // In place, so that a snapshot of before finds what there is now, as after any change.
+      // In place, so that an earlier snapshot finds the current state, as after any change.
       for (const id of this.#versions.keys()) this.#remove(id);
       this.#apps.clear();
     }
@@ -101,7 +100,7 @@ export class SnapshotHolder<P> {
     return copy;
   }
 
-  /** Compiles and checks; changes nothing. */
+  /** Compiles and checks a change without applying it. */
   #prepare(change: ConfigChange): Plan<P> {
     const apps = new Map<string, AppContext<P>>();
     const versions = new Map<string, CompiledVersion<P>>();
@@ -114,7 +113,7 @@ export class SnapshotHolder<P> {
       const context = contextOf(appId);
       if (context === undefined) {
         throw new CompileError(
-          `Cannot compile version ${version}: its app ${appId} is not known`,
+          `Cannot compile version ${version}: its app ${appId} is unknown`,
           id,
           'app_id',
         );
@@ -134,7 +133,7 @@ export class SnapshotHolder<P> {
       const version = this.#versions.get(versionId);
       const context = this.#apps.get(version?.app.id ?? '')?.context;
       if (version === undefined || context === undefined) {
-        const problem = `its version ${versionId} is not known`;
+        const problem = `its version ${versionId} is unknown`;
         const [id, field] = [changes[0]?.endpointId ?? '', 'path'];
         throw new CompileError(`Cannot compile an endpoint: ${problem}`, id, field);
       }
@@ -168,18 +167,18 @@ export class SnapshotHolder<P> {
       if (other !== undefined) {
         const problem = `version ${other.label} of ${other.app.slug} has the same`;
         const path = gatewayPath === '' ? '/' : gatewayPath;
-        throw new CompileError(`Cannot take gateway_path "${path}": ${problem}`, version.id, 'gateway_path');
+        throw new CompileError(`Cannot use gateway_path "${path}": ${problem}`, version.id, 'gateway_path');
       }
       taken.set(gatewayPath, version);
     }
   }
 
-  /** Puts a plan in place; nothing in here can fail. */
+  /** Publishes a plan. Nothing in here can fail. */
   #commit(change: ConfigChange, plan: Plan<P>): void {
     for (const id of plan.dropped) this.#remove(id);
     for (const id of change.removedAppIds) this.#apps.delete(id);
     for (const context of plan.apps) this.#apps.set(context.record.id, { context, versionIds: new Set() });
-    // All old paths go before any new one comes: two versions may have changed places.
+    // Removes all old paths before adding new ones: two versions may have exchanged their paths.
     for (const id of plan.versions.keys()) this.#remove(id);
     for (const version of plan.versions.values()) {
       this.#versions.set(version.id, version);
@@ -202,14 +201,14 @@ export class SnapshotHolder<P> {
   }
 }
 
-/** A table of this thread alone: no other thread can be reading what it gives up. */
+/** The table belongs to this thread alone: no other thread can be reading the blocks that it frees. */
 function changeKeys(table: KeyTable, { reset, keys, removedKeyIds }: ConfigChange): void {
   if (reset) table.replaceAll(keys);
   else table.change(keys, removedKeyIds);
   table.release(table.takeRetired());
 }
 
-/** Reads the holder's live structures; one per config version, since its number is part of what it is. */
+/** Reads the holder's live structures. There is one snapshot per config version, since the version is part of it. */
 class LiveSnapshot<P> implements Snapshot<P> {
   readonly configVersion: number;
   readonly #index: VersionIndex<CompiledVersion<P>>;

@@ -39,7 +39,7 @@ function change(holder: SnapshotHolder<EffectivePolicy>, endpointId: string, cha
   holder.apply(configChange(holder.current.configVersion + 1, { endpoints: changes }));
 }
 
-/** As a request finds its route. */
+/** Finds a route as a request does. */
 function use(holder: SnapshotHolder<EffectivePolicy>, path: string): Route {
   const version = holder.current.findVersion(`/a/v${path}`);
   const revision = version?.revisions[0];
@@ -50,8 +50,8 @@ function use(holder: SnapshotHolder<EffectivePolicy>, path: string): Route {
 
 const scopesOf = ({ policy }: Route): unknown => policy.policy.required_scopes;
 
-describe('what requests have asked for', () => {
-  it.each(['/x', '/none'])('is found again as the same objects, and belongs together: %s', (path) => {
+describe('versions and routes in use', () => {
+  it.each(['/x', '/none'])('are found again as the same, consistent objects: %s', (path) => {
     const holder = holderOf([endpoint('1', '/x', 's'), endpoint('2', '/y')]);
     const [before] = [...holder.versions()];
     const first = use(holder, path);
@@ -67,7 +67,7 @@ describe('what requests have asked for', () => {
     expect([...(revision?.endpoints.entries ?? []), revision?.fallback]).toContain(first);
   });
 
-  it('is left to an exchange when its endpoint is changed, and the next request meets the change', () => {
+  it('stay unchanged for an exchange when the endpoint changes, and the next request gets the change', () => {
     const holder = holderOf([endpoint('1', '/x', 'old'), endpoint('2', '/y', 'old')]);
     const [old, other] = [use(holder, '/x'), use(holder, '/y')];
     change(holder, '1', endpoint('1', '/x', 'new'));
@@ -79,7 +79,7 @@ describe('what requests have asked for', () => {
     expect(use(holder, '/x').endpointId).toBeUndefined();
   });
 
-  it('is replaced with its version', () => {
+  it('are replaced with their version', () => {
     const holder = holderOf([endpoint('1', '/x', 'old')]);
     const old = use(holder, '/x');
     const tree = versionTree(VERSION, { revision: REVISION, endpoints: [endpoint('1', '/x', 'new')] });
@@ -92,7 +92,7 @@ describe('what requests have asked for', () => {
     expect([...holder.versions()]).toEqual([]);
   });
 
-  it('answers as if it had not been asked before, whatever was asked and changed, also with many endpoints', () => {
+  it('give the same results whatever was requested and changed before, also with many endpoints', () => {
     const ids = fc.nat({ max: 80 }).map(String);
     const paths = fc.constantFrom('/x', '/x/{p}', '/{p}', '/y/*', '/y/z', '/x/y');
     const steps = fc.array(

@@ -1,11 +1,11 @@
 /**
- * Brings together what requests need. The parts of a large configuration lie where compiling and collections of
- * garbage have left them: those of one route on some thirty pages of memory, and a request that comes to a route for
- * the first time in a while waits for each. So a version is made anew when a request first asks for it, and a route
- * when it is first matched: what is in use then lies on few pages, whatever else is configured.
+ * Copies what requests need into neighbouring memory. In a large configuration, compilation and garbage collection
+ * scatter the parts of one route over about thirty memory pages, and the first request to a route after a while waits
+ * for each. A version is therefore copied when a request first asks for it, and a route when it is first matched: what
+ * is in use then lies on few pages, however large the configuration is.
  *
- * The copy replaces the original before it is published, and says the same. Owns nothing; who
- * keeps versions puts the copy in place.
+ * The copy replaces the original before it is published, and has equal content. Owns nothing: the holder stores the
+ * copy.
  */
 import { ownText } from '../http/latin1.ts';
 import type { PathTrie } from './path-trie.ts';
@@ -13,12 +13,12 @@ import type { CompiledRevision, CompiledRoute, CompiledVersion } from './types.t
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Larger tries are taken over as they are: copying would take longer than it saves. */
+/** Larger tries are not copied: that would take longer than it saves. */
 const ENTRIES_COPIED_MAX = 64;
 
 /**
- * The version with all that a request to it reads, but for its routes and policies, in memory next to each other. Its
- * routes are of the copy from now on.
+ * A copy of the version with everything that a request to it reads, except its routes and policies, in neighbouring
+ * memory. Its routes belong to the copy from now on.
  */
 export function versionForUse<P>(version: CompiledVersion<P>): CompiledVersion<P> {
   const copy: Mutable<CompiledVersion<P>> = { ...version, isInUse: true };
@@ -47,7 +47,7 @@ function trieForUse<T extends { readonly method: string }>(trie: PathTrie<T>): P
 }
 
 /**
- * The route itself when it is in use already, else a copy that is in its place from now on.
+ * Returns the route itself when it is in use already, else a copy that replaces it.
  * @param route of a version that is in use
  */
 export function routeForUse<P>(route: CompiledRoute<P>): CompiledRoute<P> {

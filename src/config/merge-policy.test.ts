@@ -17,9 +17,9 @@ describe('mergePolicy', () => {
       Record<string, string>,
     ]
   >([
-    ['gives nothing when no level says anything', null, {}, null, {}, {}],
+    ['is empty when no level has a policy', null, {}, null, {}, {}],
     [
-      'takes a part from the app',
+      'uses a part of the app',
       { required_scopes: ['a'] },
       null,
       null,
@@ -27,7 +27,7 @@ describe('mergePolicy', () => {
       { required_scopes: 'app' },
     ],
     [
-      'lets the revision win over the app',
+      'prefers the revision to the app',
       { required_scopes: ['a'] },
       { required_scopes: ['b'] },
       null,
@@ -35,7 +35,7 @@ describe('mergePolicy', () => {
       { required_scopes: 'revision' },
     ],
     [
-      'lets the endpoint win over both',
+      'prefers the endpoint to both',
       { required_scopes: ['a'] },
       { required_scopes: ['b'] },
       { required_scopes: ['c'] },
@@ -51,7 +51,7 @@ describe('mergePolicy', () => {
       { max_body_bytes: 'app' },
     ],
     [
-      'keeps values that switch off',
+      'keeps values that switch a part off',
       { required_scopes: ['a'], allowed_methods: ['GET'] },
       null,
       { required_scopes: [], allowed_methods: ['*'] },
@@ -67,7 +67,7 @@ describe('mergePolicy', () => {
       { max_body_bytes: 'revision' },
     ],
     [
-      'replaces a part whole, never amends it',
+      'replaces a part as a whole',
       { rate_limit: { enabled: true, requests: 5, window_seconds: 10, algorithm: 'token_bucket', burst: 9 } },
       null,
       { rate_limit: { enabled: true, requests: 1 } },
@@ -105,7 +105,7 @@ describe('mergePolicy', () => {
     expect(mergePolicy(app({ max_body_bytes: 1 })).policy).toEqual({ max_body_bytes: 1 });
   });
 
-  it('gives one shared object for nothing, and frozen results', () => {
+  it('returns one shared object for the empty policy, and frozen results', () => {
     expect(mergePolicy(app(null))).toBe(mergePolicy(app({}), revision({ auth: null })));
     expect(Object.isFrozen(mergePolicy(app({ max_body_bytes: 1 })).policy)).toBe(true);
   });

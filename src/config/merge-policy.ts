@@ -1,26 +1,26 @@
 /**
- * Merges the policies of the levels into the effective one (contract part 2 "Policy precedence"): per top-level
- * part the most specific level that gives a value wins whole; absent and `null` inherit. Parts are never mixed:
- * an endpoint's `rate_limit` replaces the app's, it does not amend it. Runs when a snapshot is compiled and for
- * the management API's effective-policy view, never per request.
+ * Merges the policies of all levels into the effective policy (contract part 2 "Policy precedence"). For each part, the
+ * value of the most specific level applies; absent and `null` inherit. A part is replaced as a whole: an endpoint's
+ * `rate_limit` replaces the app's and does not change single fields of it. Runs when a snapshot is compiled and for the
+ * management API's effective-policy view, never per request.
  *
- * Knows no part. The defaults of the settings are added when a part is compiled.
+ * Knows no single part. Defaults from the settings are added when a part is compiled.
  */
 import type { EffectivePolicy, PolicySource, PolicyValues } from '../model/policy.ts';
 import type { App, Endpoint, Revision } from '../model/resources.ts';
 
-/** No level has a policy. One object for all such routes. */
+/** The result when no level has a policy: one object for all such routes. */
 const NOTHING: EffectivePolicy = Object.freeze({ policy: Object.freeze({}), sources: Object.freeze({}) });
 
-/** True when the policy says something itself, that is, does not inherit every part. */
+/** True when the policy sets at least one part. */
 export function hasParts(policy: PolicyValues | null | undefined): boolean {
   if (policy === null || policy === undefined) return false;
   return Object.values(policy).some((value) => value !== undefined && value !== null);
 }
 
 /**
- * The effective policy of an endpoint, of what a revision serves besides its endpoints (no `endpoint`), or of
- * an app as a whole (neither). The result is frozen.
+ * The effective policy of an endpoint, of the routes of a revision without an endpoint (no `endpoint`), or of an app
+ * (neither). The result is frozen.
  */
 export function mergePolicy(
   app: Pick<App, 'id' | 'default_policy'>,
@@ -31,7 +31,7 @@ export function mergePolicy(
   const sources: Record<string, PolicySource> = {};
   let replaced: Record<string, unknown[]> | undefined;
   let found = false;
-  // From the widest to the most specific level: what comes later replaces what came before.
+  // From the widest level to the most specific one: later values replace earlier ones.
   const place = (given: PolicyValues | null | undefined, source: PolicySource): void => {
     if (given === null || given === undefined) return;
     for (const [part, value] of Object.entries(given)) {

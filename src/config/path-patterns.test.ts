@@ -13,7 +13,7 @@ import type { EndpointPattern } from './path-patterns.ts';
 const tooLong = `/${'a'.repeat(PATH_LENGTH_MAX)}`;
 const tooDeep = '/a'.repeat(PATH_SEGMENTS_MAX + 1);
 
-/** Refused wherever a path may stand. */
+/** Refused in every kind of path. */
 const NEVER: [string, RegExp][] = [
   ['', /must start with "\/"/],
   ['a', /must start with "\/"/],
@@ -94,14 +94,14 @@ describe('endpointShape', () => {
 });
 
 describe('parseGatewayPath', () => {
-  it('wants what may stand as it is written as it is, since requests are compared that way', () => {
+  it('requires characters unencoded that need no encoding, since requests are compared in that form', () => {
     expect(parseGatewayPath('/a%3Ab')).toEqual({ error: 'the segment "a%3Ab" must be written as "a:b"' });
     expect(parseEndpointPath('/a%3Ab/{x}')).toEqual({
       error: 'the segment "a%3Ab" must be written as "a:b"',
     });
   });
 
-  it.each(['/', '/a', '/a/v1', '/a.b/~c', '/%C3%A9'])('takes %s as it is', (path) => {
+  it.each(['/', '/a', '/a/v1', '/a.b/~c', '/%C3%A9'])('accepts %s unchanged', (path) => {
     expect(parseGatewayPath(path)).toEqual({ path });
   });
 
@@ -148,7 +148,7 @@ describe('backendPathError', () => {
     ['/{a}-{b}', '/{a}/{b}'],
     ['/x/*', '/a/*'],
     ['/{id}/*', '/{id}/*'],
-  ])('takes %s for %s', (backendPath, path) => {
+  ])('accepts %s for %s', (backendPath, path) => {
     expect(backendPathError(backendPath, patternOf(path))).toBeUndefined();
   });
 

@@ -1,17 +1,17 @@
 /**
- * Reads the paths that people write into the configuration: `gateway_path`, endpoint `path`, `backend_path` and
- * `backend_base_path`. The management API uses these readers to refuse bad input, the compiler to build tries
- * and upstream paths. Everything literal in them must be in the canonical form in which requests are matched
- * (http/canonical-path.ts), or it could never match.
+ * Parses the paths of the configuration: `gateway_path`, endpoint `path`, `backend_path` and `backend_base_path`. The
+ * management API uses these parsers to refuse bad input, the compiler to build tries and upstream paths. Literal parts
+ * must be in the canonical form in which requests are matched (http/canonical-path.ts); in any other form they would
+ * never match.
  *
- * Errors are texts that go on after "Cannot parse path "x": ", for example `must start with "/"`.
- * Does not look at other records: whether a path is already taken is for storage and the compiler to say.
+ * Errors are texts that follow "Cannot parse path "x": ", for example `must start with "/"`. Does not look at other
+ * records: storage and the compiler check whether a path is already taken.
  */
 import { canonicalPath, comparablePath } from '../http/canonical-path.ts';
 
-/** Longest path of any of these kinds, in characters. */
+/** Limit of the length of each kind of path, in characters. */
 export const PATH_LENGTH_MAX = 1024;
-/** Most segments of any of these kinds; also bounds the depth of every trie and the work of every match. */
+/** Limit of the segments of each kind of path; also bounds the depth of every trie and the work of every match. */
 export const PATH_SEGMENTS_MAX = 64;
 export const PARAMETER_NAME_LENGTH_MAX = 64;
 
@@ -20,16 +20,16 @@ export interface PathError {
 }
 
 export interface EndpointPattern {
-  /** As written: a literal (possibly empty, as the last one), `{name}`, or a final `*`. At least one. */
+  /** As written: a literal (the last one may be empty), `{name}`, or a final `*`. At least one. */
   readonly segments: readonly string[];
   /** Names of the `{name}` segments in order, unique. */
   readonly names: readonly string[];
 }
 
 /**
- * Reads the path of an endpoint, relative to the version's `gateway_path`: segments that are literal, a whole
- * `{name}`, or, as the last one, `*` (which stands for any rest, the empty one included: `/files/*` matches
- * `/files/` but not `/files`). A trailing slash counts.
+ * Parses the path of an endpoint, relative to the version's `gateway_path`. Each segment is a literal, a whole
+ * `{name}`, or, as the last one, `*`, which matches any rest, including the empty one: `/files/*` matches `/files/` but
+ * not `/files`. A trailing slash is significant.
  */
 export function parseEndpointPath(path: string): EndpointPattern | PathError {
   const segments = splitPath(path);
@@ -54,7 +54,7 @@ export function parseEndpointPath(path: string): EndpointPattern | PathError {
 }
 
 /**
- * Two endpoint paths with the same shape match exactly the same requests, whatever their parameters are called:
+ * The path with its parameter names removed. Two endpoint paths with the same shape match exactly the same requests:
  * `/a/{x}` and `/a/{y}` both give `/a/{}`. Only for paths that `parseEndpointPath` accepts.
  */
 export function endpointShape(path: string): string {
@@ -62,8 +62,8 @@ export function endpointShape(path: string): string {
 }
 
 /**
- * Reads a `gateway_path`: literal canonical segments, no trailing slash except for `/` itself, which stands for
- * everything that no other version has. `path` is the text as given.
+ * Parses a `gateway_path`: literal canonical segments without a trailing slash, except for `/` itself, which matches
+ * everything that no other version matches. `path` is the text as given.
  */
 export function parseGatewayPath(text: string): { readonly path: string } | PathError {
   if (text === '/') return { path: text };
@@ -79,7 +79,7 @@ export function parseGatewayPath(text: string): { readonly path: string } | Path
   return { path: text };
 }
 
-/** Reads a `backend_base_path`; `path` is without its trailing slash, and empty for `/`. */
+/** Parses a `backend_base_path`. `path` has no trailing slash, and is empty for `/`. */
 export function parseBasePath(text: string): { readonly path: string } | PathError {
   if (text === '/') return { path: '' };
   const segments = splitPath(text);
@@ -92,9 +92,9 @@ export function parseBasePath(text: string): { readonly path: string } | PathErr
 }
 
 /**
- * Reads the `backend_path` of an endpoint whose own path has been read: literal text with `{name}`s of the
- * endpoint's path, also inside of a segment, and a final `*` (which takes what the endpoint's own `*` matched) if
- * that path has one. Returns undefined when it is good.
+ * Checks the `backend_path` of an endpoint whose own path has been parsed: literal text with `{name}`s of the
+ * endpoint's path, also inside a segment, and a final `*` (replaced by what the endpoint's own `*` matched) if that
+ * path has one. Returns undefined when it is valid.
  */
 export function backendPathError(text: string, endpoint: EndpointPattern): string | undefined {
   const segments = splitPath(text);
@@ -113,9 +113,9 @@ export function backendPathError(text: string, endpoint: EndpointPattern): strin
 }
 
 /**
- * The rules about what stands next to a parameter keep values in their place: without them a value like ";x"
- * after ".", or an octet of a split UTF-8 sequence, could make a dot segment or an overlong slash. What remains
- * is a value with an encoded slash of its own, which proxy/match.ts looks at.
+ * These rules restrict what may stand next to a parameter. Without them, a value like ";x" after ".", or an octet of a
+ * split UTF-8 sequence, could make a dot segment or an overlong slash. proxy/match.ts checks the remaining case, a
+ * value with its own encoded slash.
  */
 function backendSegmentError(segment: string, last: boolean, endpoint: EndpointPattern): string | undefined {
   const parameters = segment.match(/\{[^{}]*\}/g) ?? [];
@@ -129,7 +129,7 @@ function backendSegmentError(segment: string, last: boolean, endpoint: EndpointP
       return 'a parameter must not stand next to a percent-encoded non-ASCII character';
     }
   }
-  // "x" is no hex digit: "%4{id}" must not become a percent-encoding.
+  // "x" is not a hex digit: "%4{id}" must not become a percent-encoding.
   return literalError(segment.replaceAll(/\{[^{}]*\}/g, 'x'), last);
 }
 
@@ -157,13 +157,13 @@ function parameterNameError(name: string): string | undefined {
   return `the parameter "{${name}}" must be named with letters, digits, "_" and "-", not starting with a digit or "-"`;
 }
 
-/** Requests are compared in their comparable spelling, so what they are compared with must be in it. */
+/** Requests are compared in their comparable spelling, so configured paths must use it. */
 function spellingError(segment: string): string | undefined {
   const comparable = comparablePath(segment);
   return comparable === segment ? undefined : `the segment "${segment}" must be written as "${comparable}"`;
 }
 
-/** `last`: an empty segment is allowed there, since it is what a trailing slash makes. */
+/** @param last whether an empty segment is allowed: a trailing slash makes one */
 function literalError(segment: string, last: boolean): string | undefined {
   if (segment === '') return last ? undefined : 'must not contain "//"';
   if (/[{}]/.test(segment)) return `the segment "${segment}" must be either a literal or a whole "{name}"`;

@@ -36,8 +36,8 @@ const asked = fc
   .tuple(fc.array(fc.constantFrom('a', 'b', 'bb', 'd'), { maxLength: 5 }), fc.boolean())
   .map(([segments, slash]) => `${segments.map((each) => `/${each}`).join('')}${slash ? '/' : ''}`);
 
-describe('a trie that was changed step by step', () => {
-  it('answers like one that is built of what is left', () => {
+describe('a trie that is changed step by step', () => {
+  it('finds the same as a trie that is built from the remaining entries', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), fc.array(asked, { maxLength: 20 }), (steps, paths) => {
         let trie: PathTrie<Entry> = built([]);
@@ -76,7 +76,7 @@ describe('a trie that was changed step by step', () => {
     );
   });
 
-  it('leaves the one before as it was', () => {
+  it('does not change the previous trie', () => {
     const before = built([
       { method: 'GET', path: '/a/{x}', number: 1 },
       { method: 'GET', path: '/b/*', number: 2 },

@@ -1,10 +1,9 @@
 /**
- * Changes single entries of a path trie (path-trie.ts) by copying its three flat objects: a few dozen microseconds
- * for thousands of endpoints, where building it anew from their paths takes as many milliseconds. What a change gives
- * answers every lookup as the trie that is built of the same entries does.
+ * Changes single entries of a path trie (path-trie.ts) by copying its three flat objects: this takes some ten
+ * microseconds for thousands of endpoints, while rebuilding takes as many milliseconds. The resulting trie answers
+ * every lookup like one that is built from the same entries.
  *
- * Nodes that lost their last entry stay, with nothing to find in them; the caller builds anew when `removed` of them
- * have come together.
+ * Nodes that lost their last entry stay, empty. The caller rebuilds the trie when `removed` has grown large.
  */
 import {
   buildPathTrie,
@@ -21,7 +20,7 @@ import {
   type PathTrieEntry,
 } from './path-trie.ts';
 
-/** The same paths and method with another value. */
+/** The trie with another value for one entry of the same path and method. */
 export function replaceEntry<T extends { readonly method: string }>(
   trie: PathTrie<T>,
   index: number,
@@ -50,7 +49,7 @@ export function removeEntry<T extends { readonly method: string }>(
   return { ...trie, nodes, entries, removed: trie.removed + 1, known: undefined };
 }
 
-/** The trie with one entry more, or which one is in its way. */
+/** The trie with one more entry, or the entry that conflicts with it. */
 export function addEntry<T extends { readonly method: string }>(
   trie: PathTrie<T>,
   { segments, value }: PathTrieEntry<T>,
@@ -89,13 +88,13 @@ interface Draft {
   text: string;
 }
 
-/** The `{name}` child, made when there is none. */
+/** The `{name}` child; created when it does not exist. */
 function parameterOf({ nodes }: Draft, node: number): number {
   if (nodes[node + PARAMETER] === 0) nodes[node + PARAMETER] = appendNode(nodes);
   return nodes[node + PARAMETER] as number;
 }
 
-/** The literal child, made when there is none: in its place, so that all that lies behind moves. */
+/** The literal child; created when it does not exist, at its place in the order, so that the nodes behind it move. */
 function literalOf(draft: Draft, node: number, literal: string): number {
   const { nodes } = draft;
   let low = 0;
@@ -122,12 +121,12 @@ function literalOf(draft: Draft, node: number, literal: string): number {
   return child;
 }
 
-/** A node without anything; returns where it is. */
+/** Appends an empty node; returns its index. */
 function appendNode(nodes: number[]): number {
   return nodes.push(0, 0, 0, 0, 0) - LITERALS;
 }
 
-/** For nodes from a place on, which are about to move. */
+/** Adjusts pointers to the nodes from an index on, which are about to move. */
 function movePointers(nodes: number[], from: number, by: number): void {
   for (const node of nodesOf(nodes)) {
     if ((nodes[node + PARAMETER] as number) >= from) add(nodes, node + PARAMETER, by);
@@ -138,7 +137,7 @@ function movePointers(nodes: number[], from: number, by: number): void {
   }
 }
 
-/** Where each node begins. */
+/** The index of each node. */
 function* nodesOf(nodes: readonly number[]): IterableIterator<number> {
   for (let node = 0; node < nodes.length;) {
     yield node;

@@ -27,7 +27,9 @@ function find(trie: PathTrie<Entry>, method: string, path: string, from = 0): st
   return found === undefined ? undefined : `${found.method} ${found.path}`;
 }
 
-/** How a pattern matches a path: one rank per segment, 2 literal, 1 parameter, 0 the final `*`; undefined: not. */
+/**
+ * How a pattern matches a path: one rank per segment (2 literal, 1 parameter, 0 the final `*`); undefined: no match.
+ */
 function ranksOf(pattern: string, path: string): number[] | undefined {
   const wanted = pattern.slice(1).split('/');
   const given = path === '' ? [''] : path.slice(1).split('/');
@@ -45,7 +47,10 @@ function ranksOf(pattern: string, path: string): number[] | undefined {
   return given.length === wanted.length ? ranks : undefined;
 }
 
-/** The obvious way: every pattern by itself, then the best by rank from left to right, then by method. */
+/**
+ * The slow, obvious implementation: matches every pattern, then picks the best by rank from left to right, then by
+ * method.
+ */
 function slowFind(entries: readonly string[], method: string, path: string): string | undefined {
   const methodRank = (text: string): number => {
     const own = text.split(' ')[0];
@@ -71,33 +76,33 @@ function slowFind(entries: readonly string[], method: string, path: string): str
 describe('findRoute', () => {
   it.each<[string, string[], string, string, string | undefined]>([
     ['finds a literal path', ['GET /a/b'], 'GET', '/a/b', 'GET /a/b'],
-    ['takes a trailing slash as part of the path', ['GET /a'], 'GET', '/a/', undefined],
-    ['keeps both spellings apart', ['GET /a', 'GET /a/'], 'GET', '/a/', 'GET /a/'],
+    ['treats a trailing slash as part of the path', ['GET /a'], 'GET', '/a/', undefined],
+    ['distinguishes paths with and without a trailing slash', ['GET /a', 'GET /a/'], 'GET', '/a/', 'GET /a/'],
     ['does not match a prefix', ['GET /a'], 'GET', '/a/b', undefined],
     ['does not match a longer pattern', ['GET /a/b'], 'GET', '/a', undefined],
     ['finds the root', ['GET /'], 'GET', '/', 'GET /'],
-    ['looks up nothing as the root', ['GET /'], 'GET', '', 'GET /'],
+    ['looks up the empty path as the root', ['GET /'], 'GET', '', 'GET /'],
     ['matches a parameter', ['GET /a/{id}/c'], 'GET', '/a/7/c', 'GET /a/{id}/c'],
     ['does not match an empty parameter', ['GET /a/{id}'], 'GET', '/a/', undefined],
     ['does not match an empty first parameter', ['GET /{id}'], 'GET', '/', undefined],
     ['prefers the literal', ['GET /a/{id}', 'GET /a/b', 'GET /a/*'], 'GET', '/a/b', 'GET /a/b'],
     ['prefers the parameter to the wildcard', ['GET /a/*', 'GET /a/{id}'], 'GET', '/a/x', 'GET /a/{id}'],
-    ['takes the wildcard for deeper paths', ['GET /a/*', 'GET /a/{id}'], 'GET', '/a/x/y', 'GET /a/*'],
-    ['lets the wildcard stand for nothing', ['GET /a/*'], 'GET', '/a/', 'GET /a/*'],
-    ['does not let the wildcard swallow the slash', ['GET /a/*'], 'GET', '/a', undefined],
+    ['uses the wildcard for deeper paths', ['GET /a/*', 'GET /a/{id}'], 'GET', '/a/x/y', 'GET /a/*'],
+    ['lets the wildcard match the empty rest', ['GET /a/*'], 'GET', '/a/', 'GET /a/*'],
+    ['does not let the wildcard match a missing slash', ['GET /a/*'], 'GET', '/a', undefined],
     ['matches everything with a lone wildcard', ['GET /*'], 'GET', '', 'GET /*'],
     [
-      'goes back when a literal leads nowhere',
+      'backtracks when a literal leads nowhere',
       ['GET /a/b/c', 'GET /a/{x}/d'],
       'GET',
       '/a/b/d',
       'GET /a/{x}/d',
     ],
-    ['goes back to a wildcard above', ['GET /a/b/c', 'GET /*'], 'GET', '/a/b/d', 'GET /*'],
+    ['backtracks to a wildcard above', ['GET /a/b/c', 'GET /*'], 'GET', '/a/b/d', 'GET /*'],
     ['ranks from the left', ['GET /{x}/b', 'GET /a/{y}'], 'GET', '/a/b', 'GET /a/{y}'],
     ['prefers the exact method', ['* /a', 'GET /a'], 'GET', '/a', 'GET /a'],
-    ['takes any method with *', ['* /a', 'GET /a'], 'PURGE', '/a', '* /a'],
-    ['tells methods apart', ['GET /a'], 'POST', '/a', undefined],
+    ['matches any method with *', ['* /a', 'GET /a'], 'PURGE', '/a', '* /a'],
+    ['distinguishes methods', ['GET /a'], 'POST', '/a', undefined],
     ['does not fold the case of methods', ['GET /a'], 'get', '/a', undefined],
     ['serves HEAD by GET', ['GET /a'], 'HEAD', '/a', 'GET /a'],
     ['serves HEAD by GET before *', ['* /a', 'GET /a'], 'HEAD', '/a', 'GET /a'],
@@ -118,8 +123,8 @@ describe('findRoute', () => {
       'GET /a/*',
     ],
     ['finds nothing in an empty trie', [], 'GET', '/', undefined],
-    ['does not know the names of objects', ['GET /a'], 'GET', '/constructor', undefined],
-    ['matches an encoded slash inside of a segment', ['GET /a/{x}'], 'GET', '/a/b%2Fc', 'GET /a/{x}'],
+    ['does not find properties of objects', ['GET /a'], 'GET', '/constructor', undefined],
+    ['matches an encoded slash inside a segment', ['GET /a/{x}'], 'GET', '/a/b%2Fc', 'GET /a/{x}'],
   ])('%s', (_name, entries, method, path, expected) => {
     expect(find(trieOf(...entries), method, path)).toBe(expected);
   });
@@ -168,9 +173,9 @@ describe('findRoute', () => {
     );
   });
 
-  it('looks at no entry twice in the worst case', () => {
-    // Each level offers a literal and a parameter, and only the method at the very end decides: a matcher that
-    // tried again what it had seen would do so exponentially often. Reads of `method` count the visits.
+  it('visits no entry twice in the worst case', () => {
+    // Each level offers a literal and a parameter, and only the method at the end decides: a matcher that retried what
+    // it had seen would take exponential time. Reads of `method` count the visits.
     let reads = 0;
     const entries: PathTrieEntry<{ method: string }>[] = [];
     for (let bits = 0; bits < 1024; bits++) {
@@ -190,7 +195,7 @@ describe('findRoute', () => {
     expect(reads).toBe(entries.length);
   });
 
-  it('goes back over many levels', () => {
+  it('backtracks over many levels', () => {
     const texts = Array.from(
       { length: 60 },
       (_, level) => `GET ${'/a'.repeat(level)}/{x}${'/a'.repeat(62 - level)}/b`,
@@ -207,12 +212,12 @@ describe('buildPathTrie', () => {
     ['GET /a', 'GET /a'],
     ['GET /a/{x}', 'GET /a/{y}'],
     ['* /a/*', '* /a/*'],
-  ])('tells that %s and %s are in each other’s way', (first, second) => {
+  ])('reports that %s and %s conflict', (first, second) => {
     const trie = buildPathTrie([toEntry(first), toEntry('PUT /a'), toEntry(second)]);
     expect(trie).toEqual({ first: toEntry(first).value, second: toEntry(second).value });
   });
 
-  it('takes the same path with other methods', () => {
+  it('accepts the same path with other methods', () => {
     expect(find(trieOf('GET /a/{x}', 'POST /a/{y}', '* /a/{z}'), 'POST', '/a/1')).toBe('POST /a/{y}');
   });
 });

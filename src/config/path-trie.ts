@@ -1,33 +1,34 @@
 /**
- * The endpoints of one revision by path and method. One node per pattern segment; at each segment a literal child
- * beats the `{name}` child, which beats a final `*`, from left to right. A pattern that has nothing for the
- * method does not hide a less specific one that has. Among the entries of one pattern the exact method beats
- * `*`; HEAD is served by GET (RFC 9110 section 9.3.2) unless something is registered for HEAD itself.
+ * The endpoints of one revision by path and method, with one node per pattern segment. At each segment, from left to
+ * right, a literal child is preferred to the `{name}` child, which is preferred to a final `*`. A pattern without an
+ * entry for the method does not hide a less specific pattern that has one. Among the entries of one pattern the exact
+ * method is preferred to `*`; GET serves HEAD (RFC 9110 section 9.3.2) unless HEAD itself is registered.
  *
- * Work is bounded: a node has one parent and so is visited at most once per lookup, and the path is split once,
- * down to the depth of the trie. A lookup never costs more than the number of nodes plus the length of the path,
- * whatever the path; there is no exponential backtracking.
+ * Work is bounded: a node has one parent and is visited at most once per lookup, and the path is split once, down to
+ * the depth of the trie. A lookup costs at most the number of nodes plus the length of the path; there is no
+ * exponential backtracking.
  *
- * The whole trie is three flat objects: a lookup in one of ten thousand tries waits for memory more than for
- * anything else, and as many tries of one object per node would take twice the room. Immutable once built.
- * Disabled endpoints are entries like others: the caller looks at what it gets.
+ * The whole trie is three flat objects: in a configuration with ten thousand tries a lookup mostly waits for memory,
+ * and one object per node would take twice the space. Immutable once built. Disabled endpoints are ordinary entries:
+ * the caller checks the entry that it gets.
  */
 import { PATH_SEGMENTS_MAX } from './path-patterns.ts';
 
 export interface PathTrie<T extends { readonly method: string }> {
   /**
-   * Nodes one after the other, the root first. Each is: index of its first entry, number of entries that end
-   * here, number of entries that end with `*` here, its `{name}` child (0: none), number of literal children,
-   * and for each of these, sorted by `compareLiteral`: start and length of its literal in `text`, its node.
+   * Nodes one after the other, the root first. Each node has: the index of its first entry, the number of entries that
+   * end here, the number of entries that end with `*` here, its `{name}` child (0: none), the number of literal
+   * children, and for each literal child, sorted by `compareLiteral`: start and length of its literal in `text`, and
+   * its node.
    */
   readonly nodes: readonly number[];
   readonly text: string;
   readonly entries: readonly T[];
-  /** No pattern has more segments; 0 when there never were any. */
+  /** No pattern has more segments; 0 when there were never any patterns. */
   readonly depth: number;
-  /** Entries that were taken out since it was built (path-trie-patch.ts). */
+  /** The number of entries removed since the trie was built (path-trie-patch.ts). */
   readonly removed: number;
-  /** Owned by proxy/: what it has worked out about the entries, on first use. */
+  /** Owned by proxy/: data derived from the entries on first use. */
   known: unknown;
 }
 
@@ -40,14 +41,14 @@ export const LITERALS = 5;
 /** Numbers per literal child. */
 export const LITERAL_SIZE = 3;
 
-// Segments of the path that is being looked up: where each begins and ends. Filled and read within one lookup.
+// Where each segment of the current path begins and ends; written and read within one lookup.
 const starts = new Int32Array(PATH_SEGMENTS_MAX + 1);
 const ends = new Int32Array(PATH_SEGMENTS_MAX + 1);
 
 /**
  * The entry that serves the method at the path, or undefined.
  * @param path canonical
- * @param from where the part to look up begins: at a slash, or at the end of the path, which is looked up as `/`
+ * @param from start of the part to look up: at a slash, or at the end of the path, which is looked up as `/`
  */
 export function findRoute<T extends { readonly method: string }>(
   trie: PathTrie<T>,
@@ -59,14 +60,16 @@ export function findRoute<T extends { readonly method: string }>(
   return walk(trie, 0, 0, splitSegments(path, from, trie.depth), path, method);
 }
 
-/** Index at which segment `index` (from 0) of the part after `from` begins; the path must have that many. */
+/**
+ * The index at which segment `index` (from 0) of the part after `from` begins. The path must have that many segments.
+ */
 export function segmentStart(path: string, from: number, index: number): number {
   let start = from === path.length ? from : from + 1;
   for (let passed = 0; passed < index; passed++) start = path.indexOf('/', start) + 1;
   return start;
 }
 
-/** Fills `starts` and `ends` for up to `depth` + 1 segments and returns how many there are, up to that. */
+/** Fills `starts` and `ends` for up to `depth` + 1 segments and returns their number, up to that limit. */
 function splitSegments(path: string, from: number, depth: number): number {
   let start = from === path.length ? from : from + 1;
   let count = 0;
@@ -141,7 +144,7 @@ function findLiteral<T extends { readonly method: string }>(
   return 0;
 }
 
-/** The order of literals: by length, then by code units. Below 0 when the first comes first. */
+/** The order of literals: by length, then by code units. Negative when the first literal comes first. */
 export function compareLiteral(
   first: string,
   firstStart: number,
@@ -177,7 +180,7 @@ function entryFor<T extends { readonly method: string }>(
 }
 
 export interface PathTrieEntry<T> {
-  /** As `parseEndpointPath` gives them, at most PATH_SEGMENTS_MAX. */
+  /** As returned by `parseEndpointPath`, at most PATH_SEGMENTS_MAX. */
   readonly segments: readonly string[];
   readonly value: T;
 }
@@ -188,7 +191,7 @@ export interface PathConflict<T> {
   readonly second: T;
 }
 
-/** A node while the trie is being built; most have one of the four, so that nothing is made before it is needed. */
+/** A node under construction. Most nodes have only one of the four fields, so each is created when it is needed. */
 interface Draft<T> {
   literals: Map<string, Draft<T>> | undefined;
   parameter: Draft<T> | undefined;
@@ -205,7 +208,7 @@ const EMPTY: PathTrie<never> = Object.freeze({
   known: undefined,
 });
 
-/** Builds the trie, or tells which two entries are in each other's way. */
+/** Builds the trie, or returns two entries that conflict. */
 export function buildPathTrie<T extends { readonly method: string }>(
   drafted: readonly PathTrieEntry<T>[],
 ): PathTrie<T> | PathConflict<T> {
@@ -237,7 +240,7 @@ function createDraft<T>(): Draft<T> {
   return { literals: undefined, parameter: undefined, ending: undefined, wildcard: undefined };
 }
 
-/** The list that entries of a pattern belong to; makes the nodes on the way. */
+/** The list that entries of a pattern belong to; creates the nodes on the way. */
 function listAt<T>(root: Draft<T>, segments: readonly string[]): T[] {
   let node = root;
   for (const segment of segments) {
@@ -256,7 +259,7 @@ function listAt<T>(root: Draft<T>, segments: readonly string[]): T[] {
 
 const NONE: readonly never[] = [];
 
-/** Writes a node and all below it; returns where it is. The depth of recursion is that of the patterns. */
+/** Writes a node and its descendants; returns its index. Recursion is as deep as the patterns. */
 function layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPool): number {
   const node = nodes.length;
   const { ending = NONE, wildcard = NONE, literals: children } = draft;
@@ -273,14 +276,14 @@ function layOut<T>(draft: Draft<T>, nodes: number[], entries: T[], text: TextPoo
   return node;
 }
 
-/** The order of `compareLiteral`: code units are what `<` compares as well. */
+/** The order of `compareLiteral`: `<` compares code units too. */
 function compareTexts(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
-/** Gathers the literals of a trie into one text, each of them once. */
+/** Collects the literals of a trie into one text, each literal once. */
 class TextPool {
   readonly #parts: string[] = [];
   readonly #places = new Map<string, number>();

@@ -1,15 +1,14 @@
 /**
- * One object for texts that are equal. Records come with texts of their own, ten thousand times `GET` and
- * `127.0.0.1:8080`; where requests compare them, or look them up, that is a wait for memory each time, and a
- * comparison of the same object is none.
+ * One object for equal texts. Each record brings its own texts, ten thousand times `GET` and `127.0.0.1:8080`;
+ * comparing them or looking them up waits for memory each time, while comparing the same object does not.
  *
- * Owns the latest texts, a bounded number; those that come from a change that is gone are let go with the rest.
+ * Owns a bounded number of recent texts. Texts of a removed configuration are dropped with the rest.
  */
 
 const TEXTS_MAX = 1_024;
 const CHARS_MAX = 256;
 
-/** As they stand in the program, where requests are compared with them. */
+/** The constants of the program that requests are compared with. */
 const CONSTANTS: readonly string[] = [
   '',
   '*',
@@ -29,7 +28,7 @@ const CONSTANTS: readonly string[] = [
 
 let texts = new Map<string, string>();
 
-/** The text, as the same object that was given for an equal one, if that was lately. */
+/** The text, as the same object that was returned for a recent equal text. */
 export function sharedText<T extends string>(text: T): T {
   if (text.length > CHARS_MAX) return text;
   const known = texts.get(text);

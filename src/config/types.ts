@@ -1,8 +1,8 @@
 /**
- * The compiled configuration that the proxy reads. Everything is frozen data, built once per change and read
- * per request; the only mutable members are the per-route metrics slot, the state of weighted choice, the endpoints of
- * a revision, and where routes belong when their version is taken into use, all owned by the worker's single thread.
- * `P` is what policy/ compiles an effective policy to.
+ * The compiled configuration that the proxy reads. All of it is data that is built once per change and read per
+ * request. The only mutable members are the metrics slot of a route, the state of the weighted choice, the endpoints of
+ * a revision, and references that change when a version is taken into use; all are owned by the worker's single thread.
+ * `P` is the type that policy/ compiles an effective policy to.
  */
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, BackendTls, CircuitBreakerSettings, VersionStatus } from '../model/resources.ts';
@@ -13,7 +13,7 @@ import type { WeightedChoice } from './weights.ts';
 export interface PolicyCompiler<P> {
   /** Turns an effective policy into what the proxy runs; called once per distinct policy of an app. */
   (effective: EffectivePolicy, app: App): P;
-  /** Whether the policy has a say in answers that no route gives; absent: no policy has. */
+  /** Whether the policy affects responses without a route; absent: no policy does. */
   readonly marksUnmatched?: (effective: EffectivePolicy) => boolean;
 }
 
@@ -27,7 +27,7 @@ export interface CompiledApp {
   readonly slug: string;
   readonly managed: boolean;
   readonly allowEncodedSlashes: boolean;
-  /** Gateway paths of its versions by their labels; kept up to date by the holder. */
+  /** The gateway paths of its versions by label; the holder keeps them up to date. */
   readonly versionPaths: Map<string, string>;
 }
 
@@ -38,24 +38,24 @@ export interface CompiledVersion<P> {
   /** Canonical, without a trailing slash; `/` is the empty string. */
   readonly gatewayPath: string;
   readonly status: VersionStatus;
-  /** It is deprecated, or the day is set: responses carry Deprecation and Sunset. */
+  /** It is deprecated, or the date is set: responses have Deprecation and Sunset. */
   readonly announcesEnd: boolean;
   /** Unix seconds. */
   readonly deprecatedAtSecs: number | undefined;
   readonly sunsetAtSecs: number | undefined;
-  /** What takes its place: a label of `app.versionPaths`, or a URI reference. */
+  /** The successor: a label of `app.versionPaths`, or a URI reference. */
   readonly successor: string | undefined;
   /**
-   * Policy of the answers that no route gives: an endpoint that is not registered, no revision. The one of the first
-   * current revision, else the app's; undefined when it would change nothing about them, and when the version is
-   * retired: its 410 comes before any policy.
+   * The policy of responses without a route, that is, when no endpoint is registered or no revision is available: the
+   * policy of the first current revision, else that of the app. Undefined when it would not affect them, and when the
+   * version is retired: its 410 precedes any policy.
    */
   readonly unmatched: P | undefined;
   /** Current revisions only, in order of creation. */
   readonly revisions: readonly CompiledRevision<P>[];
-  /** State of the weighted choice among `revisions`; undefined when at most one of them has a weight. */
+  /** The state of the weighted choice among `revisions`; undefined when at most one of them has a weight. */
   readonly choice: WeightedChoice | undefined;
-  /** A request has asked for it (in-use.ts). */
+  /** Whether a request has asked for it (in-use.ts). */
   readonly isInUse: boolean;
 }
 
@@ -68,13 +68,13 @@ export interface CompiledBackend {
   /** Without a trailing slash; `/` is the empty string. */
   readonly basePath: string;
   readonly tls: BackendTls | undefined;
-  /** Names the pool: equal keys may share connections. */
+  /** Identifies the pool: revisions with equal keys may share connections. */
   readonly poolKey: string;
 }
 
-/** A revision's circuit breaker, as far as the configuration knows it. */
+/** A revision's circuit breaker, as seen by the configuration. */
 export interface BreakerSlot {
-  /** It must be looked up again. */
+  /** It was removed and must be looked up again. */
   readonly isRemoved: boolean;
 }
 
@@ -89,13 +89,13 @@ export interface CompiledRevision<P> {
   readonly breaker: Required<Omit<CircuitBreakerSettings, 'probe'>>;
   /** Index of the revision among `CompiledVersion.revisions`. */
   readonly index: number;
-  /** Endpoints, active and disabled ones. Another trie, put in place by the holder, when single ones have changed. */
+  /** Active and disabled endpoints. The holder replaces the trie when single endpoints change. */
   readonly endpoints: PathTrie<CompiledRoute<P>>;
-  /** The policy of routes that have none of their own; made with the first of them. */
+  /** The policy of routes without their own; compiled with the first of them. */
   inherited: PolicyPair<P> | undefined;
-  /** Serves what no endpoint matches, in pass-through mode; undefined in managed mode. */
+  /** Serves requests that no endpoint matches, in pass-through mode; undefined in managed mode. */
   readonly fallback: CompiledRoute<P> | undefined;
-  /** Owned by proxy/resilience/breaker-registry.ts: its circuit breaker, found on first use. */
+  /** Owned by proxy/resilience/breaker-registry.ts: its circuit breaker, looked up on first use. */
   breakerSlot: BreakerSlot | undefined;
 }
 
@@ -105,7 +105,7 @@ export interface CompiledRoute<P> {
   /** undefined for the fallback of a pass-through revision. */
   readonly endpointId: string | undefined;
   readonly active: boolean;
-  /** Its path holds no `{name}` and no `*`: who asks for it means this very endpoint. */
+  /** Its path has no `{name}` and no `*`, so a matching request can only mean this endpoint. */
   readonly isLiteral: boolean;
   /** Method as registered, or `*`. */
   readonly method: string;
@@ -113,15 +113,15 @@ export interface CompiledRoute<P> {
   readonly template: string;
   readonly backendPath: string | undefined;
   /**
-   * `backendPath` where the request fills it, else undefined: texts, and numbers for what is taken from the path
-   * after the gateway path; n from 0 is the segment n, below 0 everything from segment -n-1 on.
+   * `backendPath` when it depends on the request, else undefined: texts, and numbers for parts of the path after the
+   * gateway path. A number n >= 0 stands for segment n, a negative one for everything from segment -n-1 on.
    */
   readonly backendParts: readonly (string | number)[] | undefined;
   readonly effective: EffectivePolicy;
   readonly policy: P;
-  /** A request has been matched to it (in-use.ts). */
+  /** Whether a request has matched it (in-use.ts). */
   readonly isInUse: boolean;
-  /** Owned by observe/: the metrics record of this route, made on first use. */
+  /** Owned by observe/: the metrics record of this route, created on first use. */
   metrics: unknown;
 }
 
@@ -130,8 +130,8 @@ export interface Snapshot<P> {
   readonly configVersion: number;
   findVersion(canonicalPath: string): CompiledVersion<P> | undefined;
   /**
-   * By SHA-256 of the token, 64 lower-case hex digits: of the current one (`token_hash`) or of the one before a
-   * rotation (`previous_token_hash`), in which case the caller must look at `previous_expires_at`.
+   * By the SHA-256 of the token, 64 lower-case hex digits: of the current token (`token_hash`) or of the token before a
+   * rotation (`previous_token_hash`). In the second case the caller must check `previous_expires_at`.
    */
   findKeyByHash(hash: string): StoredApiKey | undefined;
 }

@@ -31,11 +31,11 @@ describe('validateChange', () => {
     ['removals', { removedAppIds: ['a'], removedVersionIds: ['v'], removedKeyIds: ['k'] }],
     ['an app without versions', { apps: [appTree(appRecord({ id: 'a' }))] }],
     [
-      'a version of an app that is not part of the change',
+      'a version whose app is not part of the change',
       { versions: [tree({}, endpointRecord({ path: '/a/{x}' }))] },
     ],
     [
-      'a version of an app that comes with it',
+      'a version whose app is part of the change',
       { apps: [appTree(appRecord({ id: 'a' }))], versions: [tree({})] },
     ],
   ])('accepts %s', (_name, change) => {

@@ -1,9 +1,9 @@
 /**
- * The last word on a write before it is committed: whether the changed records compile. Also revisions that are
- * not current are compiled, so that activating one later cannot fail on what was written earlier.
+ * The last check of a write before it is committed: whether the changed records compile. Revisions that are not current
+ * are compiled too, so that activating one later cannot fail.
  *
- * Needs nothing but the change and so no state that could lag behind. What concerns other records than the
- * changed ones is for storage: unique paths, existing parents.
+ * Needs only the change, and so no state that could be outdated. Storage checks what concerns other records: unique
+ * paths and existing parents.
  */
 import type { ConfigChange, EndpointChange, VersionTree } from '../model/config.ts';
 import type { App, Version } from '../model/resources.ts';
@@ -25,7 +25,7 @@ export function validateChange<P>(change: ConfigChange, compilePolicy: PolicyCom
   for (const each of change.endpoints ?? []) validateEndpoint(each, compilePolicy);
 }
 
-/** On its own; whether another endpoint matches the same requests is for the API to say, and for the workers. */
+/** Compiles the endpoint alone. The API and the workers check whether another endpoint matches the same requests. */
 function validateEndpoint<P>({ revision, endpoint }: EndpointChange, compilePolicy: PolicyCompiler<P>): void {
   if (endpoint === undefined) return;
   const context: AppContext<P> = createAppContext(plainApp(''));
@@ -34,7 +34,7 @@ function validateEndpoint<P>({ revision, endpoint }: EndpointChange, compilePoli
   compileRevision(context, version, { revision, endpoints: [endpoint] }, 0, compilePolicy);
 }
 
-/** On its own, since an app without versions has a policy as well, which its first version must find in order. */
+/** Compiles the policy alone: an app without versions has a policy too, and its first version must find it valid. */
 function validateAppPolicy<P>(app: App, compilePolicy: PolicyCompiler<P>): void {
   try {
     compilePolicy(mergePolicy(app), app);
@@ -62,7 +62,9 @@ function validateVersion<P>(
   }
 }
 
-/** Stands in for an app that the change does not bring along: policy parts never mix, so its own do not matter. */
+/**
+ * Stands in for an app that is not part of the change. Levels replace whole parts, so its own policy does not matter.
+ */
 function plainApp(id: string): App {
   return {
     id,
@@ -79,7 +81,7 @@ function plainApp(id: string): App {
   };
 }
 
-/** Stands in for a version of which nothing but an endpoint changes. */
+/** Stands in for a version of which only an endpoint changes. */
 function plainVersion(id: string): Version {
   return {
     id,

@@ -8,7 +8,7 @@ function indexOf(...gatewayPaths: string[]): VersionIndex<{ gatewayPath: string 
   return index;
 }
 
-/** The obvious way: look at all of them. */
+/** The slow, obvious implementation: looks at all of them. */
 function slowFind(gatewayPaths: readonly string[], path: string): string | undefined {
   const fitting = gatewayPaths.filter((each) => path === each || path.startsWith(`${each}/`));
   return fitting.sort((a, b) => b.length - a.length)[0];
@@ -33,7 +33,7 @@ describe('VersionIndex', () => {
     expect(indexOf(...gatewayPaths).find(path)?.gatewayPath).toBe(expected);
   });
 
-  it('forgets what is deleted and replaces what is set again', () => {
+  it('forgets deleted versions and replaces versions that are set again', () => {
     const index = indexOf('/a', '/a/b/c');
     index.delete('/a/b/c');
     index.delete('/not/there');
@@ -46,7 +46,7 @@ describe('VersionIndex', () => {
     expect(index.size).toBe(0);
   });
 
-  it('finds another form of a version once that has taken its place', () => {
+  it('finds the new form of a version after `renew`', () => {
     const index = indexOf('/a', '/b');
     const other = { gatewayPath: '/a' };
     index.renew(other);

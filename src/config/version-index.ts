@@ -1,9 +1,9 @@
 /**
- * The versions by `gateway_path`: which one has the longest whole-segment prefix of a path. One flat map and the
- * number of versions at each depth, so that a lookup asks the map only at depths that occur: once for the usual
+ * The versions by `gateway_path`: finds the version with the longest whole-segment prefix of a path. One flat map and
+ * the number of versions at each depth: a lookup asks the map only at depths that occur. That is once for the usual
  * configuration, whose gateway paths all have the same number of segments, and PATH_SEGMENTS_MAX times at worst.
  *
- * Changed in place, by the holder alone, and never while a lookup runs: both are synchronous.
+ * Changed in place, only by the holder, and never during a lookup: both are synchronous.
  */
 import { PATH_LENGTH_MAX, PATH_SEGMENTS_MAX } from './path-patterns.ts';
 
@@ -12,7 +12,7 @@ interface Placed {
   readonly gatewayPath: string;
 }
 
-// Where the prefix of each depth ends in the path that is being looked up; depth 0 is the empty prefix.
+// Where the prefix of each depth ends in the current path; depth 0 is the empty prefix.
 const prefixEnds = new Int32Array(PATH_SEGMENTS_MAX + 1);
 
 export class VersionIndex<V extends Placed> {
@@ -37,7 +37,7 @@ export class VersionIndex<V extends Placed> {
     while (depth < deepest && end < path.length) {
       end = path.indexOf('/', end + 1);
       if (end < 0) end = path.length;
-      // No gateway path is longer, and hashing kilobytes at every depth would be work for nothing.
+      // No gateway path is longer; hashing longer prefixes would be wasted work.
       if (end > PATH_LENGTH_MAX) break;
       prefixEnds[++depth] = end;
     }
@@ -54,7 +54,7 @@ export class VersionIndex<V extends Placed> {
     this.#versions.set(version.gatewayPath, version);
   }
 
-  /** Another form of a version that is here, where what was set last is: its key is the text of that form. */
+  /** Replaces the version that was set last by another form of it; the key becomes the text of that form. */
   renew(version: V): void {
     this.#versions.delete(version.gatewayPath);
     this.#versions.set(version.gatewayPath, version);

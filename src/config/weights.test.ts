@@ -56,7 +56,7 @@ describe('WeightedChoice', () => {
     expect(new WeightedChoice([0, 1]).pick(Uint8Array.of(1, 0))).toBe(-1);
   });
 
-  it('keeps the proportions of each candidate set while sets alternate', () => {
+  it('keeps the proportions within each candidate set while sets alternate', () => {
     const choice = new WeightedChoice([3, 1, 1]);
     const all = Uint8Array.of(1, 1, 1);
     const some = Uint8Array.of(1, 0, 1);
@@ -72,7 +72,7 @@ describe('WeightedChoice', () => {
     expect(ofSome).toEqual([15, 0, 5]);
   });
 
-  it('shares each kind of request out exactly, however the kinds alternate', () => {
+  it('distributes each traffic class exactly, however the classes alternate', () => {
     const choice = new WeightedChoice([1, 1]);
     const all = Uint8Array.of(1, 1);
     const turns = [TRAFFIC_CLASSES.preflight, TRAFFIC_CLASSES.bare, TRAFFIC_CLASSES.credentialed];
@@ -91,7 +91,7 @@ describe('WeightedChoice', () => {
     ]);
   });
 
-  it('is never further from the exact share than there are candidates', () => {
+  it('deviates from the exact share by at most the number of candidates', () => {
     const places = fc.array(fc.tuple(fc.integer({ min: 0, max: 1000 }), fc.boolean()), {
       minLength: 1,
       maxLength: 40,
@@ -132,7 +132,7 @@ describe('WeightedChoice', () => {
     );
   });
 
-  it('stays bounded and exact when very many sets occur', () => {
+  it('stays bounded and exact with very many candidate sets', () => {
     const choice = new WeightedChoice(Array.from({ length: 40 }, () => 1));
     for (let n = 0; n < 3000; n++) {
       const eligible = Uint8Array.from({ length: 40 }, (_, place) => (n >> (place % 13)) & 1);
@@ -175,20 +175,20 @@ describe('WeightedChoice', () => {
         [0.1, 1],
         [100, 0],
       ],
-    ])('shares out %j in parts %j as %j of a hundred', (weights, parts, expected) => {
+    ])('distributes %j with parts %j as %j of a hundred', (weights, parts, expected) => {
       const counts = shares(new WeightedChoice(weights), parts, 100);
       counts.forEach((count, place) =>
         expect(Math.abs(count - (expected[place] ?? 0))).toBeLessThanOrEqual(1),
       );
     });
 
-    it('leaves the exact proportions as they were, for whole shares afterwards', () => {
+    it('does not disturb the exact proportions of later full shares', () => {
       const choice = new WeightedChoice([3, 2, 5]);
       shares(choice, [1, 0.3, 0.1], 30);
       expect(count(choice, Uint8Array.of(1, 1, 1), 100)).toEqual([30, 20, 50]);
     });
 
-    it('goes on in a copy without moving the original', () => {
+    it('advances a copy without changing the original', () => {
       const choice = new WeightedChoice([1, 1]);
       shares(choice, [1, 0.4], 7);
       const copy = choice.copy();

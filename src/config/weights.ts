@@ -1,42 +1,43 @@
 /**
- * Smooth weighted round-robin (the algorithm of nginx's upstream module): among the same set of candidates each
- * gets exactly its share in every full cycle, and within a cycle is never further from it than there are
- * candidates. Each set has its own state, so that a breaker that opens and closes does not disturb the
- * proportions among the others.
+ * Smooth weighted round-robin (the algorithm of nginx's upstream module): among the same set of candidates each gets
+ * exactly its share in every full cycle, and within a cycle it deviates by at most the number of candidates. Each
+ * candidate set has its own state, so that a breaker that opens and closes does not disturb the proportions among the
+ * others.
  *
- * Each traffic class has a round-robin of its own. Clients alternate between a preflight and its request, and between a
- * request that gets 401 and its retry with credentials: in one common round-robin, one of two equal revisions would get
+ * Each traffic class has its own round-robin. Clients alternate between a preflight and its request, and between a
+ * request that gets 401 and its retry with credentials. In a common round-robin, one of two equal revisions would get
  * only the requests that the gateway answers itself, and the other one all the rest.
  *
- * Owns the state of one version's choice; each worker has its own. Does not know revisions, only their places.
+ * Owns the state of one version's choice; each worker has its own. Does not know revisions, only their indexes
+ * (places).
  */
 import { assert } from '../lib/assert.ts';
 
-/** Most current revisions of a version; also the width of the candidate set. */
+/** Limit of the current revisions of a version; also the width of a candidate set. */
 export const REVISIONS_MAX = 256;
-/** Most candidate sets whose state is kept; beyond it the oldest starts afresh. */
+/** Limit of candidate sets whose state is kept; beyond it the oldest starts again. */
 const SETS_MAX = 64;
 
-/** Traffic classes: the requests of each are shared out exactly, whatever the others do. */
+/** Traffic classes: the requests of each class are distributed exactly, independently of the others. */
 export const TRAFFIC_CLASSES = Object.freeze({ bare: 0, credentialed: 1, preflight: 2 });
 export type TrafficClass = (typeof TRAFFIC_CLASSES)[keyof typeof TRAFFIC_CLASSES];
 
 export class WeightedChoice {
   readonly weights: readonly number[];
-  /** By kind and candidate set: how far each place is ahead (positive) or behind (negative) of its share. */
+  /** By class and candidate set: how far each place is ahead of (positive) or behind (negative) its share. */
   readonly #states: readonly Map<number | string, Float64Array>[] = [new Map(), new Map(), new Map()];
 
-  /** By class and place: the parts of turns that a place with less than its full share has saved up. */
+  /** By class and place: the fractions of turns that a place with a reduced share has saved up. */
   readonly #credits: (Float64Array | undefined)[] = [undefined, undefined, undefined];
 
-  /** @param weights by place: whole numbers from 0; one of 0 is never picked */
+  /** @param weights by place: integers from 0; a place with weight 0 is never picked */
   constructor(weights: readonly number[]) {
     assert(weights.length <= REVISIONS_MAX, `at most ${REVISIONS_MAX} weights, not ${weights.length}`);
     this.weights = weights;
   }
 
   /**
-   * The place to take next among those with a non-zero byte in `eligible`; -1 when none of them has a weight.
+   * The next place among those with a non-zero byte in `eligible`; -1 when none of them has a weight.
    * @param eligible by place, at least as long as `weights`
    */
   pick(eligible: Uint8Array, trafficClass: TrafficClass = TRAFFIC_CLASSES.bare): number {
@@ -57,11 +58,11 @@ export class WeightedChoice {
   }
 
   /**
-   * As `pick`, where some places are to get a part of their share only: each of their turns counts that part, and the
-   * turns that do not make up a whole go to the places with a full share, by weight. Without such a place they keep all
-   * their turns.
-   * @param eligible changed
-   * @param shares by place: above 0, and at most 1
+   * Like `pick`, but some places get only a part of their share: each of their turns counts as that part, and the
+   * remaining turns go to the places with a full share, by weight. When no place has a full share, all keep all their
+   * turns.
+   * @param eligible this function changes it
+   * @param shares by place: above 0, at most 1
    */
   pickPartly(
     eligible: Uint8Array,
@@ -81,7 +82,7 @@ export class WeightedChoice {
     return second < 0 ? first : second;
   }
 
-  /** An independent choice in the same state. */
+  /** An independent choice with the same state. */
   copy(): WeightedChoice {
     const copy = new WeightedChoice(this.weights);
     this.#states.forEach((states, trafficClass) => {

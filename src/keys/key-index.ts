@@ -1,14 +1,14 @@
 /**
- * A hash table from 32 well-mixed bits to references of records, in the memory of key-memory.ts. One writer,
- * any number of readers without locks; see there for why that is safe. It does not hold what is looked up: the
- * caller is asked whether a record is the right one.
+ * A hash table from 32 well-mixed bits to references of records, in the memory of key-memory.ts. It has one writer and
+ * any number of readers without locks; key-memory.ts says why that is safe. The table does not store what is looked up:
+ * it asks the caller whether a record is the right one.
  *
- * A block: its capacity (a power of two) and number of units, then hash and reference for each place. Open
- * addressing with linear probing. For readers the reference is the truth: an entry never moves, its hash is written
- * before its reference, and a reader that meets a place in the middle of a change either sees what was there before
- * or takes the entry for a stranger, which it is or which was not there when the look-up began. Deletion leaves a mark where
- * others may lie behind; when marks and entries fill two thirds, the writer makes a new block, which takes the old
- * one's place in the header at once.
+ * A block holds its capacity (a power of two), its number of units, then a hash and a reference for each place. The
+ * table uses open addressing with linear probing. Readers trust the reference: an entry never moves, and its hash is
+ * written before its reference. A reader that sees a place during a change either sees the former entry or skips the
+ * place; the entry it skips is not the one it wants or was added after the look-up began. A deletion leaves a mark
+ * where other entries may follow. When marks and entries fill two thirds of the block, the writer makes a new block and
+ * stores its reference in the header.
  */
 import { assert } from '../lib/assert.ts';
 import type { KeyAllocator } from './key-memory.ts';
@@ -24,7 +24,7 @@ const UNITS = 1;
 const PLACES = 2;
 
 /**
- * Reference of the record with this hash for which `isRight`, or 0.
+ * The reference of the record with this hash for which `isRight` returns true, or 0.
  * @param index reference of the index block, read with `Atomics.load`
  */
 export function findReference(
@@ -44,7 +44,7 @@ export function findReference(
   return 0;
 }
 
-/** The writer's side of one index; the caller says which references are there, so nothing here looks into records. */
+/** The writer's side of one index. Never looks into records: the caller says which references exist. */
 export class KeyIndexWriter {
   readonly #allocator: KeyAllocator;
   readonly #headerWord: number;
@@ -55,8 +55,8 @@ export class KeyIndexWriter {
   #blocks = 0;
 
   /**
-   * @param headerWord where in the header readers find the index
-   * @param retire takes a block that readers may still be reading
+   * @param headerWord word of the header in which readers find the index
+   * @param retire called with a block that readers may still be reading
    */
   constructor(
     allocator: KeyAllocator,
@@ -73,28 +73,28 @@ export class KeyIndexWriter {
     return this.#entries;
   }
 
-  /** Grows when the index moves to another block; as long as it is the same, entries stay in their places. */
+  /** Increases when the index moves to another block. Entries keep their places until then. */
   get blocks(): number {
     return this.#blocks;
   }
 
-  /** Places of the block. */
+  /** The number of places in the block. */
   get capacity(): number {
     return this.#words()[this.#block() + CAPACITY] as number;
   }
 
-  /** The reference in a place from 0 on, or 0. */
+  /** The reference in a place, counted from 0; 0 when the place is free. */
   referenceIn(place: number): number {
     const reference = this.#words()[this.#block() + PLACES + place * 2 + 1] as number;
     return reference === DELETED ? FREE : reference;
   }
 
-  /** Makes room for so many more entries, so that adding them cannot fail. Throws KeyMemoryFull. */
+  /** Makes room for `more` entries, so that adding them cannot fail. Throws KeyMemoryFull. */
   reserve(more: number): void {
     const old = this.#block();
     if ((this.#taken + more) * 3 <= (this.#words()[old + CAPACITY] as number) * 2) return;
     let capacity = CAPACITY_MIN;
-    // Half full at most, or the marks of the next deletions would soon fill it again.
+    // Half full at most; otherwise the marks of the next deletions would soon fill the block again.
     while (capacity < (this.#entries + more) * 2) capacity *= 2;
     const reference = this.#newBlock(capacity);
     const words = this.#words();
@@ -104,20 +104,20 @@ export class KeyIndexWriter {
     this.#retire(old / UNIT_WORDS, words[old + UNITS] as number);
   }
 
-  /** Adds an entry; room has been reserved. */
+  /** Adds an entry. The caller has reserved room for it. */
   add(hash: number, reference: number): void {
     if (add(this.#words(), this.#block(), hash, reference) === FREE) this.#taken++;
     this.#entries++;
   }
 
-  /** Puts a reference in the place of one that is there. */
+  /** Replaces a reference. */
   replace(hash: number, old: number, reference: number): void {
     const place = this.#placeOf(hash, old);
     assert(place > 0, `reference ${old} is not in the index of keys`);
     Atomics.store(this.#words(), place + 1, reference);
   }
 
-  /** Does nothing when no place of this hash has the reference: another one has taken it. */
+  /** Does nothing when no place of this hash has the reference, because another reference has replaced it. */
   delete(hash: number, reference: number): void {
     const words = this.#words();
     const block = this.#block();
@@ -127,7 +127,7 @@ export class KeyIndexWriter {
     if (place < 0) return;
     this.#entries--;
     Atomics.store(words, place + 1, DELETED);
-    // Where a free place follows, nothing lies behind: neither this mark nor those right before it are needed.
+    // When the next place is free, no entry follows: this mark and the marks directly before it are not needed.
     let at = (place - block - PLACES) / 2;
     if (words[referenceAt(at + 1)] !== FREE) return;
     for (; words[referenceAt(at)] === DELETED; at--) {
@@ -136,7 +136,7 @@ export class KeyIndexWriter {
     }
   }
 
-  /** References of all entries; nothing may be changed meanwhile. */
+  /** The references of all entries. The index must not change during the iteration. */
   *references(): IterableIterator<number> {
     const words = this.#words();
     const block = this.#block();
@@ -147,7 +147,7 @@ export class KeyIndexWriter {
     }
   }
 
-  /** The place of an entry, or -1. A record may have an entry for each of two hashes, the one behind the other. */
+  /** The place of an entry, or -1. A record may have two entries, one for each of its hashes. */
   #placeOf(hash: number, reference: number): number {
     const words = this.#words();
     const block = this.#block();
@@ -185,7 +185,9 @@ export class KeyIndexWriter {
   }
 }
 
-/** Puts an entry into the first place that has none; returns what was there. There is one. */
+/**
+ * Puts an entry into the first place without one and returns the former value. The caller ensures that a place is free.
+ */
 function add(words: Int32Array, block: number, hash: number, reference: number): number {
   const mask = (words[block + CAPACITY] as number) - 1;
   for (let at = hash & mask; ; at = (at + 1) & mask) {

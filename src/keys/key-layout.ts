@@ -1,16 +1,16 @@
 /**
- * Where the fields of an API key lie in its block of shared memory; key-record.ts writes and reads whole records,
- * presented-key.ts what a request needs.
+ * Where the fields of an API key are in its block of shared memory. key-record.ts writes and reads whole records;
+ * presented-key.ts reads the fields that a request needs.
  */
 
-/** Word 0: flags, and above them the bytes of JSON. Word 1: units of the block. */
+/** Word 0: the flags, and above them the length of the JSON in bytes. Word 1: the units of the block. */
 export const FLAGS = 0;
 export const UNITS = 1;
 export const TOKEN_HASH = 2;
 export const ID = 10;
 export const APP_ID = 14;
 export const CREATED_AT = 18;
-/** Here begin the fields that only some keys have, in the order of their flags. */
+/** Start of the fields that only some keys have, in the order of their flags. */
 export const OPTIONAL = 20;
 
 export const IS_ACTIVE = 1;
@@ -32,14 +32,14 @@ export function previousHashAt(words: Int32Array, start: number): number {
   return start + OPTIONAL + timesOf(flags) * TIME_WORDS;
 }
 
-/** Number of optional times. */
+/** The number of optional times. */
 export function timesOf(flags: number): number {
   let times = 0;
   for (let flag = HAS_UPDATED_AT; flag < HAS_PREVIOUS_HASH; flag <<= 1) if (flags & flag) times++;
   return times;
 }
 
-/** Whether the words from `at` on are `count` words of `wanted`, from `from` on. */
+/** Whether the words from `at` on equal `count` words of `wanted` from `from` on. */
 export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: number, from = 0): boolean {
   for (let index = 0; index < count; index++) {
     if (words[at + index] !== wanted[from + index]) return false;
@@ -47,22 +47,22 @@ export function isAt(words: Int32Array, at: number, wanted: Int32Array, count: n
   return true;
 }
 
-/** Unix milliseconds of the time at `at`. */
+/** The time at `at`, in Unix milliseconds. */
 export function timeMsAt(words: Int32Array, at: number): number {
   return (words[at + 1] as number) * 2 ** 32 + ((words[at] as number) >>> 0);
 }
 
-/** What the fields that not every record has say of its values. */
+/** What the optional fields of a record say about its values. */
 export interface OptionalFields {
-  /** Unix milliseconds from which on no value counts; Infinity for never. */
+  /** Unix milliseconds from which on no value is valid; Infinity for never. */
   expiresAtMs: number;
-  /** Unix milliseconds from which on the previous value does not count; -Infinity when it never does. */
+  /** Unix milliseconds from which on the previous value is invalid; -Infinity when it is never valid. */
   overlapEndsAtMs: number;
-  /** Word at which the texts begin. */
+  /** The word at which the texts begin. */
   textsAt: number;
 }
 
-/** Reads them of the record that begins at word `start`. */
+/** Reads the optional fields of the record that begins at word `start`. */
 export function readOptionalFields(words: Int32Array, start: number, into: OptionalFields): void {
   const flags = words[start + FLAGS] as number;
   let at = start + OPTIONAL;

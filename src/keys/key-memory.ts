@@ -1,33 +1,34 @@
 /**
- * The shared memory in which the API keys of a node lie: one growable buffer that every thread sees, in which the
- * main thread, the only writer, hands out blocks. What lies in it is described in key-record.ts and key-index.ts.
+ * The shared memory of a node's API keys: one growable buffer that every thread reads. The main thread is the only
+ * writer and allocates blocks in it. key-record.ts and key-index.ts describe their content.
  *
- * Readers take no lock. What makes that safe:
- * - A block is written before it can be found: whatever leads to it (a place of an index, a word of the header) is
- *   stored with `Atomics.store` afterwards and read with `Atomics.load`, so a reader that sees the reference sees
+ * Readers take no lock. This is safe because:
+ * - A block is complete before readers can find it. Whatever refers to it (a place of an index, a word of the header)
+ *   is stored with `Atomics.store` afterwards and read with `Atomics.load`, so a reader that sees the reference sees
  *   the whole block. There are no torn reads.
- * - A block that can be found is never written to, but for the places of an index, which are single words.
- * - A block that cannot be found any more is *retired*, and used again only when `release` says so: after every
- *   thread that could have been reading it has answered a message that was sent later. A look-up is synchronous, so
- *   a thread that answers is not in the middle of one. No reference means two things to one reader (no ABA).
- * - A worker that dies holds nothing: readers only read. The writer is the main thread, with which the process ends.
- *   What can fail in a change (no room) fails before anything of it can be found.
+ * - A block that readers can find is never written to, except the places of an index, which are single words.
+ * - A block that readers can no longer find is *retired*. `release` frees it after every thread that could have been
+ *   reading it has answered a later message. A look-up is synchronous, so a thread that answers is not inside one. A
+ *   reference therefore never changes its meaning during a look-up (no ABA).
+ * - A worker that dies leaves nothing behind, since readers only read. The writer is the main thread, and the process
+ *   ends with it. A change that can fail (no room) fails before readers can find any part of it.
  *
- * Owns the free blocks, by size. A free block is split when no other fits and is not joined with its neighbours
- * again: records of keys differ little in size, and a change of a key usually needs as much room as it gives up.
+ * Owns the free blocks, by size. A free block is split when no block of the right size is free, and is never joined
+ * with its neighbours: records of keys differ little in size, and a change of a key usually needs as much room as it
+ * frees.
  */
 
-/** Most bytes of the memory: some twenty-five million keys with short names. */
+/** Limit of the memory in bytes: room for about twenty-five million keys with short names. */
 export const KEY_MEMORY_BYTES_MAX = 4 * 1024 ** 3;
-/** Blocks are counted in units of this many bytes; a reference is the unit at which a block begins. */
+/** The size of a unit in bytes. Blocks have whole units; a reference is the number of a block's first unit. */
 export const UNIT_BYTES = 8;
 export const UNIT_WORDS = 2;
 
-/** Grows by at least this much, and by an eighth: pages that nobody has written to take no memory. */
+/** The buffer grows by at least this much, and by at least an eighth. Pages that were never written take no memory. */
 const GROWTH_BYTES_MIN = 64 * 1024;
-/** Blocks up to this size have a list of free ones for each size. */
+/** Blocks up to this size have one list of free blocks for each size. */
 const SMALL_UNITS_MAX = 512;
-/** What is left of a split block, when it is smaller, goes with it. */
+/** A smaller remainder of a split block stays with the block. */
 const REMAINDER_UNITS_MIN = 8;
 
 /** Words of the header. */
@@ -39,13 +40,13 @@ export const ID_INDEX = 3;
 const LENGTH_WORDS = 4;
 const HEADER_WORDS = 8;
 
-/** What a worker is given. */
+/** What a worker receives. */
 export interface KeyMemory {
   readonly header: SharedArrayBuffer;
   readonly blocks: SharedArrayBuffer;
 }
 
-/** The operator can mend it: there are more API keys than the gateway holds. */
+/** There are more API keys than the gateway can hold. The operator can fix it. */
 export class KeyMemoryFull extends Error {
   constructor(problem: string) {
     super(`Cannot hold more API keys: ${problem}`);
@@ -53,7 +54,7 @@ export class KeyMemoryFull extends Error {
   }
 }
 
-/** A thread's look into the memory. */
+/** A thread's view of the memory. */
 export class KeyMemoryView {
   readonly memory: KeyMemory;
   readonly header: Int32Array;
@@ -63,18 +64,18 @@ export class KeyMemoryView {
   constructor(memory: KeyMemory) {
     this.memory = memory;
     this.header = new Int32Array(memory.header);
-    // Views of a fixed length: those that follow a growing buffer cost several times as much to read.
+    // Views of a fixed length: a view that follows a growing buffer is several times slower to read.
     this.#words = new Int32Array(memory.blocks, 0, 0);
     this.#bytes = Buffer.from(memory.blocks, 0, 0);
   }
 
-  /** The words of all blocks that can be found now; to be taken anew for every look-up. */
+  /** The words of all blocks that readers can find now. Call it again for every look-up. */
   words(): Int32Array {
     if (Atomics.load(this.header, LENGTH_WORDS) !== this.#words.length) this.#refresh();
     return this.#words;
   }
 
-  /** The same memory as bytes, as of the last call of `words`. */
+  /** The same memory as bytes, with the length of the last call of `words`. */
   bytes(): Buffer {
     return this.#bytes;
   }
@@ -89,11 +90,11 @@ export class KeyMemoryView {
 export class KeyAllocator {
   readonly view: KeyMemoryView;
   readonly #bytesMax: number;
-  /** References of free blocks by their number of units; larger ones together. */
+  /** References of free blocks by their number of units; all larger blocks are in one list. */
   readonly #small: number[][] = Array.from({ length: SMALL_UNITS_MAX + 1 }, () => []);
   readonly #large: { readonly reference: number; readonly units: number }[] = [];
   #freeUnits = 0;
-  /** Where nothing has been handed out yet. */
+  /** The first unit that was never allocated. */
   #end = 1;
 
   constructor(bytesMax: number = KEY_MEMORY_BYTES_MAX) {
@@ -102,17 +103,17 @@ export class KeyAllocator {
     this.view = new KeyMemoryView({ header: new SharedArrayBuffer(HEADER_WORDS * 4), blocks });
   }
 
-  /** Bytes that are handed out or retired: what the operating system has to keep. */
+  /** Bytes that are allocated or retired: memory that the operating system must keep. */
   get usedBytes(): number {
     return (this.#end - this.#freeUnits) * UNIT_BYTES;
   }
 
-  /** Bytes that can still be handed out, in blocks of whatever size. */
+  /** Bytes that can still be allocated, in blocks of any size. */
   get freeBytes(): number {
     return this.#bytesMax - this.usedBytes;
   }
 
-  /** A block of at least `units`; its length is for the caller to keep. Throws KeyMemoryFull. */
+  /** Returns a block of at least `units`. The caller must remember its length. Throws KeyMemoryFull. */
   allocate(units: number): { readonly reference: number; readonly units: number } {
     const free = this.#freeUnits < units ? undefined : this.#takeFree(units);
     if (free !== undefined) return this.#split(free, units);
@@ -122,7 +123,7 @@ export class KeyAllocator {
     return { reference, units };
   }
 
-  /** Gives back a block that no thread can be reading. */
+  /** Frees a block that no thread can be reading. */
   free(reference: number, units: number): void {
     this.#freeUnits += units;
     if (units <= SMALL_UNITS_MAX) this.#small[units]?.push(reference);
@@ -151,14 +152,14 @@ export class KeyAllocator {
   #growTo(bytes: number): void {
     const { blocks } = this.view.memory;
     if (bytes <= blocks.byteLength) return;
-    if (bytes > this.#bytesMax) throw new KeyMemoryFull(`they may take ${this.#bytesMax} bytes`);
+    if (bytes > this.#bytesMax) throw new KeyMemoryFull(`the limit is ${this.#bytesMax} bytes`);
     const wanted = Math.max(bytes, blocks.byteLength + Math.max(GROWTH_BYTES_MIN, blocks.byteLength / 8));
     blocks.grow(Math.min(this.#bytesMax, Math.ceil(wanted / UNIT_BYTES) * UNIT_BYTES));
     Atomics.store(this.view.header, LENGTH_WORDS, blocks.byteLength / 4);
   }
 }
 
-/** Reserves addresses, not memory; where even these are short, fewer. */
+/** Reserves addresses, not memory; fewer where the system does not grant so many. */
 function reserve(bytesMax: number): SharedArrayBuffer {
   for (let bytes = bytesMax; ; bytes = Math.floor(bytes / 4 / UNIT_BYTES) * UNIT_BYTES) {
     try {

@@ -1,15 +1,14 @@
 /**
- * Records of API keys one after the other, as they are in the memory of key-memory.ts but without room between them:
- * how the keys lie in the snapshot file. A million of them are packed in a fraction of the time that decoding and
- * writing them as text would take.
+ * Records of API keys in the layout of key-memory.ts, but without gaps: the form in which the snapshot file stores
+ * keys. Packing a million records takes a fraction of the time of decoding them and writing text.
  */
 import { UNIT_BYTES, UNIT_WORDS } from './key-memory.ts';
 import { setUnits, unitsFilled, unitsOf } from './key-record.ts';
 
-/** Room beyond the chunk's size, for its last record: a name, scopes and a limit are a few kilobytes at most. */
+/** Room beyond the chunk's size for its last record: a name, scopes and a limit take a few kilobytes at most. */
 const RECORD_BYTES_USUAL = 65_536;
 
-/** A chunk that is being filled. */
+/** A chunk under construction. */
 export class PackedKeys {
   readonly #unitsWanted: number;
   #words: Int32Array;
@@ -30,7 +29,7 @@ export class PackedKeys {
     if (end * UNIT_WORDS > this.#words.length) this.#grow(end * UNIT_WORDS);
     const from = reference * UNIT_WORDS;
     const to = this.#units * UNIT_WORDS;
-    // Faster than `set` of a view for so few.
+    // Faster than `set` with a view for so few words.
     for (let index = 0; index < units * UNIT_WORDS; index++) {
       this.#words[to + index] = words[from + index] as number;
     }
@@ -49,14 +48,14 @@ export class PackedKeys {
   }
 }
 
-/** Where each record begins, in units. Throws where one does not end as it says. */
+/** The unit at which each record begins. Throws when a record's length is wrong. */
 export function referencesOf(packed: Int32Array): number[] {
   const references: number[] = [];
   const units = packed.length / UNIT_WORDS;
   for (let at = 0; at < units;) {
     const length = unitsOf(packed, at);
     if (!(length > 0) || at + length > units || unitsFilled(packed, at) !== length) {
-      throw new Error('these are no packed keys');
+      throw new Error('not packed keys');
     }
     references.push(at);
     at += length;

@@ -1,11 +1,12 @@
 /**
- * One API key as a block of shared memory: some 130 bytes where the record as an object takes 700. Fixed fields come
- * first, so that a look-up compares hashes and ids as words; those that most keys do not have are left out; the
- * texts follow as JSON in ASCII.
+ * One API key as a block of shared memory: about 130 bytes where an object takes 700. The fixed fields come first, so
+ * that a look-up compares hashes and ids as words. Fields that most keys do not have are left out. The texts follow as
+ * JSON in ASCII.
  *
- * Hashes and ids are compared as eight and four words. One that is not written as SHA-256 or UUID are (none of the
- * gateway's own) is compared by its own SHA-256 and kept as text; so are times that are not RFC 3339 in UTC with
- * milliseconds, and fields that this file does not know. Whatever the record, decoding gives back what was encoded.
+ * Hashes and ids are compared as eight and four words. A hash that is not written as SHA-256, or an id that is not
+ * written as a UUID, is compared by its own SHA-256 and stored as text; the gateway makes none of these. Times that are
+ * not RFC 3339 in UTC with milliseconds, and fields that this file does not know, are stored as text too. Decoding
+ * gives back exactly what was encoded.
  */
 import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { StoredApiKey } from '../model/resources.ts';
@@ -36,7 +37,7 @@ import { UNIT_BYTES, UNIT_WORDS } from './key-memory.ts';
 import type { KeyMemoryView } from './key-memory.ts';
 import { WordBuffer, idText, plainTimeMs, readHash, readId, timeText } from './key-words.ts';
 
-/** `extra` has whatever does not lie elsewhere, by its name. */
+/** `extra` has all values that have no other place, by field name. */
 type Texts = readonly [
   name: string,
   scopes: readonly string[],
@@ -45,12 +46,12 @@ type Texts = readonly [
   extra: Readonly<Record<string, unknown>>,
 ];
 
-/** A record that has no place yet; its words are in `draft` until the next call of `encodeKey`. */
+/** A record without a block. Its words are in `draft` until the next call of `encodeKey`. */
 export interface EncodedKey {
   readonly wordCount: number;
   /** ASCII. */
   readonly text: string;
-  /** Of the block that it needs. */
+  /** Size of the block that it needs. */
   readonly units: number;
 }
 
@@ -99,7 +100,7 @@ const KNOWN_FIELDS: ReadonlySet<string> = new Set<keyof StoredApiKey>([
   'updated_at',
 ]);
 
-/** Undefined without any, as is usual. */
+/** Undefined when there are none, as is usual. */
 function unknownFields(key: StoredApiKey): Record<string, unknown> | undefined {
   let unknown: Record<string, unknown> | undefined;
   for (const name of Object.keys(key)) {
@@ -108,7 +109,7 @@ function unknownFields(key: StoredApiKey): Record<string, unknown> | undefined {
   return unknown;
 }
 
-/** Writes the record that was encoded last into its block, which nobody can find yet. */
+/** Writes the record that was encoded last into its block, which no reader can find yet. */
 export function storeKey(view: KeyMemoryView, encoded: EncodedKey, reference: number, units: number): void {
   const words = view.words();
   const start = reference * UNIT_WORDS;
@@ -117,12 +118,12 @@ export function storeKey(view: KeyMemoryView, encoded: EncodedKey, reference: nu
   view.bytes().write(encoded.text, (start + encoded.wordCount) * 4, 'latin1');
 }
 
-/** Whether a block has exactly the record that was encoded last. */
+/** Whether a block contains exactly the record that was encoded last. */
 export function isStored(view: KeyMemoryView, encoded: EncodedKey, reference: number): boolean {
   const words = view.words();
   const start = reference * UNIT_WORDS;
   const { wordCount, text } = encoded;
-  // The flags tell the lengths of everything, the text's as well.
+  // The flags give all lengths, including that of the text.
   for (let index = 0; index < wordCount; index++) {
     if (index !== UNITS && words[start + index] !== draft[index]) return false;
   }
@@ -167,7 +168,7 @@ export function decodeKey(view: KeyMemoryView, reference: number): StoredApiKey 
     previous_expires_at: previousExpiresAt,
   } as StoredApiKey;
   if (extra === undefined) return key;
-  // Without an `updated_at` of its own the key has that of `created_at`, also where it is kept as text.
+  // A key without `updated_at` uses the value of `created_at`, also when that is stored as text.
   const created = extra['created_at'];
   return {
     ...key,
@@ -176,7 +177,7 @@ export function decodeKey(view: KeyMemoryView, reference: number): StoredApiKey 
   } as StoredApiKey;
 }
 
-/** Units that a record fills, of a block that may be larger. */
+/** The units that a record fills; its block may be larger. */
 export function unitsFilled(words: Int32Array, reference: number): number {
   const start = reference * UNIT_WORDS;
   const flagsAndLength = words[start + FLAGS] as number;
@@ -186,12 +187,12 @@ export function unitsFilled(words: Int32Array, reference: number): number {
   return Math.ceil(((end - start) * 4 + (flagsAndLength >>> FLAG_BITS)) / UNIT_BYTES);
 }
 
-/** Tells how long the block is that a record has been put into. */
+/** Stores the length of the block that a record was put into. */
 export function setUnits(words: Int32Array, reference: number, units: number): void {
   words[reference * UNIT_WORDS + UNITS] = units;
 }
 
-/** Units of the block that holds a record. */
+/** The units of the block that contains a record. */
 export function unitsOf(words: Int32Array, reference: number): number {
   return words[reference * UNIT_WORDS + UNITS] as number;
 }
@@ -201,13 +202,16 @@ export function copyEncodedId({ words }: WordBuffer): void {
   for (let index = 0; index < ID_WORDS; index++) words[index] = draft[ID + index] as number;
 }
 
-/** The id of a record, as `readId` writes it. */
+/** The id of a record, in the form that `readId` writes. */
 export function copyRecordId(words: Int32Array, reference: number, into: WordBuffer): void {
   const at = reference * UNIT_WORDS + ID;
   for (let index = 0; index < ID_WORDS; index++) into.words[index] = words[at + index] as number;
 }
 
-/** The token's hash of a record, or the one before its last rotation, as `readHash` writes it; false without one. */
+/**
+ * The hash of a record's token, or the hash before its last rotation, in the form that `readHash` writes. Returns false
+ * when the record has no such hash.
+ */
 export function copyHash(words: Int32Array, reference: number, previous: boolean, into: WordBuffer): boolean {
   const start = reference * UNIT_WORDS;
   const at = previous ? previousHashAt(words, start) : start + TOKEN_HASH;
@@ -216,17 +220,17 @@ export function copyHash(words: Int32Array, reference: number, previous: boolean
   return true;
 }
 
-/** For an index: of what `readHash` has written, random as it is. */
+/** The place in an index of the hash that `readHash` has written. Hashes are random, so one word is enough. */
 export function placeOfHash({ words }: WordBuffer): number {
   return words[0] as number;
 }
 
-/** For an index: of what `readId` has written; the first half of a UUIDv7 is the time. */
+/** The place in an index of the id that `readId` has written. The first half of a UUIDv7 is the time. */
 export function placeOfId({ words }: WordBuffer): number {
   return mixId(words, 0);
 }
 
-/** The same of the id that a record has. */
+/** The place in an index of a record's id. */
 export function placeOfRecordId(words: Int32Array, reference: number): number {
   return mixId(words, reference * UNIT_WORDS + ID);
 }
@@ -240,7 +244,7 @@ function mixId(words: Int32Array, at: number): number {
   return hash;
 }
 
-/** Whether this is the hash of the key's token, or of the one before its last rotation. */
+/** Whether this is the hash of the key's token or the hash before its last rotation. */
 export function hasHash(words: Int32Array, reference: number, { words: hash }: WordBuffer): boolean {
   const start = reference * UNIT_WORDS;
   if (isAt(words, start + TOKEN_HASH, hash, HASH_WORDS)) return true;
@@ -252,7 +256,7 @@ export function hasId(words: Int32Array, reference: number, { words: id }: WordB
   return isAt(words, reference * UNIT_WORDS + ID, id, ID_WORDS);
 }
 
-/** First words of the hashes by which a record is found: one, or two after a rotation. */
+/** The first words of the hashes by which readers find a record: one, or two after a rotation. */
 export function placesOfHashes(words: Int32Array, reference: number): readonly number[] {
   const start = reference * UNIT_WORDS;
   const previous = previousHashAt(words, start);
@@ -260,11 +264,11 @@ export function placesOfHashes(words: Int32Array, reference: number): readonly n
   return previous === 0 ? [place] : [place, words[previous] as number];
 }
 
-// The words of the record that is being encoded; more than any record has.
+// The words of the record under construction; longer than any record.
 const draftBuffer = new WordBuffer(OPTIONAL + 4 * TIME_WORDS + HASH_WORDS);
 const draft = draftBuffer.words;
 
-/** Writes the words of a record into `draft`, and gathers what does not fit into words. */
+/** Writes the words of a record into `draft` and collects what does not fit into words. */
 class WordWriter {
   extra: Record<string, unknown> | undefined;
   flags = 0;

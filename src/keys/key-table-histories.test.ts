@@ -1,7 +1,7 @@
 /**
- * The table of keys against a map, through random histories in which places collide: all hashes and ids belong into a
- * few neighbouring places of the index, around its end. A reader looks up what is and what was, between changes and in
- * the middle of them: where another thread would come in between, at each word that is shared, the other side acts.
+ * The key table compared with a map through random histories in which entries collide: all hashes and ids belong into a
+ * few neighbouring places of the index, around its end. A reader looks up present and former values between changes and
+ * during them: at each access to a shared word, the other side acts as another thread would.
  */
 import { hash as digest } from 'node:crypto';
 import fc from 'fast-check';
@@ -13,14 +13,14 @@ import { KeyTable, type KeyReader } from './key-table.ts';
 import { WordBuffer, readId } from './key-words.ts';
 import { presentedKey } from './presented-key.ts';
 
-// As another thread has it: with words of its own for what it looks up.
+// Another thread has its own buffers for what it looks up.
 let otherThread: { readonly KeyReader: typeof KeyReader };
 beforeAll(async () => {
   vi.resetModules();
   otherThread = await import('./key-table.ts');
 });
 
-/** A failure is shown by its seed: to make a history of 150 steps shorter takes minutes. */
+/** A failure is reported by its seed: shrinking a history of 150 steps takes minutes. */
 const AS_IT_IS = { endOnFailure: true };
 const KEYS = 20;
 const IDS = idsAroundTheEnd();
@@ -28,7 +28,7 @@ const NAMES = ['office', 'a "b" \\', 'ü ☃', '', 'x'.repeat(600), 'x'.repeat(7
 const SCOPES = [[], ['orders:read'], ['a]', '"'], Array.from({ length: 90 }, (_, index) => `scope:${index}`)];
 const TIMES = [null, '2027-01-01T00:00:00.000Z', 'soon'];
 
-/** UUIDs, and one that is none, which belong into the last two places of an index of 64 or into the first two. */
+/** UUIDs, and one id in another format, that belong into the last two or the first two places of an index of 64. */
 function idsAroundTheEnd(): string[] {
   const ids: string[] = [];
   const words = new WordBuffer(4);
@@ -42,8 +42,8 @@ function idsAroundTheEnd(): string[] {
 }
 
 /**
- * Hashes that belong there too. Of a third the whole word by which places are found is the same, but not where a look-up
- * is interrupted: two such values of one key are one in 2^32, and a rotation from one to the other may hide it then.
+ * Hashes that belong into the same places. A third of them share the whole word that gives the place, but not where a
+ * look-up is interrupted: two such values of one key occur once in 2^32, and a rotation between them may hide the key.
  */
 function hashOf(number: number, sharesWords: boolean): string {
   const hex = digest('sha256', `value ${number}`);
@@ -80,7 +80,7 @@ const withHash = (keys: Keys, hash: string): StoredApiKey | undefined =>
 class History {
   readonly table = new KeyTable({ bytesMax: 64 * 1024 ** 2 });
   readonly reader = new otherThread.KeyReader(this.table.memory);
-  /** What the table was to hold, since the last `settle`. */
+  /** What the table was to contain since the last `settle`. */
   states: Keys[] = [new Map()];
   readonly hashes: string[] = [];
   readonly #deleted = new Map<string, StoredApiKey>();
@@ -154,7 +154,7 @@ class History {
     }
   }
 
-  /** @param removed undefined when all but `keys` go */
+  /** @param removed undefined removes all keys except `keys` */
   #change(keys: readonly StoredApiKey[], removed: readonly string[] | undefined = []): void {
     const after = new Map(removed === undefined ? [] : this.keys);
     for (const id of removed ?? []) after.delete(id);
@@ -178,7 +178,7 @@ class History {
   }
 }
 
-/** That all keys, and nothing else, are found by whatever they ever had. */
+/** Expects that every key, and nothing else, is found by every value that it has. */
 function expectAll({ table, reader, keys, hashes }: History): void {
   for (const hash of hashes) {
     const key = withHash(keys, hash);
@@ -191,7 +191,7 @@ function expectAll({ table, reader, keys, hashes }: History): void {
   expect([...table.all()].map(({ id }) => id).sort()).toEqual([...keys.keys()].sort());
 }
 
-/** What is looked up in the middle of something else, and whether what came of it was true at any time meanwhile. */
+/** A look-up during other work, and a check that its result was right at some moment in the meantime. */
 function lookUp({ reader, hashes }: History, keys: Keys, at: number): (states: readonly Keys[]) => boolean {
   const key = [...keys.values()][at % (keys.size || 1)];
   if (key !== undefined && at % 3 === 0) {
@@ -204,7 +204,7 @@ function lookUp({ reader, hashes }: History, keys: Keys, at: number): (states: r
   return (states) => states.some((state) => withHash(state, hash)?.id === found);
 }
 
-/** Does `work`, and `inBetween` before each word that it reads, or after each that it writes, of those shared. */
+/** Runs `work`, and `inBetween` before each read or after each write of a shared word. */
 function interrupted<T>(name: 'load' | 'store', work: () => T, inBetween: () => void): T {
   const original = Atomics[name] as (...operands: unknown[]) => unknown;
   let isInside = false;
@@ -227,8 +227,8 @@ function interrupted<T>(name: 'load' | 'store', work: () => T, inBetween: () => 
   }
 }
 
-describe('a table of keys whose places collide', () => {
-  it('agrees with a map through any history', () => {
+describe('a key table with colliding entries', () => {
+  it('agrees with a map through any history of changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150, size: 'max' }), (steps) => {
         const history = new History(true);
@@ -243,7 +243,7 @@ describe('a table of keys whose places collide', () => {
     );
   });
 
-  it('shows a reader what is there before or after whatever is changed while it looks', () => {
+  it('shows a reader a state before or after each change made during its look-up', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(step, fc.nat({ max: 5 })), { maxLength: 150, size: 'max' }), (steps) => {
         const history = new History(false);
@@ -263,12 +263,12 @@ describe('a table of keys whose places collide', () => {
     );
   });
 
-  it('finds a key that is edited meanwhile, also when the memory grows for that', () => {
+  it('finds a key that is edited during the look-up, also when the memory grows', () => {
     for (const place of [0, 1, 2, 3, 4]) {
       const table = new KeyTable();
       const reader = new otherThread.KeyReader(table.memory);
       const key = keyRecord({ id: IDS[0] ?? '' });
-      // So large a record that the memory ends with it.
+      // A record so large that the memory must grow for the next one.
       table.change([key], []);
       table.change([keyRecord({ id: 'large', name: 'x'.repeat(200_000) })], []);
       let left = place;
@@ -279,14 +279,14 @@ describe('a table of keys whose places collide', () => {
     }
   });
 
-  it('shows a reader what is there before or after a change while that is made', () => {
+  it('shows a reader the state before or after a change while the change is made', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
         const history = new History(false);
         for (const each of steps) {
           let place = each.number;
           const work = (): void => history.take(each);
-          // Keys that change places do so one after the other.
+          // Keys that exchange their values change one after the other.
           if (each.act === 'swap') work();
           else
             interrupted('store', work, () => {

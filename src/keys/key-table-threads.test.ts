@@ -1,7 +1,7 @@
 /**
- * The key table under several threads: workers look up without pause while this thread changes keys as fast as it
- * can, releasing what it has retired as the supervisor does. What a reader may see is written into the records: the
- * name of a key tells the hash and the round that it was written for, so a torn or reused record betrays itself.
+ * The key table under several threads: workers look up keys without pause while this thread changes keys as fast as it
+ * can and releases retired blocks as the supervisor does. Each record says what a reader may see: the key's name gives
+ * the hash and the round that it was written for, so a torn or reused record is detected.
  */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const KEYS = 300;
 const READERS = 2;
 const RUN_MS = 1_500;
 
-/** Looks up all hashes over and over; answers every message with what it has seen that cannot be. */
+/** Looks up all hashes over and over; answers every message with the impossible results it has seen. */
 const READER = `
   import { parentPort, workerData } from 'node:worker_threads';
   const { KeyReader } = await import(workerData.module);
@@ -36,19 +36,19 @@ const READER = `
   };
   const turn = () => {
     const before = reader.generation;
-    if (before < generation) wrong.push('the generation went back');
+    if (before < generation) wrong.push('the generation decreased');
     generation = before;
     for (let number = 0; number < workerData.hashes.length; number++) {
-      // Keys with even numbers are always there, under their present value or the one before.
+      // Keys with even numbers always exist, under their present or previous value.
       const there = [0, 1, 2, 3].filter((round) => check(number, round)).length;
       if (number % 2 === 0 && there === 0 && reader.findKeyById(workerData.ids[number]) === undefined)
-        wrong.push('key ' + number + ' is not there');
+        wrong.push('key ' + number + ' is missing');
     }
     setImmediate(turn);
   };
   parentPort.on('message', (message) => {
     const absent = (message.absent ?? []).filter((hash) => reader.findKeyByHash(hash) !== undefined);
-    if (absent.length > 0) wrong.push('removed and found: ' + absent.length);
+    if (absent.length > 0) wrong.push('removed but found: ' + absent.length);
     parentPort.postMessage({ id: message.id, wrong, lookups, found });
   });
   turn();
@@ -75,7 +75,7 @@ const IDS = Array.from(
   (_, number) => `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`,
 );
 
-/** Key `number` in its form of round `at`: its hash goes round, the one before stays good. */
+/** Key `number` in its form of round `at`: its hashes repeat after four rounds, and the previous hash stays valid. */
 function keyAt(number: number, at: number): StoredApiKey {
   const hashes = HASHES[number] ?? [];
   return keyRecord({
@@ -102,7 +102,7 @@ function spawnReader(table: KeyTable): Worker {
 }
 
 let nextId = 1;
-/** What the reader has seen up to now; undefined when it has ended. */
+/** What the reader has seen up to now; undefined when the worker has ended. */
 function ask(worker: Worker, absent: readonly string[] = []): Promise<Answer | undefined> {
   const id = nextId++;
   return new Promise((resolve) => {
@@ -122,7 +122,7 @@ function ask(worker: Worker, absent: readonly string[] = []): Promise<Answer | u
 }
 
 describe('a key table that several threads read', () => {
-  it('shows each of them whole records only, and what is removed to none after it has answered', async () => {
+  it('shows each thread only whole records, and no removed key after the thread has answered', async () => {
     const table = new KeyTable();
     table.change(
       IDS.map((_, number) => keyAt(number, 0)),
@@ -143,7 +143,7 @@ describe('a key table that several threads read', () => {
       table.release(retired);
       for (const answer of answers) expect(answer?.wrong).toEqual([]);
       table.change([keyAt(odd, at)], []);
-      // One reader dies in the middle of whatever it does, another comes: nothing is to be cleaned up.
+      // One reader dies at a random moment and another starts. Nothing needs cleaning up.
       if (at % 40 === 0) {
         const dying = readers.shift();
         if (dying !== undefined) {
@@ -163,7 +163,7 @@ describe('a key table that several threads read', () => {
     expect(table.size).toBe(KEYS);
   });
 
-  it('may grow many times over under their eyes', async () => {
+  it('may grow many times while threads read it', async () => {
     const table = new KeyTable();
     table.change(
       IDS.map((_, number) => keyAt(number, 0)),
@@ -191,7 +191,7 @@ describe('a key table that several threads read', () => {
 });
 
 describe('the memory of a key table', () => {
-  it('does not grow with changes once what they replace is released', () => {
+  it('does not grow with changes once the replaced records are released', () => {
     const table = new KeyTable();
     const churn = (rounds: number): void => {
       for (let at = 0; at < rounds; at++) {
@@ -207,17 +207,17 @@ describe('the memory of a key table', () => {
     expect(table.bytes).toBeLessThan(bytes * 1.3);
   });
 
-  it('has limits that leave everything as it was when they are reached', () => {
+  it('changes nothing when a limit is reached', () => {
     const table = new KeyTable({ keysMax: 2 });
     const three = [0, 1, 2].map((number) => keyAt(number, 0));
-    expect(() => table.change(three, [])).toThrow('there may be 2, and these are 3');
+    expect(() => table.change(three, [])).toThrow('the limit is 2, and these are 3');
     expect(table.size).toBe(0);
-    expect(() => table.assertRoomFor(three)).toThrow('there may be 2');
+    expect(() => table.assertRoomFor(three)).toThrow('the limit is 2');
     table.change(three.slice(0, 2), []);
     const { generation } = table;
     expect(() => table.change(three.slice(2), [])).toThrow('Cannot hold more API keys');
     expect(table.generation).toBe(generation);
-    // A key in the place of one that is there is not one more.
+    // Replacing a key does not add one.
     table.assertRoomFor([keyAt(0, 1)]);
     table.change([keyAt(0, 1)], []);
     expect(table.findKeyById(IDS[0] ?? '')?.name).toBe('key-0 1');
@@ -230,17 +230,17 @@ describe('the memory of a key table', () => {
         small.change([key], []);
         held = small.size;
       }
-    }).toThrow('Cannot hold more API keys: they may take 65536 bytes');
+    }).toThrow('Cannot hold more API keys: the limit is 65536 bytes');
     expect(small.size).toBe(held);
     for (const key of small.all()) expect(small.findKeyByHash(key.token_hash)).toEqual(key);
-    // What was not published is free again.
+    // Records that were not published are free again.
     small.change([], IDS);
     small.release(small.takeRetired());
     small.change(many.slice(0, 50), []);
     expect(small.size).toBe(50);
   });
 
-  it('gives back every kind of record as it was', () => {
+  it('decodes every kind of record to what was encoded', () => {
     const table = new KeyTable();
     const odd: StoredApiKey[] = [
       keyAt(0, 3),
@@ -271,7 +271,7 @@ describe('the memory of a key table', () => {
       expect(table.findKeyByHash(key.token_hash)).toEqual(key);
     }
     expect(new Set([...table.all()].map(({ id }) => id))).toEqual(new Set(odd.map(({ id }) => id)));
-    // Given once more as they are, nothing changes and nothing has to be forgotten.
+    // Adding the same records again changes nothing, so no cache has to forget them.
     const { generation, bytes } = table;
     table.replaceAll(odd);
     expect([table.generation, table.bytes]).toEqual([generation, bytes]);

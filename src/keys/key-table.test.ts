@@ -7,7 +7,7 @@ const hash = (digit: string): string => digit.repeat(64);
 const sha256 = (text: string): string => crypto.hash('sha256', text);
 
 describe('KeyTable', () => {
-  it('gives back every field as it was', () => {
+  it('decodes every field to what was encoded', () => {
     const table = new KeyTable();
     const plain = keyRecord({ id: 'k1', token_hash: hash('a') });
     const full = keyRecord({
@@ -51,7 +51,7 @@ describe('KeyTable', () => {
 
   it('finds each of many keys by its last two hashes, rotation after rotation', () => {
     const table = new KeyTable();
-    // Among so many both hashes of a key often belong into neighbouring places of the index.
+    // Among so many keys, both hashes of a key often belong into neighbouring places of the index.
     const ids = Array.from({ length: 1_000 }, (_, index) => `k${index}`);
     const valueOf = (id: string, turn: number): string => sha256(`${id} ${turn}`);
     for (let turn = 0; turn < 5; turn++) {
@@ -64,7 +64,8 @@ describe('KeyTable', () => {
         ids.map((id) => table.findKeyByHash(valueOf(id, of))?.id);
       expect(found(turn), 'present').toEqual(ids);
       if (turn > 0) expect(found(turn - 1), 'previous').toEqual(ids);
-      if (turn > 1) expect(new Set(found(turn - 2)), 'the one before').toEqual(new Set([undefined]));
+      if (turn > 1)
+        expect(new Set(found(turn - 2)), 'the hash before the previous one').toEqual(new Set([undefined]));
     }
     table.change([], ids);
     expect(ids.flatMap((id) => [3, 4].map((turn) => table.findKeyByHash(valueOf(id, turn))))).toEqual(
@@ -72,7 +73,7 @@ describe('KeyTable', () => {
     );
   });
 
-  it('removes keys with both of their hashes', () => {
+  it('removes keys under both of their hashes', () => {
     const table = new KeyTable();
     table.change([keyRecord({ id: 'k', token_hash: hash('a'), previous_token_hash: hash('b') })], []);
     table.change([], ['k', 'unknown']);
@@ -82,7 +83,7 @@ describe('KeyTable', () => {
     expect(table.size).toBe(0);
   });
 
-  it('takes the last of several records of one key', () => {
+  it('stores the last of several records of one key', () => {
     const table = new KeyTable();
     table.change(
       [keyRecord({ id: 'k', token_hash: hash('a') }), keyRecord({ id: 'k', token_hash: hash('b') })],
@@ -94,9 +95,9 @@ describe('KeyTable', () => {
   });
 
   it.each([
-    ['as it was', 'k'],
+    ['unchanged', 'k'],
     ['another', 'renamed'],
-  ])('keeps a key that a change both has, %s, and removes', (_name, name) => {
+  ])('keeps a key that a change both contains (%s) and removes', (_name, name) => {
     const table = new KeyTable();
     const key = keyRecord({ id: 'k', name: 'k' });
     table.change([key], []);
@@ -106,7 +107,7 @@ describe('KeyTable', () => {
     expect(table.size).toBe(1);
   });
 
-  it('lets two keys change places in one step', () => {
+  it('lets two keys exchange their hashes in one change', () => {
     const table = new KeyTable();
     table.change(
       [keyRecord({ id: 'x', token_hash: hash('a') }), keyRecord({ id: 'y', token_hash: hash('b') })],
@@ -120,7 +121,7 @@ describe('KeyTable', () => {
     expect(table.findKeyByHash(hash('b'))?.id).toBe('x');
   });
 
-  it('does not mistake the start of a hash or an id for the whole', () => {
+  it('does not find a key by a prefix of its hash or id', () => {
     const table = new KeyTable();
     table.change([keyRecord({ id: 'key-10', token_hash: 'abcd' })], []);
     expect(table.findKeyByHash('abc')).toBeUndefined();
@@ -128,7 +129,7 @@ describe('KeyTable', () => {
     expect(table.findKeyByHash('')).toBeUndefined();
   });
 
-  it('counts changes, and only changes', () => {
+  it('increases the generation with changes only', () => {
     const table = new KeyTable();
     const before = table.generation;
     table.change([], []);
@@ -165,7 +166,7 @@ describe('KeyTable', () => {
     expect(table.findKeyById('key-1')).toBeUndefined();
   });
 
-  it('packed and added to another table, all keys are as they were, whatever is in them', () => {
+  it('keeps all keys unchanged when they are packed and added to another table', () => {
     const table = new KeyTable();
     const keys = Array.from({ length: 500 }, (_, index) =>
       keyRecord({
@@ -179,7 +180,7 @@ describe('KeyTable', () => {
       }),
     );
     table.change(keys, []);
-    // Shorter ones take the places of longer ones, so that blocks are larger than what is in them.
+    // Shorter records replace longer ones, so that blocks are larger than their records.
     const renamed = keys.map((key) => ({ ...key, name: key.name.slice(0, 3) }));
     table.change(renamed.slice(0, 250), []);
     table.release(table.takeRetired());
@@ -196,7 +197,7 @@ describe('KeyTable', () => {
     expect(other.findKeyByHash(sha256('token 3'))).toBeUndefined();
   });
 
-  it('takes nothing for packed keys that is none', () => {
+  it('refuses bytes that are not packed keys', () => {
     const table = new KeyTable();
     table.change([keyRecord({ id: 'k' })], []);
     const [chunk = Buffer.alloc(0)] = table.packed(1_000);
@@ -205,7 +206,7 @@ describe('KeyTable', () => {
     }
   });
 
-  it('holds no more packed keys than it may', () => {
+  it('refuses packed keys beyond its limit', () => {
     const table = new KeyTable();
     table.change([keyRecord({ id: 'j' }), keyRecord({ id: 'k' })], []);
     const [chunk = Buffer.alloc(0)] = table.packed(1_000);

@@ -1,15 +1,15 @@
 /**
- * The API keys of the node, by hash and by id: one table in shared memory (key-memory.ts) that the main thread writes
- * and that every worker reads, some 160 bytes for each key, once. A record is decoded when it is asked for, or read as
- * far as a request needs it (presented-key.ts); the memories in front of the api-key stage make the one rare and the
- * other cheap.
+ * The API keys of the node, by hash and by id: one table in shared memory (key-memory.ts), about 160 bytes for each
+ * key. The main thread writes it and every worker reads it. A record is decoded on request, or read only as far as a
+ * request needs it (presented-key.ts); the caches in front of the api-key stage make the first rare and the second
+ * cheap.
  *
- * `generation` grows after every change, so that whoever remembers keys knows when to forget: what was looked up
- * after reading a generation is good until another is read. When `change` has returned, no look-up of any thread
- * that begins afterwards finds what was there before. Each key changes at once; several keys of one change do so
- * one after the other.
+ * `generation` increases with every change, so that caches know when to forget keys: a result that was looked up after
+ * reading a generation is valid until the generation changes. A look-up that begins after `change` has returned never
+ * finds the former state, in any thread. Each key changes at once; several keys of one change do so one after the
+ * other.
  *
- * Does not know the time: whether a key has expired, or the overlap of a rotation is over, is the caller's to decide.
+ * Does not know the time: the caller decides whether a key has expired or the overlap of a rotation is over.
  */
 import type { StoredApiKey } from '../model/resources.ts';
 import { KeyIndexWriter, findReference } from './key-index.ts';
@@ -47,20 +47,20 @@ import {
 import { WordBuffer, readDigest, readHash, readId } from './key-words.ts';
 import { readPresentedKey, type PresentedKey } from './presented-key.ts';
 
-/** Most keys of a node (docs/reference/storage.md). */
+/** Limit of keys of a node (docs/reference/storage.md). */
 export const KEYS_MAX = 10_000_000;
 
-/** Two index entries per key, at a load of a third at least, old index and new one while it grows. */
+/** Two index entries per key at a load of at least a third, in the old index and the new one while the index grows. */
 const INDEX_BYTES_PER_KEY = 96;
 
-// What is being looked up; filled and read within one call.
+// What is being looked up; written and read within one call.
 const hashWanted = new WordBuffer(8);
 const idWanted = new WordBuffer(4);
 const hasWantedHash = (words: Int32Array, reference: number): boolean =>
   hasHash(words, reference, hashWanted);
 const hasWantedId = (words: Int32Array, reference: number): boolean => hasId(words, reference, idWanted);
 
-/** What a worker has of the table. */
+/** A worker's access to the table. */
 export class KeyReader {
   protected readonly view: KeyMemoryView;
 
@@ -68,12 +68,12 @@ export class KeyReader {
     this.view = view instanceof KeyMemoryView ? view : new KeyMemoryView(view);
   }
 
-  /** What another thread needs for a `KeyReader` of its own. */
+  /** What another thread needs for its own `KeyReader`. */
   get memory(): KeyMemory {
     return this.view.memory;
   }
 
-  /** Grows with every change of any key; wraps around. */
+  /** Increases with every change of any key; wraps around. */
   get generation(): number {
     return Atomics.load(this.view.header, GENERATION);
   }
@@ -83,8 +83,8 @@ export class KeyReader {
   }
 
   /**
-   * The key whose token has, or before its last rotation had, this SHA-256 (64 lower-case hex digits). In the
-   * second case `previous_token_hash` equals the argument and `previous_expires_at` says until when it counts.
+   * The key whose token has this SHA-256 (64 lower-case hex digits), or had it before its last rotation. In the second
+   * case `previous_token_hash` equals the argument, and `previous_expires_at` says until when it is valid.
    */
   findKeyByHash(hash: string): StoredApiKey | undefined {
     readHash(hash, hashWanted);
@@ -93,8 +93,8 @@ export class KeyReader {
   }
 
   /**
-   * What a request needs of the key one of whose values has this SHA-256 (32 characters of latin1). undefined also when that is the value before
-   * the last rotation, which does not count any more.
+   * What a request needs of the key with a value of this SHA-256 (32 characters of latin1). Returns undefined also for
+   * the value before the last rotation once it is invalid.
    */
   findPresentedKey(digest: string): PresentedKey | undefined {
     readDigest(digest, hashWanted);
@@ -125,24 +125,24 @@ export class KeyReader {
       const index = Atomics.load(this.view.header, headerWord);
       const words = this.view.words();
       const reference = findReference(words, index, place, isRight);
-      // In memory that has grown meanwhile, a record that has taken the place of another may lie beyond what was seen.
+      // When the memory has grown during the look-up, a replacement record may be beyond the end of the former view.
       if (reference !== 0 || words === this.view.words()) return reference;
     }
   }
 }
 
-/** A block that readers may be reading, until `KeyTable.release`. */
+/** A block that readers may be reading until `KeyTable.release`. */
 export interface RetiredBlock {
   readonly reference: number;
   readonly units: number;
 }
 
-/** A record that is in memory and cannot be found yet. */
+/** A record that is in memory and that readers cannot find yet. */
 interface Staged {
   readonly reference: number;
   readonly units: number;
   readonly hashCount: number;
-  /** The record in whose place it comes, or 0. */
+  /** The record that it replaces, or 0. */
   readonly old: number;
 }
 
@@ -163,14 +163,14 @@ export class KeyTable extends KeyReader {
     this.#byId = new KeyIndexWriter(allocator, ID_INDEX, retire);
   }
 
-  /** Memory that the keys take, for all threads together; bounded by KEY_MEMORY_BYTES_MAX. */
+  /** The memory that the keys take, for all threads together; limited by KEY_MEMORY_BYTES_MAX. */
   get bytes(): number {
     return this.#allocator.usedBytes;
   }
 
   /**
-   * Puts keys in place of those with the same ids and removes others. Throws KeyMemoryFull when there is no room;
-   * nothing has changed then. Blocks that are no longer needed go on the list that `takeRetired` gives.
+   * Adds keys, replaces keys with the same ids, and removes others. Throws KeyMemoryFull when there is no room; then
+   * nothing has changed. Blocks that are no longer needed are returned by the next `takeRetired`.
    */
   change(keys: readonly StoredApiKey[], removedIds: readonly string[]): void {
     this.#change(
@@ -179,7 +179,7 @@ export class KeyTable extends KeyReader {
     );
   }
 
-  /** Makes these the only keys. Those that are there as they are given are not touched. */
+  /** Makes these the only keys. Does not touch keys that are already stored in this form. */
   replaceAll(keys: readonly StoredApiKey[]): void {
     const kept = new Set<number>();
     for (const key of keys) kept.add(this.referenceById(key.id));
@@ -193,7 +193,7 @@ export class KeyTable extends KeyReader {
     this.replaceAll([]);
   }
 
-  /** Throws KeyMemoryFull when these keys, put in place as a whole change, would not find room. */
+  /** Throws KeyMemoryFull when these keys, added as a whole change, would not fit. */
   assertRoomFor(keys: readonly StoredApiKey[]): void {
     if (keys.length === 0) return;
     const added = keys.filter((key) => this.referenceById(key.id) === 0).length;
@@ -203,18 +203,19 @@ export class KeyTable extends KeyReader {
     if (bytes > this.#allocator.freeBytes) throw new KeyMemoryFull('their memory is full');
   }
 
-  /** All keys; nothing may be changed before the last one. */
+  /** All keys. The table must not change during the iteration. */
   *all(): IterableIterator<StoredApiKey> {
     for (const reference of this.#byId.references()) yield decodeKey(this.view, reference);
   }
 
   /**
-   * Copies of all records as they are in memory, at least `chunkBytes` at a time. Between two chunks the table may be
-   * changed: a key that was changed meanwhile may come as it was, as it is, or both; every other one comes.
+   * Copies of all records as they are in memory, at least `chunkBytes` at a time. The table may change between two
+   * chunks: a key that changes in the meantime may come in its old form, its new form or both; every other key comes
+   * once or more.
    */
   *packed(chunkBytes: number): IterableIterator<Buffer> {
     for (let seen = 0, place = 0, ended = false; !ended;) {
-      // In another block of the index the places are others: all records come once more.
+      // Another block of the index has other places, so all records come once more.
       if (seen !== this.#byId.blocks) [seen, place] = [this.#byId.blocks, 0];
       const chunk = new PackedKeys(chunkBytes);
       const words = this.view.words();
@@ -229,8 +230,8 @@ export class KeyTable extends KeyReader {
   }
 
   /**
-   * Puts records in place that `packed` has given, as `change` does. Throws KeyMemoryFull as that does, and Error
-   * where there are no records; some of them may be in place then.
+   * Adds records that `packed` has produced, as `change` does. Throws KeyMemoryFull like `change`, and Error when the
+   * bytes are not records; some records may have been added then.
    */
   addPacked(bytes: Buffer): void {
     const packed = new Int32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
@@ -253,19 +254,19 @@ export class KeyTable extends KeyReader {
     this.#finish(replaced);
   }
 
-  /** The blocks that have been retired since the last call. */
+  /** The blocks that were retired since the last call. */
   takeRetired(): readonly RetiredBlock[] {
     const retired = this.#retired;
     this.#retired = [];
     return retired;
   }
 
-  /** Lets blocks be used again: every other thread has begun a new turn since they were retired, or has ended. */
+  /** Frees blocks. Every other thread must have begun a new loop tick since they were retired, or have ended. */
   release(retired: readonly RetiredBlock[]): void {
     for (const { reference, units } of retired) this.#allocator.free(reference, units);
   }
 
-  /** @param removed references of records that are to go, unless `keys` has the same id */
+  /** @param removed references of records to remove, except those whose ids are in `keys` */
   #change(keys: readonly StoredApiKey[], removed: readonly number[]): void {
     const replaced = new Set(removed);
     const staged = this.#stage(keys, replaced);
@@ -281,8 +282,8 @@ export class KeyTable extends KeyReader {
   }
 
   /**
-   * Writes the records that are new or different; the last of several for one id counts.
-   * @param removed loses those that are there as they are given
+   * Writes the records that are new or different; of several records with one id, the last one wins.
+   * @param removed this function deletes from it the records that are already stored in the given form
    */
   #stage(keys: readonly StoredApiKey[], removed: Set<number>): readonly Staged[] {
     const staged: Staged[] = [];
@@ -312,7 +313,7 @@ export class KeyTable extends KeyReader {
     return staged;
   }
 
-  /** Lets a record be found; the one in whose place it comes goes on the list. */
+  /** Lets readers find a record and retires the record that it replaces. */
   #publish({ reference, old }: Staged, replaced: Set<number>): void {
     const words = this.view.words();
     for (const previous of [false, true]) {
@@ -329,7 +330,7 @@ export class KeyTable extends KeyReader {
     replaced.add(old);
   }
 
-  /** Takes away whatever still leads to a record, and the record. */
+  /** Removes a record and everything that refers to it. */
   #remove(reference: number): void {
     const words = this.view.words();
     for (const place of placesOfHashes(words, reference)) this.#byHash.delete(place, reference);
@@ -339,6 +340,6 @@ export class KeyTable extends KeyReader {
 
   #assertCount(count: number): void {
     if (count > this.#keysMax)
-      throw new KeyMemoryFull(`there may be ${this.#keysMax}, and these are ${count}`);
+      throw new KeyMemoryFull(`the limit is ${this.#keysMax}, and these are ${count}`);
   }
 }

@@ -7,13 +7,13 @@ const HASH = /^[0-9a-f]{64}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The obvious way. */
+/** The slow, obvious implementation. */
 function slowTimeMs(text: string): number {
   const ms = Date.parse(text);
   return ms >= 0 && new Date(ms).toISOString() === text ? ms : NaN;
 }
 
-/** A text of the right form, as it is or with one character replaced. */
+/** A text in the right format, unchanged or with one character replaced. */
 function nearly(text: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const spoiled = fc
     .tuple(
@@ -34,7 +34,7 @@ const numbers = (digits: number): fc.Arbitrary<string> =>
   fc.nat({ max: 10 ** digits - 1 }).map((number) => String(number).padStart(digits, '0'));
 
 describe('readHash and readId', () => {
-  it('read what is written as it should be, and take the SHA-256 of everything else', () => {
+  it('read texts in the right format and use the SHA-256 of all others', () => {
     fc.assert(
       fc.property(fc.oneof(nearly(hex(64)), nearly(fc.uuid()), fc.string()), (text) => {
         const read = new WordBuffer(9);
@@ -63,7 +63,7 @@ describe('idText', () => {
 });
 
 describe('plainTimeMs and timeText', () => {
-  it('reads exactly the times that Date writes in the same way', () => {
+  it('reads exactly the times that Date writes in the same format', () => {
     const written = fc
       .date({ min: new Date(-1e12), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
       .map((date) => date.toISOString());

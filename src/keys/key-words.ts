@@ -1,10 +1,10 @@
 /**
- * The texts of an API key that are kept as numbers: hashes (64 lower-case hexadecimal digits), ids (UUIDs as RFC
- * 9562 section 4 writes them, in lower case) and times (RFC 3339 in UTC with milliseconds). A start reads millions of
- * them, so they are read digit by digit, which takes a third of the time of regular expressions and `Date.parse`, and
- * written in the same way, for requests with keys that a worker does not remember.
+ * The texts of an API key that are stored as numbers: hashes (64 lower-case hexadecimal digits), ids (UUIDs in the
+ * format of RFC 9562 section 4, in lower case) and times (RFC 3339 in UTC with milliseconds). A start reads millions of
+ * them. They are therefore read digit by digit, in a third of the time of regular expressions and `Date.parse`, and
+ * written in the same way for requests with keys that the worker has not cached.
  *
- * Any text is accepted where a hash or an id is asked for: one that is not written so counts as its own SHA-256.
+ * Any text is accepted as a hash or an id: a text in another format is represented by its SHA-256.
  */
 import { hash } from 'node:crypto';
 import { latin1Text, writeLatin1 } from '../http/latin1.ts';
@@ -18,11 +18,11 @@ const HYPHEN = 0x2d;
 const ZERO = 0x30;
 const HEX = '0123456789abcdef';
 
-/** Value of each code unit as a lower-case hexadecimal digit, -1 for all that are none. */
+/** The value of each code unit as a lower-case hexadecimal digit; -1 for all others. */
 const DIGITS = new Int8Array(0x10000).fill(-1);
 for (let digit = 0; digit < 16; digit++) DIGITS[HEX.charCodeAt(digit)] = digit;
 
-/** What is being looked up or written: words, with the same memory as bytes. */
+/** Words that are being looked up or written, with the same memory as bytes. */
 export class WordBuffer {
   readonly words: Int32Array;
   readonly bytes: Buffer;
@@ -35,7 +35,7 @@ export class WordBuffer {
 
 /**
  * Writes a hash as eight words from word `at` on.
- * @returns false when it was written as the SHA-256 of the text
+ * @returns false when the SHA-256 of the text was written instead
  */
 export function readHash(text: string, into: WordBuffer, at = 0): boolean {
   if (text.length === HASH_LENGTH && readHex(text, 0, HASH_BYTES, into.bytes, at * 4)) return true;
@@ -50,7 +50,7 @@ export function readDigest(digest: string, into: WordBuffer): void {
 
 /**
  * Writes an id as four words from word `at` on.
- * @returns false when it was written as the SHA-256 of the text
+ * @returns false when the SHA-256 of the text was written instead
  */
 export function readId(text: string, into: WordBuffer, at = 0): boolean {
   if (text.length === UUID_LENGTH && readUuid(text, into.bytes, at * 4)) return true;
@@ -58,7 +58,9 @@ export function readId(text: string, into: WordBuffer, at = 0): boolean {
   return false;
 }
 
-/** Unix milliseconds of `YYYY-MM-DDThh:mm:ss.sssZ` from 1970 on; NaN for whatever `Date` would write in another way. */
+/**
+ * Unix milliseconds of `YYYY-MM-DDThh:mm:ss.sssZ` from 1970 on; NaN for any text that `Date` would write differently.
+ */
 export function plainTimeMs(text: string): number {
   if (text.length !== TIME_LENGTH || !hasTimeMarks(text)) return NaN;
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
@@ -75,11 +77,11 @@ export function plainTimeMs(text: string): number {
   return Date.UTC(year, month - 1, day, hour, minute, second, millisecond);
 }
 
-// What is being written; filled and read within one call.
+// The time that is being written; written and read within one call.
 const timeDigits = Buffer.from('0000-00-00T00:00:00.000Z', 'latin1');
 const idDigits = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1');
 
-/** The text that `plainTimeMs` has read. */
+/** Writes a time in the format that `plainTimeMs` reads. */
 export function timeText(ms: number): string {
   const date = new Date(ms);
   const year = date.getUTCFullYear();
@@ -96,7 +98,9 @@ export function timeText(ms: number): string {
   return timeDigits.toString('latin1');
 }
 
-/** The UUID of the sixteen bytes at `from`. In one piece: what is put together of slices takes four times the memory. */
+/**
+ * The UUID of the sixteen bytes at `from`. Built in one piece: a text joined from slices takes four times the memory.
+ */
 export function idText(bytes: Buffer, from: number): string {
   for (let index = 0, at = 0; index < ID_BYTES; index++) {
     if (at === 8 || at === 13 || at === 18 || at === 23) at++;
@@ -112,7 +116,7 @@ function writeTwoDigits(number: number, at: number): void {
   timeDigits[at + 1] = ZERO + (number % 10);
 }
 
-/** Whether `count` bytes could be read from the digits that begin at `from`. */
+/** Reads `count` bytes from the digits that begin at `from`. Returns false when one is not a digit. */
 function readHex(text: string, from: number, count: number, bytes: Buffer, at: number): boolean {
   let all = 0;
   for (let index = 0; index < count; index++) {
@@ -154,7 +158,7 @@ function hasTimeMarks(text: string): boolean {
   );
 }
 
-/** NaN when one of the two is no decimal digit. */
+/** NaN when one of the two is not a decimal digit. */
 function twoDigits(text: string, at: number): number {
   return oneDigit(text, at) * 10 + oneDigit(text, at + 1);
 }

@@ -33,7 +33,7 @@ it('adds up by key and day', () => {
   expect([pending.size, pending.takeAll()]).toEqual([0, []]);
 });
 
-it('takes back what could not be written', () => {
+it('accepts entries that could not be written', () => {
   const pending = new PendingUsage(100);
   const batch = batchOf([uuidv7(NOON_MS), 'other'], NOON_MS);
   pending.addBatch(batch);
@@ -43,7 +43,7 @@ it('takes back what could not be written', () => {
   expect(pending.takeAll()).toEqual(first.map((usage) => ({ ...usage, allowed: 2 })));
 });
 
-it('does not change what was taken', () => {
+it('does not change entries that were taken', () => {
   const pending = new PendingUsage(100);
   pending.addBatch(batchOf(['a'], NOON_MS));
   const taken = pending.takeAll();
@@ -51,7 +51,7 @@ it('does not change what was taken', () => {
   expect(taken.map(({ allowed }) => allowed)).toEqual([1]);
 });
 
-it('counts what there is no room for, and still adds to keys that are there', () => {
+it('counts additions beyond its limit and still adds to known keys', () => {
   const pending = new PendingUsage(1);
   pending.addBatch(batchOf(['a'], NOON_MS));
   expect([pending.size, pending.takeDropped()]).toEqual([1, 0]);
@@ -60,7 +60,7 @@ it('counts what there is no room for, and still adds to keys that are there', ()
   expect(pending.takeAll()).toMatchObject([{ keyId: 'a', allowed: 2 }]);
 });
 
-it('gives keys in the order of their ids, a day after the other', () => {
+it('returns keys in the order of their ids, day by day', () => {
   const pending = new PendingUsage(1_000);
   for (const dayMs of [0, DAY_MS]) {
     pending.addBatch(batchOf(['b', 'c'], NOON_MS + dayMs));

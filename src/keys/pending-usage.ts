@@ -1,6 +1,6 @@
 /**
- * Counts and last uses of API keys that are not in the database yet, by day and key. Bounded: a key beyond the bound is
- * not counted, and `takeDropped` says how often that was.
+ * Counts and last uses of API keys that are not in the database yet, by day and key. Bounded: a key beyond the limit is
+ * not counted, and `takeDropped` says how often that happened.
  */
 import type { KeyUsage } from '../model/key-usage.ts';
 import { NUMBERS_PER_KEY, type KeyUsageBatch } from './usage-counter.ts';
@@ -13,12 +13,12 @@ export class PendingUsage {
   #size = 0;
   #dropped = 0;
 
-  /** @param sizeMax most keys and days that wait, some 200 bytes each */
+  /** @param sizeMax limit of waiting entries (one for each key and day), about 200 bytes each */
   constructor(sizeMax: number) {
     this.#sizeMax = sizeMax;
   }
 
-  /** Keys and days that wait. */
+  /** The number of waiting entries. */
   get size(): number {
     return this.#size;
   }
@@ -53,8 +53,8 @@ export class PendingUsage {
   }
 
   /**
-   * Takes out everything that waits, day by day and in the order of the ids: neighbours in a database, which then writes a
-   * key in half the time. Sorting takes 0.6 µs of the 25 µs of a key.
+   * Returns and removes all entries, day by day and in the order of the ids. Neighbouring rows take a database half the
+   * time. Sorting takes 0.6 µs of the 25 µs of a key.
    */
   takeAll(): readonly KeyUsage[] {
     const all = [...this.#days.values()].flatMap((day) => [...day.values()].sort(byKeyId));

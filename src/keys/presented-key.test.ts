@@ -1,4 +1,4 @@
-/** Reading a key for a request against its slow twin: making the record an object and taking from that. */
+/** Reading a key for a request, compared with a slow twin that decodes the whole record. */
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ function tableWith(...keys: StoredApiKey[]): KeyTable {
   return table;
 }
 
-/** Everything that could be taken for the end of something. */
+/** Texts that could be mistaken for the end of something. */
 const text = fc.oneof(
   fc.string({ maxLength: 12 }),
   fc.stringMatching(/^[\]["\\,{}:nü☃ a]*$/, { maxLength: 12 }),
@@ -57,7 +57,7 @@ const record: fc.Arbitrary<StoredApiKey> = fc
   })
   .chain((key) => fc.constantFrom(key, { ...key, added_later: [1, 'x'] }));
 
-/** The same with as much of it as usual. */
+/** Records with the usual number of fields. */
 const usualRecord = fc
   .record({
     key: record,
@@ -84,8 +84,8 @@ const usualRecord = fc
     return without === null ? made : { ...made, [without]: key[without as keyof StoredApiKey] };
   });
 
-describe('a key as a request needs it', () => {
-  it('is what its record says, whatever the record', () => {
+describe('a presented key', () => {
+  it('agrees with its record, for any record', () => {
     fc.assert(
       fc.property(record, (key) => {
         const table = tableWith(key);
@@ -97,7 +97,7 @@ describe('a key as a request needs it', () => {
     );
   });
 
-  it('is what its record says, with as much of it as usual', () => {
+  it('agrees with its record, for usual records', () => {
     fc.assert(
       fc.property(usualRecord, (key) => {
         const table = tableWith(key);
@@ -109,7 +109,7 @@ describe('a key as a request needs it', () => {
     );
   });
 
-  it('is refused from its expiry on, or from the end of the overlap, whichever comes first', () => {
+  it('is refused from its expiry or the end of the overlap on, whichever comes first', () => {
     const [early, late] = ['2026-01-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'];
     const rotated = { id: ID, app_id: ID, token_hash: PRESENT, previous_token_hash: PREVIOUS };
     const cases: [
@@ -131,7 +131,7 @@ describe('a key as a request needs it', () => {
     }
   });
 
-  it('has the same list of scopes as other keys with equal ones, and the right app', () => {
+  it('shares equal lists of scopes with other keys and has the right app', () => {
     const ids = Array.from({ length: 300 }, (_, index) => ID.slice(0, -3) + String(index).padStart(3, '0'));
     const keys = ids.map((id, index) =>
       keyRecord({
@@ -148,7 +148,7 @@ describe('a key as a request needs it', () => {
     expect(new Set(found.map((key) => key?.scopes)).size).toBe(2);
   });
 
-  it('keeps nothing of its record alive', () => {
+  it('does not keep the memory of its record alive', () => {
     const scopes = Array.from({ length: 100 }, (_, index) => `orders:of-customer-${index}:read`);
     const textBytes = JSON.stringify(scopes).length;
     const hashes = Array.from({ length: 500 }, (_, index) => hash('sha256', `token ${index}`));

@@ -1,9 +1,9 @@
 /**
- * What a request needs of the API key that it presents, read from the key's block (key-layout.ts) without making the
- * whole record an object: neither hashes nor the times that only people look at become texts, and lists of scopes
- * that are equal are one object. A worker with more keys in use than it keeps in mind does this for every request.
+ * What a request needs of the API key that it presents, read from the key's block (key-layout.ts) without decoding the
+ * whole record: hashes and the times that only people read do not become texts, and equal lists of scopes are one
+ * object. A worker with more keys in use than its cache can hold does this for every request.
  *
- * Owns the lists of scopes and the ids of apps that were read lately, both bounded.
+ * Owns bounded caches of the lists of scopes and the app ids that were read recently.
  */
 import { latin1Text, ownText } from '../http/latin1.ts';
 import type { RateLimitPolicy } from '../model/rate-limit.ts';
@@ -25,7 +25,7 @@ import { UNIT_WORDS } from './key-memory.ts';
 import { decodeKey } from './key-record.ts';
 import { idText, type WordBuffer } from './key-words.ts';
 
-/** A key and the one of its values that was presented. */
+/** A key, and which of its values was presented. */
 export interface PresentedKey {
   readonly id: string;
   readonly appId: string;
@@ -38,9 +38,9 @@ export interface PresentedKey {
 }
 
 /**
- * The same of a whole record.
- * @param isPrevious the value presented is the one before the last rotation
- * @returns undefined when that one does not count any more
+ * Makes a presented key of a whole record.
+ * @param isPrevious the presented value is the one before the last rotation
+ * @returns undefined when that value is no longer valid
  */
 export function presentedKey(key: StoredApiKey, isPrevious: boolean): PresentedKey | undefined {
   const { previous_expires_at: overlapEnd } = key;
@@ -61,8 +61,8 @@ export function presentedKey(key: StoredApiKey, isPrevious: boolean): PresentedK
 }
 
 /**
- * Reads the record whose present or previous hash this is.
- * @returns undefined when it is the previous one and does not count any more
+ * Reads the record that has this hash as its present or previous one.
+ * @returns undefined when it is the previous one and no longer valid
  */
 export function readPresentedKey(
   view: KeyMemoryView,
@@ -79,7 +79,7 @@ export function readPresentedKey(
   const bytes = view.bytes();
   const text = latin1Text(bytes, textsAt * 4, textsAt * 4 + (flags >>> FLAG_BITS));
   const texts = plainTexts(text, bytes, textsAt * 4) ?? parsedTexts(text);
-  // What is written in another way than usual, a time or an id, is among the texts.
+  // A time or an id in an unusual format is among the texts.
   if (texts === undefined) return presentedKey(decodeKey(view, reference), isPrevious);
   if (isPrevious) {
     if (overlapEndsAtMs === -Infinity) return undefined;
@@ -109,9 +109,9 @@ interface Texts {
 }
 
 /**
- * Name, scopes and limit of `["<name>",["<scope>",…],"<prefix>",<limit>]` without escapes and without more than these
- * four, as most keys have it. A quote is always the end or the beginning of a string then.
- * @param from where the text lies in `bytes`
+ * Name, scopes and limit of `["<name>",["<scope>",…],"<prefix>",<limit>]` without escapes and with only these four, as
+ * most keys have it. Without escapes, a quote always begins or ends a string.
+ * @param from start of the text in `bytes`
  * @returns undefined for any other text that key-record.ts writes
  */
 function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefined {
@@ -128,12 +128,12 @@ function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefine
   const isPlan = prefixEnd + 2 < text.length;
   const rateLimit = isPlan ? limits.get(text.slice(prefixEnd + 2, -1)) : null;
   if (rateLimit === undefined) return undefined;
-  // A copy: a part of the text would keep all of it alive, and lists of scopes are long.
+  // A copy: a slice would keep the whole text alive, and lists of scopes are long.
   const name = latin1Text(bytes, from + 2, from + nameEnd);
   return { name, scopes: scopeLists.get(text.slice(scopesFrom, scopesTo)) ?? [], rateLimit };
 }
 
-/** Undefined where there is more than name, scopes, prefix and limit. */
+/** Undefined when there is more than name, scopes, prefix and limit. */
 function parsedTexts(text: string): Texts | undefined {
   const parsed = JSON.parse(text) as [string, readonly string[], string, RateLimitPolicy?, unknown?];
   const [name, scopes, , rateLimit = null] = parsed;
@@ -144,7 +144,7 @@ function parsedTexts(text: string): Texts | undefined {
 const PARSED_MAX = 1024;
 const PARSED_CHARS_MAX = 4096;
 
-/** Parses texts of which many keys have equal ones; equal texts give the same value. */
+/** Parses texts that are equal for many keys; equal texts give the same value. */
 class SharedValues<V> {
   readonly #values = new Map<string, V>();
   readonly #parse: (json: string) => V | undefined;
@@ -158,16 +158,16 @@ class SharedValues<V> {
     if (known !== undefined) return known;
     const value = this.#parse(json);
     if (value === undefined || json.length > PARSED_CHARS_MAX) return value;
-    // All at once: what is still used comes back by itself.
+    // Clears all at once; values in use are soon parsed again.
     if (this.#values.size >= PARSED_MAX) this.#values.clear();
-    // A copy: the text may be a part of a whole record's.
+    // A copy: the text may be a slice of a whole record's text.
     this.#values.set(ownText(json), value);
     return value;
   }
 }
 
 const scopeLists = new SharedValues((json) => Object.freeze(JSON.parse(json) as readonly string[]));
-/** Undefined where other fields follow the limit. */
+/** Undefined when other fields follow the limit. */
 const limits = new SharedValues((json) => {
   const values = JSON.parse(`[${json}]`) as readonly RateLimitPolicy[];
   return values.length === 1 ? Object.freeze(values[0]) : undefined;
@@ -178,7 +178,7 @@ const APP_IDS = 64;
 const appIdWords = new Int32Array(APP_IDS * ID_WORDS);
 const appIds: string[] = Array.from({ length: APP_IDS }, () => '');
 
-/** The id as text; made once for apps whose keys are read again and again. */
+/** The id as text; created once for apps whose keys are read again and again. */
 export function appIdAt(view: KeyMemoryView, at: number): string {
   const words = view.words();
   // The last word of a UUID is random.
@@ -195,7 +195,7 @@ export function appIdAt(view: KeyMemoryView, at: number): string {
   return appIds[place] as string;
 }
 
-/** Unix milliseconds of an RFC 3339 time; one that cannot be read lies in the past, so that it refuses. */
+/** Unix milliseconds of an RFC 3339 time. An unreadable time counts as past, so that the key is refused. */
 function timeMs(text: string): number {
   const ms = Date.parse(text);
   return Number.isNaN(ms) ? 0 : ms;

@@ -23,7 +23,7 @@ function numbersByKey(batch: KeyUsageBatch | undefined): Record<string, number[]
   );
 }
 
-it('counts outcomes per key, and the last use only where the key let the request in', () => {
+it('counts outcomes per key, and the last use only for valid keys', () => {
   const { counter, sent } = newCounter();
   counter.countUse('a', 'allowed', NOON_MS + 2);
   counter.countUse('a', 'limited', NOON_MS + 1);
@@ -39,9 +39,9 @@ it('counts outcomes per key, and the last use only where the key let the request
 it.each([
   ['the last millisecond of the day before', -1, '2026-01-30'],
   ['the first millisecond of the day', 0, '2026-01-31'],
-  ['the last one', DAY_MS - 1, '2026-01-31'],
-  ['the first of the next', DAY_MS, '2026-02-01'],
-])('%s is of its UTC day', (_name, offsetMs, date) => {
+  ['the last millisecond of the day', DAY_MS - 1, '2026-01-31'],
+  ['the first millisecond of the next day', DAY_MS, '2026-02-01'],
+])('%s counts for its UTC day', (_name, offsetMs, date) => {
   const { counter, sent } = newCounter();
   const usedMs = Date.parse('2026-01-31T00:00:00Z') + offsetMs;
   counter.countUse('a', 'allowed', usedMs);
@@ -50,7 +50,7 @@ it.each([
   expect(numbersByKey(sent[0])).toEqual({ a: [usedMs, 1, 0, 0] });
 });
 
-it('keeps days apart, also when the clock is set back', () => {
+it('separates days, also when the clock is set back', () => {
   const { counter, sent } = newCounter();
   for (const days of [0, 1, 0]) counter.countUse('a', 'allowed', NOON_MS + days * DAY_MS);
   counter.flush();
@@ -58,7 +58,7 @@ it('keeps days apart, also when the clock is set back', () => {
   expect(sent.map((batch) => numbersByKey(batch)['a']?.[1])).toEqual([1, 1, 1]);
 });
 
-it('hands over by itself when very many keys come, so that its memory is bounded', () => {
+it('sends a batch when very many keys are in use, so that its memory is bounded', () => {
   const { counter, sent } = newCounter();
   const count = KEYS_MAX + 10;
   for (let key = 0; key < count; key++) counter.countUse(`key ${key}`, 'allowed', NOON_MS);
@@ -70,7 +70,7 @@ it('hands over by itself when very many keys come, so that its memory is bounded
   expect(sent.every((batch) => batch.numbers.length === batch.keyIds.length * NUMBERS_PER_KEY)).toBe(true);
 });
 
-it('few keys are handed over every tick, many keys every fifth, and all of them at once when asked', () => {
+it('sends few keys every tick, many keys every fifth tick, and all keys on flush', () => {
   const { counter, sent } = newCounter();
   const ids = Array.from({ length: 1_001 }, () => uuidv7(NOON_MS));
   const use = (keys: number): void => {
@@ -91,7 +91,7 @@ it('few keys are handed over every tick, many keys every fifth, and all of them 
   expect(sent).toHaveLength(3);
 });
 
-it('very many keys wait a tick for each five thousand of them', () => {
+it('very many keys wait one tick for each five thousand keys', () => {
   const { counter, sent } = newCounter();
   for (let key = 0; key < 50_000; key++) counter.countUse(uuidv7(NOON_MS), 'allowed', NOON_MS);
   for (let tick = 0; tick < 9; tick++) counter.tick();

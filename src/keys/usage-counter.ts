@@ -1,31 +1,31 @@
 /**
- * Counts in a worker what requests made of API keys, and hands the counts to the main thread from time to time, so that
- * no request sends a message. The counts since the last hand-over are of one UTC day: the first request of another day,
- * also of an earlier one when the wall clock is set back, hands them over.
+ * Counts in a worker how requests used API keys and sends the counts to the main thread in batches, so that no request
+ * sends a message. All counts of a batch are of one UTC day: the first request of another day sends the batch, also
+ * when the wall clock is set back.
  *
- * Many keys wait longer than few: handing a key over costs the two threads more than counting a request, so a key that
- * is used several times meanwhile is handed over once. For the same reason keys keep their places over hand-overs, until
- * most of them are used no more.
+ * Many keys wait longer than few: sending a key costs the two threads more than counting a request, so a key that is
+ * used several times in the meantime is sent once. For the same reason keys keep their places between batches until
+ * most of them are no longer used.
  */
 import { DAY_MS, utcDate, type UsageOutcome } from '../model/key-usage.ts';
 
 /** Numbers of a key in a batch: last use in Unix milliseconds or 0, allowed, limited, denied. */
 export const NUMBERS_PER_KEY = 4;
 
-/** A message; two flat lists, since an object for each key would cost ten times as much to send. */
+/** A message of two flat lists; an object for each key would cost ten times as much to send. */
 export interface KeyUsageBatch {
-  /** UTC day of all of them. */
+  /** The UTC day of all counts. */
   readonly date: string;
   readonly keyIds: readonly string[];
-  /** `NUMBERS_PER_KEY` for each of `keyIds`. */
+  /** `NUMBERS_PER_KEY` numbers for each of `keyIds`. */
   readonly numbers: Float64Array;
 }
 
-/** Keys that have places; for one more, all are handed over at once and give their places up. */
+/** Limit of keys with places. The next key sends all counts and frees all places. */
 const KEYS_MAX = 131_072;
-/** Of one message, which the main thread adds up in one go. */
+/** Keys in one message. The main thread adds up a message in one go. */
 const KEYS_PER_BATCH = 2_000;
-/** More keys than these wait for `MANY_TICKS`, very many for a tick for each `KEYS_PER_TICK`. */
+/** More keys than these wait for `MANY_TICKS`; very many keys wait one tick for each `KEYS_PER_TICK`. */
 const FEW_KEYS = 1_000;
 const MANY_TICKS = 5;
 const KEYS_PER_TICK = 5_000;
@@ -38,10 +38,10 @@ const OUTCOME_AT: Readonly<Record<UsageOutcome, number>> = Object.freeze({
 
 export class UsageCounter {
   readonly #send: (batch: KeyUsageBatch) => void;
-  /** Where the numbers of a key begin. */
+  /** Where the numbers of each key begin. */
   readonly #places = new Map<string, number>();
   #numbers: number[] = [];
-  /** Keys that were counted since the last hand-over. */
+  /** Keys that were counted since the last batch. */
   #counted = 0;
   #dayStartMs = 0;
   #ticks = 0;
@@ -51,7 +51,7 @@ export class UsageCounter {
   }
 
   /**
-   * Counts a request that its key let in, whatever refused it afterwards: that is a use of the key.
+   * Counts a request with a valid key. It is a use of the key even when the request is refused later.
    * @param nowMs wall clock at the start of the request
    */
   countUse(keyId: string, outcome: UsageOutcome, nowMs: number): void {
@@ -59,19 +59,19 @@ export class UsageCounter {
     if (nowMs > (this.#numbers[at] as number)) this.#numbers[at] = nowMs;
   }
 
-  /** Counts a request that was denied because its key does not hold. */
+  /** Counts a request that was denied because its key is not valid. */
   countRefusal(keyId: string, nowMs: number): void {
     this.#count(keyId, 'denied', nowMs);
   }
 
-  /** Once a second: hands over what was counted, unless that is much and has not waited long. */
+  /** Once a second: sends the counts, unless they are many and have not waited long. */
   tick(): void {
     this.#ticks++;
     const ticks = Math.max(MANY_TICKS, this.#counted / KEYS_PER_TICK);
     if (this.#counted <= FEW_KEYS || this.#ticks >= ticks) this.flush();
   }
 
-  /** Hands over what was counted, if anything. */
+  /** Sends the counts, if there are any. */
   flush(): void {
     this.#ticks = 0;
     if (this.#counted > 0) this.#sendCounted();

@@ -1,6 +1,6 @@
 /**
- * What requests with API keys come to, from the token to what is written: a worker that remembers keys, counts their
- * uses and hands them over, and who adds them up, against maps. Keys change all the while, days come and go.
+ * The path of usage counts from the token to the database: a worker that caches keys, counts their uses and sends the
+ * counts, and the code that adds them up, compared with maps. Keys change throughout, and the day changes.
  */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -36,10 +36,10 @@ const step = fc.record({
       'create',
       'refuse',
       'tick',
-      'hand over',
+      'send',
       'write',
       'next day',
-      'day before',
+      'previous day',
     ),
   ),
   key: fc.nat({ max: IDS.length - 1 }),
@@ -62,7 +62,7 @@ class Sums {
 class Worker {
   readonly expected = new Sums();
   readonly written = new Sums();
-  /** What was given for keys, and is not theirs. */
+  /** Keys that were resolved to a wrong result. */
   readonly wrong: unknown[] = [];
   readonly #keys = new Map<string, StoredApiKey>();
   readonly #tokens = new Map<string, string>();
@@ -97,13 +97,13 @@ class Worker {
       this.#counter.countRefusal(id, this.#nowMs);
       this.expected.add(id, utcDate(this.#nowMs), [0, 0, 1], 0);
     } else if (act === 'tick') this.#counter.tick();
-    else if (act === 'hand over') this.#counter.flush();
+    else if (act === 'send') this.#counter.flush();
     else if (act === 'write') this.write(number % 2 === 0);
     else if (act === 'next day') this.#nowMs += DAY_MS;
-    else if (act === 'day before') this.#nowMs -= DAY_MS;
+    else if (act === 'previous day') this.#nowMs -= DAY_MS;
   }
 
-  /** @param fails halfway: the rest is put back */
+  /** @param fails the write fails halfway, and the rest is put back */
   write(fails: boolean): void {
     for (const batch of this.#batches.splice(0)) this.#pending.addBatch(batch);
     const usages = this.#pending.takeAll();
@@ -118,7 +118,7 @@ class Worker {
     this.write(false);
   }
 
-  /** Several times, so that it is remembered in every way. */
+  /** Several times, so that the key passes through every cache. */
   #use(key: StoredApiKey | undefined, number: number): void {
     const hash = (number % 4 === 0 ? key?.previous_token_hash : undefined) ?? key?.token_hash ?? '';
     const token = this.#tokens.get(hash) ?? TOKENS[number % TOKENS.length] ?? '';
@@ -165,7 +165,7 @@ class Worker {
   }
 }
 
-it('each request is that of its key, and counted once, whatever becomes of the keys and when it is written', () => {
+it('each request resolves to its key and is counted once, however keys change and whenever counts are written', () => {
   let counted = 0;
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400, size: 'max' }), (steps) => {

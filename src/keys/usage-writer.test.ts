@@ -16,7 +16,7 @@ const log = createLogger({
   clock: systemClock,
 });
 const DATE = '2030-01-01';
-/** What the writer waits with; the database keeps its own. */
+/** The timers of the writer; the database keeps the real ones. */
 const FAKED = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] as const;
 const FIRST_MS = Date.parse('2030-01-01T00:00:00.000Z');
 
@@ -65,7 +65,7 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 4, denied: 5 }]);
   });
 
-  it('when it stops, also stores what came while a batch was being written', async () => {
+  it('on stop, also stores counts that arrived during a write', async () => {
     const writer = open();
     writer.add(used(FIRST_MS));
     const first = writer.write();
@@ -76,7 +76,7 @@ describe('KeyUsageWriter', () => {
     await first;
   });
 
-  it('keeps what a database that is away did not take, and what comes meanwhile', async () => {
+  it('keeps counts that an unavailable database refused, and counts that arrive in the meantime', async () => {
     let away = true;
     const writer = open({
       repository: {
@@ -89,7 +89,7 @@ describe('KeyUsageWriter', () => {
     });
     writer.add(used(FIRST_MS));
     await writer.write();
-    expect(lines.join('')).toMatch(/the use of keys could not be written yet/);
+    expect(lines.join('')).toMatch(/cannot write API key usage/);
     writer.add(used(FIRST_MS));
     away = false;
     await writer.stop();
@@ -97,7 +97,7 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
   });
 
-  it('writes what a failure in the middle left over exactly once', async () => {
+  it('writes the rest exactly once after a failure halfway', async () => {
     let calls = 0;
     const writer = open({
       repository: {
@@ -108,7 +108,7 @@ describe('KeyUsageWriter', () => {
         },
       },
     });
-    // The key itself is in the first batch and, for another day, in the last.
+    // The same key is in the first batch and, for another day, in the last.
     writer.add(used(FIRST_MS, 1, '2030-01-01'));
     writer.add(batchOf(Array.from({ length: 2_000 }, () => uuidv7(FIRST_MS))));
     writer.add(used(Date.parse('2030-01-02'), 1, '2030-01-02'));
@@ -121,7 +121,7 @@ describe('KeyUsageWriter', () => {
     ]);
   });
 
-  it('bounds what waits for a database that is away, says how much it dropped, and goes on', async () => {
+  it('bounds the counts that wait for an unavailable database, logs how many it dropped, and continues', async () => {
     let away = true;
     const writer = open({
       pendingMax: 2,
@@ -143,7 +143,7 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 2, limited: 0, denied: 0 }]);
   });
 
-  it('writes everything when it stops, however much it is', async () => {
+  it('writes all waiting counts on stop', async () => {
     const writer = open();
     writer.add(strangers(7_000));
     writer.add(used(FIRST_MS, 3));
@@ -151,7 +151,7 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 3, limited: 0, denied: 0 }]);
   });
 
-  it('adds large batches up in parts, and all of them before a write that is asked for', async () => {
+  it('adds large batches up in parts, and all of them before a requested write', async () => {
     vi.useFakeTimers({ toFake: [...FAKED] });
     let keys = 0;
     const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) => void (keys += usages.length);
@@ -170,27 +170,24 @@ describe('KeyUsageWriter', () => {
     [1_000, 20, 100],
     [5_000, 100, 100],
     [100_000, 2_000, 75],
-  ])(
-    '%i keys are written in %i parts at even distances, and so is the next round',
-    async (keys, parts, restMs) => {
-      vi.useFakeTimers({ toFake: [...FAKED] });
-      const writes: { readonly keys: number; readonly atMs: number }[] = [];
-      const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) =>
-        void writes.push({ keys: usages.length, atMs: Date.now() });
-      const writer = open({ repository: { ...repository, recordKeyUsage } });
-      writer.add(batchOf(Array.from({ length: keys }, () => uuidv7(FIRST_MS))));
-      await vi.advanceTimersByTimeAsync(2_010);
-      writer.add(used(FIRST_MS));
-      await vi.advanceTimersByTimeAsync(parts * restMs);
-      expect(writes.map((write) => write.keys)).toEqual([...Array<number>(parts).fill(50), 1]);
-      for (let part = 1; part <= parts; part++) {
-        expect((writes[part]?.atMs ?? 0) - (writes[part - 1]?.atMs ?? 0)).toBe(restMs);
-      }
-      await writer.stop();
-    },
-  );
+  ])('writes %i keys in %i evenly spaced parts, also in the next round', async (keys, parts, restMs) => {
+    vi.useFakeTimers({ toFake: [...FAKED] });
+    const writes: { readonly keys: number; readonly atMs: number }[] = [];
+    const recordKeyUsage: Repository['recordKeyUsage'] = async (usages) =>
+      void writes.push({ keys: usages.length, atMs: Date.now() });
+    const writer = open({ repository: { ...repository, recordKeyUsage } });
+    writer.add(batchOf(Array.from({ length: keys }, () => uuidv7(FIRST_MS))));
+    await vi.advanceTimersByTimeAsync(2_010);
+    writer.add(used(FIRST_MS));
+    await vi.advanceTimersByTimeAsync(parts * restMs);
+    expect(writes.map((write) => write.keys)).toEqual([...Array<number>(parts).fill(50), 1]);
+    for (let part = 1; part <= parts; part++) {
+      expect((writes[part]?.atMs ?? 0) - (writes[part - 1]?.atMs ?? 0)).toBe(restMs);
+    }
+    await writer.stop();
+  });
 
-  it('a write that hangs: no other begins, uses add up within the bound, and follow when it ends', async () => {
+  it('while a write hangs, no other begins, and counts wait within the limit until it ends', async () => {
     vi.useFakeTimers({ toFake: [...FAKED] });
     const hanging = Promise.withResolvers<void>();
     let calls = 0;
@@ -212,7 +209,7 @@ describe('KeyUsageWriter', () => {
     expect(await stored()).toEqual([{ date: DATE, allowed: 61, limited: 0, denied: 0 }]);
   });
 
-  it('keeps as many days as it is told, today included', async () => {
+  it('keeps the configured number of days, today included', async () => {
     const dates = ['2029-12-29', '2029-12-30', '2029-12-31', DATE];
     await repository.recordKeyUsage(
       dates.map((date) => ({ keyId, date, lastUsedMs: 0, allowed: 1, limited: 0, denied: 0 })),

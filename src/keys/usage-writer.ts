@@ -1,13 +1,13 @@
 /**
- * Adds up the counts and last uses of API keys that workers send, and writes them to the database: every two seconds, or,
- * when many keys are in use, so slowly that it takes a hundredth of the main thread's time: 2 ms for each key, two and a
- * half minutes at most. A transaction has a bounded number of keys, and transactions come at even distances, so that
- * other writes and, where threads share a core, requests get their turn. While the database is away the counts wait.
- * Once an hour, days that are too old are removed.
+ * Adds up the counts and last uses of API keys that workers send and writes them to the database. It writes every two
+ * seconds; with many keys in use it slows down to a hundredth of the main thread's time: 2 ms for each key, at most two
+ * and a half minutes. A transaction has a bounded number of keys, and transactions are evenly spaced, so that other
+ * writes and, where threads share a core, requests are not delayed. Counts wait while the database is unavailable. Once
+ * an hour the writer removes days that are too old.
  *
- * A stop writes everything. A crash of the process loses what has come since the round before the last began (4 s with
- * a thousand keys in use, 40 s with ten thousand, five minutes at most), and what workers collect: a second, five with
- * many keys, and one for every five thousand of them.
+ * A stop writes everything. A crash of the process loses the counts since the start of the round before the last one (4
+ * s with a thousand keys in use, 40 s with ten thousand, five minutes at most), and the counts that workers have not
+ * sent: one second of them, five seconds with many keys, and one second for every five thousand keys.
  */
 import type { Clock } from '../lib/clock.ts';
 import { DAY_MS, utcDate } from '../model/key-usage.ts';
@@ -17,24 +17,24 @@ import type { KeyUsageBatch } from './usage-counter.ts';
 import { PendingUsage } from './pending-usage.ts';
 
 const ROUND_MS = 2_000;
-/** Time for each key that is written: a hundred times what it takes. */
+/** Time for each key that is written: a hundred times what the write takes. */
 const ROUND_MS_PER_KEY = 2;
 const ROUND_MS_MAX = 150_000;
-/** Little more than a millisecond of the main thread for each; five times as many cost as much per key. */
+/** A transaction takes the main thread little more than a millisecond; larger ones are not cheaper per key. */
 const KEYS_PER_WRITE = 50;
 const REMOVE_MS = 3_600_000;
-/** Between two batches that are added up, some milliseconds each, so that other work gets its turn. */
+/** Pause between two batches, some milliseconds of work each, so that other work is not delayed. */
 const BATCH_REST_MS = 4;
-/** Batches that wait for that, two thousand keys each; with more, all are added up at once. */
+/** Limit of batches that wait, two thousand keys each; beyond it, all are added up at once. */
 const BATCHES_MAX = 500;
-/** Keys and days that wait while the database is away. */
+/** Limit of entries (one for each key and day) that wait while the database is unavailable. */
 const PENDING_MAX = 1_000_000;
 
 export interface KeyUsageOptions {
   readonly repository: Pick<Repository, 'recordKeyUsage' | 'removeKeyUsage'>;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Days of counts that are kept, today included; at least 1. */
+  /** Days of counts to keep, today included; at least 1. */
   readonly daysKept: number;
   /** For tests. */
   readonly pendingMax?: number;
@@ -45,15 +45,15 @@ export class KeyUsageWriter {
   readonly #pending: PendingUsage;
   readonly #removeTimer: NodeJS.Timeout;
   #roundTimer: NodeJS.Timeout | undefined;
-  /** What workers have sent and is not added up yet. */
+  /** Batches that workers have sent and that are not added up yet. */
   readonly #batches: KeyUsageBatch[] = [];
   #addTimer: NodeJS.Timeout | undefined;
-  /** Ends the rest between two writes. */
+  /** Ends the pause between two writes. */
   #wake: (() => void) | undefined;
   /** The last write; writes run one after the other. */
   #writing: Promise<number> = Promise.resolve(0);
   #removing: Promise<void> = Promise.resolve();
-  /** The last write failed. */
+  /** Whether the last write failed. */
   #isBehind = false;
   #stopped = false;
 
@@ -65,20 +65,20 @@ export class KeyUsageWriter {
     void this.removeOld();
   }
 
-  /** Takes what a worker has counted. */
+  /** Accepts the counts of a worker. */
   add(batch: KeyUsageBatch): void {
     this.#batches.push(batch);
     if (this.#batches.length > BATCHES_MAX) this.#addAll();
     else if (this.#addTimer === undefined) this.#addNext();
   }
 
-  /** Resolves when what was added before the call is stored, or has failed and waits for the next time. */
+  /** Resolves when everything added before the call is stored, or has failed and waits for the next write. */
   async write(): Promise<void> {
     this.#addAll();
     await this.#enqueue();
   }
 
-  /** Removes the days that are too old. Never rejects; a failure is tried again in an hour. */
+  /** Removes the days that are too old. Never rejects; a failure is retried in an hour. */
   removeOld(): Promise<void> {
     this.#removing = this.#removing.then(() => this.#removeBefore());
     return this.#removing;
@@ -117,7 +117,7 @@ export class KeyUsageWriter {
     return this.#writing;
   }
 
-  /** Never rejects; resolves with the time until the next one, as between two writes of this one. */
+  /** Never rejects. Resolves with the pause before the next write. */
   async #writeAll(): Promise<number> {
     const { repository, log } = this.#options;
     const usages = this.#pending.takeAll();
@@ -128,9 +128,9 @@ export class KeyUsageWriter {
       } catch (error) {
         for (const usage of usages.slice(from)) this.#pending.add(usage);
         const [keys, dropped] = [this.#pending.size, this.#pending.takeDropped()];
-        // Once for each time that the database is away, and whenever something is lost.
+        // Logged once per outage, and whenever counts are lost.
         if (!this.#isBehind || dropped > 0) {
-          log.warn({ err: error, keys, dropped }, 'the use of keys could not be written yet');
+          log.warn({ err: error, keys, dropped }, 'cannot write API key usage');
         }
         this.#isBehind = true;
         return ROUND_MS;
@@ -141,7 +141,7 @@ export class KeyUsageWriter {
     return restMs;
   }
 
-  /** At once when the writer is being stopped. */
+  /** Returns at once when the writer is being stopped. */
   async #rest(ms: number): Promise<void> {
     if (this.#stopped) return;
     await new Promise<void>((resolve) => {
@@ -160,14 +160,14 @@ export class KeyUsageWriter {
     try {
       while (!this.#stopped && !(await repository.removeKeyUsage(date)));
     } catch (error) {
-      // While the database is away that is logged elsewhere, and the next hour does as well.
+      // The outage of the database is logged elsewhere, and the next hour is early enough.
       const level = error instanceof StorageUnavailable ? 'debug' : 'warn';
-      log[level]({ err: error }, 'old counts of keys could not be removed yet');
+      log[level]({ err: error }, 'cannot remove old API key usage');
     }
   }
 }
 
-/** After each write of a round of so many keys. */
+/** The pause after each write of a round of `keys` keys. */
 function restMsOf(keys: number): number {
   const roundMs = Math.min(Math.max(ROUND_MS, keys * ROUND_MS_PER_KEY), ROUND_MS_MAX);
   return roundMs / Math.max(1, Math.ceil(keys / KEYS_PER_WRITE));
