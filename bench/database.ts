@@ -6,6 +6,7 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { SECRET_PLACES } from '../src/policy/secrets.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { uuidv7 } from '../src/lib/ids.ts';
 import type { Policy } from '../src/policy/registry.ts';
@@ -83,14 +84,16 @@ export async function writeDatabase(path: string, filler: Filler, originPort: nu
 }
 
 async function fillDatabase(path: string, filler: Filler, originPort: number): Promise<void> {
-  await (await openSqlite({ path, autoMigrate: true, clock: systemClock })).close();
+  await (
+    await openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: true, clock: systemClock })
+  ).close();
   const database = new DatabaseSync(path);
   // The file need not survive a crash, and the indexes of a million keys should stay in memory while they grow.
   database.exec('pragma synchronous = off');
   database.exec('pragma cache_size = -1000000');
   const insert = inserter(database);
   // No record here has a secret, so any key will do.
-  const codecs = createCodecs(memorySecretBox());
+  const codecs = createCodecs({ box: memorySecretBox(), places: SECRET_PLACES });
   database.exec('begin');
   const records = fillerRecords(filler, originPort);
   for (const record of records.apps) insert('app', codecs.app.toRow(record));

@@ -7,7 +7,7 @@ import type { DatabaseFolder } from '../management/access/admin-token-file.ts';
 import { ensureFirstAdminToken } from '../management/access/first-admin-token.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
-import { locateDatabase, secretBoxOf, type DatabaseLocation } from '../control/database/database-location.ts';
+import { locateDatabase, sealingOf, type DatabaseLocation } from '../control/database/database-location.ts';
 import { migrateDatabase as migrate } from '../control/database/open-database.ts';
 import type { RecoveringRepository } from '../control/fallback/recovering-repository.ts';
 import { SnapshotFileWriter } from '../control/fallback/snapshot-file-writer.ts';
@@ -36,7 +36,7 @@ export function snapshotFileWriter(
 ): SnapshotFileWriter | undefined {
   const { snapshotFile: path } = database;
   if (path === undefined) return undefined;
-  return new SnapshotFileWriter({ path, state, secretBox: () => secretBoxOf(database), clock, log });
+  return new SnapshotFileWriter({ path, state, sealing: () => sealingOf(database), clock, log });
 }
 
 /** Completes a start that began with the snapshot file, once the database is back. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { SECRET_PLACES } from '../policy/secrets.ts';
 import { seed } from '../../test/contract/records.ts';
 import { systemClock } from '../lib/clock.ts';
 import { uuidv7 } from '../lib/ids.ts';
@@ -26,7 +27,12 @@ let keyId: string;
 const writers: KeyUsageWriter[] = [];
 beforeEach(async () => {
   lines.length = 0;
-  repository = await openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock });
+  repository = await openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path: ':memory:',
+    autoMigrate: true,
+    clock: systemClock,
+  });
   const { app, key } = await seed(repository);
   [appId, keyId] = [app.id, key.id];
 });

@@ -3,6 +3,7 @@
  * that the test moves. What would go to the workers is kept in `published`.
  */
 import pino from 'pino';
+import { SECRET_PLACES } from '../policy/secrets.ts';
 import { timestamp, type Clock } from '../lib/clock.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { Revision } from '../model/resources.ts';
@@ -90,7 +91,8 @@ export function sampleHealth({ id }: Revision): RevisionHealth {
 export async function startManagement(overrides: Partial<ManagementDependencies> = {}): Promise<Fixture> {
   const clock = manualClock();
   const repository =
-    overrides.repository ?? (await openSqlite({ path: ':memory:', autoMigrate: true, clock }));
+    overrides.repository ??
+    (await openSqlite({ secretPlaces: SECRET_PLACES, path: ':memory:', autoMigrate: true, clock }));
   const published: ConfigChange[] = [];
   const server = await createManagementServer({
     repository,

@@ -5,6 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SECRET_PLACES } from '../../src/policy/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
@@ -24,6 +25,7 @@ afterAll(() => server.stop());
 
 const open = (url: string, timeoutMs = POSTGRES_DEFAULTS.timeoutMs): Promise<Repository> =>
   openPostgres({
+    secretPlaces: SECRET_PLACES,
     url,
     autoMigrate: true,
     clock: systemClock,
@@ -181,6 +183,7 @@ describe('a connection that is cut', () => {
 
 test('a connection that is being closed after idling costs a query of that moment nothing', async () => {
   const repository = await openPostgres({
+    secretPlaces: SECRET_PLACES,
     url: await server.createDatabase(),
     autoMigrate: true,
     clock: systemClock,
@@ -247,9 +250,13 @@ describe('what the operator has to decide stops the start:', () => {
     options: Partial<Parameters<typeof openPostgres>[0]>,
     url: string,
   ): Promise<string> => {
-    const result = await openPostgres({ url, autoMigrate: true, clock: systemClock, ...options }).catch(
-      (error: unknown) => error,
-    );
+    const result = await openPostgres({
+      secretPlaces: SECRET_PLACES,
+      url,
+      autoMigrate: true,
+      clock: systemClock,
+      ...options,
+    }).catch((error: unknown) => error);
     expect(result).toBeInstanceOf(StorageRefused);
     return (result as Error).message;
   };
@@ -296,6 +303,7 @@ describe('what the operator has to decide stops the start:', () => {
 
   test('a secret that is to be stored without a key is refused, and everything else is stored', async () => {
     const repository = await openPostgres({
+      secretPlaces: SECRET_PLACES,
       url: await server.createDatabase(),
       autoMigrate: true,
       clock: systemClock,
@@ -314,7 +322,8 @@ describe('what the operator has to decide stops the start:', () => {
 });
 
 test('a server that cannot be reached, or refuses, is named without the password', async () => {
-  const open1 = (url: string) => openPostgres({ url, autoMigrate: false, clock: systemClock });
+  const open1 = (url: string) =>
+    openPostgres({ secretPlaces: SECRET_PLACES, url, autoMigrate: false, clock: systemClock });
   const gone = await unavailable(open1('postgres://headgate:hunter2@127.0.0.1:1/gateway'));
   expect(gone.message).toMatch(/postgres:\/\/127\.0\.0\.1:1\/gateway: .*ECONNREFUSED/);
   expect(gone.message).not.toContain('hunter2');

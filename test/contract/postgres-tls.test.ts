@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SECRET_PLACES } from '../../src/policy/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { StorageRefused, StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
@@ -62,6 +63,7 @@ afterAll(async () => {
 
 function open(query: string, caFile?: string, host = '127.0.0.1'): Promise<Repository> {
   return openPostgres({
+    secretPlaces: SECRET_PLACES,
     url: url.replace('127.0.0.1', host) + query,
     autoMigrate: true,
     clock: systemClock,
@@ -129,6 +131,7 @@ describe('with the right certificate', () => {
 
   test('a server that is frozen costs its time and no more', async () => {
     const repository = await openPostgres({
+      secretPlaces: SECRET_PLACES,
       url: `${url}?sslmode=require`,
       autoMigrate: true,
       clock: systemClock,

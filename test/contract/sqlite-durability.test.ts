@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SECRET_PLACES } from '../../src/policy/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { ConfigChange } from '../../src/model/config.ts';
 import type { AuditEntry } from '../../src/model/resources.ts';
@@ -51,7 +52,12 @@ async function runWriter(prefix: string, killAfter?: number, shell?: string): Pr
 }
 
 async function reopen(): Promise<{ everything: ConfigChange; audit: readonly AuditEntry[] }> {
-  const repository = await openSqlite({ path, autoMigrate: true, clock: systemClock });
+  const repository = await openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path,
+    autoMigrate: true,
+    clock: systemClock,
+  });
   try {
     const everything = await repository.loadAll();
     const { items } = await repository.read((reader) => reader.listAudit(FIRST));

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { SECRET_PLACES } from '../../src/policy/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { repositoryContract } from './repository.ts';
@@ -13,8 +14,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 repositoryContract('SQLite file', () => {
   files += 1;
-  return openSqlite({ path: join(folder, `${files}.db`), autoMigrate: true, clock: systemClock });
+  return openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path: join(folder, `${files}.db`),
+    autoMigrate: true,
+    clock: systemClock,
+  });
 });
 repositoryContract('SQLite in memory', () =>
-  openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock }),
+  openSqlite({ secretPlaces: SECRET_PLACES, path: ':memory:', autoMigrate: true, clock: systemClock }),
 );

@@ -90,7 +90,7 @@ export async function killDuringWrites(scenario: KillScenario): Promise<KillOutc
 
 /** Config version of the snapshot file; undefined when that cannot be used. */
 function savedVersion(folder: string): number | undefined {
-  const saved = readSnapshotFile(join(folder, 'headgate.db.snapshot'), undefined);
+  const saved = readSnapshotFile(join(folder, 'headgate.db.snapshot'), { box: undefined, places: [] });
   return 'error' in saved ? undefined : saved.configVersion;
 }
 

@@ -9,6 +9,7 @@ import { isFailure } from '../../management/api/failure.ts';
 import { validate } from '../../management/api/validate.ts';
 import { applyTree } from '../../management/declaration/apply-tree.ts';
 import { DOCUMENT_SCHEMA } from '../../management/declaration/schema.ts';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 
 /** Long enough for every rule about secrets. */
@@ -18,7 +19,12 @@ const ANY_SECRET = 'x'.repeat(64);
 export async function checkOffline(config: unknown): Promise<readonly FieldError[]> {
   const errors = validate(DOCUMENT_SCHEMA, config);
   if (errors.length > 0) return errors;
-  const repository = await openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock });
+  const repository = await openSqlite({
+    path: ':memory:',
+    secretPlaces: SECRET_PLACES,
+    autoMigrate: true,
+    clock: systemClock,
+  });
   try {
     const { value } = await repository.write(async (writer) => {
       const rules = {

@@ -4,7 +4,9 @@
  */
 import { resolve } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { parseKeyText } from '../../lib/secret-key-text.ts';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { copyDatabase, type CopyEnd, type CopyReport, type CopyTarget } from '../../storage/copy/copy.ts';
 import { openPostgresSource, postgresTarget } from '../../storage/copy/postgres-end.ts';
@@ -48,7 +50,7 @@ export async function copyDatabases({
     throw new StorageRefused('Cannot copy: --from and --to are the same database; expected two');
   }
   const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
-  const common = { clock, secretKey, caFile: settings.database.caFile };
+  const common = { clock, secretKey, secretPlaces: SECRET_PLACES, caFile: settings.database.caFile };
   const source = await openSource(from, common);
   try {
     const target = openTarget(to, common);
@@ -79,6 +81,7 @@ const idOf = (location: Location): string =>
 interface Common {
   readonly clock: Clock;
   readonly secretKey: Buffer | undefined;
+  readonly secretPlaces: SecretPlaces;
   readonly caFile: string | undefined;
 }
 

@@ -1,9 +1,11 @@
 /** Where the database of the settings lies, and what belongs beside it. Reads no file but the secret key. */
 import { dirname, resolve } from 'node:path';
 import { parseKeyText } from '../../lib/secret-key-text.ts';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { parseDatabaseUrl } from '../../storage/database-url.ts';
 import { createSecretBox, type SecretBox } from '../../storage/secrets/secret-box.ts';
+import type { MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { existingSecretBox, keylessSecretBox, SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
 
 /** On a server, where nothing lies beside the database. */
@@ -51,8 +53,12 @@ function snapshotPath({ snapshotFile }: Settings, usual: string): string | undef
   return snapshotFile === 'off' ? undefined : resolve(snapshotFile ?? usual);
 }
 
-/** With the key that is there; undefined when there is none to be had. */
-export function secretBoxOf({ kind, file, secretKey }: DatabaseLocation): SecretBox | undefined {
+/** Of the policies in files beside the database, with the key that is there. */
+export function sealingOf(location: DatabaseLocation): MaybeSealing {
+  return { box: secretBoxOf(location), places: SECRET_PLACES };
+}
+
+function secretBoxOf({ kind, file, secretKey }: DatabaseLocation): SecretBox | undefined {
   if (kind === 'postgres') {
     return secretKey === undefined ? keylessSecretBox() : createSecretBox(secretKey, SECRET_KEY_SETTING);
   }

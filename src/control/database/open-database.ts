@@ -1,5 +1,6 @@
 /** Opens the database of the settings, of whichever kind, or only brings its schema up to date. */
 import type { Clock } from '../../lib/clock.ts';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { makeFolder } from '../../storage/make-folder.ts';
 import { migratePostgres, openPostgres, type PostgresSettings } from '../../storage/postgres/postgres.ts';
@@ -18,11 +19,19 @@ export async function openDatabase(
   mustExist: boolean,
 ): Promise<Repository> {
   const { autoMigrate } = settings.database;
-  if (kind === 'sqlite') return openSqlite({ path, secretKey, clock, autoMigrate: autoMigrate ?? true });
+  if (kind === 'sqlite')
+    return openSqlite({
+      path,
+      secretKey,
+      secretPlaces: SECRET_PLACES,
+      clock,
+      autoMigrate: autoMigrate ?? true,
+    });
   // A schema on a server changes when the operator says so.
   return openPostgres({
     url: path,
     secretKey,
+    secretPlaces: SECRET_PLACES,
     clock,
     autoMigrate: autoMigrate ?? false,
     mustExist,
@@ -39,7 +48,7 @@ export async function migrateDatabase(
   settings: Settings,
   clock: Clock,
 ): Promise<readonly string[]> {
-  const options = { secretKey, clock };
+  const options = { secretKey, secretPlaces: SECRET_PLACES, clock };
   const { applied } = await (kind === 'postgres'
     ? migratePostgres({ ...options, url: path, settings: postgresSettings(settings) })
     : migrateSqlite({ ...options, path }));

@@ -9,13 +9,14 @@ import { systemClock, type Clock } from '../../lib/clock.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import { createSecretBox } from '../../storage/secrets/secret-box.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { readSnapshotFile } from './snapshot-file.ts';
 import { ChangedIds } from './snapshot-parts.ts';
 import { SnapshotFileWriter, type SnapshotFileWriterDeps } from './snapshot-file-writer.ts';
 
-const box = createSecretBox(randomBytes(32), 'the test');
+const sealing = { box: createSecretBox(randomBytes(32), 'the test'), places: SECRET_PLACES };
 const MANY_KEYS = 12_000;
 let folder: string;
 let path: string;
@@ -31,7 +32,7 @@ const log = createLogger({
 const keyOf = (index: number): StoredApiKey =>
   keyRecord({ id: `key-${index}`, token_hash: hash('sha256', String(index)) });
 const saved = () => {
-  const read = readSnapshotFile(path, box);
+  const read = readSnapshotFile(path, sealing);
   return 'error' in read ? read : { keys: read.state.keys, configVersion: read.configVersion };
 };
 
@@ -50,7 +51,7 @@ function open(deps: Partial<SnapshotFileWriterDeps> = {}): SnapshotFileWriter {
   writer = new SnapshotFileWriter({
     path,
     state,
-    secretBox: () => box,
+    sealing: () => sealing,
     clock: systemClock,
     log,
     ...deps,
@@ -141,7 +142,7 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
 
   it('keeps no list of what has changed while everything is to be written', async () => {
     const noted = vi.spyOn(ChangedIds.prototype, 'add');
-    open({ secretBox: () => undefined });
+    open({ sealing: () => ({ ...sealing, box: undefined }) });
     change({ keys: [keyOf(1)] });
     expect(noted).toHaveBeenCalledTimes(1);
     writer.changed();
@@ -151,7 +152,7 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
   });
 
   it('without a key for secrets tells so, and writes nothing', async () => {
-    open({ secretBox: () => undefined }).changed();
+    open({ sealing: () => ({ ...sealing, box: undefined }) }).changed();
     await writer.stop();
     expect(lines.map(({ msg }) => msg)).toEqual([
       'the snapshot file could not be written; the one before stays',

@@ -10,7 +10,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
-import type { SecretBox } from '../../storage/secrets/secret-box.ts';
+import type { MaybeSealing } from '../../storage/secrets/sealed-config.ts';
+import type { Sealing } from '../../storage/sql/policy-secrets.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import { removeLeftovers, SnapshotFile } from './snapshot-file.ts';
 import type { Frame } from './snapshot-log.ts';
@@ -20,7 +21,7 @@ export interface SnapshotFileWriterDeps {
   readonly path: string;
   readonly state: ConfigState;
   /** Encrypts the secrets of policies with the key of the database. */
-  readonly secretBox: () => SecretBox | undefined;
+  readonly sealing: () => MaybeSealing;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -161,7 +162,7 @@ export class SnapshotFileWriter {
     let file: SnapshotFile | undefined;
     try {
       file = await SnapshotFile.create(path);
-      for (const part of allParts(state, this.#box())) await this.#appendAndRest(file, part);
+      for (const part of allParts(state, this.#sealing())) await this.#appendAndRest(file, part);
       await file.endGroup(state.configVersion, timestamp(clock.nowMs()));
       const configVersion = await this.#appendChanged(file, this.#takeChanged());
       await file.putInPlace();
@@ -184,7 +185,7 @@ export class SnapshotFileWriter {
     const { state, clock } = this.#deps;
     const { configVersion } = state;
     if (changed.size === 0) return configVersion;
-    for (const part of changedParts(state, this.#box(), changed)) await file.append(part);
+    for (const part of changedParts(state, this.#sealing(), changed)) await file.append(part);
     await file.endGroup(configVersion, timestamp(clock.nowMs()));
     return configVersion;
   }
@@ -212,9 +213,9 @@ export class SnapshotFileWriter {
     return changed;
   }
 
-  #box(): SecretBox {
-    const box = this.#deps.secretBox();
+  #sealing(): Sealing {
+    const { box, places } = this.#deps.sealing();
     if (box === undefined) throw new Error('there is no key to seal the secrets of policies with');
-    return box;
+    return { box, places };
   }
 }

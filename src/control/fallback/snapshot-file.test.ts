@@ -18,6 +18,7 @@ import { keyRecord, versionRecord, versionTree } from '../../../test/support/dat
 import { oneRoute } from '../../../test/support/proxy.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import { createSecretBox } from '../../storage/secrets/secret-box.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { hasSnapshotFile, readSnapshotFile, removeLeftovers, SnapshotFile } from './snapshot-file.ts';
@@ -25,7 +26,7 @@ import { allParts, ChangedIds, changedParts } from './snapshot-parts.ts';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const SECRET = 'a secret of a policy, long enough to be one';
-const box = createSecretBox(randomBytes(32), 'the test');
+const sealing = { box: createSecretBox(randomBytes(32), 'the test'), places: SECRET_PLACES };
 let folder: string;
 let path: string;
 beforeAll(() => {
@@ -66,7 +67,7 @@ const filled = (count: number): ConfigState => {
 };
 async function write(all: ConfigState): Promise<SnapshotFile> {
   const written = await SnapshotFile.create(path);
-  for (const part of allParts(all, box)) await written.append(part);
+  for (const part of allParts(all, sealing)) await written.append(part);
   await written.endGroup(all.configVersion, AT);
   await written.putInPlace();
   return written;
@@ -77,14 +78,14 @@ async function append(...changes: readonly ConfigChange[]): Promise<void> {
     state.apply(each);
     ids.add(each);
   }
-  for (const part of changedParts(state, box, ids)) await file.append(part);
+  for (const part of changedParts(state, sealing, ids)) await file.append(part);
   await file.endGroup(state.configVersion, AT);
 }
 const inOrder = (whole: ConfigChange): ConfigChange => ({
   ...whole,
   keys: [...whole.keys].sort((a, b) => (a.id < b.id ? -1 : 1)),
 });
-function read(with_ = box) {
+function read(with_ = sealing) {
   const saved = readSnapshotFile(path, with_);
   return 'error' in saved ? saved : { ...saved, state: inOrder(saved.state.asChange()) };
 }
@@ -129,7 +130,7 @@ describe('a snapshot file', () => {
   it.each([undefined, createSecretBox(randomBytes(32), 'another')])(
     'without its key: every secret is another one, and the record is named',
     (other) => {
-      const saved = readSnapshotFile(path, other);
+      const saved = readSnapshotFile(path, { ...sealing, box: other });
       expect(saved).toMatchObject({ closedRecords: ['app-1'] });
       const policy = 'state' in saved ? saved.state.appOf('app-1')?.default_policy : undefined;
       const auth = policy?.['auth'] as { jwt: { secret: string } } | undefined;
@@ -147,7 +148,7 @@ describe('a snapshot file', () => {
       const changed = Buffer.from(bytes);
       changed[position] = (changed[position] ?? 0) ^ 1;
       writeFileSync(path, changed);
-      expect([position, readSnapshotFile(path, box)]).toEqual([
+      expect([position, readSnapshotFile(path, sealing)]).toEqual([
         position,
         { error: expect.stringContaining(`Cannot use the snapshot file "${path}": `) },
       ]);
@@ -180,7 +181,7 @@ describe('a snapshot file', () => {
     const { size } = statSync(path);
     for (const bytes of [size - 1, size - 50, Math.floor(size / 2), 10, 1, 0]) {
       truncateSync(path, bytes);
-      expect(readSnapshotFile(path, box)).toEqual({
+      expect(readSnapshotFile(path, sealing)).toEqual({
         error: `Cannot use the snapshot file "${path}": it ends too early, as after a crash or on a full disk`,
       });
     }
@@ -216,7 +217,7 @@ describe('a snapshot file', () => {
   it('stays as it is when a later one is not finished, or when another process was faster', async () => {
     const before = readFileSync(path);
     const unfinished = await SnapshotFile.create(path);
-    for (const part of allParts(filled(1), box)) await unfinished.append(part);
+    for (const part of allParts(filled(1), sealing)) await unfinished.append(part);
     await unfinished.close();
     expect(readFileSync(path).equals(before)).toBe(true);
     const slower = await SnapshotFile.create(path);
@@ -304,7 +305,7 @@ describe('changes while a file is written', () => {
       fc.asyncProperty(steps, async (all) => {
         state = filled(70);
         const changed = new ChangedIds();
-        const parts = allParts(state, box, 1_000);
+        const parts = allParts(state, sealing, 1_000);
         const written = await SnapshotFile.create(path);
         const part = async (): Promise<boolean> => {
           const next = parts.next();
@@ -321,7 +322,7 @@ describe('changes while a file is written', () => {
         }
         while (await part());
         await written.endGroup(1, AT);
-        for (const each of changedParts(state, box, changed)) await written.append(each);
+        for (const each of changedParts(state, sealing, changed)) await written.append(each);
         await written.endGroup(state.configVersion, AT);
         await written.putInPlace();
         await written.close();

@@ -9,8 +9,7 @@
 import { closeSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { openAppTree } from '../../storage/secrets/sealed-config.ts';
-import type { SecretBox } from '../../storage/secrets/secret-box.ts';
+import { openAppTree, type MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { syncFolder } from '../../storage/sqlite/sqlite-file.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { framesOf, SnapshotLogWriter, SnapshotRefused, type Frame } from './snapshot-log.ts';
@@ -142,18 +141,18 @@ export interface SavedConfig {
 
 /**
  * Reads the file. It must be unchanged and whole, except that the last appended group may be incomplete.
- * @param box decrypts the secrets; undefined when there is no key
+ * @param sealing opens the secrets
  * @returns the configuration, or an error message for the operator
  */
 export function readSnapshotFile(
   path: string,
-  box: SecretBox | undefined,
+  sealing: MaybeSealing,
 ): SavedConfig | { readonly error: string } {
   try {
     const { state, end } = readGroups(path);
     const closedRecords: string[] = [];
     const change = state.asWorkerChange();
-    const apps = change.apps.map((app) => openAppTree(app, box, (id) => closedRecords.push(id)));
+    const apps = change.apps.map((app) => openAppTree(app, sealing, (id) => closedRecords.push(id)));
     state.apply({ ...change, configVersion: end.config_version, apps }, true);
     return { state, configVersion: end.config_version, writtenAt: end.written_at, closedRecords };
   } catch (error) {

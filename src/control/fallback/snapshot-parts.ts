@@ -9,7 +9,7 @@
 import type { ConfigChange, VersionTree } from '../../model/config.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import { sealApp, sealVersionTree } from '../../storage/secrets/sealed-config.ts';
-import type { SecretBox } from '../../storage/secrets/secret-box.ts';
+import type { Sealing } from '../../storage/sql/policy-secrets.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { Frame } from './snapshot-log.ts';
 
@@ -54,23 +54,23 @@ export class ChangedIds {
 /** @param partBytes for tests */
 export function* allParts(
   state: ConfigState,
-  box: SecretBox,
+  sealing: Sealing,
   partBytes: number = PART_BYTES,
 ): Generator<Frame> {
   for (const payload of state.keys.packed(partBytes)) yield { kind: 'KEYS', payload };
-  yield* asParts(allLines(state, box), partBytes);
+  yield* asParts(allLines(state, sealing), partBytes);
 }
 
-function* allLines(state: ConfigState, box: SecretBox): Generator<Line> {
-  for (const appId of state.appIds()) yield* linesOfApp(state, appId, box);
+function* allLines(state: ConfigState, sealing: Sealing): Generator<Line> {
+  for (const appId of state.appIds()) yield* linesOfApp(state, appId, sealing);
 }
 
 /** The changed records in their present form. */
-export function changedParts(state: ConfigState, box: SecretBox, ids: ChangedIds): Generator<Frame> {
-  return asParts(changedLines(state, box, ids), PART_BYTES);
+export function changedParts(state: ConfigState, sealing: Sealing, ids: ChangedIds): Generator<Frame> {
+  return asParts(changedLines(state, sealing, ids), PART_BYTES);
 }
 
-function* changedLines(state: ConfigState, box: SecretBox, ids: ChangedIds): Generator<Line> {
+function* changedLines(state: ConfigState, sealing: Sealing, ids: ChangedIds): Generator<Line> {
   yield {
     removed: {
       apps: [...ids.apps].filter((id) => state.appOf(id) === undefined),
@@ -78,12 +78,12 @@ function* changedLines(state: ConfigState, box: SecretBox, ids: ChangedIds): Gen
       keys: [...ids.keys].filter((id) => state.keys.findKeyById(id) === undefined),
     },
   };
-  for (const id of ids.apps) yield* linesOfApp(state, id, box);
+  for (const id of ids.apps) yield* linesOfApp(state, id, sealing);
   for (const id of ids.versions) {
     const tree = state.versionTree(id);
     // The versions of a changed app were written with it.
     if (tree !== undefined && !ids.apps.has(tree.version.app_id))
-      yield { version: sealVersionTree(tree, box) };
+      yield { version: sealVersionTree(tree, sealing) };
   }
   for (const id of ids.keys) {
     const key = state.keys.findKeyById(id);
@@ -91,13 +91,13 @@ function* changedLines(state: ConfigState, box: SecretBox, ids: ChangedIds): Gen
   }
 }
 
-function* linesOfApp(state: ConfigState, appId: string, box: SecretBox): Generator<Line> {
+function* linesOfApp(state: ConfigState, appId: string, sealing: Sealing): Generator<Line> {
   const app = state.appOf(appId);
   if (app === undefined) return;
-  yield { app: sealApp(app, box) };
+  yield { app: sealApp(app, sealing) };
   for (const id of state.versionIdsOf(appId)) {
     const tree = state.versionTree(id);
-    if (tree !== undefined) yield { version: sealVersionTree(tree, box) };
+    if (tree !== undefined) yield { version: sealVersionTree(tree, sealing) };
   }
 }
 

@@ -16,7 +16,7 @@ import {
   type Repository,
 } from '../../storage/repository.ts';
 import { ConfigState } from '../cluster/config-state.ts';
-import { secretBoxOf, type DatabaseLocation } from '../database/database-location.ts';
+import { sealingOf, type DatabaseLocation } from '../database/database-location.ts';
 import { RecoveringRepository } from './recovering-repository.ts';
 import { hasSnapshotFile, readSnapshotFile, type SavedConfig } from './snapshot-file.ts';
 
@@ -90,7 +90,7 @@ function savedConfig(
   cause: StorageUnavailable,
   log: Logger,
 ): SavedConfig {
-  const saved = readSnapshotFile(snapshotFile, secretBoxOf(location));
+  const saved = readSnapshotFile(snapshotFile, sealingOf(location));
   if ('error' in saved) throw new StorageUnavailable(`${cause.message}. ${saved.error}`, cause);
   log.error(
     {
@@ -143,7 +143,7 @@ async function openFilled(
 /** Infinity for a snapshot file that cannot be read: it may hold a configuration. */
 function savedVersionOf(snapshotFile: string | undefined): number {
   if (snapshotFile === undefined) return 0;
-  const saved = readSnapshotFile(snapshotFile, undefined);
+  const saved = readSnapshotFile(snapshotFile, { box: undefined, places: [] });
   return 'error' in saved ? Infinity : saved.configVersion;
 }
 

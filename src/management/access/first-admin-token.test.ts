@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import { hasValidChecksum } from '../../model/token.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { Repository } from '../../storage/repository.ts';
@@ -30,7 +31,12 @@ const place = (of = folder, name = 'test.db'): DatabaseFolder => ({
 });
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'headgate-token-'));
-  repository = await openSqlite({ path: join(folder, 'test.db'), autoMigrate: true, clock });
+  repository = await openSqlite({
+    secretPlaces: SECRET_PLACES,
+    path: join(folder, 'test.db'),
+    autoMigrate: true,
+    clock,
+  });
 });
 afterEach(async () => {
   await repository.close();
@@ -61,7 +67,12 @@ describe('ensureFirstAdminToken', () => {
   });
 
   it('makes one only when two processes start at once, and the file holds that one', async () => {
-    const other = await openSqlite({ path: join(folder, 'test.db'), autoMigrate: true, clock });
+    const other = await openSqlite({
+      secretPlaces: SECRET_PLACES,
+      path: join(folder, 'test.db'),
+      autoMigrate: true,
+      clock,
+    });
     const made = await Promise.all([
       ensureFirstAdminToken(repository, clock, place()),
       ensureFirstAdminToken(other, clock, place()),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 import { BILLING, createBilling, manualClock, startManagement, verdict } from '../management.fixture.ts';
@@ -46,7 +47,12 @@ describe('publishing', () => {
   it('also works on a database file, where reads run beside writes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'headgate-write-'));
     const clock = manualClock();
-    const repository = await openSqlite({ path: join(folder, 'test.db'), autoMigrate: true, clock });
+    const repository = await openSqlite({
+      secretPlaces: SECRET_PLACES,
+      path: join(folder, 'test.db'),
+      autoMigrate: true,
+      clock,
+    });
     try {
       await using api = await startManagement({ repository });
       const replies = await Promise.all(

@@ -5,6 +5,7 @@
  * time. How each kind of database is opened for it is in sqlite-end.ts and postgres-end.ts.
  */
 import { sql, type Kysely } from 'kysely';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { StorageRefused, StorageUnavailable } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
@@ -29,6 +30,7 @@ export interface CopyEnd {
   readonly db: Kysely<Tables>;
   /** The key with which a gateway on this database would open secrets; undefined: it has none. */
   readonly secrets: SecretBox | undefined;
+  readonly secretPlaces: SecretPlaces;
 }
 
 export interface CopyTarget extends CopyEnd {
@@ -123,7 +125,7 @@ async function configVersionOf(db: Kysely<Tables>): Promise<number> {
 /** @returns how many there are; throws unless the key of the target, or else of the source, opens them all */
 async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd): Promise<number> {
   const box = target.secrets ?? source.secrets;
-  const { total, otherKey, damaged } = await inspectSealedValues(db, box);
+  const { total, otherKey, damaged } = await inspectSealedValues(db, source.secretPlaces, box);
   if (total === 0) return 0;
   if (box === undefined) {
     throw new StorageRefused(

@@ -1,6 +1,7 @@
 /** A Postgres database as one side of a copy: transactions that may take long, and one connection for them. */
 import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { beginRead, beginWrite, type TransactionTimeouts } from '../postgres/postgres-begin.ts';
 import { postgresDialect } from '../postgres/postgres-dialect.ts';
 import { hasTable, preparePostgres } from '../postgres/postgres-schema.ts';
@@ -26,6 +27,7 @@ export interface PostgresEndOptions {
   readonly clock: Clock;
   /** Of the setting; undefined: there is none. */
   readonly secretKey: Buffer | undefined;
+  readonly secretPlaces: SecretPlaces;
   /** Of the setting; PEM file of the server's authority. */
   readonly caFile?: string | undefined;
 }
@@ -62,9 +64,10 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
   };
 }
 
-function endOf({ url, clock, secretKey, caFile }: PostgresEndOptions, begin: string): CopyEnd {
+function endOf({ url, clock, secretKey, secretPlaces, caFile }: PostgresEndOptions, begin: string): CopyEnd {
   return {
     name: withoutPassword(url),
+    secretPlaces,
     secrets: secretKey === undefined ? undefined : createSecretBox(secretKey, SECRET_KEY_SETTING),
     db: new Kysely<Tables>({
       dialect: postgresDialect({

@@ -6,6 +6,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState } from '../migrate.ts';
 import { nodeSqliteDialect } from '../sqlite/node-sqlite-dialect.ts';
 import { StorageRefused } from '../repository.ts';
@@ -22,6 +23,7 @@ export interface SqliteEndOptions {
   readonly clock: Clock;
   /** Of the setting; undefined: the file `secret-key` beside the database has it, if it is there. */
   readonly secretKey: Buffer | undefined;
+  readonly secretPlaces: SecretPlaces;
 }
 
 /** @throws StorageUnavailable when there is no sound file, and `StorageRefused` when its schema is not up to date */
@@ -65,7 +67,7 @@ export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
 }
 
 function open(
-  { path, secretKey, clock }: SqliteEndOptions,
+  { path, secretKey, secretPlaces, clock }: SqliteEndOptions,
   begin: 'begin' | 'begin immediate',
   pragma: string,
 ): CopyEnd {
@@ -73,6 +75,7 @@ function open(
   checkContent(file);
   return {
     name: `"${file.path}"`,
+    secretPlaces,
     secrets: existingSecretBox(file.path, secretKey),
     db: new Kysely<Tables>({
       dialect: nodeSqliteDialect({

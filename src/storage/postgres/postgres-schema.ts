@@ -5,6 +5,7 @@
  */
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationDialect, type MigrationState } from '../migrate.ts';
 import { sqlState } from './postgres-errors.ts';
 import { DatabaseEmpty, StorageRefused } from '../repository.ts';
@@ -33,6 +34,7 @@ export interface PrepareOptions {
   readonly mustExist?: boolean;
   readonly clock: Clock;
   readonly secretKey?: Buffer | undefined;
+  readonly secretPlaces: SecretPlaces;
 }
 
 /** Connections for what differs in how long it may take; they may be one. */
@@ -48,16 +50,16 @@ export interface PrepareConnections {
 /** In this order: a database that cannot be used is left as it is. Throws `StorageRefused` for one of those. */
 export async function preparePostgres(
   { check, load, migrate: migrating }: PrepareConnections,
-  { autoMigrate, mustExist = false, clock, secretKey }: PrepareOptions,
+  { autoMigrate, mustExist = false, clock, ...keys }: PrepareOptions,
 ): Promise<{ readonly secrets: SecretBox; readonly applied: readonly string[] }> {
   try {
     const state = await check.transaction().execute((db) => inspectSchema(db, mustExist));
     if (!autoMigrate) assertCurrent(state);
     if (state.pending.length === 0) {
-      const secrets = await load.transaction().execute((db) => openSecrets(db, secretKey));
+      const secrets = await load.transaction().execute((db) => openSecrets(db, keys));
       return { secrets, applied: [] };
     }
-    const secrets = await openSecrets(migrating, secretKey);
+    const secrets = await openSecrets(migrating, keys);
     const migrated = await migrate(migrating, clock, MIGRATION_DIALECT);
     assertKnown(migrated);
     return { secrets, applied: migrated.applied };
@@ -95,14 +97,17 @@ async function assertEncoding(db: Kysely<Tables>): Promise<void> {
   throw new StorageRefused(`Cannot open the database: its encoding is ${name}; expected UTF8`);
 }
 
-async function openSecrets(db: Kysely<Tables>, secretKey: Buffer | undefined): Promise<SecretBox> {
+async function openSecrets(
+  db: Kysely<Tables>,
+  { secretKey, secretPlaces }: Pick<PrepareOptions, 'secretKey' | 'secretPlaces'>,
+): Promise<SecretBox> {
   const isNew = !(await hasTable(db, 'app'));
   const secrets = await serverSecretBox(
     secretKey,
-    async () => !isNew && (await inspectSealedValues(db, undefined)).total > 0,
+    async () => !isNew && (await inspectSealedValues(db, secretPlaces, undefined)).total > 0,
   );
   if (isNew || secretKey === undefined) return secrets;
-  const { otherKey, damaged } = await inspectSealedValues(db, secrets);
+  const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
   if (otherKey) {
     throw new StorageRefused(
       `Cannot open the database: the secrets in it were encrypted with another key than that of ${SECRET_KEY_SETTING}; expected the key that they were written with`,

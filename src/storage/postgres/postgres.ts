@@ -7,6 +7,7 @@
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { beginRead, beginWrite, type TransactionTimeouts } from './postgres-begin.ts';
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
@@ -56,6 +57,7 @@ export interface OpenPostgresOptions {
   readonly clock: Clock;
   /** 32 bytes for the secrets in it; needed as soon as there are some. */
   readonly secretKey?: Buffer | undefined;
+  readonly secretPlaces: SecretPlaces;
   readonly settings?: PostgresSettings;
 }
 
@@ -71,7 +73,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
   const repository = createSqlRepository({
     driver: 'postgres',
     ...parts,
-    secrets,
+    secrets: { box: secrets, places: options.secretPlaces },
     groupWritesMax: 1,
     clock: options.clock,
     mayTryAgain,

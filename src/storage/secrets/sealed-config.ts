@@ -5,41 +5,46 @@
 import { secretBytes } from '../../lib/ids.ts';
 import type { AppTree, VersionTree } from '../../model/config.ts';
 import type { App } from '../../model/resources.ts';
-import type { PolicyValues } from '../../model/policy.ts';
+import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
 import { StorageUnavailable } from '../repository.ts';
 import type { SecretBox } from './secret-box.ts';
-import { mapSecrets, openPolicy, sealPolicy, secretsOf } from '../sql/policy-secrets.ts';
+import { mapSecrets, openPolicy, sealPolicy, secretsOf, type Sealing } from '../sql/policy-secrets.ts';
 
 const UNKNOWN_SECRET_BYTES = 64;
 
-export function sealApp(app: App, box: SecretBox): App {
-  return withAppPolicy(app, (policy, id) => sealPolicy(policy, box, id));
+/** A `Sealing` of which the key may be missing. */
+export interface MaybeSealing {
+  readonly box: SecretBox | undefined;
+  readonly places: SecretPlaces;
 }
 
-export function sealVersionTree(tree: VersionTree, box: SecretBox): VersionTree {
-  return withVersionPolicies(tree, (policy, id) => sealPolicy(policy, box, id));
+export function sealApp(app: App, sealing: Sealing): App {
+  return withAppPolicy(app, (policy, id) => sealPolicy(policy, sealing, id));
+}
+
+export function sealVersionTree(tree: VersionTree, sealing: Sealing): VersionTree {
+  return withVersionPolicies(tree, (policy, id) => sealPolicy(policy, sealing, id));
 }
 
 /**
  * The tree as it was before it was sealed. A secret that cannot be decrypted is replaced by a random one,
  * so that its routes refuse every token.
- * @param box undefined: there is no key
  * @param onClosed gets the id of each record whose secret could not be decrypted
  */
 export function openAppTree(
   tree: AppTree,
-  box: SecretBox | undefined,
+  { box, places }: MaybeSealing,
   onClosed: (recordId: string) => void,
 ): AppTree {
   const open: ChangePolicy = (policy, id) => {
-    if (secretsOf(policy).length === 0) return policy;
+    if (secretsOf(policy, places).length === 0) return policy;
     try {
-      if (box !== undefined) return openPolicy(policy, box, id);
+      if (box !== undefined) return openPolicy(policy, { box, places }, id);
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
     }
     onClosed(id);
-    return mapSecrets(policy, () => secretBytes(UNKNOWN_SECRET_BYTES).toString('base64url'));
+    return mapSecrets(policy, places, () => secretBytes(UNKNOWN_SECRET_BYTES).toString('base64url'));
   };
   return {
     app: withAppPolicy(tree.app, open),

@@ -1,7 +1,7 @@
 /**
  * The secrets inside of policies, sealed on the way into a row and opened on the way out, so that no other part of
  * the program meets a sealed value. Plain values are read as they are. Knows neither policies nor encryption: the
- * places of secrets come from outside.
+ * places of secrets come from the schemas of the parts (policy/secrets.ts).
  */
 import { sql, type Kysely } from 'kysely';
 import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
@@ -9,7 +9,11 @@ import { StorageUnavailable } from '../repository.ts';
 import { isSealed, type SecretBox } from '../secrets/secret-box.ts';
 import type { Tables } from './schema.ts';
 
-const PLACES: SecretPlaces = [['auth', 'jwt', 'secret']];
+/** What it takes to seal policies: the key of the database, and where policies have secrets. */
+export interface Sealing {
+  readonly box: SecretBox;
+  readonly places: SecretPlaces;
+}
 
 /** Every column that holds policies. */
 const POLICY_COLUMNS = [
@@ -19,16 +23,16 @@ const POLICY_COLUMNS = [
 ] as const satisfies readonly (readonly [keyof Tables, string])[];
 
 /** A copy for the row of the record with that id. */
-export function sealPolicy(policy: PolicyValues, box: SecretBox, recordId: string): PolicyValues {
-  return mapSecrets(policy, (secret) => box.seal(secret, recordId));
+export function sealPolicy(policy: PolicyValues, { box, places }: Sealing, recordId: string): PolicyValues {
+  return mapSecrets(policy, places, (secret) => box.seal(secret, recordId));
 }
 
 /**
  * The policy as it was before `sealPolicy`; may return its argument.
  * @throws StorageUnavailable when a secret does not open: without it the policy must not be used
  */
-export function openPolicy(policy: PolicyValues, box: SecretBox, recordId: string): PolicyValues {
-  return mapSecrets(policy, (secret) => {
+export function openPolicy(policy: PolicyValues, { box, places }: Sealing, recordId: string): PolicyValues {
+  return mapSecrets(policy, places, (secret) => {
     if (!isSealed(secret)) return secret;
     const opened = box.open(secret, recordId);
     if ('text' in opened) return opened.text;
@@ -54,6 +58,7 @@ export interface SealedValues {
 /** Goes through all policies with secrets; `box` undefined only counts them. Walks through whole tables. */
 export async function inspectSealedValues(
   db: Kysely<Tables>,
+  places: SecretPlaces,
   box: SecretBox | undefined,
 ): Promise<SealedValues> {
   let total = 0;
@@ -64,7 +69,7 @@ export async function inspectSealedValues(
       select id, ${sql.ref(column)} as policy from ${sql.table(table)}
       where ${sql.ref(column)} like ${'%":"enc:v%'}`.execute(db);
     for (const { id, policy } of rows.rows) {
-      for (const secret of secretsOf(JSON.parse(policy) as PolicyValues)) {
+      for (const secret of secretsOf(JSON.parse(policy) as PolicyValues, places)) {
         if (!isSealed(secret)) continue;
         total += 1;
         const opened = box?.open(secret, id);
@@ -78,9 +83,9 @@ export async function inspectSealedValues(
 }
 
 /** The secrets of a policy, in the order of their places. */
-export function secretsOf(policy: PolicyValues): string[] {
+export function secretsOf(policy: PolicyValues, places: SecretPlaces): string[] {
   const found: string[] = [];
-  mapSecrets(policy, (secret) => {
+  mapSecrets(policy, places, (secret) => {
     found.push(secret);
     return secret;
   });
@@ -88,8 +93,12 @@ export function secretsOf(policy: PolicyValues): string[] {
 }
 
 /** A copy with other secrets; the policy itself where none of them changes. */
-export function mapSecrets(policy: PolicyValues, change: (secret: string) => string): PolicyValues {
-  return PLACES.reduce((changed, place) => changedAt(changed, place, change), policy);
+export function mapSecrets(
+  policy: PolicyValues,
+  places: SecretPlaces,
+  change: (secret: string) => string,
+): PolicyValues {
+  return places.reduce((changed, place) => changedAt(changed, place, change), policy);
 }
 
 function changedAt(

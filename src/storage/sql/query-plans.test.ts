@@ -4,6 +4,7 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import {
   at,
   change,
@@ -122,7 +123,7 @@ test('every statement finds its rows by an index', async () => {
     assertPresent: () => {},
     groupWritesMax: 1,
     clock: systemClock,
-    secrets: memorySecretBox(),
+    secrets: { box: memorySecretBox(), places: SECRET_PLACES },
   });
   const there = await seed(repository);
   statements.clear();

@@ -15,11 +15,11 @@ import {
   type WriteCheck,
   type WriteResult,
 } from '../repository.ts';
-import type { SecretBox } from '../secrets/secret-box.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
 import { addKeyUsage, removeKeyUsage } from './key-usage.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
+import type { Sealing } from './policy-secrets.ts';
 import { createCodecs, type Codecs } from './rows.ts';
 import type { Tables } from './schema.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -40,7 +40,7 @@ export interface SqlBackend {
   /** Throws `StorageUnavailable` when the database has gone since it was opened. */
   readonly assertPresent: () => void;
   /** Encrypts secrets before they are stored. */
-  readonly secrets: SecretBox;
+  readonly secrets: Sealing;
   /** Writes that share a transaction, at most; see write-queue.ts. */
   readonly groupWritesMax: number;
   readonly clock: Clock;

@@ -14,8 +14,7 @@ import type {
   Version,
 } from '../../model/resources.ts';
 import type { PolicyValues } from '../../model/policy.ts';
-import type { SecretBox } from '../secrets/secret-box.ts';
-import { openPolicy, sealPolicy } from './policy-secrets.ts';
+import { openPolicy, sealPolicy, type Sealing } from './policy-secrets.ts';
 import type { RowOf } from './schema.ts';
 
 /** How each field of `T` lies in its column: as it is, or in another way. */
@@ -49,9 +48,9 @@ export interface Codecs {
 
 /**
  * The codecs of one database.
- * @param secrets seals and opens the secrets of policies; reading one that does not open throws `StorageUnavailable`
+ * @param secrets seal and open the secrets of policies; reading one that does not open throws `StorageUnavailable`
  */
-export function createCodecs(secrets: SecretBox): Codecs {
+export function createCodecs(secrets: Sealing): Codecs {
   return {
     app: codec(secrets, APP),
     version: codec(secrets, VERSION),
@@ -165,7 +164,7 @@ const AUDIT_ENTRY: FieldKinds<AuditEntry> = {
 
 type Fields = Record<string, unknown>;
 
-function codec<T extends { readonly id: string }>(secrets: SecretBox, kinds: FieldKinds<T>): Codec<T> {
+function codec<T extends { readonly id: string }>(secrets: Sealing, kinds: FieldKinds<T>): Codec<T> {
   const entries = Object.entries<string>(kinds);
   const names = entries.map(([name]) => name);
   const named = (kind: string): string[] => entries.filter(([, of]) => of === kind).map(([name]) => name);

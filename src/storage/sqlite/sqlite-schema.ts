@@ -4,6 +4,7 @@
 import { resolve } from 'node:path';
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import type { SecretPlaces } from '../../model/policy.ts';
 import { migrate, migrationState, type MigrationState } from '../migrate.ts';
 import { StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
@@ -21,6 +22,7 @@ export interface PrepareSqliteOptions {
   readonly clock: Clock;
   /** 32 bytes for the secrets in it. Without one the file `secret-key` beside the database has it; see secret-key.ts. */
   readonly secretKey?: Buffer | undefined;
+  readonly secretPlaces: SecretPlaces;
 }
 
 export interface PreparedSqlite {
@@ -51,7 +53,7 @@ export async function prepareSqlite(
 /** Returns the box with the key of this database, after it has decrypted every secret in it. */
 async function openSecrets(
   db: Kysely<Tables>,
-  { path, secretKey }: PrepareSqliteOptions,
+  { path, secretKey, secretPlaces }: PrepareSqliteOptions,
 ): Promise<SecretBox> {
   if (path === MEMORY) return memorySecretBox();
   const file = resolve(path);
@@ -59,10 +61,10 @@ async function openSecrets(
   const secrets = await fileSecretBox(
     file,
     secretKey,
-    async () => !isNew && (await inspectSealedValues(db, undefined)).total > 0,
+    async () => !isNew && (await inspectSealedValues(db, secretPlaces, undefined)).total > 0,
   );
   if (isNew) return secrets;
-  const { otherKey, damaged } = await inspectSealedValues(db, secrets);
+  const { otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
   if (otherKey) {
     throw new StorageRefused(
       `Cannot open the database "${file}": the secrets in it were encrypted with another key than that of ${secrets.keyName}; expected ${wantedKey(file)}`,

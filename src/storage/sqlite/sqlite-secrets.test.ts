@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import { change, makeApp, makeEndpoint, makeRevision, makeVersion } from '../../../test/contract/records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { secretBytes } from '../../lib/ids.ts';
@@ -41,7 +42,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (secretKey?: Buffer): Promise<Repository> =>
-  openSqlite({ path, autoMigrate: true, clock: systemClock, secretKey });
+  openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: true, clock: systemClock, secretKey });
 
 const jwtPolicy = (secret = ''): PolicyValues => ({
   auth: { auth_type: 'jwt', required_claims: ['sub'], jwt: { issuer: 'https://id.example', secret } },
@@ -177,7 +178,12 @@ describe('the secrets of policies', () => {
   });
 
   test('in memory need no file', async () => {
-    const repository = await openSqlite({ path: ':memory:', autoMigrate: true, clock: systemClock });
+    const repository = await openSqlite({
+      secretPlaces: SECRET_PLACES,
+      path: ':memory:',
+      autoMigrate: true,
+      clock: systemClock,
+    });
     const { app } = await store(repository);
     expect(await repository.read((reader) => reader.findApp(app.id))).toEqual(app);
     await repository.close();
@@ -196,7 +202,7 @@ describe('the key file', () => {
   });
 
   test('is made by the command that makes the database', async () => {
-    await migrateSqlite({ path, clock: systemClock });
+    await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock });
     expect((statSync(keyFile).mode & 0o777).toString(8)).toBe('600');
   });
 
@@ -215,7 +221,9 @@ describe('the key file', () => {
   });
 
   test('is not made when the schema is behind and may not be changed', async () => {
-    await expect(openSqlite({ path, autoMigrate: false, clock: systemClock })).rejects.toThrow(/is behind/);
+    await expect(
+      openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: false, clock: systemClock }),
+    ).rejects.toThrow(/is behind/);
     expect(existsSync(keyFile)).toBe(false);
   });
 
@@ -225,7 +233,7 @@ describe('the key file', () => {
       import { openSqlite } from ${module};
       const clock = { nowMs: () => 0, monotonicMs: () => 0 };
       const path = process.argv[1];
-      await (await openSqlite({ path, autoMigrate: true, clock })).close();`;
+      await (await openSqlite({ secretPlaces: ${JSON.stringify(SECRET_PLACES)}, path, autoMigrate: true, clock })).close();`;
     const starts = [1, 2, 3].map((number) =>
       promisify(execFile)(process.execPath, [
         '--input-type=module',
@@ -278,7 +286,9 @@ describe('a database with secrets and without their key', () => {
     expect(message).toBe(
       `Cannot open the database "${path}": it holds encrypted secrets, and there is no key for them; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to hold the key that they were written with`,
     );
-    expect(await migrateSqlite({ path, clock: systemClock }).catch(String)).toContain(message);
+    expect(
+      await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock }).catch(String),
+    ).toContain(message);
     expect(readdirSync(folder)).toEqual(['headgate.db']);
     expect(bytesOf('headgate.db').equals(before)).toBe(true);
     writeFileSync(keyFile, key);
@@ -291,7 +301,12 @@ describe('a database with secrets and without their key', () => {
     const wanted = `; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to hold the key that they were written with`;
     const what = `Cannot open the database "${path}": the secrets in it were encrypted with another key than that of`;
     expect(await startError(other)).toBe(`${what} GATEWAY_SECRET_KEY${wanted}`);
-    const migrated = migrateSqlite({ path, clock: systemClock, secretKey: other }).catch(String);
+    const migrated = migrateSqlite({
+      secretPlaces: SECRET_PLACES,
+      path,
+      clock: systemClock,
+      secretKey: other,
+    }).catch(String);
     expect(await migrated).toContain(`${what} GATEWAY_SECRET_KEY${wanted}`);
     writeFileSync(keyFile, other.toString('hex'));
     expect(await startError()).toBe(`${what} the file "${keyFile}"${wanted}`);
@@ -384,7 +399,7 @@ test('a key file that may not be read stops the start', async () => {
   const script = `
     import { openSqlite } from ${module};
     const clock = { nowMs: () => 0, monotonicMs: () => 0 };
-    const outcome = await openSqlite({ path: process.argv[1], autoMigrate: true, clock }).catch((error) => error);
+    const outcome = await openSqlite({ secretPlaces: ${JSON.stringify(SECRET_PLACES)}, path: process.argv[1], autoMigrate: true, clock }).catch((error) => error);
     console.log(String(outcome));`;
   // Root may read everything.
   const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SECRET_PLACES } from '../../policy/secrets.ts';
 import { assert } from '../../lib/assert.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { MIGRATIONS } from '../migrate.ts';
@@ -31,7 +32,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (at = path, autoMigrate = true): Promise<Repository> =>
-  openSqlite({ path: at, autoMigrate, clock: systemClock });
+  openSqlite({ secretPlaces: SECRET_PLACES, path: at, autoMigrate, clock: systemClock });
 
 async function openAndClose(at = path, autoMigrate = true): Promise<void> {
   await (await open(at, autoMigrate)).close();
@@ -108,8 +109,12 @@ describe('a new database', () => {
 describe('the schema', () => {
   test('is brought up to date by the command, once', async () => {
     const names = MIGRATIONS.map(({ name }) => name);
-    expect(await migrateSqlite({ path, clock: systemClock })).toEqual({ applied: names });
-    expect(await migrateSqlite({ path, clock: systemClock })).toEqual({ applied: [] });
+    expect(await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock })).toEqual({
+      applied: names,
+    });
+    expect(await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock })).toEqual({
+      applied: [],
+    });
     await openAndClose(path, false);
     const recorded = inDatabase((db) => db.prepare('select name from schema_migration').all());
     expect(recorded.map((row) => row['name'])).toEqual(names);
@@ -135,7 +140,9 @@ describe('the schema', () => {
       expect(await startError(path, auto)).toMatch(
         /its schema is newer than this program \(it has 9999-future\)/,
       );
-      await expect(migrateSqlite({ path, clock: systemClock })).rejects.toThrow(/newer than this program/);
+      await expect(migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock })).rejects.toThrow(
+        /newer than this program/,
+      );
       expect(readFileSync(path).equals(before)).toBe(true);
     },
   );
@@ -205,7 +212,7 @@ function openAsNobody(paths: readonly string[]): string[] {
     import { openSqlite } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)};
     const clock = { nowMs: () => 0, monotonicMs: () => 0 };
     for (const path of ${JSON.stringify(paths)}) {
-      const outcome = await openSqlite({ path, autoMigrate: true, clock }).catch((error) => error);
+      const outcome = await openSqlite({ secretPlaces: ${JSON.stringify(SECRET_PLACES)}, path, autoMigrate: true, clock }).catch((error) => error);
       console.log(String(outcome));
     }`;
   const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};

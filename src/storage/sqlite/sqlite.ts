@@ -30,7 +30,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
     return createSqlRepository({
       driver: 'sqlite',
       ...connections,
-      secrets,
+      secrets: { box: secrets, places: options.secretPlaces },
       groupWritesMax: GROUP_WRITES_MAX,
       clock: options.clock,
     });

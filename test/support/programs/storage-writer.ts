@@ -4,6 +4,7 @@
  * with the error when a write is refused.
  */
 import { writeSync } from 'node:fs';
+import { SECRET_PLACES } from '../../../src/policy/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/storage/sqlite/sqlite.ts';
 import { makeApp, makeAudit, makeVersion, touched } from '../../contract/records.ts';
@@ -14,7 +15,12 @@ const say = (line: unknown): void => {
   writeSync(1, `${JSON.stringify(line)}\n`);
 };
 
-const repository = await openSqlite({ path, autoMigrate: true, clock: systemClock });
+const repository = await openSqlite({
+  secretPlaces: SECRET_PLACES,
+  path,
+  autoMigrate: true,
+  clock: systemClock,
+});
 try {
   for (let round = 0; ; round += 1) {
     const app = makeApp({
