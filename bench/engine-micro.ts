@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 import type * as ProxySupport from '../test/support/proxy.ts';
 import type * as ConnectionModule from '../src/proxy/downstream/connection.ts';
 import type * as FixturesModule from '../src/policy/test-fixtures.ts';
-import type { Exchange } from '../src/proxy/exchange.ts';
+import type { ExchangeView } from '../src/proxy/interfaces/exchange-view.ts';
 import type * as AccessLogModule from '../src/observe/access-log.ts';
 import type * as OutputModule from '../src/observe/output.ts';
 import type * as AccessFieldsModule from '../src/model/access-fields.ts';
@@ -170,7 +170,7 @@ async function startEngine(checkout: string, load: LoadName): Promise<() => Prom
 }
 
 /** What the observer of a worker does for the log. */
-async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exchange: Exchange) => void> {
+async function accessLogOf(from: <M>(path: string) => Promise<M>): Promise<(exchange: ExchangeView) => void> {
   const { AccessLog } = await from<typeof AccessLogModule>('src/observe/access-log.ts');
   const { FileOutput } = await from<typeof OutputModule>('src/observe/output.ts');
   const { ACCESS_FIELDS } = await from<typeof AccessFieldsModule>('src/model/access-fields.ts');

@@ -5,7 +5,8 @@
 import type { CompiledRoute } from '../config/types.ts';
 import type { Candidate } from './schema.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
-import type { ProxyContext, Revision, Version } from '../proxy/context.ts';
+import type { SharedParts } from '../proxy/interfaces/shared-parts.ts';
+import type { Revision, Version } from '../proxy/interfaces/route.ts';
 import {
   createEligibleRevisions,
   findEligibleRevisions,
@@ -24,7 +25,7 @@ export function candidatesOf(
   path: string,
   method: string,
   chosenId: string | undefined,
-  context: ProxyContext,
+  context: SharedParts,
 ): Candidate[] {
   const found = createEligibleRevisions<CompiledPolicy>();
   findEligibleRevisions(version, path, method, context.shareOf, found);
@@ -54,7 +55,7 @@ export function candidatesOf(
 /** As weights.ts has it: by weight, but that recovering ones leave a part of theirs to those that are not. */
 function sharesOf(
   shown: readonly { readonly revision: Revision; readonly reason: string }[],
-  context: ProxyContext,
+  context: SharedParts,
 ): number[] {
   const weights = shown.map(({ revision, reason }) => (reason === '' ? revision.weight : 0));
   const parts = shown.map(({ revision, reason }) => (reason === '' ? context.shareOf(revision) : 1));

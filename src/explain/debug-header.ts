@@ -6,7 +6,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { tokenHash } from '../model/token.ts';
 import { fieldText } from '../policy/caller.ts';
-import type { Exchange } from '../proxy/exchange.ts';
+import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
 
 /** What a worker knows of a debug token. */
@@ -30,12 +30,12 @@ export class DebugTokens {
   }
 
   /** The line of the decision, or '' when the request has no valid token. */
-  line(exchange: Exchange): string {
+  line(exchange: ExchangeView): string {
     if (this.#entries.length === 0 || !this.#isAllowed(exchange)) return '';
     return `X-Headgate-Decision: ${decisionText(exchange)}\r\n`;
   }
 
-  #isAllowed(exchange: Exchange): boolean {
+  #isAllowed(exchange: ExchangeView): boolean {
     // A head that was refused is in no state to be looked at.
     const token = exchange.method === '' ? undefined : exchange.header('x-headgate-debug');
     if (token === undefined || token.length > TOKEN_CHARS_MAX) return false;
@@ -52,7 +52,7 @@ export class DebugTokens {
 }
 
 /** `name=value` pairs in the order in which the gateway decides; what was not reached is left out. */
-export function decisionText(exchange: Exchange): string {
+export function decisionText(exchange: ExchangeView): string {
   const { version, route, evaluation, errorCode } = exchange;
   const pairs: [name: string, value: string][] = [];
   if (version !== undefined) pairs.push(['app', version.app.slug], ['version', version.label]);
@@ -74,16 +74,19 @@ export function decisionText(exchange: Exchange): string {
   return pairs.map(([name, value]) => `${name}=${fieldText(value.slice(0, VALUE_CHARS_MAX))}`).join('; ');
 }
 
-function callerText({ evaluation: { caller } }: Exchange): string {
+function callerText({ evaluation: { caller } }: ExchangeView): string {
   return caller.id === '' ? caller.kind : `${caller.kind} ${caller.id}`;
 }
 
-function deniedText({ errorCode, evaluation }: Exchange): string {
+function deniedText({ errorCode, evaluation }: ExchangeView): string {
   const by = evaluation.deniedBy;
   return by === undefined ? String(errorCode) : `${errorCode} by ${by}`;
 }
 
-function upstreamText({ path, suffixStart }: Exchange, route: NonNullable<Exchange['route']>): string {
+function upstreamText(
+  { path, suffixStart }: ExchangeView,
+  route: NonNullable<ExchangeView['route']>,
+): string {
   const { scheme, authority } = route.revision.backend;
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }

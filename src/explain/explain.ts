@@ -14,8 +14,10 @@ import type { CounterReads } from '../policy/read-only-context.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
 import type { CompiledVersion, Snapshot } from '../config/types.ts';
 import { Connection } from '../proxy/downstream/connection.ts';
-import type { ProxyContext, ProxyObserver, Route } from '../proxy/context.ts';
-import type { Exchange } from '../proxy/exchange.ts';
+import type { ProxyObserver } from '../proxy/interfaces/observer.ts';
+import type { ProxyContext } from '../proxy/interfaces/proxy-context.ts';
+import type { Route } from '../proxy/interfaces/route.ts';
+import type { AnswerableExchange, ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { explanationOf, type Described } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
 import { fieldsOfLines, shownField } from './redact.ts';
@@ -29,7 +31,7 @@ import { upstreamPath } from '../proxy/upstream-path.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
 import { malformed } from '../proxy/reasons.ts';
 import { responseFields } from '../proxy/respond.ts';
-import { tunnelledProtocol } from '../proxy/upstream/tunnel.ts';
+import { tunnelledProtocol } from '../http/switch-protocol.ts';
 import { upstreamFailed } from '../proxy/upstream/upstream-failure.ts';
 import { upstreamRequestHead } from '../proxy/upstream/upstream-head.ts';
 
@@ -118,7 +120,7 @@ function feed(
       gaveWay: () => undefined,
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
-    const interceptUpstream = (exchange: Exchange, route: Route): void => {
+    const interceptUpstream = (exchange: AnswerableExchange, route: Route): void => {
       // A chunked body is measured while it comes, when the backend has the first part of it already.
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
@@ -142,7 +144,7 @@ function feed(
   });
 }
 
-function forwardedRun(exchange: Exchange, route: Route): Outcome {
+function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
   const { connection, path, suffixStart } = exchange;
   const { head } = connection;
   const isWhole = head.framing === BodyFraming.none || head.contentLength === 0;
@@ -161,7 +163,7 @@ function readOnlyContext(
   { context, compilers }: ExplainParts,
   counterReads: CounterReads,
   observer: ProxyObserver,
-  interceptUpstream: (exchange: Exchange, route: Route) => void,
+  interceptUpstream: (exchange: AnswerableExchange, route: Route) => void,
 ): ProxyContext {
   const compile = compilers.readOnly(counterReads);
   return {

@@ -14,8 +14,8 @@ import { refusal, type CorsRefusal } from '../policy/parts/cors/cors-shadow.ts';
 import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { candidatesOf } from './candidates.ts';
 import { fieldsOf } from './redact.ts';
-import type { Route, Version } from '../proxy/context.ts';
-import type { Exchange } from '../proxy/exchange.ts';
+import type { Route, Version } from '../proxy/interfaces/route.ts';
+import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { pathParameters, upstreamPath } from '../proxy/upstream-path.ts';
 import type { ProxyOptions } from '../proxy/options.ts';
 import { corsOf } from '../proxy/respond.ts';
@@ -67,7 +67,7 @@ export interface ExchangeFacts {
   readonly breakerRules: unknown;
 }
 
-export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
+export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFacts {
   const { connection, context, evaluation, route, version, errorCode } = exchange;
   const { head, body } = connection;
   // A head that was refused is in no state to be looked at.
@@ -102,12 +102,12 @@ export function factsOf(exchange: Exchange, forwarded: boolean): ExchangeFacts {
   };
 }
 
-function corsRefusalOf(exchange: Exchange): CorsRefusal | undefined {
+function corsRefusalOf(exchange: ExchangeView): CorsRefusal | undefined {
   const cors = corsOf(exchange);
   return cors && refusal(cors, exchange);
 }
 
-function presentedHash(exchange: Exchange): string | undefined {
+function presentedHash(exchange: ExchangeView): string | undefined {
   const place = exchange.route?.policy.credentialPlace;
   const credential = exchange.header(place?.lowerName ?? 'authorization');
   if (credential === undefined) return undefined;
@@ -128,7 +128,7 @@ type Place = Pick<
   | 'breakerRules'
 >;
 
-function placeOf(version: Version | undefined, route: Route | undefined, exchange: Exchange): Place {
+function placeOf(version: Version | undefined, route: Route | undefined, exchange: ExchangeView): Place {
   const { path, suffixStart } = exchange;
   const rest = comparablePath(path.slice(suffixStart));
   return {
@@ -177,7 +177,7 @@ function upstreamUrlOf(route: Route, path: string, suffixStart: number): string 
 }
 
 /** The candidates for the method that was matched last: that of a preflight is the one that it asks about. */
-function candidatesFor(exchange: Exchange, version: Version, method: string): Candidate[] {
+function candidatesFor(exchange: ExchangeView, version: Version, method: string): Candidate[] {
   if (version.status === 'retired') return [];
   const { errorCode, route, context } = exchange;
   const isChosen = errorCode !== 'endpoint_disabled' && errorCode !== 'circuit_open';

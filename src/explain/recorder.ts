@@ -8,7 +8,7 @@
  */
 import { REDACTED, type Explanation, type HeaderField } from './schema.ts';
 import type { Reason } from '../model/reason.ts';
-import type { Exchange } from '../proxy/exchange.ts';
+import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { explanationOf } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
 import { recordedField, recordedQuery } from './redact.ts';
@@ -50,7 +50,7 @@ export class ExchangeRecorder {
   }
 
   /** For every exchange that has an error code, and for every one while `isSampling`. */
-  record(exchange: Exchange): void {
+  record(exchange: ExchangeView): void {
     if (exchange.errorCode === undefined && !this.#isSampled(exchange)) return;
     const second = Math.floor(exchange.startedAtMs / 1000);
     if (second !== this.#second) {
@@ -73,7 +73,7 @@ export class ExchangeRecorder {
     return undefined;
   }
 
-  #isSampled(exchange: Exchange): boolean {
+  #isSampled(exchange: ExchangeView): boolean {
     const sampling = this.#sampling;
     if (sampling === undefined) return false;
     if (exchange.startedAtMs >= sampling.untilMs) {

@@ -6,6 +6,9 @@
  * fields of a decision map onto `Retry-After` (RFC 9110 section 10.2.3) and the IETF `RateLimit` fields.
  */
 
+/** Which of the limits on a request has counted it. */
+export type LimitKind = 'policy' | 'key' | 'ip' | 'concurrency';
+
 export type LimitAlgorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
 
 /**

@@ -3,6 +3,7 @@
  * becomes a field value (RFC 9110 section 5.5) that can neither end the line nor be mistaken for another value:
  * printable ASCII stays, everything else and `%` is percent-encoded as UTF-8.
  */
+import { isScopeToken } from './scope-token.ts';
 import type { Caller } from './stage.ts';
 
 /** A value that would be longer is left out and not cut, since a part of it may be a valid other value. */
@@ -56,14 +57,4 @@ export function scopesLine(scopes: Iterable<string>): string {
     value = value === '' ? scope : `${value} ${scope}`;
   }
   return value === '' ? '' : `X-Headgate-Scopes: ${value}\r\n`;
-}
-
-/** RFC 6749 section 3.3 `scope-token`: visible ASCII without `"` and `\`. */
-export function isScopeToken(text: string): boolean {
-  if (text === '') return false;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code <= 0x20 || code >= 0x7f || code === 0x22 || code === 0x5c) return false;
-  }
-  return true;
 }

@@ -5,7 +5,7 @@
 import type { Egress } from '../egress/egress.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
-import type { LimitStore } from '../limits/store.ts';
+import type { LimitKind, LimitStore } from '../limits/store.ts';
 import type { PresentedKey } from '../keys/presented-key.ts';
 
 /** GATEWAY_RATE_LIMIT_REQUESTS and GATEWAY_RATE_LIMIT_WINDOW_SECS, each where set. */
@@ -49,8 +49,6 @@ export type AuthOutcome =
   | 'unavailable'
   | 'forbidden'
   | 'throttled';
-
-export type LimitKind = 'policy' | 'key' | 'ip' | 'concurrency';
 
 export interface PolicyDependencies {
   readonly clock: Clock;

@@ -8,10 +8,8 @@ import type { Reason } from '../model/reason.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { RateLimitPolicy } from '../model/rate-limit.ts';
 import type { ConcurrencyStore } from '../limits/concurrency.ts';
-import type { LimitDecision } from '../limits/store.ts';
-import type { CredentialPlace } from './parts/auth/credential-place.ts';
+import type { LimitDecision, LimitKind } from '../limits/store.ts';
 import type { RetryCondition } from './parts/retries/schema.ts';
-import type { LimitKind } from './dependencies.ts';
 
 /** What a stage may know of the request. */
 export interface RequestFacts {
@@ -124,6 +122,15 @@ export interface FieldEditor {
   nameOf(name: string): string | undefined;
   /** Lines to add, each `Name: value\r\n`. Nothing from outside may end a line early. */
   lines(subject: FieldSubject): string;
+}
+
+/** Where a route's credential is, when that is another field than `Authorization`. */
+export interface CredentialPlace {
+  /** As it is configured. */
+  readonly name: string;
+  readonly lowerName: string;
+  /** As `foldedName` gives it: no field that may be read as the credential's passes beside it. */
+  readonly foldedName: string;
 }
 
 /** What parts of a policy tell the engine; see `NO_DATA` in compile-policy.ts for where they say nothing. */

@@ -6,8 +6,8 @@
  * Owns the route of the current attempt, the request body for as long as another attempt may need it, the permit, and
  * the deadline of the whole exchange.
  */
-import type { Route } from './context.ts';
-import type { Exchange } from './exchange.ts';
+import type { Route } from './interfaces/route.ts';
+import type { Exchange, ExchangeAttempts } from './exchange.ts';
 import type { OverloadReason } from './exchange-limiter.ts';
 import { findOtherRoute } from './find-route.ts';
 import { CIRCUIT_OPEN, OVERLOADED } from './reasons.ts';
@@ -76,7 +76,7 @@ function start(
   attempts.start();
 }
 
-export class Attempts implements ForwardingOwner, PermitWaiter {
+export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   readonly report: BreakerReport;
   /** When all of the exchange has to be over; Infinity without such a limit. */
   readonly endsAtMs: number;

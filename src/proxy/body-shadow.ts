@@ -4,10 +4,10 @@
  * would have got the same answer anyway.
  */
 import { BODY_TOO_LARGE } from '../policy/parts/body-size/part.ts';
-import type { Exchange } from './exchange.ts';
+import type { ExchangeView } from './interfaces/exchange-view.ts';
 
 /** @param bytesMax more than 0 */
-export function noteBodyInShadow(exchange: Exchange, bytesMax: number): void {
+export function noteBodyInShadow(exchange: ExchangeView, bytesMax: number): void {
   if (exchange.attempts === undefined) return;
   const { head } = exchange.connection;
   // A client that went away in the middle had announced the whole.

@@ -9,11 +9,12 @@ import type { ErrorCode } from '../model/errors.ts';
 import { headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import { newEvaluation } from '../policy/evaluate.ts';
-import type { CompiledPolicy, Evaluation, RequestFacts } from '../policy/stage.ts';
+import type { CompiledPolicy, Evaluation } from '../policy/stage.ts';
 import { noteBodyInShadow } from './body-shadow.ts';
-import type { Connection } from './downstream/connection.ts';
-import type { ProxyContext, Route, Version } from './context.ts';
-import type { Attempts } from './attempts.ts';
+import type { ClientConnection } from './interfaces/client-connection.ts';
+import type { AnswerableExchange } from './interfaces/exchange-view.ts';
+import type { ProxyContext } from './interfaces/proxy-context.ts';
+import type { Route, Version } from './interfaces/route.ts';
 import type { MatchResult } from './match.ts';
 import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
@@ -23,8 +24,18 @@ import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 export const CLIENT_GONE = 499;
 const REQUEST_ID_LENGTH_MAX = 128;
 
-export class Exchange implements RequestFacts {
-  readonly connection: Connection;
+/** The attempts at a backend as their exchange sees them; attempts.ts implements it. */
+export interface ExchangeAttempts {
+  /** Ends the attempt under way. The client is told nothing. */
+  cancel(): void;
+  /** At the end of the exchange; may be called again. */
+  release(): void;
+  onDeadline(): void;
+  onClientWritable(): void;
+}
+
+export class Exchange implements AnswerableExchange {
+  readonly connection: ClientConnection;
   readonly context: ProxyContext;
   /** On the monotonic clock. */
   readonly startedMs: number;
@@ -55,7 +66,7 @@ export class Exchange implements RequestFacts {
   /** Only where the body is waited for. */
   readonly buffer: RequestBuffer | undefined = undefined;
   /** At the backend. */
-  readonly attempts: Attempts | undefined = undefined;
+  readonly attempts: ExchangeAttempts | undefined = undefined;
 
   readonly status: number = 0;
   /** Why it was refused or failed. */
@@ -76,8 +87,7 @@ export class Exchange implements RequestFacts {
   #isCounted = false;
   #ended = false;
 
-  constructor(connection: Connection, readable = true) {
-    const { context } = connection;
+  constructor(connection: ClientConnection, context: ProxyContext, readable = true) {
     this.connection = connection;
     this.context = context;
     this.startedMs = context.clock.monotonicMs();
@@ -138,6 +148,10 @@ export class Exchange implements RequestFacts {
     return this.connection.body.bytes;
   }
 
+  decisionLine(): string {
+    return this.context.decisionLine?.(this) ?? '';
+  }
+
   // What the stages find out.
 
   /** @param query with its `?`, or '' */
@@ -178,7 +192,7 @@ export class Exchange implements RequestFacts {
     buffer.start();
   }
 
-  beginAttempts(attempts: Attempts): void {
+  beginAttempts(attempts: ExchangeAttempts): void {
     writable(this).attempts = attempts;
   }
 

@@ -5,7 +5,7 @@
 import { TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
 import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
 import { HeaderKind } from '../http/header-kind.ts';
-import type { Route } from './context.ts';
+import type { Route } from './interfaces/route.ts';
 import type { Exchange } from './exchange.ts';
 import { matchRequest } from './match.ts';
 import { malformedPath, unmatched } from './reasons.ts';

@@ -10,8 +10,8 @@ import { statusText } from '../http/status-text.ts';
 import { errorRow } from '../policy/error-table.ts';
 import { limitHeaderLines } from '../policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';
-import type { Version } from './context.ts';
-import type { Exchange } from './exchange.ts';
+import type { Version } from './interfaces/route.ts';
+import type { ExchangeView } from './interfaces/exchange-view.ts';
 
 /** The problem document as ASCII text, so that its length in characters is its length in bytes. */
 export function problemBody(
@@ -33,15 +33,15 @@ function escapeCharacter(character: string): string {
 }
 
 /** Fields of the gateway's own that go on every response of the exchange; each line ends in CRLF. */
-export function responseFields(exchange: Exchange): string {
+export function responseFields(exchange: ExchangeView): string {
   return `X-Request-Id: ${exchange.requestId}\r\n${fieldsBehindId(exchange)}`;
 }
 
 /** Those of `responseFields` that not every response has; they stand behind the request id. */
-export function fieldsBehindId(exchange: Exchange): string {
+export function fieldsBehindId(exchange: ExchangeView): string {
   const { route, version, evaluation } = exchange;
   let fields = '';
-  if (mayAskForDecision(exchange)) fields += exchange.context.decisionLine?.(exchange) ?? '';
+  if (mayAskForDecision(exchange)) fields += exchange.decisionLine();
   const cors = corsOf(exchange);
   if (cors !== undefined && !exchange.preflight) fields += cors.responseLines(exchange.header('origin'));
   if (route === undefined) return version?.status === 'retired' ? fields + successorLine(version) : fields;
@@ -69,13 +69,13 @@ function successorLine({ successor, app }: Version): string {
 }
 
 /** What lets pages of other origins read the response; also one that no route gives, such as a 404. */
-export function corsOf({ route, version }: Exchange): CompiledCors | undefined {
+export function corsOf({ route, version }: ExchangeView): CompiledCors | undefined {
   return (route === undefined ? version?.unmatched : route.policy)?.cors;
 }
 
 /** A whole response with its body; none is written for HEAD (RFC 9110 section 9.3.2), only its length. */
 export function gatewayResponse(
-  exchange: Exchange,
+  exchange: ExchangeView,
   status: number,
   fields: string,
   body: string,
@@ -88,12 +88,12 @@ export function gatewayResponse(
 }
 
 /** RFC 9112 section 9.6, and for HTTP/1.0 clients that asked to keep the connection, the answer they wait for. */
-export function connectionField(exchange: Exchange, persist: boolean): string {
+export function connectionField(exchange: ExchangeView, persist: boolean): string {
   if (!persist) return 'Connection: close\r\n';
   return exchange.connection.head.httpMinor === 0 ? 'Connection: keep-alive\r\n' : '';
 }
 
 /** Whether a request may hold the field at all: one look at the kinds of its head. */
-function mayAskForDecision(exchange: Exchange): boolean {
+function mayAskForDecision(exchange: ExchangeView): boolean {
   return exchange.connection.head.first(HeaderKind.headgate) >= 0;
 }

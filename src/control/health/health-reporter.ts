@@ -4,7 +4,8 @@
  * dies takes at most its last second along; the breakers themselves are in shared memory.
  */
 import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
-import type { FailureKind, Revision } from '../../proxy/context.ts';
+import type { FailureKind } from '../../proxy/interfaces/observer.ts';
+import type { Revision } from '../../proxy/interfaces/route.ts';
 
 /** The latest failure of a revision that its breaker counts. */
 export interface FailureNote {

@@ -11,8 +11,8 @@ import {
 } from '../../observe/shadow-tally.ts';
 import { operatorDetail } from '../../model/reason.ts';
 import type { Evaluation } from '../../policy/stage.ts';
-import type { Route } from '../../proxy/context.ts';
-import type { Exchange } from '../../proxy/exchange.ts';
+import type { Route } from '../../proxy/interfaces/route.ts';
+import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 
 const BOUNDS = { rows: 1_000, callers: 20_000, rowCallers: 50 };
 
@@ -25,7 +25,7 @@ export class ShadowReporter {
   }
 
   /** At the end of an exchange. */
-  note(exchange: Exchange): void {
+  note(exchange: ExchangeView): void {
     const { route, evaluation } = exchange;
     if (route === undefined || evaluation.shadowDenials === undefined) return;
     const place = placeOf(route);

@@ -17,8 +17,9 @@ import {
 } from '../../observe/metrics.ts';
 import { operatorDetail, type Reason } from '../../model/reason.ts';
 import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
-import type { FailureKind, ProxyObserver, Revision, Route, Version } from '../../proxy/context.ts';
-import type { Exchange } from '../../proxy/exchange.ts';
+import type { FailureKind, ProxyObserver } from '../../proxy/interfaces/observer.ts';
+import type { Revision, Route, Version } from '../../proxy/interfaces/route.ts';
+import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { ExchangeRecorder } from '../../explain/recorder.ts';
 import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
@@ -100,7 +101,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#timer = setInterval(() => this.#tick(), NOTES_MS);
   }
 
-  policyDecided(exchange: Exchange, denial: Reason | undefined): void {
+  policyDecided(exchange: ExchangeView, denial: Reason | undefined): void {
     const { caller, refusedKeyId } = exchange.evaluation;
     if (caller.kind === 'api_key') this.#keys.countUse(caller.id, usageOutcome(denial), exchange.nowMs);
     else if (refusedKeyId !== '' && denial !== undefined && isForCredential(denial)) {
@@ -108,7 +109,7 @@ export class WorkerObserver implements ProxyObserver {
     }
   }
 
-  exchangeEnded(exchange: Exchange): void {
+  exchangeEnded(exchange: ExchangeView): void {
     const { metrics, accessLog, recorder, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
@@ -150,7 +151,7 @@ export class WorkerObserver implements ProxyObserver {
     });
   }
 
-  upstreamFailed(failure: UpstreamFailure, exchange: Exchange): void {
+  upstreamFailed(failure: UpstreamFailure, exchange: ExchangeView): void {
     const { log } = this.#deps;
     const { route } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
@@ -174,7 +175,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#deps.metrics.upstreamRetryRefused(condition);
   }
 
-  deprecatedVersionUsed(exchange: Exchange, version: Version): void {
+  deprecatedVersionUsed(exchange: ExchangeView, version: Version): void {
     const note = this.#deprecated.get(version.id);
     if (note !== undefined) {
       note.count += 1;

@@ -2,20 +2,10 @@
  * `per`: whose requests a limit or a cap counts together. The field, its rule and its warning, for the parts that have
  * it; limit-subject.ts makes a function of the request from it.
  */
-import { Type } from 'typebox';
 import type { FieldError } from '../../model/errors.ts';
-import { PER_PATTERN } from '../../model/patterns.ts';
 import type { PolicyValues } from '../../model/policy.ts';
 import { authOf, givenAuth } from '../parts/auth/auth-of.ts';
 import type { WarningRule } from '../part.ts';
-
-export const PerSchema = Type.String({
-  pattern: PER_PATTERN,
-  maxLength: 256,
-  default: 'scope',
-  description:
-    'Whose requests are counted together: `scope` (all under the level that set the limit), `api_key`, `ip`, `header:<name>` or `claim:<name>`.',
-});
 
 /** @param policy of the same level, which may say how callers are known */
 export function perErrors(per: string | undefined, policy: PolicyValues, pointer: string): FieldError[] {

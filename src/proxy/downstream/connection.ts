@@ -15,9 +15,10 @@ import { skipEmptyLine } from '../../http/head-end.ts';
 import { headError, type HeadError } from '../../http/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
 import type { RequestHead } from '../../http/request-head.ts';
+import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
 import { ClientLink } from './client-link.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
-import type { ProxyContext } from '../context.ts';
+import type { ProxyContext } from '../interfaces/proxy-context.ts';
 import type { Expiring } from '../resilience/deadlines.ts';
 import { Exchange } from '../exchange.ts';
 import { malformed } from '../reasons.ts';
@@ -30,14 +31,17 @@ import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS 
 import { SentAhead, type AheadClient } from './sent-ahead.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import { releaseHead, HEAD_RETAINED_MS, NO_HEAD, acquireHead } from './head-pool.ts';
-import { tunnelledProtocol, type Tunnel } from '../upstream/tunnel.ts';
+import { tunnelledProtocol } from '../../http/switch-protocol.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
 
 const EMPTY = Buffer.alloc(0);
 const HEAD_TIMED_OUT = headError(408, 'request_timeout', 'The request head did not arrive in time');
 
-export class Connection extends ClientLink implements Expiring, BodySink, ClientSocketEvents, AheadClient {
+export class Connection
+  extends ClientLink
+  implements ClientConnection, Expiring, BodySink, ClientSocketEvents, AheadClient
+{
   // A double from the start, so that V8 updates it in place.
   deadlineMs = Infinity;
   readonly context: ProxyContext;
@@ -68,7 +72,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   readonly #headSearch = new HeadSearch();
   /** When the head under way has to be whole, whatever its pace. */
   #headEndsAtMs = Infinity;
-  #tunnel: Tunnel | undefined;
+  #tunnel: TunnelOfClient | undefined;
   #driving = false;
   /** The client has sent FIN (of TLS: close_notify): no further request will come. */
   #halfClosed = false;
@@ -131,7 +135,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
   }
 
   /** The backend has switched protocols: from now on this connection carries bytes that it does not read. */
-  startTunnel(tunnel: Tunnel): void {
+  startTunnel(tunnel: TunnelOfClient): void {
     this.#phase = 'tunnel';
     this.#tunnel = tunnel;
     const pending = this.#pending;
@@ -360,7 +364,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.context.waiting.delete(this);
     this.body.begin(this.head);
     this.deadlineMs = this.context.deadlines.nowMs + this.context.options.firstByteTimeoutMs;
-    const exchange = new Exchange(this);
+    const exchange = new Exchange(this, this.context);
     this.#exchange = exchange;
     handle(exchange);
   }
@@ -374,7 +378,7 @@ export class Connection extends ClientLink implements Expiring, BodySink, Client
     this.head.noteFirstLine(bytes, from, bytes.length);
     this.#pending = EMPTY;
     this.body.abandon();
-    const exchange = new Exchange(this, false);
+    const exchange = new Exchange(this, this.context, false);
     this.#exchange = exchange;
     exchange.respondProblem(malformed(error), false);
   }

@@ -13,7 +13,7 @@ import { ownText } from '../../http/latin1.ts';
 import type { ResponseHead } from '../../http/response-head.ts';
 import { statusText } from '../../http/status-text.ts';
 import { addedLines, passedLine } from '../io/edited-fields.ts';
-import type { Exchange } from '../exchange.ts';
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
 
@@ -21,7 +21,7 @@ import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
 export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
 
 /** RFC 9112 section 6.3 from the other side: chunked where the length is not known and the client can read it. */
-export function clientFraming(exchange: Exchange, head: ResponseHead): ClientFraming {
+export function clientFraming(exchange: ExchangeView, head: ResponseHead): ClientFraming {
   if (head.framing === BodyFraming.none) return 'none';
   if (head.framing === BodyFraming.contentLength) return 'length';
   return exchange.connection.head.httpMinor === 1 ? 'chunked' : 'until_close';
@@ -42,7 +42,7 @@ interface HeadTemplate {
 }
 
 export function downstreamResponseHead(
-  exchange: Exchange,
+  exchange: ExchangeView,
   head: ResponseHead,
   framing: ClientFraming,
   persist: boolean,
@@ -80,7 +80,7 @@ function findCached(head: ResponseHead, conditions: number): HeadTemplate | unde
 const FRAMINGS: readonly ClientFraming[] = ['none', 'length', 'chunked', 'until_close'];
 
 function conditionsOf(
-  { route, version, evaluation, connection }: Exchange,
+  { route, version, evaluation, connection }: ExchangeView,
   head: ResponseHead,
   framing: ClientFraming,
   persist: boolean,
@@ -97,7 +97,7 @@ function conditionsOf(
 }
 
 function makeTemplate(
-  exchange: Exchange,
+  exchange: ExchangeView,
   head: ResponseHead,
   framing: ClientFraming,
   persist: boolean,
@@ -139,7 +139,7 @@ export function interimResponseHead(head: ResponseHead): string {
 }
 
 /** The 101 that begins a tunnel; `upgrade` is the protocol that the backend has chosen. */
-export function switchingResponseHead(exchange: Exchange, head: ResponseHead, upgrade: string): string {
+export function switchingResponseHead(exchange: ExchangeView, head: ResponseHead, upgrade: string): string {
   const { route } = exchange;
   const added = route === undefined ? '' : addedLines(route.policy.responseFields, exchange, route);
   return (
@@ -148,7 +148,7 @@ export function switchingResponseHead(exchange: Exchange, head: ResponseHead, up
   );
 }
 
-function ordinaryLines({ route }: Exchange, head: ResponseHead): string {
+function ordinaryLines({ route }: ExchangeView, head: ResponseHead): string {
   const editor = route?.policy.responseFields;
   if (editor === undefined) return head.ordinaryLines();
   let lines = '';
@@ -159,7 +159,7 @@ function ordinaryLines({ route }: Exchange, head: ResponseHead): string {
   return lines;
 }
 
-function managedLines(exchange: Exchange, head: ResponseHead, framing: ClientFraming): string {
+function managedLines(exchange: ExchangeView, head: ResponseHead, framing: ClientFraming): string {
   const { route, version, evaluation } = exchange;
   const editor = route?.policy.responseFields;
   let lines = '';

@@ -10,7 +10,7 @@ import { AddressCounts } from './address-counts.ts';
 import { streamClientSocket, type ClientSocket } from './client-socket.ts';
 import { closePort } from './close-port.ts';
 import { Connection } from './connection.ts';
-import type { ProxyContext } from '../context.ts';
+import type { ProxyContext } from '../interfaces/proxy-context.ts';
 import { Http2Connection } from './http2/http2-connection.ts';
 import { refuseConnection, REFUSED_CONNECTIONS_MAX } from './refuse-connection.ts';
 import { tcpClientSocket } from './tcp-client-socket.ts';

@@ -3,8 +3,8 @@
  * writes them, and those that are added. A route without an editor pays one comparison.
  */
 import type { FieldEditor, FieldSubject } from '../../policy/stage.ts';
-import type { Route } from '../context.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Route } from '../interfaces/route.ts';
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { pathParameters } from '../upstream-path.ts';
 
 /** What is read of a parsed head. */
@@ -22,11 +22,11 @@ export function passedLine(fields: Fields, index: number, editor: FieldEditor | 
 }
 
 /** The lines that an editor adds; '' without one. */
-export function addedLines(editor: FieldEditor | undefined, exchange: Exchange, route: Route): string {
+export function addedLines(editor: FieldEditor | undefined, exchange: ExchangeView, route: Route): string {
   return editor === undefined ? '' : editor.lines(subjectOf(exchange, route));
 }
 
-function subjectOf(exchange: Exchange, route: Route): FieldSubject {
+function subjectOf(exchange: ExchangeView, route: Route): FieldSubject {
   const { method, path, clientIp, announcedBytes, nowMs, requestId, evaluation } = exchange;
   return {
     method,

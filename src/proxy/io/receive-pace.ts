@@ -4,6 +4,8 @@
  * part of a second, up to the grace period from now, so that a burst at the start does not pay for hours. Owns when the
  * client is late; pauses that the gateway makes do not count.
  */
+import type { ProxyOptions } from '../options.ts';
+
 export class ReceivePace {
   readonly #graceMs: number;
   readonly #msPerByte: number;
@@ -33,4 +35,16 @@ export class ReceivePace {
     const latest = nowMs + this.#graceMs;
     this.#lateAtMs = Math.min(latest, this.#lateAtMs + bytes * this.#msPerByte);
   }
+}
+
+/**
+ * The pace that a request body has to keep; undefined where none is set.
+ * @param bytesPerSec of the policy; undefined: the setting applies
+ */
+export function bodyPace(
+  bytesPerSec: number | undefined,
+  { minBodyBytesPerSec, minBodyGraceMs }: ProxyOptions,
+): ReceivePace | undefined {
+  const pace = bytesPerSec ?? minBodyBytesPerSec;
+  return pace === 0 ? undefined : new ReceivePace(pace, minBodyGraceMs);
 }

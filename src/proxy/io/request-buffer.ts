@@ -9,12 +9,11 @@
 import { chunkHeader } from '../../http/chunked-decoder.ts';
 import type { HeadError } from '../../http/head-error.ts';
 import { latin1Text } from '../../http/latin1.ts';
-import type { ReceivePace } from './receive-pace.ts';
-import type { Exchange } from '../exchange.ts';
+import { bodyPace, type ReceivePace } from './receive-pace.ts';
+import type { AnswerableExchange } from '../interfaces/exchange-view.ts';
 import { BODY_TOO_SLOW, malformed } from '../reasons.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodySink } from '../downstream/request-body.ts';
-import { paceOf } from '../upstream/request-stream.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
 
 const EMPTY = Buffer.alloc(0);
@@ -23,7 +22,7 @@ const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 const RELEASE_NOTHING = (): void => undefined;
 
 export class RequestBuffer implements BodySink {
-  readonly #exchange: Exchange;
+  readonly #exchange: AnswerableExchange;
   /** Whose share of the memory the bytes count in. */
   readonly #app: string;
   readonly #bytesMax: number;
@@ -40,12 +39,12 @@ export class RequestBuffer implements BodySink {
    * @param app its id
    * @param onReady called once, in a later microtask, unless the exchange has ended
    */
-  constructor(exchange: Exchange, app: string, bytesMax: number, onReady: () => void) {
+  constructor(exchange: AnswerableExchange, app: string, bytesMax: number, onReady: () => void) {
     this.#exchange = exchange;
     this.#app = app;
     this.#bytesMax = bytesMax;
     this.#onReady = onReady;
-    this.#pace = paceOf(exchange);
+    this.#pace = bodyPace(exchange.route?.policy.minBodyBytesPerSec, exchange.context.options);
     this.#endsAtMs = exchange.startedMs + (exchange.route?.policy.timeouts?.totalMs ?? Infinity);
   }
 

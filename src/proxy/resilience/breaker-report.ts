@@ -5,7 +5,8 @@
  * for days. A success told any earlier would make a first failure of each response that breaks off.
  */
 import type { Breaker, Outcome, Trial } from './breaker.ts';
-import type { FailureKind, Revision } from '../context.ts';
+import type { FailureKind } from '../interfaces/observer.ts';
+import type { Revision } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
 import { failureText, type UpstreamFailure } from '../upstream/upstream-failure.ts';
 

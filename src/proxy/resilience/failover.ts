@@ -5,9 +5,9 @@
 import { TRAFFIC_CLASSES } from '../../config/weights.ts';
 import { comparablePath } from '../../http/canonical-path.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
-import type { Revision, Route } from '../context.ts';
+import type { Revision, Route } from '../interfaces/route.ts';
 import { createEligibleRevisions, findEligibleRevisions } from '../eligible-revisions.ts';
-import type { Exchange } from '../exchange.ts';
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
 
 const scratch = createEligibleRevisions<CompiledPolicy>();
 
@@ -18,7 +18,7 @@ const scratch = createEligibleRevisions<CompiledPolicy>();
  */
 export function failoverRoute(
   route: Route,
-  exchange: Exchange,
+  exchange: ExchangeView,
   tried: readonly Revision[],
 ): Route | undefined {
   const { version, policy } = route;

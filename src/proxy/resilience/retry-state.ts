@@ -4,7 +4,7 @@
  * which revisions have failed them.
  */
 import { failoverRoute } from './failover.ts';
-import type { Revision, Route } from '../context.ts';
+import type { Revision, Route } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
 import { conditionOf, conditionOfStatus, decideRetry, type FailedAttempt } from './retry.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';

@@ -4,7 +4,7 @@
  * sent a second time. Owns the pace.
  */
 import type { HeadError } from '../../http/head-error.ts';
-import { ReceivePace } from '../io/receive-pace.ts';
+import { bodyPace, type ReceivePace } from '../io/receive-pace.ts';
 import type { Exchange } from '../exchange.ts';
 import { malformed } from '../reasons.ts';
 import type { BodySink } from '../downstream/request-body.ts';
@@ -30,7 +30,7 @@ export class RequestStream implements BodySink {
   constructor(exchange: Exchange, owner: RequestStreamOwner, isAwaited: boolean) {
     this.#exchange = exchange;
     this.#owner = owner;
-    this.#pace = paceOf(exchange);
+    this.#pace = bodyPace(exchange.route?.policy.minBodyBytesPerSec, exchange.context.options);
     if (isAwaited) this.expectBytes();
   }
 
@@ -72,11 +72,4 @@ export class RequestStream implements BodySink {
   onBodyFailure(error: HeadError): void {
     this.#exchange.respondProblem(malformed(error), false);
   }
-}
-
-/** The pace that the body of an exchange has to keep; undefined where none is set. */
-export function paceOf({ context, route }: Exchange): ReceivePace | undefined {
-  const { minBodyBytesPerSec, minBodyGraceMs } = context.options;
-  const bytesPerSec = route?.policy.minBodyBytesPerSec ?? minBodyBytesPerSec;
-  return bytesPerSec === 0 ? undefined : new ReceivePace(bytesPerSec, minBodyGraceMs);
 }

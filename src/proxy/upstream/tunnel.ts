@@ -3,37 +3,14 @@
  * the backend ends or both are silent for the idle time. Begins only when the backend has switched; until then what
  * the client sends stays in its buffer. Owns the deadline of the connection while it lasts.
  */
-import type { Connection } from '../downstream/connection.ts';
+import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
 import type { Exchange } from '../exchange.ts';
 import { LINGER_MS } from '../options.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
-/** RFC 9110 section 7.8 `protocol`. One only: the gateway cannot know which of several a backend would choose. */
-const PROTOCOL = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$/;
-/** These would carry requests past the policy of the gateway. */
-const REQUEST_PROTOCOLS = /^(?:h2c?|http|tls)(?:\/|$)/i;
-
-/** The protocol that a request may ask its backend to switch to; undefined for a plain request. */
-export function tunnelledProtocol(upgrade: string | undefined): string | undefined {
-  if (upgrade === undefined || !PROTOCOL.test(upgrade) || REQUEST_PROTOCOLS.test(upgrade)) return undefined;
-  return upgrade;
-}
-
-/**
- * Whether a 101 names the protocol that was asked for, since no other may be switched to (RFC 9110 section 7.8). Names
- * are compared without regard to case; a version counts where both sides give one.
- */
-export function isProtocolAskedFor(asked: string | undefined, named: string | undefined): boolean {
-  if (asked === undefined || named === undefined || !PROTOCOL.test(named)) return false;
-  const [name = '', version] = asked.split('/');
-  const [namedName = '', namedVersion] = named.split('/');
-  if (name.toLowerCase() !== namedName.toLowerCase()) return false;
-  return version === undefined || namedVersion === undefined || version === namedVersion;
-}
-
-export class Tunnel {
+export class Tunnel implements TunnelOfClient {
   readonly #exchange: Exchange;
-  readonly #connection: Connection;
+  readonly #connection: ClientConnection;
   readonly #upstream: UpstreamConnection;
   readonly #idleTimeoutMs: number;
 

@@ -4,14 +4,14 @@
  */
 import { chunkHeader } from '../../http/chunked-decoder.ts';
 import { latin1Text } from '../../http/latin1.ts';
-import type { Connection } from '../downstream/connection.ts';
+import type { ClientConnection } from '../interfaces/client-connection.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
 /** False when the backend reads too slowly. */
 export function writeBodyPiece(
   upstream: UpstreamConnection,
-  connection: Connection,
+  connection: ClientConnection,
   buffer: Buffer,
   from: number,
   to: number,

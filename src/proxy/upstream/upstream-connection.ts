@@ -15,7 +15,7 @@ import { ResponseHead } from '../../http/response-head.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
-import { isProtocolAskedFor } from './tunnel.ts';
+import { isProtocolAskedFor } from '../../http/switch-protocol.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { UpstreamLink } from './upstream-link.ts';
 import type { ConnectionMeans } from './upstream-socket.ts';

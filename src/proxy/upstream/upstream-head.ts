@@ -16,13 +16,12 @@ import { isValidTraceparent } from '../../http/trace-context.ts';
 import { trailersWithout } from '../../http/trailers.ts';
 import { ownText } from '../../http/latin1.ts';
 import { carriesApiKey } from '../../policy/parts/auth/api-key.ts';
-import type { CredentialPlace } from '../../policy/parts/auth/credential-place.ts';
-import type { Evaluation } from '../../policy/stage.ts';
+import type { CredentialPlace, Evaluation } from '../../policy/stage.ts';
 import type { RequestHead } from '../../http/request-head.ts';
-import type { Connection } from '../downstream/connection.ts';
-import type { Route } from '../context.ts';
+import type { ClientConnection } from '../interfaces/client-connection.ts';
+import type { Route } from '../interfaces/route.ts';
 import { addedLines, passedLine } from '../io/edited-fields.ts';
-import type { Exchange } from '../exchange.ts';
+import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { newTraceparent } from './traceparents.ts';
 
@@ -59,7 +58,7 @@ interface HeadTemplate {
  * @param expectContinue whether the client's expectation is passed on, since its body is still to come
  */
 export function upstreamRequestHead(
-  exchange: Exchange,
+  exchange: ExchangeView,
   route: Route,
   path: string,
   expectContinue: boolean,
@@ -81,7 +80,7 @@ function isEdited({ policy }: Route): boolean {
   return policy.requestFields !== undefined;
 }
 
-function cachedTemplate(exchange: Exchange, route: Route, expectContinue: boolean): HeadTemplate {
+function cachedTemplate(exchange: ExchangeView, route: Route, expectContinue: boolean): HeadTemplate {
   const { head } = exchange.connection;
   const kept = (head.made ??= new HeadTemplateCache<HeadTemplate>()) as HeadTemplateCache<HeadTemplate>;
   for (const template of kept.all) {
@@ -92,7 +91,12 @@ function cachedTemplate(exchange: Exchange, route: Route, expectContinue: boolea
   return template;
 }
 
-function isFor(template: HeadTemplate, exchange: Exchange, route: Route, expectContinue: boolean): boolean {
+function isFor(
+  template: HeadTemplate,
+  exchange: ExchangeView,
+  route: Route,
+  expectContinue: boolean,
+): boolean {
   const { connection, evaluation } = exchange;
   return (
     template.conditions === conditionsOf(evaluation, route, expectContinue) &&
@@ -113,7 +117,7 @@ function hostFor(head: RequestHead, { revision }: Route): string {
 }
 
 function makeTemplate(
-  exchange: Exchange,
+  exchange: ExchangeView,
   route: Route,
   expectContinue: boolean,
   upgrade: string | undefined,
@@ -164,7 +168,7 @@ function ownTemplate(template: HeadTemplate): HeadTemplate {
  * What passes as it is; on routes that put claims into headers, without what the client sent under those names, and on
  * routes with a place of their own for credentials, without what is to be kept back there.
  */
-function ordinaryLines(exchange: Exchange, { policy }: Route): string {
+function ordinaryLines(exchange: ExchangeView, { policy }: Route): string {
   const { head } = exchange.connection;
   const { managedHeaders: managed, credentialPlace: place, requestFields: editor } = policy;
   const isCounted = forwardsLeft(head) !== undefined;
@@ -196,7 +200,7 @@ function forwardsLine(head: RequestHead): string {
 }
 
 /** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
-function managedLines(exchange: Exchange, route: Route, mayHaveTrailers: boolean): string {
+function managedLines(exchange: ExchangeView, route: Route, mayHaveTrailers: boolean): string {
   const { head } = exchange.connection;
   const { forwardsApiKeys, managedHeaders, credentialPlace, requestFields: editor } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
@@ -243,7 +247,7 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
 }
 
 /** What a trusted proxy says about the way of the request, with the proxy as the last step of it. */
-function continuedLines(connection: Connection, head: RequestHead): string {
+function continuedLines(connection: ClientConnection, head: RequestHead): string {
   const { peer, isSecure } = connection;
   const forwardedFor = forwardedForValue(peer, head.combined('x-forwarded-for'), true);
   const proto = head.valueOf(HeaderKind.forwardedProto) ?? (isSecure ? 'https' : 'http');

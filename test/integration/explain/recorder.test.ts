@@ -1,7 +1,7 @@
 /** The recorder's bounds, with a clock that the test moves and the engine on a socket without a network. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { Connection } from '../../../src/proxy/downstream/connection.ts';
-import type { ProxyContext } from '../../../src/proxy/context.ts';
+import type { ProxyContext } from '../../../src/proxy/interfaces/proxy-context.ts';
 import { ExchangeRecorder, RECORDS_MAX, RECORDS_PER_SECOND_MAX } from '../../../src/explain/recorder.ts';
 import { ExplainSocket } from '../../../src/explain/described-socket.ts';
 import type { Explanation } from '../../../src/explain/schema.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { closeAfterEach } from '../../support/closers.ts';
-import type { Exchange } from '../../../src/proxy/exchange.ts';
+import type { ExchangeView } from '../../../src/proxy/interfaces/exchange-view.ts';
 import { connectHttp2, request, TLS_PAIR, type Http2Client } from '../../support/clients/http2-client.ts';
 import {
   connectFrames,
@@ -26,7 +26,7 @@ const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_PROTOC
 const closers = closeAfterEach();
 
 async function proxyTo(setup: RouteSetup, options: TestProxyOptions = {}) {
-  const ended: Exchange[] = [];
+  const ended: ExchangeView[] = [];
   const proxy = await startProxy(oneRoute(setup), {
     tls: TLS_PAIR,
     observer: { exchangeEnded: (exchange) => void ended.push(exchange) },

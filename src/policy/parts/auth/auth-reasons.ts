@@ -7,7 +7,7 @@
  * `header`; its other parameters are those of RFC 6750.
  */
 import type { ReasonKind } from '../../../model/reason.ts';
-import { isScopeToken } from '../../caller.ts';
+import { isScopeToken } from '../../scope-token.ts';
 
 export const JWT_CHARS_MAX = 8192;
 

@@ -28,13 +28,21 @@ import {
 } from './auth-reasons.ts';
 import { authOf } from './auth-of.ts';
 import { tokenStart } from './bearer.ts';
-import { challengeOf, credentialPlace, type CredentialPlace } from './credential-place.ts';
+import { challengeOf, credentialPlace } from './credential-place.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { compileJwt, missingClaim } from './jwt/jwt.ts';
 import type { Identity, JwtVerifiers, KeysUnavailable } from './jwt/jwt-verifier.ts';
 import type { CompileContext, PartContribution } from '../../part.ts';
 import type { AuthPolicy } from './schema.ts';
-import type { Denial, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
+import type {
+  CredentialPlace,
+  Denial,
+  Evaluation,
+  NamedStage,
+  RequestFacts,
+  Stage,
+  StageResult,
+} from '../../stage.ts';
 
 /** What all policies of a worker share. */
 export interface SharedAuth {

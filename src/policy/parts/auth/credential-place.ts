@@ -7,14 +7,7 @@ import { isAuthorization } from './credential-header.ts';
 import type { AuthPolicy } from './schema.ts';
 import type { AppName } from '../../../model/resources.ts';
 import type { Challenge } from './auth-reasons.ts';
-
-export interface CredentialPlace {
-  /** As it is configured. */
-  readonly name: string;
-  readonly lowerName: string;
-  /** As `foldedName` gives it: no field that may be read as the credential's passes beside it. */
-  readonly foldedName: string;
-}
+import type { CredentialPlace } from '../../stage.ts';
 
 /** @returns undefined for `Authorization`, and where nothing is authenticated */
 export function credentialPlace(auth: AuthPolicy | undefined): CredentialPlace | undefined {

@@ -15,7 +15,8 @@ import type { AppName } from '../../../model/resources.ts';
 import { closed } from '../../../model/schema-pieces.ts';
 import { subjectOf, type SubjectOf } from '../../per/limit-subject.ts';
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
-import { limitWithoutCaller, perErrors, PerSchema } from '../../per/per.ts';
+import { limitWithoutCaller, perErrors } from '../../per/per.ts';
+import { PerSchema } from '../../per/per-schema.ts';
 import type { Denial, Evaluation } from '../../stage.ts';
 
 /** When a request will end is not known; this is the least that Retry-After can say (RFC 9110 section 10.2.3). */

@@ -2,9 +2,9 @@
  * One limit as it applies to requests: the rule for the store, whose requests are counted together, and the texts of
  * its header fields (draft-ietf-httpapi-ratelimit-headers), all made once.
  */
-import type { LimitRule } from '../../../limits/store.ts';
+import type { LimitKind, LimitRule } from '../../../limits/store.ts';
 import type { RateLimitPolicy } from './schema.ts';
-import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
+import type { PolicyDependencies } from '../../dependencies.ts';
 import { subjectOf, type SubjectOf } from '../../per/limit-subject.ts';
 import type { Evaluation } from '../../stage.ts';
 

@@ -9,12 +9,12 @@
  * nodes share, the second is asked before the first is charged. (Should another request use up the second in between,
  * the first keeps one too many; neither ever admits too many.)
  */
-import type { BothDecisions, LimitDecision } from '../../../limits/store.ts';
+import type { BothDecisions, LimitDecision, LimitKind } from '../../../limits/store.ts';
 import type { EffectivePolicy } from '../../../model/policy.ts';
 import type { ReasonKind } from '../../../model/reason.ts';
 import type { AppName } from '../../../model/resources.ts';
 import { authOf } from '../auth/auth-of.ts';
-import type { LimitKind, PolicyDependencies } from '../../dependencies.ts';
+import type { PolicyDependencies } from '../../dependencies.ts';
 import type { CompileContext, PartContribution } from '../../part.ts';
 import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
 import type { RateLimitPolicy } from './schema.ts';

@@ -1,7 +1,7 @@
 /** Schema of the policy part `rate_limit`, which API keys have as well. */
 import { Type, type Static } from 'typebox';
 import { closed, oneOf } from '../../../model/schema-pieces.ts';
-import { PerSchema } from '../../per/per.ts';
+import { PerSchema } from '../../per/per-schema.ts';
 
 export const RateLimitSchema = Type.Object(
   {

@@ -17,7 +17,7 @@ import {
 import type { IncomingHttpHeaders, ServerSessionOptions } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { Connection } from '../connection.ts';
-import type { ProxyContext } from '../../context.ts';
+import type { ProxyContext } from '../../interfaces/proxy-context.ts';
 import type { Expiring } from '../../resilience/deadlines.ts';
 import { HeadWait } from '../head-wait.ts';
 import { Http2ClientSocket } from './http2-client-socket.ts';

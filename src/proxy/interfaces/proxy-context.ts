@@ -1,0 +1,16 @@
+/**
+ * What all connections of a worker share, with those that watch its exchanges. Created once per worker; nothing in it
+ * belongs to one exchange.
+ */
+import type { AnswerableExchange, ExchangeView } from './exchange-view.ts';
+import type { ProxyObserver } from './observer.ts';
+import type { Route } from './route.ts';
+import type { SharedParts } from './shared-parts.ts';
+
+export interface ProxyContext extends SharedParts {
+  readonly observer: ProxyObserver;
+  /** Receives a request instead of its backend, after all checks; for explain. */
+  readonly interceptUpstream?: (exchange: AnswerableExchange, route: Route) => void;
+  /** A header line for a client that may see how its request was decided, else ''. */
+  readonly decisionLine?: (exchange: ExchangeView) => string;
+}

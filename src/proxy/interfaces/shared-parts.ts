@@ -1,0 +1,60 @@
+/**
+ * What all exchanges of a worker share, but for those that watch them (proxy-context.ts). Created once per worker.
+ */
+import type { Snapshot } from '../../config/types.ts';
+import type { Egress } from '../../egress/egress.ts';
+import type { ViaHops } from '../../http/forwarded.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { CompiledPolicy } from '../../policy/stage.ts';
+import type { WaitingClients } from '../downstream/waiting-clients.ts';
+import type { ExchangeLimiter } from '../exchange-limiter.ts';
+import type { RequestMemory } from '../io/request-memory.ts';
+import type { MatchResult } from '../match.ts';
+import type { ProxyOptions } from '../options.ts';
+import type { Breaker } from '../resilience/breaker.ts';
+import type { Deadlines } from '../resilience/deadlines.ts';
+import type { RetryBudgets } from '../resilience/retry-budget.ts';
+import type { Revision } from './route.ts';
+import type { UpstreamPermits } from '../upstream/permits.ts';
+import type { UpstreamPool } from '../upstream/pool.ts';
+
+export interface SharedParts {
+  readonly options: ProxyOptions;
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  readonly pool: UpstreamPool;
+  /** Where connections to backends may go. */
+  readonly egress: Egress;
+  /** The name of this gateway towards backends, unique to it. */
+  readonly via: ViaHops;
+  readonly permits: UpstreamPermits;
+  readonly exchangeLimiter: ExchangeLimiter;
+  /** Idle clients, which are closed when new ones need room. */
+  readonly waiting: WaitingClients;
+  readonly requestMemory: RequestMemory;
+  readonly retryBudgets: RetryBudgets;
+  /** The snapshot that an exchange starts with. */
+  snapshot(): Snapshot<CompiledPolicy>;
+  breakerOf(revision: Revision): Breaker | undefined;
+  /** Which part of its usual traffic the revision's breaker would let through, 0 for none; takes nothing. */
+  readonly shareOf: (revision: Revision) => number;
+  isTrustedProxy(address: string): boolean;
+  nextRequestId(): string;
+  isDraining(): boolean;
+  /** Date of RFC 9110 section 5.6.7, at most a second old. */
+  httpDate(): string;
+  /** Reused by every match: it is read before the next request is matched. */
+  readonly match: MatchResult<CompiledPolicy>;
+}
+
+/** `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not calm. */
+export function shares(
+  breakerOf: (revision: Revision) => Breaker | undefined,
+  clock: Clock,
+): (revision: Revision) => number {
+  return (revision) => {
+    const breaker = breakerOf(revision);
+    if (breaker === undefined || breaker.isPristine) return 1;
+    return breaker.share(revision.breaker, revision.healthCheckPath !== undefined, clock.nowMs());
+  };
+}
