@@ -23,3 +23,6 @@ export interface EffectivePolicy {
 
 /** Where secrets lie inside of policies: one list of names for each, from the part inwards. */
 export type SecretPlaces = readonly (readonly string[])[];
+
+/** A place that may also lie in each item of a list. `eachBy` names the member that tells the items apart. */
+export type MaskedPlace = readonly (string | { readonly eachBy: string })[];

@@ -6,7 +6,7 @@
  */
 import type { Static, TSchema } from 'typebox';
 import type { FieldError, PartError } from '../model/errors.ts';
-import type { EffectivePolicy, PolicyValues } from '../model/policy.ts';
+import type { EffectivePolicy, MaskedPlace, PolicyValues } from '../model/policy.ts';
 import type { AppName, Endpoint } from '../model/resources.ts';
 import type { WarningRow } from '../model/warnings.ts';
 import type { JwtDefaults, PolicyDependencies, RateLimitGlobals } from './dependencies.ts';
@@ -27,6 +27,8 @@ export interface PolicyPart<
    * served masked.
    */
   readonly schema: Schema;
+  /** Places inside of the value that are served masked like a secret, and stored as they are. */
+  readonly masked?: readonly MaskedPlace[];
   readonly docs: PartDocs;
   /** The value that switches an inherited part off; absent where no value does. */
   readonly off?: PartOff<Static<Schema>>;

@@ -1,17 +1,25 @@
 /**
- * Where secrets lie inside of policies, as the schemas of the parts say (`writeOnly: true`). Storage seals these
- * values, and the management API masks them.
+ * Where secrets lie inside of policies, as the parts say. Storage seals those that a schema marks (`writeOnly: true`).
+ * The management API masks them, and what a part lists in `masked`.
  */
 import type { JsonSchema } from '../model/json-schema.ts';
 import { jsonSchema } from '../model/json-schema.ts';
-import type { SecretPlaces } from '../model/policy.ts';
+import type { MaskedPlace, SecretPlaces } from '../model/policy.ts';
 import type { PolicyPart } from './part.ts';
 import { PARTS } from './registry.ts';
 
 export const SECRET_PLACES: SecretPlaces = secretPlaces(PARTS);
+export const MASKED_PLACES: readonly MaskedPlace[] = maskedPlaces(PARTS);
 
 export function secretPlaces(parts: readonly PolicyPart[]): SecretPlaces {
   return parts.flatMap(({ name, schema }) => placesIn(jsonSchema(schema), [name]));
+}
+
+export function maskedPlaces(parts: readonly PolicyPart[]): readonly MaskedPlace[] {
+  return [
+    ...secretPlaces(parts),
+    ...parts.flatMap(({ name, masked = [] }) => masked.map((place) => [name, ...place])),
+  ];
 }
 
 /** Objects alone: a secret in a list or under a free name could not be told from its neighbours. */

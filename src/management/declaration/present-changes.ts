@@ -1,6 +1,6 @@
 /** The changes of an apply as they are answered: what, where, and each field before and after, with secrets masked. */
 import { isDeepStrictEqual } from 'node:util';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskRecord } from '../write/policy-secrets-view.ts';
 import type { DeclaredChange } from './change-log.ts';
 import type { Item } from './levels.ts';
 
@@ -30,7 +30,7 @@ function presentChange({ change, type, path, before, after, below }: DeclaredCha
 
 /** What is compared is what is stored, so that a change of a secret shows as one, with both masked. */
 function changedFields(before: Item, after: Item): Record<string, object> {
-  const [maskedBefore, maskedAfter] = [maskSecrets(before), maskSecrets(after)];
+  const [maskedBefore, maskedAfter] = [maskRecord(before), maskRecord(after)];
   const fields: Record<string, object> = {};
   for (const name of [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()) {
     if (isDeepStrictEqual(before[name], after[name])) continue;

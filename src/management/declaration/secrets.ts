@@ -7,7 +7,7 @@ import type { AppTree } from '../../model/config.ts';
 import type { FieldError } from '../../model/errors.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { valueAt } from '../api/pointer.ts';
-import { maskSecrets, MASK } from '../write/policy-secrets-view.ts';
+import { maskRecord, MASK } from '../write/policy-secrets-view.ts';
 import { LEVELS, type Item } from './levels.ts';
 import { escape } from './tree.ts';
 
@@ -63,7 +63,7 @@ export function openHandles(
       ]),
     );
   };
-  const opened = open(item, maskSecrets(item), '') as Item;
+  const opened = open(item, maskRecord(item), '') as Item;
   return errors.length === 0 ? opened : errors;
 }
 

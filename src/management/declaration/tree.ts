@@ -5,7 +5,7 @@
 import type { AppTree } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import { isObject } from '../api/merge-patch.ts';
-import { maskSecrets, MASK } from '../write/policy-secrets-view.ts';
+import { maskRecord, MASK } from '../write/policy-secrets-view.ts';
 import { compare, labelKeys, LEVELS, type Item } from './levels.ts';
 
 /** The label of an app that says which files declare it. */
@@ -74,7 +74,7 @@ function sorted<T>(entries: readonly (readonly [string, T])[]): readonly (readon
 
 /** A copy in which each secret is `${sealed:<pointer>}`, where the pointer is its place in the tree. */
 function withHandles(item: Item, pointer: string): Item {
-  return replaceMasks(maskSecrets(item), pointer) as Item;
+  return replaceMasks(maskRecord(item), pointer) as Item;
 }
 
 function replaceMasks(value: unknown, pointer: string): unknown {

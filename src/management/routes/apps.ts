@@ -16,7 +16,7 @@ import {
 } from '../write/rules/gateway-path.ts';
 import { labelErrors } from '../write/rules/labels.ts';
 import { policyErrors, storedPolicy } from '../write/rules/policy.ts';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskPolicy } from '../write/policy-secrets-view.ts';
 import { appWarnings } from '../write/warnings/app.ts';
 import { nextUpdatedAt } from '../write/write.ts';
 
@@ -51,7 +51,7 @@ export const apps: Resource<object, AppInput, App> = {
     const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...writable } = app;
     return writable;
   },
-  present: (app) => ({ ...app, default_policy: maskSecrets(app.default_policy) }),
+  present: (app) => ({ ...app, default_policy: maskPolicy(app.default_policy) }),
   warnings: (rules, _scope, app) => appWarnings(app, rules),
   touched: (_scope, app) => ({ appIds: [app.id], versionIds: [], keyIds: [] }),
   touchedByRemoval: async (writer, _scope, app) => ({

@@ -19,7 +19,7 @@ import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-ap
 import { presentChanges } from '../declaration/present-changes.ts';
 import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/schema.ts';
 import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskRecord } from '../write/policy-secrets-view.ts';
 import { auditEntry, type Unchanged, type WriteWork, type Written } from '../write/write.ts';
 
 /** A declared configuration may be as large as a document of the command line, and is sent in one piece. */
@@ -320,7 +320,7 @@ async function auditChanges(
       resourceId: record.id,
       resourceName: path.at(-1) ?? null,
       parents,
-      change: after === undefined ? null : maskSecrets(after),
+      change: after === undefined ? null : maskRecord(after),
     };
     await writer.appendAudit(auditEntry(call, note, nowMs));
   }

@@ -9,7 +9,7 @@ import { itemPath, locate, rulesOf } from '../crud/locate.ts';
 import { answer, isFailure, withWarnings, type Failure } from '../api/failure.ts';
 import type { Call, Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskPolicy } from '../write/policy-secrets-view.ts';
 import { viewWarnings } from '../write/warnings/policy.ts';
 import { endpoints } from './endpoints.ts';
 import { findRevisionScope, revisions } from './revisions.ts';
@@ -68,7 +68,7 @@ function effectivePolicy(
         const warnings = await viewWarnings(view, rulesOf(context, reader));
         const { policy, sources } = effective;
         return withWarnings(
-          answer(200, 'Effective policy', { policy: maskSecrets(policy), sources }),
+          answer(200, 'Effective policy', { policy: maskPolicy(policy), sources }),
           warnings,
         );
       });

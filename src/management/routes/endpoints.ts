@@ -8,7 +8,7 @@ import type { RuleContext } from '../context.ts';
 import { conflict, invalid, type Failure } from '../api/failure.ts';
 import type { Built, RecordBase, Resource } from '../crud/resource.ts';
 import { policyErrors, storedPolicy } from '../write/rules/policy.ts';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskPolicy } from '../write/policy-secrets-view.ts';
 import { endpointRemovalWarnings, endpointWarnings } from '../write/warnings/endpoint.ts';
 import { findRevisionScope } from './revisions.ts';
 
@@ -51,7 +51,7 @@ export const endpoints: Resource<Scope, EndpointInput, Endpoint> = {
     } = endpoint;
     return writable;
   },
-  present: (endpoint) => ({ ...endpoint, policy_override: maskSecrets(endpoint.policy_override) }),
+  present: (endpoint) => ({ ...endpoint, policy_override: maskPolicy(endpoint.policy_override) }),
   warnings: (rules, scope, endpoint) => endpointWarnings(scope, endpoint, rules),
   removalWarnings: (rules, scope) => endpointRemovalWarnings(scope, rules),
   touched: ({ version, revision }, { id }) => ({

@@ -16,12 +16,13 @@ import {
 import { jsonSchema } from '../../model/json-schema.ts';
 import type { FieldError } from '../../model/errors.ts';
 import type { Revision } from '../../model/resources.ts';
+import { partOfStage } from '../../policy/registry.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
 import type { ManagementContext } from '../context.ts';
 import { answer, fail, invalid, type Answer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskPart } from '../write/policy-secrets-view.ts';
 
 const envelope = jsonSchema(envelopeSchema('ExplanationEnvelope', ExplanationSchema));
 
@@ -111,7 +112,10 @@ function descriptionErrors({
 
 async function explained(context: ManagementContext, explanation: Explanation): Promise<Answer | Failure> {
   const completed = await withIdleRevisions(context, explanation);
-  const stages = completed.stages.map((stage) => ({ ...stage, value: maskSecrets(stage.value) }));
+  const stages = completed.stages.map((stage) => {
+    const part = partOfStage(stage.stage);
+    return part === undefined ? stage : { ...stage, value: maskPart(part.name, stage.value) };
+  });
   return answer(200, summaryOf(completed), { ...completed, stages });
 }
 

@@ -29,7 +29,7 @@ import type { Built, RecordBase, Resource } from '../crud/resource.ts';
 import { certificatesError, parseHost, serverNameError } from '../write/rules/backend.ts';
 import { labelErrors } from '../write/rules/labels.ts';
 import { policyErrors, storedPolicy } from '../write/rules/policy.ts';
-import { maskSecrets } from '../write/policy-secrets-view.ts';
+import { maskPolicy } from '../write/policy-secrets-view.ts';
 import { revisionRemovalWarnings, revisionWarnings } from '../write/warnings/revision.ts';
 import { nextUpdatedAt } from '../write/write.ts';
 import { counted } from './apps.ts';
@@ -81,7 +81,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
     } = revision;
     return writable;
   },
-  present: (revision) => ({ ...revision, default_policy: maskSecrets(revision.default_policy) }),
+  present: (revision) => ({ ...revision, default_policy: maskPolicy(revision.default_policy) }),
   nameOf: ({ revision }) => revision,
   warnings: (rules, scope, revision, previous) => revisionWarnings(scope, revision, previous, rules),
   removalWarnings: (rules, scope, removed) => revisionRemovalWarnings(scope, removed, rules),

@@ -18,7 +18,7 @@ import {
 } from './dry-run-effects.ts';
 import { answer, type Answer, type Failure } from '../api/failure.ts';
 import type { Call } from '../api/operation.ts';
-import { maskSecrets } from './policy-secrets-view.ts';
+import { maskPart } from './policy-secrets-view.ts';
 import type { DryRun, WritePath, WriteWork } from './write.ts';
 
 /** A write for a call, or its dry run. */
@@ -101,8 +101,8 @@ function presentEndpoint({ change, before, after, parts, admits }: EndpointChang
     after: presentState(after),
     parts: parts.map(({ part, before: old, after: fresh }) => ({
       part,
-      before: presentPart(old),
-      after: presentPart(fresh),
+      before: presentPart(part, old),
+      after: presentPart(part, fresh),
     })),
     admits: admits ?? null,
   };
@@ -111,8 +111,8 @@ function presentEndpoint({ change, before, after, parts, admits }: EndpointChang
 const presentState = (state: RouteState | undefined): unknown =>
   state === undefined ? null : { route: state.route, serves: state.serves };
 
-const presentPart = (part: PartState | undefined): unknown =>
-  part === undefined ? null : { value: maskSecrets(part.value), source: part.source };
+const presentPart = (name: string, state: PartState | undefined): unknown =>
+  state === undefined ? null : { value: maskPart(name, state.value), source: state.source };
 
 function presentKeys(
   change: ConfigChange | undefined,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isMaskedAt, MASK, maskSecrets, restoreSecrets } from './policy-secrets-view.ts';
+import { isMaskedAt, MASK, maskPart, maskPolicy, maskRecord, restoreSecrets } from './policy-secrets-view.ts';
 
 const secret = 'a-secret-of-more-than-thirty-two-characters';
 const policy = {
@@ -19,9 +19,12 @@ const policy = {
   },
 };
 
-describe('maskSecrets', () => {
+const record = { default_policy: policy };
+const withSecret = (value: string) => ({ policy_override: { auth: { jwt: { secret: value } } } });
+
+describe('maskPolicy', () => {
   it('masks shared secrets and private members of keys, and nothing else', () => {
-    expect(maskSecrets(policy)).toEqual({
+    expect(maskPolicy(policy)).toEqual({
       auth: {
         auth_type: 'jwt',
         jwt: {
@@ -37,40 +40,50 @@ describe('maskSecrets', () => {
         },
       },
     });
-    expect(maskSecrets({ labels: { k: 'v', secret: 'open' } })).toEqual({
-      labels: { k: 'v', secret: 'open' },
+    expect(maskPolicy(null)).toBeNull();
+  });
+
+  it('has the same for one part, and for a record, of which only the policy is looked at', () => {
+    expect(maskPart('auth', policy.auth)).toEqual(maskPolicy(policy).auth);
+    const labels = { k: 'v', secret: 'open', auth: 'x' };
+    expect(maskRecord({ labels, default_policy: policy })).toEqual({
+      labels,
+      default_policy: maskPolicy(policy),
     });
-    expect(maskSecrets(null)).toBeNull();
   });
 });
 
 describe('restoreSecrets', () => {
   it('puts back what was masked, so that a read policy can be sent again', () => {
-    expect(restoreSecrets(maskSecrets(policy), policy)).toEqual(policy);
+    expect(restoreSecrets(maskRecord(record), record)).toEqual(record);
   });
 
   it('finds keys by kid when their order changed', () => {
-    const masked = maskSecrets(policy);
-    masked.auth.jwt.jwks.keys.reverse();
-    const restored = restoreSecrets(masked, policy) as typeof policy;
-    expect(restored.auth.jwt.jwks.keys.map((key) => key.k ?? key.d)).toEqual(['dd', 'c2VjcmV0']);
+    const masked = maskRecord(record);
+    masked.default_policy.auth.jwt.jwks.keys.reverse();
+    const restored = restoreSecrets(masked, record) as typeof record;
+    expect(restored.default_policy.auth.jwt.jwks.keys.map((key) => key.k ?? key.d)).toEqual([
+      'dd',
+      'c2VjcmV0',
+    ]);
   });
 
   it('takes a new secret as it is, and keeps a mask that has nothing under it', () => {
-    expect(restoreSecrets({ jwt: { secret: 'new' } }, { jwt: { secret } })).toEqual({
-      jwt: { secret: 'new' },
-    });
-    expect(restoreSecrets({ jwt: { secret: MASK } }, null)).toEqual({ jwt: { secret: MASK } });
+    expect(restoreSecrets(withSecret('new'), withSecret(secret))).toEqual(withSecret('new'));
+    expect(restoreSecrets(withSecret(MASK), null)).toEqual(withSecret(MASK));
   });
 });
 
 describe('isMaskedAt', () => {
   it.each([
-    ['/auth/jwt/secret', true],
-    ['/auth/jwt/issuer', false],
-    ['/auth/nothing/secret', false],
+    ['/default_policy/auth/jwt/secret', true],
+    ['/default_policy/auth/jwt/jwks/keys/1/d', true],
+    ['/default_policy/auth/jwt/jwks/keys/1/n', false],
+    ['/default_policy/auth/jwt/issuer', false],
+    ['/default_policy/auth/nothing/secret', false],
+    ['/description', false],
     ['', false],
   ])('%s: %s', (pointer, expected) => {
-    expect(isMaskedAt(maskSecrets(policy), pointer)).toBe(expected);
+    expect(isMaskedAt({ ...maskRecord(record), description: MASK }, pointer)).toBe(expected);
   });
 });

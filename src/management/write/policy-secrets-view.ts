@@ -1,59 +1,77 @@
 /**
- * Secrets inside of policies are write-only: `auth.jwt.secret` and the private members of JWK keys (RFC 7517,
- * RFC 7518 section 6) are served, and audited, as `********`. A PATCH or PUT that brings the mask back keeps the
- * stored value, so that a client can read a policy, change a part, and send the whole. Pure.
+ * Secrets inside of policies are write-only: they are served, and audited, as `********`. A PATCH or PUT that brings
+ * the mask back keeps the stored value, so that a client can read a policy, change a part, and send the whole. The
+ * parts say where their secrets are (policy/secrets.ts). Pure.
  */
+import type { MaskedPlace } from '../../model/policy.ts';
+import { MASKED_PLACES } from '../../policy/secrets.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { valueAt } from '../api/pointer.ts';
 
 export const MASK = '********';
 
-const SECRET_NAMES: ReadonlySet<string> = new Set(['secret', 'k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth']);
+/** The fields of records that hold a policy. */
+const POLICY_FIELDS: readonly string[] = ['default_policy', 'policy_override'];
+const PLACES_IN_RECORDS = POLICY_FIELDS.flatMap((field) => MASKED_PLACES.map((place) => [field, ...place]));
 
-/** A copy of a policy (or of anything that holds policies) with its secrets masked. */
-export function maskSecrets<T>(value: T): T {
-  return mask(value, false) as T;
+/** A copy of a policy with its secrets masked. */
+export function maskPolicy<T>(policy: T): T {
+  return mask(policy, MASKED_PLACES) as T;
 }
 
-/** Looks for secret names only below `jwt`: anywhere else, `d` or `k` may be a label or a claim. */
-function mask(value: unknown, inJwt: boolean): unknown {
-  if (Array.isArray(value)) return value.map((item) => mask(item, inJwt));
-  if (!isObject(value)) return value;
-  const copy: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) {
-    if (name === 'claims_to_headers') copy[name] = member;
-    else if (inJwt && SECRET_NAMES.has(name)) copy[name] = MASK;
-    else copy[name] = mask(member, inJwt || name === 'jwt');
-  }
-  return copy;
+/** A copy of the value of a part with its secrets masked. */
+export function maskPart(part: string, value: unknown): unknown {
+  return maskPolicy({ [part]: value })[part];
+}
+
+/** A copy of a record, or of some of its fields, with the secrets of its policy masked. */
+export function maskRecord<T>(record: T): T {
+  return mask(record, PLACES_IN_RECORDS) as T;
 }
 
 /**
- * A copy of what a client sent in which every masked secret is the stored one from the same place. A mask with
+ * A copy of a record that a client sent in which every masked secret is the stored one from the same place. A mask with
  * nothing stored under it stays, and then fails validation.
  */
 export function restoreSecrets(sent: unknown, stored: unknown): unknown {
-  if (Array.isArray(sent)) {
-    return sent.map((item: unknown, index) => restoreSecrets(item, sameKey(item, stored, index)));
-  }
-  if (!isObject(sent)) return sent;
-  const copy: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(sent)) {
-    const old = isObject(stored) ? stored[name] : undefined;
-    copy[name] =
-      member === MASK && SECRET_NAMES.has(name) && old !== undefined ? old : restoreSecrets(member, old);
-  }
-  return copy;
+  const restore: Change = (value, old) => (value === MASK && old !== undefined ? old : value);
+  return PLACES_IN_RECORDS.reduce((restored, place) => changeAt(restored, stored, place, restore), sent);
 }
 
-/** Whether the value at an RFC 6901 pointer is a masked secret. */
-export function isMaskedAt(body: unknown, pointer: string): boolean {
-  return valueAt(body, pointer) === MASK && SECRET_NAMES.has(pointer.slice(pointer.lastIndexOf('/') + 1));
+/** Whether the value at an RFC 6901 pointer into a record is a masked secret. */
+export function isMaskedAt(record: unknown, pointer: string): boolean {
+  if (valueAt(record, pointer) !== MASK) return false;
+  const tokens = pointer.split('/').slice(1);
+  return PLACES_IN_RECORDS.some(
+    (place) =>
+      place.length === tokens.length &&
+      place.every((step, index) => typeof step !== 'string' || step === tokens[index]),
+  );
 }
 
-/** The stored JWK with the same `kid`, or at the same index when there is none. */
-function sameKey(item: unknown, stored: unknown, index: number): unknown {
+function mask(value: unknown, places: readonly MaskedPlace[]): unknown {
+  return places.reduce((masked, place) => changeAt(masked, undefined, place, () => MASK), value);
+}
+
+type Change = (value: unknown, stored: unknown) => unknown;
+
+/** A copy with another value at the place, where there is one; otherwise the value itself. */
+function changeAt(value: unknown, stored: unknown, [step, ...inner]: MaskedPlace, change: Change): unknown {
+  if (step === undefined) return change(value, stored);
+  if (typeof step !== 'string') {
+    if (!Array.isArray(value)) return value;
+    return value.map((item: unknown, index) =>
+      changeAt(item, sameItem(item, stored, step.eachBy, index), inner, change),
+    );
+  }
+  if (!isObject(value) || !Object.hasOwn(value, step)) return value;
+  const old = isObject(stored) ? stored[step] : undefined;
+  return { ...value, [step]: changeAt(value[step], old, inner, change) };
+}
+
+/** The stored item with the same id, or at the same index when the item has none. */
+function sameItem(item: unknown, stored: unknown, idName: string, index: number): unknown {
   if (!Array.isArray(stored)) return undefined;
-  if (!isObject(item) || item['kid'] === undefined) return stored[index] as unknown;
-  return stored.find((candidate: unknown) => isObject(candidate) && candidate['kid'] === item['kid']);
+  if (!isObject(item) || item[idName] === undefined) return stored[index] as unknown;
+  return stored.find((candidate: unknown) => isObject(candidate) && candidate[idName] === item[idName]);
 }

@@ -16,7 +16,7 @@ import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../sto
 import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repository.ts';
 import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';
-import { maskSecrets } from './policy-secrets-view.ts';
+import { maskRecord } from './policy-secrets-view.ts';
 
 export interface WriteDependencies {
   readonly repository: Repository;
@@ -235,7 +235,7 @@ export function auditEntry(
     parents,
     address,
     request_id: requestId,
-    change: change === null ? null : maskSecrets(change),
+    change: change === null ? null : maskRecord(change),
   };
 }
 

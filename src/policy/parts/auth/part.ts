@@ -14,6 +14,9 @@ import { resolveJwt } from './jwt/jwt-settings.ts';
 import { createJwtVerifiers } from './jwt/jwt-verifier.ts';
 import { AuthSchema, type AuthPolicy } from './schema.ts';
 
+/** RFC 7518 section 6: of symmetric, elliptic curve and RSA keys. */
+const PRIVATE_JWK_MEMBERS = ['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth'];
+
 const jwtWithoutKeys: WarningRule<AuthPolicy> = {
   code: 'jwt_without_keys',
   title: 'No JWT can be verified, since there are no keys: every token is refused',
@@ -33,6 +36,7 @@ const jwtWithoutKeys: WarningRule<AuthPolicy> = {
 export const AUTH = definePart({
   name: 'auth',
   schema: AuthSchema,
+  masked: PRIVATE_JWK_MEMBERS.map((member) => ['jwt', 'jwks', 'keys', { eachBy: 'kid' }, member]),
   docs: {
     summary: 'who may call: API key or JWT',
     example: { auth_type: 'api_key', required: true, forward_credentials: false },
