@@ -55,7 +55,9 @@ describe('the command line', () => {
       const { started, exit, exitCode, errors } = await run(...args);
       expect([started, exit, exitCode]).toEqual([[], 'commander.error', 1]);
       const unknown = args.find((arg) => arg !== 'start');
-      expect(errors).toContain(`unknown command "${unknown}"; expected one of start, migrate, copy, config`);
+      expect(errors).toContain(
+        `unknown command "${unknown}"; expected one of start, migrate, copy, config, import`,
+      );
       for (const line of [/^ {2}start /m, /^ {2}migrate /m, /^ {2}copy /m]) expect(errors).toMatch(line);
     },
   );

@@ -5,6 +5,7 @@
  */
 import { Command } from 'commander';
 import { addConfigCommands } from './config/commands.ts';
+import { addImportCommands } from './import/commands.ts';
 import type { CliIo } from './io.ts';
 
 export interface StartFlags {
@@ -56,5 +57,6 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
     .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
     .action((flags: CopyFlags) => commands.copy(flags));
   addConfigCommands(program, io);
+  addImportCommands(program, io);
   return program;
 }

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, startManagement, type Fixture } from '../../management/management.fixture.ts';
-import { createProgram } from '../program.ts';
+import { startManagement, type Fixture } from '../../management/management.fixture.ts';
+import { headgate as runHeadgate } from '../cli.fixture.ts';
 
 let api: Fixture;
 let folder: string;
@@ -16,45 +16,8 @@ afterEach(async () => {
   await api[Symbol.asyncDispose]();
 });
 
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function headgate(
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-  stdin = '',
-): Promise<Outcome> {
-  const outcome = { code: 0, out: '', err: '' };
-  const variables: Readonly<Record<string, string>> = {
-    HEADGATE_SERVER: api.url.replace(/\/api\/v1$/, ''),
-    HEADGATE_TOKEN: ADMIN_TOKEN,
-    ...env,
-  };
-  const none = async (): Promise<void> => undefined;
-  const program = createProgram(
-    '0',
-    { start: none, migrate: none, copy: none },
-    {
-      env: (name) => variables[name],
-      out: (text) => void (outcome.out += text),
-      err: (text) => void (outcome.err += text),
-      readStdin: () => new TextEncoder().encode(stdin),
-      isTerminal: false,
-      exit: (code) => void (outcome.code = code),
-    },
-  );
-  program.exitOverride().configureOutput({ writeErr: (text) => void (outcome.err += text) });
-  try {
-    await program.parseAsync(args, { from: 'user' });
-  } catch (error) {
-    outcome.code = 1;
-    outcome.err += (error as Error).message;
-  }
-  return outcome;
-}
+const headgate = (args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: string) =>
+  runHeadgate(api, args, env, stdin);
 
 function file(name: string, text: string): string {
   const path = join(folder, name);

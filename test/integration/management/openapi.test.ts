@@ -196,6 +196,10 @@ describe('a client made from the document', () => {
     await ok('listApps', { token: admin.token });
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
+    await ok('getConfigSchema', {});
+    const { config } = await ok('getConfig', { query: { app: 'billing' } });
+    await ok('planConfig', { body: { config } });
+    await ok('applyConfig', { body: { config } });
 
     const query = { dry_run: 'true' };
     await ok('updateApp', { params: app, query, body: { default_policy: FULL_POLICY } });
@@ -244,7 +248,9 @@ describe('a client made from the document', () => {
       const text = operationId === 'setTraffic' ? '{"r1":-1}' : '{"nonsense":1}';
       await attempt(422, { raw: { text, type: json } });
       await attempt(415, { raw: { text: 'x', type: 'text/plain' } });
-      await attempt(413, { raw: { text: ' '.repeat(1_048_577), type: json } });
+      // A refusal of a far larger body ends the connection before all of it is sent.
+      const takesMore = /^(?:plan|apply)Config$/.test(operationId);
+      if (!takesMore) await attempt(413, { raw: { text: ' '.repeat(1_048_577), type: json } });
       const { example } = operation.requestBody.content[json];
       expect(example, `${operationId} has an example`).toBeDefined();
       if (names.length > 0) await attempt(404, { body: example });

@@ -171,8 +171,8 @@ describe('policies', () => {
       shadow: ['cors', 'rate_limit'],
     };
     expect(await write('POST', endpoints, { method: 'GET', path: '/b', policy_override })).toEqual([
-      '/policy_override/rate_limit/per limit_without_caller',
       '/policy_override/concurrency/per limit_without_caller',
+      '/policy_override/rate_limit/per limit_without_caller',
       '/policy_override/shadow/0 shadow_part_not_set',
     ]);
     const own = { method: 'PUT', path: '/b', policy_override: { allowed_methods: ['PATCH'] } };

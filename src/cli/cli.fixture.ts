@@ -1,0 +1,44 @@
+/** Runs the command line for tests against a management API, and gives what it wrote and its exit code. */
+import { ADMIN_TOKEN, type Fixture } from '../management/management.fixture.ts';
+import { createProgram } from './program.ts';
+
+export interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export async function headgate(
+  api: Fixture,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdin = '',
+): Promise<Outcome> {
+  const outcome = { code: 0, out: '', err: '' };
+  const variables: Readonly<Record<string, string>> = {
+    HEADGATE_SERVER: api.url.replace(/\/api\/v1$/, ''),
+    HEADGATE_TOKEN: ADMIN_TOKEN,
+    ...env,
+  };
+  const none = async (): Promise<void> => undefined;
+  const program = createProgram(
+    '0',
+    { start: none, migrate: none, copy: none },
+    {
+      env: (name) => variables[name],
+      out: (text) => void (outcome.out += text),
+      err: (text) => void (outcome.err += text),
+      readStdin: () => new TextEncoder().encode(stdin),
+      isTerminal: false,
+      exit: (code) => void (outcome.code = code),
+    },
+  );
+  program.exitOverride().configureOutput({ writeErr: (text) => void (outcome.err += text) });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    outcome.code = 1;
+    outcome.err += (error as Error).message;
+  }
+  return outcome;
+}

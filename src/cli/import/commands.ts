@@ -1,0 +1,121 @@
+/** `headgate import openapi`: a plan from an OpenAPI description, applied when it is asked for. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { readForeign } from '../../declaration/foreign-document.ts';
+import { writeYaml } from '../../declaration/yaml-writer.ts';
+import { planText, type ShownPlan } from '../config/plan-text.ts';
+import { EXIT_CODES } from '../exit-codes.ts';
+import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
+import { CliError, type CliIo } from '../io.ts';
+import { readDescription } from './openapi-document.ts';
+import { importTree, type ImportedTree } from './openapi-tree.ts';
+
+interface OpenApiFlags extends ServerFlags {
+  readonly app: string;
+  readonly apiVersion?: string;
+  readonly revision: string;
+  readonly gatewayPath?: string;
+  readonly backend?: string;
+  readonly security?: true;
+  readonly apply?: true;
+  readonly out?: string;
+  readonly output: 'text' | 'json';
+}
+
+/** Notes of an import that people are shown; the rest is counted. */
+const NOTES_SHOWN_MAX = 50;
+
+async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Promise<void> {
+  const read = readForeign(path === '-' ? io.readStdin() : readFileSync(path));
+  if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
+  const description = readDescription(read.value);
+  if ('problem' in description) throw new CliError(`Cannot import ${path}: ${description.problem}`);
+  const version = flags.apiVersion ?? `v${/\d+/.exec(description.version)?.[0] ?? '1'}`;
+  const options = {
+    app: flags.app,
+    version,
+    revision: flags.revision,
+    gatewayPath: flags.gatewayPath,
+    backend: flags.backend,
+    security: flags.security === true,
+  };
+  // A file needs no gateway: it says everything that the description does.
+  const client = flags.out === undefined ? createClient(flags, io) : undefined;
+  const known = client && (await knownApp(client, flags.app));
+  const imported = importTree(description, options, known);
+  if ('problem' in imported) throw new CliError(imported.problem);
+  const config = { apps: { [flags.app]: imported.app } };
+  if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(config));
+  const plan = client && (await planned(client, config, flags));
+  if (flags.output === 'json')
+    io.out(`${JSON.stringify({ notes: imported.notes, ...(plan && { plan }) }, undefined, 2)}\n`);
+  else {
+    io.out(notesText(imported));
+    if (plan !== undefined)
+      io.out(planText(plan, flags.apply === true, io.isTerminal && (io.env('NO_COLOR') ?? '') === ''));
+  }
+  if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+/** The app without what an import does not touch. */
+async function knownApp(
+  client: GatewayClient,
+  slug: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    const { config } = (await client.call('GET', `/config?app=${encodeURIComponent(slug)}`)) as {
+      readonly config: { readonly apps: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
+    };
+    const { keys: _keys, ...app } = config.apps[slug] ?? {};
+    return app;
+  } catch (error) {
+    if (error instanceof RefusedCall && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+async function planned(client: GatewayClient, config: object, flags: OpenApiFlags): Promise<ShownPlan> {
+  const body = { config, ...(flags.apply === true && { message: 'import openapi' }) };
+  return (await client.call(
+    'POST',
+    flags.apply === true ? '/config/apply' : '/config/plan',
+    body,
+  )) as ShownPlan;
+}
+
+function notesText({ notes, operations }: ImportedTree): string {
+  const lines = [`${operations} operations.`];
+  if (notes.length > 0)
+    lines.push('', 'Not carried over:', ...notes.slice(0, NOTES_SHOWN_MAX).map((note) => `  ${note}`));
+  if (notes.length > NOTES_SHOWN_MAX)
+    lines.push(`  … and ${notes.length - NOTES_SHOWN_MAX} more; --output json has all`);
+  return `${lines.join('\n')}\n\n`;
+}
+
+export function addImportCommands(program: Command, io: CliIo): void {
+  const command = program.command('import').description('configuration from the files of other programs');
+  command
+    .command('openapi')
+    .description(
+      'plan endpoints from an OpenAPI description (2.0, 3.0, 3.1); exit code 2 when anything would change',
+    )
+    .argument('<file>', 'description in YAML or JSON; - is standard input')
+    .requiredOption('--app <slug>', 'app that gets the endpoints; made when it is not there')
+    .option(
+      '--api-version <label>',
+      'version of the app; default: v and the major version of the description',
+    )
+    .option('--revision <label>', 'revision that gets the endpoints', 'r1')
+    .option('--gateway-path <path>', 'path of a new app; default: / and its slug')
+    .option('--backend <url>', 'backend of a new revision; default: the first server of the description')
+    .option('--security', 'carry the security of operations over to policies')
+    .option('--apply', 'apply the plan')
+    .option('-o, --out <file>', 'write a configuration file instead; needs no gateway')
+    .option('--output <format>', 'text or json', 'text')
+    .option(
+      '--server <url>',
+      'management API of the gateway; default: HEADGATE_SERVER, then http://127.0.0.1:9090',
+    )
+    .option('--token <token>', 'admin token; default: HEADGATE_TOKEN')
+    .action((file: string, flags: OpenApiFlags) => importOpenApi(file, flags, io));
+}

@@ -1,0 +1,157 @@
+/**
+ * What Headgate needs of an OpenAPI description (2.0, 3.0 or 3.1, brought to 3.1 first): its title, servers, operations
+ * and what they ask of callers. References inside of the document are followed; others are not, as nothing is fetched or
+ * read that was not named on the command line. What cannot be read becomes a note.
+ */
+import { upgrade } from '@scalar/openapi-upgrader';
+
+export interface OpenApiOperation {
+  readonly method: string;
+  readonly path: string;
+  /** Alternatives; undefined where the operation says nothing. */
+  readonly security: readonly SecurityRequirement[] | undefined;
+}
+
+/** Scheme names with the scopes that each of them needs; all together. */
+export type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
+
+export interface SecurityScheme {
+  readonly type: string;
+  readonly scheme: string;
+  readonly bearerFormat: string;
+  readonly in: string;
+  readonly name: string;
+}
+
+export interface OpenApiDescription {
+  readonly title: string;
+  readonly version: string;
+  readonly serverUrls: readonly string[];
+  readonly operations: readonly OpenApiOperation[];
+  readonly security: readonly SecurityRequirement[] | undefined;
+  readonly schemes: ReadonlyMap<string, SecurityScheme>;
+  /** What was left out, and why. */
+  readonly notes: readonly string[];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+/** Methods of path items that Headgate has no endpoint for. */
+const OTHER_METHODS: Readonly<Record<string, string>> = {
+  head: 'HEAD is served by the endpoint of GET',
+  options: 'OPTIONS has no endpoint; a `cors` policy answers preflights',
+  trace: 'TRACE has no endpoint',
+};
+const REFERENCES_MAX = 20;
+
+/** @returns the description, or why the document is none */
+export function readDescription(value: unknown): OpenApiDescription | { readonly problem: string } {
+  if (!isObject(value)) return { problem: 'it is not an object' };
+  const declared = value['openapi'] ?? value['swagger'];
+  if (!/^(?:2\.0|3\.[01])/.test(textOf(declared))) {
+    return { problem: `it is not OpenAPI 2.0, 3.0 or 3.1 (openapi: ${textOf(declared)})` };
+  }
+  const document = upgrade(structuredClone(value), '3.1') as unknown as Json;
+  const notes: string[] = [];
+  const info = asObject(document['info']);
+  const operations: OpenApiOperation[] = [];
+  for (const [path, given] of Object.entries(asObject(document['paths']))) {
+    if (!path.startsWith('/')) continue;
+    const item = followed(document, given);
+    if (item === undefined) notes.push(`${path}: its path item is in another document, which is not read`);
+    else operations.push(...operationsOf(path, item, notes));
+  }
+  return {
+    title: textOf(info['title']),
+    version: textOf(info['version']),
+    serverUrls: serverUrls(document['servers']),
+    operations,
+    security: requirements(document['security']),
+    schemes: schemesOf(document),
+    notes,
+  };
+}
+
+function operationsOf(path: string, item: Json, notes: string[]): OpenApiOperation[] {
+  for (const [method, why] of Object.entries(OTHER_METHODS)) {
+    if (isObject(item[method])) notes.push(`${method.toUpperCase()} ${path}: ${why}`);
+  }
+  return METHODS.flatMap((method) => {
+    const operation = item[method];
+    if (!isObject(operation)) return [];
+    return [{ method: method.toUpperCase(), path, security: requirements(operation['security']) }];
+  });
+}
+
+/** The value itself, or what its internal reference leads to. */
+function followed(document: Json, given: unknown): Json | undefined {
+  let value: unknown = given;
+  for (let step = 0; step < REFERENCES_MAX && isObject(value); step++) {
+    const reference = value['$ref'];
+    if (typeof reference !== 'string') return value;
+    if (!reference.startsWith('#/')) return undefined;
+    value = reference
+      .slice(2)
+      .split('/')
+      .map((token) => decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~'))
+      .reduce<unknown>((found, token) => (isObject(found) ? found[token] : undefined), document);
+  }
+  return undefined;
+}
+
+/** With the defaults of their variables. */
+function serverUrls(servers: unknown): string[] {
+  if (!Array.isArray(servers)) return [];
+  return servers.filter(isObject).flatMap((server) => {
+    const { url } = server;
+    if (typeof url !== 'string') return [];
+    const variables = asObject(server['variables']);
+    return [
+      url.replaceAll(/\{([^{}]*)\}/g, (_match, name: string) => textOf(asObject(variables[name])['default'])),
+    ];
+  });
+}
+
+function requirements(value: unknown): SecurityRequirement[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return value
+    .filter(isObject)
+    .map((requirement) =>
+      Object.fromEntries(
+        Object.entries(requirement).map(([name, scopes]) => [
+          name,
+          Array.isArray(scopes) ? scopes.map(String) : [],
+        ]),
+      ),
+    );
+}
+
+function schemesOf(document: Json): Map<string, SecurityScheme> {
+  const schemes = new Map<string, SecurityScheme>();
+  for (const [name, given] of Object.entries(asObject(asObject(document['components'])['securitySchemes']))) {
+    const scheme = followed(document, given);
+    if (scheme === undefined) continue;
+    const text = (member: string): string => textOf(scheme[member]);
+    schemes.set(name, {
+      type: text('type'),
+      scheme: text('scheme').toLowerCase(),
+      bearerFormat: text('bearerFormat'),
+      in: text('in'),
+      name: text('name'),
+    });
+  }
+  return schemes;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+function asObject(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

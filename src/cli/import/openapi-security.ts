@@ -1,0 +1,80 @@
+/**
+ * What an operation's `security` becomes here: `auth` and `required_scopes` of a policy. Headgate authenticates in one
+ * way per route, so of several alternatives the first that it can do is taken, and the others are noted.
+ */
+import type { OpenApiDescription, SecurityRequirement, SecurityScheme } from './openapi-document.ts';
+
+export interface ImportedPolicy {
+  readonly auth: {
+    readonly auth_type: 'api_key' | 'jwt' | 'none';
+    readonly required?: false;
+    readonly in?: string;
+  };
+  readonly required_scopes?: readonly string[];
+}
+
+export interface SecurityResult {
+  /** undefined: the description asks nothing of callers here. */
+  readonly policy: ImportedPolicy | undefined;
+  readonly note: string | undefined;
+}
+
+/** @param own of the operation; undefined: that of the document holds */
+export function securityOf(
+  own: readonly SecurityRequirement[] | undefined,
+  { security, schemes }: OpenApiDescription,
+): SecurityResult {
+  const alternatives = own ?? security;
+  if (alternatives === undefined) return { policy: undefined, note: undefined };
+  if (alternatives.length === 0) return { policy: { auth: { auth_type: 'none' } }, note: undefined };
+  const isOptional = alternatives.some((requirement) => Object.keys(requirement).length === 0);
+  const asked = alternatives.filter((requirement) => Object.keys(requirement).length > 0);
+  const usable = asked.flatMap((requirement) => policyOf(requirement, schemes) ?? []);
+  const [first] = usable;
+  if (first === undefined) {
+    if (asked.length === 0) return { policy: { auth: { auth_type: 'none' } }, note: undefined };
+    const names = asked.map((requirement) => Object.keys(requirement).join(' and ')).join(' or ');
+    return {
+      policy: undefined,
+      note: `the security ${names} cannot be carried over: a route takes one API key or JWT in a header; no policy was set`,
+    };
+  }
+  const policy = isOptional ? { ...first, auth: { ...first.auth, required: false as const } } : first;
+  const others = asked.length - 1;
+  return {
+    policy,
+    note: others > 0 ? `of ${asked.length} ways to authenticate the first usable one was taken` : undefined,
+  };
+}
+
+function policyOf(
+  requirement: SecurityRequirement,
+  schemes: ReadonlyMap<string, SecurityScheme>,
+): ImportedPolicy | undefined {
+  const [entry, ...more] = Object.entries(requirement);
+  // Several schemes at once: one of them would be left to the backend, unseen.
+  if (entry === undefined || more.length > 0) return undefined;
+  const [name, scopes] = entry;
+  const scheme = schemes.get(name);
+  const auth = scheme && authOf(scheme);
+  if (auth === undefined) return undefined;
+  return { auth, ...(scopes.length > 0 && { required_scopes: [...new Set(scopes)] }) };
+}
+
+function authOf(scheme: SecurityScheme): ImportedPolicy['auth'] | undefined {
+  switch (scheme.type) {
+    case 'apiKey':
+      if (scheme.in !== 'header' || scheme.name === '') return undefined;
+      return scheme.name.toLowerCase() === 'authorization'
+        ? { auth_type: 'api_key' }
+        : { auth_type: 'api_key', in: scheme.name };
+    case 'oauth2':
+    case 'openIdConnect':
+      return { auth_type: 'jwt' };
+    case 'http':
+      if (scheme.scheme !== 'bearer') return undefined;
+      return { auth_type: /jwt/i.test(scheme.bearerFormat) ? 'jwt' : 'api_key' };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * Makes a declared configuration of an OpenAPI description, on top of what the gateway has: importing again changes
+ * only what the description has changed, and an operation that is gone is disabled, not deleted. Pure.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
+import type { OpenApiDescription, OpenApiOperation } from './openapi-document.ts';
+import { securityOf, type ImportedPolicy } from './openapi-security.ts';
+
+export interface ImportOptions {
+  readonly app: string;
+  readonly version: string;
+  readonly revision: string;
+  readonly gatewayPath: string | undefined;
+  /** URL of the backend; undefined: the first absolute server of the description. */
+  readonly backend: string | undefined;
+  /** Carry `security` over to policies. */
+  readonly security: boolean;
+}
+
+export interface ImportedTree {
+  readonly app: Item;
+  /** What could not be carried over, with the reason. */
+  readonly notes: readonly string[];
+  readonly operations: number;
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** @param known the app as it is declared now; undefined when there is none */
+export function importTree(
+  description: OpenApiDescription,
+  options: ImportOptions,
+  known: Item | undefined,
+): ImportedTree | { readonly problem: string } {
+  const notes = [...description.notes];
+  const versions = itemsOf(known, 'versions');
+  const version = versions[options.version] ?? {};
+  const revisions = itemsOf(version, 'revisions');
+  const revision = revisions[options.revision];
+  const backend = revision === undefined ? backendOf(description, options.backend) : {};
+  if ('problem' in backend) return { problem: String(backend['problem']) };
+  const common = options.security ? commonPolicy(description) : undefined;
+  const endpoints = endpointsOf(description, options, common, itemsOf(revision, 'endpoints'), notes);
+  const made: Item = {
+    ...(revision ?? { ...backend, is_current: true }),
+    ...(common !== undefined && {
+      default_policy: { ...(revision?.['default_policy'] as object | undefined), ...common },
+    }),
+    endpoints,
+  };
+  return {
+    app: {
+      ...(known ?? {
+        name: description.title === '' ? options.app : description.title.slice(0, 200),
+        gateway_path: options.gatewayPath ?? `/${options.app}`,
+        routing_mode: 'managed_endpoint',
+      }),
+      versions: {
+        ...versions,
+        [options.version]: { ...version, revisions: { ...revisions, [options.revision]: made } },
+      },
+    },
+    notes,
+    operations: description.operations.length,
+  };
+}
+
+/** Endpoints of the description, and those that it has no longer, disabled. */
+function endpointsOf(
+  description: OpenApiDescription,
+  { security }: ImportOptions,
+  common: ImportedPolicy | undefined,
+  known: Readonly<Record<string, Item>>,
+  notes: string[],
+): Record<string, Item> {
+  const endpoints: Record<string, Item> = {};
+  const shapes = new Map<string, string>();
+  for (const operation of description.operations) {
+    const path = withPlainNames(operation.path);
+    const label = `${operation.method} ${path}`;
+    const pattern = parseEndpointPath(path);
+    if ('error' in pattern) {
+      notes.push(
+        `${label}: no endpoint can have this path, which ${pattern.error}; a "*" segment at its place is the nearest`,
+      );
+      continue;
+    }
+    const shape = `${operation.method} ${endpointShape(path)}`;
+    const same = shapes.get(shape);
+    if (same !== undefined) {
+      notes.push(`${label}: matches the same requests as ${same}, which was taken`);
+      continue;
+    }
+    shapes.set(shape, label);
+    const { is_active: _active, ...kept } = known[label] ?? {};
+    const policy = security
+      ? overrideOf(operation, description, common, kept['policy_override'], notes)
+      : undefined;
+    endpoints[label] = policy === undefined ? kept : { ...kept, policy_override: policy };
+  }
+  for (const [label, item] of Object.entries(known)) {
+    if (!Object.hasOwn(endpoints, label)) endpoints[label] = { ...item, is_active: false };
+  }
+  return endpoints;
+}
+
+/** Parameters by names that endpoints can have: `{pet.id}` is `{pet_id}` here. */
+function withPlainNames(path: string): string {
+  return path.replaceAll(
+    /\{([^{}/]+)\}/g,
+    (_match, name: string) => `{${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}}`,
+  );
+}
+
+/** The policy of one operation where it is not the common one; the rest of what is there stays. */
+function overrideOf(
+  operation: OpenApiOperation,
+  description: OpenApiDescription,
+  common: ImportedPolicy | undefined,
+  known: unknown,
+  notes: string[],
+): Item | undefined {
+  const { policy, note } = securityOf(operation.security, description);
+  if (note !== undefined) notes.push(`${operation.method} ${operation.path}: ${note}`);
+  if (policy === undefined || isDeepStrictEqual(policy, common)) return undefined;
+  const inherited = common?.required_scopes !== undefined && policy.required_scopes === undefined;
+  return { ...(known as object | undefined), ...policy, ...(inherited && { required_scopes: [] }) };
+}
+
+/** What the document asks of callers where an operation says nothing. */
+function commonPolicy(description: OpenApiDescription): ImportedPolicy | undefined {
+  return securityOf(undefined, description).policy;
+}
+
+function backendOf({ serverUrls }: OpenApiDescription, given: string | undefined): Item {
+  const url = given ?? serverUrls.find((candidate) => /^https?:\/\//.test(candidate));
+  const parsed = url === undefined ? null : URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    const why =
+      url === undefined
+        ? 'The description names no server with a host'
+        : `"${url}" is not an http or https URL`;
+    return { problem: `${why}; pass --backend, such as --backend https://billing.internal` };
+  }
+  const isHttp = parsed.protocol === 'http:';
+  const path = parsed.pathname.replace(/\/+$/, '');
+  return {
+    ...(isHttp && { backend_scheme: 'http' }),
+    backend_host: parsed.hostname.replaceAll(/^\[|\]$/g, ''),
+    ...((isHttp || parsed.port !== '') && { backend_port: parsed.port === '' ? 80 : Number(parsed.port) }),
+    ...(path !== '' && { backend_base_path: path }),
+  };
+}
+
+function itemsOf(item: Item | undefined, collection: string): Readonly<Record<string, Item>> {
+  const items = item?.[collection];
+  return typeof items === 'object' && items !== null ? (items as Readonly<Record<string, Item>>) : {};
+}
