@@ -54,7 +54,7 @@ export class VersionIndex<V extends Placed> {
     this.#versions.set(version.gatewayPath, version);
   }
 
-  /** Replaces the version that was set last by another form of it; the key becomes the text of that form. */
+  /** Replaces a version by another form of it, including the key, which becomes the text of the new form. */
   renew(version: V): void {
     this.#versions.delete(version.gatewayPath);
     this.#versions.set(version.gatewayPath, version);

@@ -1,19 +1,19 @@
 /**
- * Blocks of IP addresses (RFC 4632, RFC 4291 section 2.3) and the IPv4 addresses that IPv6 addresses carry within
- * them. Pure. An address is judged in all of its forms, so that `::ffff:169.254.169.254` or its NAT64 form is no way
- * around a rule about `169.254.169.254`.
+ * Blocks of IP addresses (RFC 4632, RFC 4291 section 2.3) and the IPv4 addresses that are embedded in IPv6 addresses.
+ * Pure. An address is checked in all of its forms, so that `::ffff:169.254.169.254` or its NAT64 form cannot bypass a
+ * rule about `169.254.169.254`.
  */
 import { BlockList, isIP } from 'node:net';
 import { addressGroups, normaliseAddress } from '../http/address.ts';
 
 export interface Block {
-  /** How many leading bits count; 32 or 128 for a single address. */
+  /** The number of significant leading bits; 32 or 128 for a single address. */
   readonly bits: number;
   readonly isSingle: boolean;
   contains(address: string): boolean;
 }
 
-/** @param text an address or a block, checked by the settings */
+/** @param text an address or a block, already validated by the settings */
 export function parseBlock(text: string): Block {
   const [address = '', bitsText] = text.split('/');
   const widest = isIP(address) === 4 ? 32 : 128;
@@ -23,7 +23,7 @@ export function parseBlock(text: string): Block {
   return { bits, isSingle: bits === widest, contains: (one) => inList(list, one) };
 }
 
-/** One look-up for all of them. */
+/** A predicate that checks all blocks in one look-up. */
 export function blockList(texts: readonly string[]): (address: string) => boolean {
   if (texts.length === 0) return () => false;
   const list = new BlockList();
@@ -34,7 +34,7 @@ export function blockList(texts: readonly string[]): (address: string) => boolea
 function addBlock(list: BlockList, text: string): void {
   const [address = '', bits] = text.split('/');
   const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
-  // An IPv4 address in IPv6 notation counts as what it is.
+  // An IPv4 address in IPv6 notation counts as an IPv4 address.
   const plain = bits === undefined ? normaliseAddress(address) : undefined;
   if (plain !== undefined) list.addAddress(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
   else list.addSubnet(address, Number(bits), family);
@@ -45,9 +45,9 @@ function inList(list: BlockList, address: string): boolean {
 }
 
 /**
- * The canonical form of an address, and behind it the IPv4 address that it stands for, if there is one: IPv4-mapped
- * and IPv4-compatible (RFC 4291 section 2.5.5), IPv4-translated (RFC 2765), NAT64 (RFC 6052, RFC 8215) and 6to4
- * (RFC 3056). Empty when the text is no address.
+ * The canonical form of an address, followed by the IPv4 address that it represents, if any: IPv4-mapped and
+ * IPv4-compatible (RFC 4291 section 2.5.5), IPv4-translated (RFC 2765), NAT64 (RFC 6052, RFC 8215) and 6to4 (RFC 3056).
+ * Empty when the text is not an address.
  */
 export function addressForms(address: string): readonly string[] {
   const canonical = normaliseAddress(address);
@@ -65,7 +65,7 @@ function carriedIPv4(groups: readonly number[]): string | undefined {
   if (g0 === 0x2002) return dotted(g1, g2);
   if (g0 !== 0x64 || g1 !== 0xff9b) return undefined;
   if ((g2 | g3 | g4 | g5) === 0) return dotted(g6, g7);
-  // 64:ff9b:1::/48, whose prefixes may be of any length from 48 on: the two usual ones.
+  // 64:ff9b:1::/48 allows prefixes of any length from 48 on; these are the two usual ones.
   if (g2 !== 1) return undefined;
   const isLong = (g3 | g4 | g5) === 0 || (g6 | g7) !== 0;
   return isLong ? dotted(g6, g7) : dotted(g3, ((g4 & 0xff) << 8) | (g5 >> 8));

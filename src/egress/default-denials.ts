@@ -1,19 +1,19 @@
 /**
- * Where the gateway does not connect unless `GATEWAY_EGRESS__ALLOW` says so: addresses that serve the machine it runs
- * on and no client of it. A machine's metadata service gives credentials to whatever asks from within.
+ * The addresses that the gateway does not connect to unless `GATEWAY_EGRESS__ALLOW` contains them: they serve the
+ * machine itself and not its clients. A machine's metadata service gives credentials to any local program.
  */
 import { parseBlock, type Block } from './blocks.ts';
 
 export interface DefaultDenial {
   readonly block: Block;
-  /** In words: "169.254.0.1 is …". */
+  /** What the address is, as in "169.254.0.1 is …". */
   readonly what: string;
 }
 
 const LINK_LOCAL = 'a link-local address';
 const METADATA = 'a cloud metadata address';
 
-/** RFC 3927, RFC 4291 section 2.5.6; the rest as the providers' documentation has it. */
+/** RFC 3927, RFC 4291 section 2.5.6; the rest as in the providers' documentation. */
 const TEXTS: readonly (readonly [block: string, what: string])[] = [
   // AWS, Google, Azure, DigitalOcean, OpenStack, Oracle and most others.
   ['169.254.169.254', METADATA],

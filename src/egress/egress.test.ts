@@ -1,4 +1,4 @@
-/** Which addresses may be connected to, in every spelling, and which entry of the lists decides. */
+/** Which addresses the gateway may connect to, in every spelling, and which entry of the lists decides. */
 import type { LookupFunction } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -60,7 +60,7 @@ describe('by default', () => {
     'fd00:ec2::255',
     '2001:db8::1',
     '64:ff9b::10.0.0.1',
-  ])('%s is not', (address) => expect(egress.denial('x', address, 80)).toBeUndefined());
+  ])('%s is allowed', (address) => expect(egress.denial('x', address, 80)).toBeUndefined());
 
   it.each([
     ['127.0.0.1', MANAGEMENT],
@@ -76,20 +76,20 @@ describe('by default', () => {
     expect(egress.denial('x', address, 1)).toBeUndefined();
   });
 
-  it('names of loopback are known before they are resolved, other names are not', () => {
+  it('recognises loopback names before they are resolved', () => {
     expect(egress.hostDenial('LocalHost.', MANAGEMENT)).toMatch(/management listener/);
     expect(egress.hostDenial('x.localhost', TRAFFIC)).toMatch(/traffic listener/);
     expect(egress.hostDenial('[::1]', TRAFFIC)).toMatch(/traffic listener/);
     expect(egress.hostDenial('metadata.google.internal', 80)).toBeUndefined();
   });
 
-  it('the ports of other hosts do not matter', () => {
+  it('ignores the ports of other hosts', () => {
     expect(mayConnect(egress, '192.0.2.1', MANAGEMENT)).toBe(true);
   });
 });
 
 describe('the lists', () => {
-  it('a denied block, address or name is denied, also when it is allowed', () => {
+  it('deny entries take precedence over allow entries', () => {
     const egress = egressWith({
       allow: ['10.0.0.0/8', '*.example.com'],
       deny: ['10.1.0.0/16', '10.2.0.1', 'bad.example.com', '*.evil.example.com'],
@@ -104,7 +104,7 @@ describe('the lists', () => {
     expect(egress.hostDenial('bad.example.com', 80)).toContain('GATEWAY_EGRESS__DENY');
   });
 
-  it('with an allow list everything else is denied', () => {
+  it('an allow list denies everything else', () => {
     const egress = egressWith({ allow: ['10.0.0.0/8', 'api.example.com', '*.example.org'] });
     expect(egress.denial('x', '192.0.2.1', 80)).toContain('not in GATEWAY_EGRESS__ALLOW');
     expect(mayConnect(egress, '192.0.2.1', 80, 'api.example.com')).toBe(true);
@@ -116,7 +116,7 @@ describe('the lists', () => {
     expect(egressWith({ allow: ['a.example'] }).hostDenial('other.example', 80)).toContain('not in');
   });
 
-  it('an allowed entry lifts the default denials that are no wider than it', () => {
+  it('an allow entry lifts the default denials of its own width or narrower', () => {
     const metadata = '169.254.169.254';
     expect(mayConnect(egressWith({ allow: [metadata] }), metadata)).toBe(true);
     expect(mayConnect(egressWith({ allow: [metadata] }), `::ffff:${metadata}`)).toBe(true);
@@ -150,7 +150,7 @@ describe('lookup', () => {
       ),
     );
 
-  it('gives the addresses that may be connected to', async () => {
+  it('returns the permitted addresses', async () => {
     const mixed = answering('169.254.169.254', '10.0.0.1', 'fe80::1', '10.0.0.2');
     expect(await find(mixed, true)).toEqual([
       { address: '10.0.0.1', family: 4 },
@@ -159,7 +159,7 @@ describe('lookup', () => {
     expect(await find(mixed, false)).toBe('10.0.0.1');
   });
 
-  it('fails where there is none, and hands on the failure of the resolver', async () => {
+  it('fails when there is no permitted address, and passes on resolver errors', async () => {
     await expect(find(answering('169.254.169.254'), true)).rejects.toThrow(EgressDenied);
     const failing: LookupFunction = (_host, _options, callback) => callback(new Error('ENOTFOUND'), '');
     await expect(find(failing, true)).rejects.toThrow('ENOTFOUND');
@@ -167,7 +167,7 @@ describe('lookup', () => {
 });
 
 describe('addressForms', () => {
-  it('finds an IPv4 address in every IPv6 address that stands for it', () => {
+  it('finds the IPv4 address in every IPv6 address that represents it', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
@@ -187,7 +187,7 @@ describe('addressForms', () => {
     );
   });
 
-  it('is empty for what is no address', () => {
+  it('is empty for texts that are not addresses', () => {
     expect(addressForms('example.com')).toEqual([]);
     expect(addressForms('2130706433')).toEqual([]);
   });

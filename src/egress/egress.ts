@@ -1,14 +1,14 @@
 /**
- * Whether the gateway may connect somewhere on its own account: to backends, for health checks, for key sets
- * (docs/reference/backend-connections.md). Judged by the address that is connected to, after names are
- * resolved, so that a name whose address changes between a check and its use gains nothing.
+ * Whether the gateway may connect to an address on its own behalf: to backends, for health checks, for key sets
+ * (docs/reference/backend-connections.md). The rules apply to the address that is connected to, after names are
+ * resolved: a name whose address changes between check and use cannot bypass them.
  *
- *   1. what GATEWAY_EGRESS__DENY names is denied
- *   2. the gateway's own listeners, unless GATEWAY_EGRESS__ALLOW names the very address
- *   3. the default denials, unless an entry of GATEWAY_EGRESS__ALLOW that is as narrow lifts them
- *   4. with GATEWAY_EGRESS__ALLOW, what it does not name
+ * 1. GATEWAY_EGRESS__DENY denies its entries.
+ * 2. The gateway's own listeners are denied, unless GATEWAY_EGRESS__ALLOW contains the exact address.
+ * 3. The default denials apply, unless an equally narrow entry of GATEWAY_EGRESS__ALLOW lifts them.
+ * 4. If GATEWAY_EGRESS__ALLOW is set, everything that it does not contain is denied.
  *
- * Holds no state but the lists. Opens nothing.
+ * Owns only the lists. Opens nothing.
  */
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -17,12 +17,12 @@ import { DEFAULT_DENIALS, DEFAULT_DENIED_BLOCKS } from './default-denials.ts';
 import type { OwnListeners } from './own-listeners.ts';
 
 export interface EgressLists {
-  /** Addresses, blocks, host names and `*.` with a host name behind it. */
+  /** Addresses, blocks, host names and `*.` followed by a host name. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 }
 
-/** Comes out of `lookup`, and so of the socket that connects. */
+/** Thrown by `lookup`, and so by the socket that connects. */
 export class EgressDenied extends Error {
   readonly code = 'EGRESS_DENIED';
 }
@@ -48,7 +48,7 @@ export class Egress {
   }
 
   /**
-   * Why a connection may not be made; undefined when it may.
+   * Why a connection is denied; undefined when it is allowed.
    * @param host as configured: a name, or the address itself without brackets
    * @param address that is connected to
    */
@@ -71,8 +71,8 @@ export class Egress {
   }
 
   /**
-   * The same before a name is resolved: what can be said of the host as it is configured. undefined also where only
-   * the address will tell.
+   * The same before a name is resolved, as far as the configured host decides it. Undefined also when only the address
+   * can decide.
    */
   hostDenial(host: string, port: number): string | undefined {
     const name = normaliseName(host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host);
@@ -85,8 +85,8 @@ export class Egress {
   }
 
   /**
-   * A `lookup` for sockets that gives only addresses that may be connected to, and fails with `EgressDenied` when
-   * there is none. Sockets do not ask it about literal addresses: those are judged by `hostDenial` first.
+   * A `lookup` for sockets that returns only permitted addresses, and fails with `EgressDenied` when there is none.
+   * Sockets do not call it for literal addresses; check those with `hostDenial` first.
    */
   lookup(resolve: LookupFunction, port: number): LookupFunction {
     return (host, options, callback) => {
@@ -104,7 +104,7 @@ export class Egress {
 
   #refusal(host: string, [first]: readonly LookupAddress[], port: number): Error {
     const denial = first && this.denial(host, first.address, port);
-    return new EgressDenied(denial ?? `there is no address for ${host}`);
+    return new EgressDenied(denial ?? `${host} has no address`);
   }
 
   #ownDenial(address: string, port: number): string | undefined {
@@ -129,7 +129,7 @@ export class Egress {
 const deniedText = (what: string): string => `${what} is denied by GATEWAY_EGRESS__DENY`;
 const notAllowedText = (what: string): string => `${what} is not in GATEWAY_EGRESS__ALLOW`;
 
-/** DNS names are compared without regard to case; a dot at the end only says that the name is complete. */
+/** DNS names are compared without case; a dot at the end only marks the name as complete. */
 function normaliseName(host: string): string {
   const lower = host.toLowerCase();
   return lower.endsWith('.') ? lower.slice(0, -1) : lower;

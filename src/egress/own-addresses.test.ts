@@ -1,4 +1,4 @@
-/** The addresses of the machine itself, read from what the kernel shows of them. */
+/** The addresses of the machine itself, as read from the kernel. */
 import { networkInterfaces } from 'node:os';
 import { expect, it } from 'vitest';
 import { normaliseAddress } from '../http/address.ts';
@@ -26,7 +26,7 @@ const ADDRESSES = `fe8000000000000000fc00fffe000001 04 40 20 80     eth0
 00000000000000000000000000000001 01 80 10 80       lo
 `;
 
-it('reads what is routed to the machine, whether an interface has a carrier or not', () => {
+it('reads the addresses that are routed to the machine, with and without a carrier', () => {
   expect(localRoutes(ROUTES)).toEqual([
     ['127.0.0.0', 8],
     ['127.0.0.1', 32],
@@ -37,7 +37,7 @@ it('reads what is routed to the machine, whether an interface has a carrier or n
   expect(ipv6Addresses('not what was expected\n')).toEqual([]);
 });
 
-it('knows every address of an interface, and none of elsewhere', () => {
+it('contains every address of an interface, and no other', () => {
   const isOwn = readOwnAddresses();
   for (const { address } of Object.values(networkInterfaces()).flatMap((each) => each ?? []))
     expect(isOwn(normaliseAddress(address) ?? address), address).toBe(true);

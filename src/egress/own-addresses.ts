@@ -1,8 +1,8 @@
 /**
- * The addresses by which a machine reaches itself, as the kernel routes them. The list of network interfaces alone would
- * lack those of an interface without a carrier, such as a bridge of containers while none runs, which answer all the
- * same, and networks that are routed to the machine as a whole. Linux has them in /proc; elsewhere the interfaces
- * have to do.
+ * The addresses by which a machine reaches itself, as the kernel routes them. The list of network interfaces is not
+ * enough: it lacks addresses of interfaces without a carrier, such as a container bridge while no container runs, which
+ * still answer, and networks that are routed to the machine as a whole. Linux lists them in /proc; elsewhere the
+ * interfaces are used.
  */
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
@@ -15,7 +15,7 @@ const PREFIX_LINE = /^\s*\|-- (\S+)$/;
 const LOCAL_LINE = /^\s*\/(\d{1,2}) host LOCAL$/;
 const HEX_GROUPS = /[0-9a-f]{4}/g;
 
-/** Read anew with each call; what it gives takes addresses in canonical form. */
+/** Reads the addresses anew with each call. The returned predicate takes addresses in canonical form. */
 export function readOwnAddresses(): (address: string) => boolean {
   const single = new Set<string>();
   for (const addresses of Object.values(networkInterfaces())) {
@@ -27,7 +27,7 @@ export function readOwnAddresses(): (address: string) => boolean {
   return (address) => single.has(address) || (isIP(address) === 4 && blocks.check(address, 'ipv4'));
 }
 
-/** @param text of /proc/net/fib_trie: what is routed to the machine itself, single addresses with 32 bits */
+/** @param text of /proc/net/fib_trie: what is routed to the machine itself; single addresses have 32 bits */
 export function localRoutes(text: string): (readonly [network: string, bits: number])[] {
   const found: (readonly [string, number])[] = [];
   let network: string | undefined;

@@ -1,11 +1,11 @@
 /**
- * The ports on which this gateway itself listens, and the addresses by which it reaches itself. The ports lie in
- * memory that all threads share, since with port 0 they are known only when the first worker listens.
+ * The ports on which this gateway listens, and the addresses by which it reaches itself. The ports are in memory that
+ * all threads share, since port 0 is resolved only when the first worker listens.
  */
 import type { Clock } from '../lib/clock.ts';
 import { readOwnAddresses } from './own-addresses.ts';
 
-/** How long a look at the addresses of the machine is used. */
+/** How long the list of the machine's addresses is cached. */
 const ADDRESSES_MS = 5_000;
 const LISTENERS = { management: 0, traffic: 1 } as const;
 
@@ -21,7 +21,7 @@ export class OwnListeners {
   #isOwnAddress: (address: string) => boolean = () => false;
   #readAtMs = -Infinity;
 
-  /** @param memory of `createOwnPorts` */
+  /** @param memory returned by `createOwnPorts` */
   constructor(memory: SharedArrayBuffer, clock: Pick<Clock, 'monotonicMs'>) {
     this.#ports = new Int32Array(memory);
     this.#clock = clock;
@@ -38,7 +38,7 @@ export class OwnListeners {
   }
 
   /**
-   * Which of them a connection would reach; undefined for none.
+   * The listener that a connection would reach; undefined for none.
    * @param address in canonical form
    */
   at(address: string, port: number): ListenerName | undefined {

@@ -1,8 +1,8 @@
-/** Explain as the management API uses it: what the main thread keeps (control.ts) and what the workers answer. */
+/** Explain as the management API uses it: the state of the main thread (control.ts) and the answers of the workers. */
 import type { DebugToken, ExplainInput, Explanation, SamplingState } from './schema.ts';
 import type { ExplainControl } from './control.ts';
 
-/** The workers of the gateway, as the main thread reaches them. */
+/** The workers of the gateway, as seen by the main thread. */
 export interface ExplainWorkers {
   explain(input: ExplainInput): Promise<Explanation | undefined>;
   explainRecorded(requestId: string): Promise<Explanation | undefined>;
@@ -10,9 +10,9 @@ export interface ExplainWorkers {
 }
 
 export interface ExplainAccess {
-  /** Has a worker run a described request; undefined when no worker answers in time. */
+  /** Runs a described request in a worker; undefined when no worker answers in time. */
   describe(input: ExplainInput): Promise<Explanation | undefined>;
-  /** A recent real exchange; undefined when it was not recorded or is no longer there. */
+  /** A recent real exchange; undefined when it was not recorded or was overwritten. */
   recorded(requestId: string): Promise<Explanation | undefined>;
 
   sampling(): SamplingState | undefined;
@@ -20,12 +20,12 @@ export interface ExplainAccess {
   stopSampling(): void;
 
   listTokens(): readonly DebugToken[];
-  /** The token with its value, which is not kept; undefined when there are too many. */
+  /** The token with its value, which is not stored; undefined when there are too many tokens. */
   createToken(appId: string | null, seconds: number): (DebugToken & { readonly token: string }) | undefined;
-  /** False when there is none with this id. */
+  /** False when no token has this id. */
   deleteToken(id: string): boolean;
 
-  /** Tells the workers what was started, stopped, created and deleted; resolves when they apply it. */
+  /** Sends the current sampling and debug tokens to the workers; resolves when they apply them. */
   publish(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes an explanation of the facts of an exchange (facts.ts). What only a described request has, its
- * upstream head, its answer and the looks at counters, is given beside them. Holds no credentials.
+ * Creates an explanation from the facts of an exchange (facts.ts). Data that only a described request has (its upstream
+ * head, its response and the counter reads) is passed separately. Contains no credentials.
  */
 import { timestamp } from '../lib/clock.ts';
 import { foldedName } from '../lib/folded-name.ts';
@@ -69,7 +69,7 @@ export function explanationOf(
 }
 
 function outcomeOf({ code, forwarded, preflight, version }: ExchangeFacts): Outcome {
-  // The gateway has not even connected.
+  // The gateway has not connected.
   if (code === 'upstream_denied') return 'denied';
   if (code !== undefined) return forwarded ? 'failed' : 'denied';
   return preflight || version === null ? 'answered' : 'forwarded';
@@ -95,7 +95,7 @@ function limitsOf({ limits, concurrency }: CounterReads, { policy }: ExchangeFac
   ];
 }
 
-/** Of a real exchange the one that its response announced, as it was then. */
+/** For a real exchange, the limit that its response announced at the time. */
 function announcedLimit(
   { evaluation: { limit: decision, limiter } }: ExchangeFacts,
   stages: readonly ExplainedStage[],
@@ -139,8 +139,8 @@ function kindOf(ruleId: string): ExplainedLimit['kind'] {
 }
 
 /**
- * A subject may be the value of a header field that holds a credential.
- * @param place folded name of the field that the route has its credential in
+ * A subject may be the value of a header field that contains a credential.
+ * @param place folded name of the field that contains the credential of the route
  */
 function counterName(id: string, subject: string, place: string | undefined): string {
   if (subject === '') return id;

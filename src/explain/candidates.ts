@@ -1,6 +1,6 @@
 /**
- * Why each current revision of a version could or could not serve a request (proxy/eligible-revisions.ts), as the parts
- * of an explanation. Chooses nothing: the match has done that.
+ * Why each current revision of a version could or could not serve a request (proxy/eligible-revisions.ts), as part of
+ * an explanation. Chooses nothing: the match has already chosen.
  */
 import type { CompiledRoute } from '../config/types.ts';
 import type { Candidate } from './schema.ts';
@@ -13,11 +13,11 @@ import {
   type Ineligibility,
 } from '../proxy/eligible-revisions.ts';
 
-/** More are not listed. */
+/** Limit of the listed candidates. */
 const CANDIDATES_MAX = 64;
 
 /**
- * @param path comparable spelling, as the match was made on
+ * @param path comparable spelling, as used by the match
  * @param chosenId the revision that the request went to, if any
  */
 export function candidatesOf(
@@ -47,12 +47,16 @@ export function candidatesOf(
       breaker: breaker?.view(context.clock.nowMs()).state ?? 'none',
       candidate,
       chosen,
-      reason: candidate ? (chosen ? 'it was its turn' : 'it was the turn of another revision') : reason,
+      reason: candidate
+        ? chosen
+          ? 'the weighted choice selected it'
+          : 'the weighted choice selected another revision'
+        : reason,
     };
   });
 }
 
-/** As weights.ts has it: by weight, but that recovering ones leave a part of theirs to those that are not. */
+/** As in weights.ts: by weight, except that recovering revisions give part of their share to the others. */
 function sharesOf(
   shown: readonly { readonly revision: Revision; readonly reason: string }[],
   context: SharedParts,

@@ -1,7 +1,7 @@
 /**
- * What operators have asked of explain, for all workers: sampling and debug tokens. Lives in the memory of the main
- * thread, since both are short-lived; of a debug token only the SHA-256 is kept. A worker that starts later gets the
- * same `setup`.
+ * What operators have requested from explain, for all workers: sampling and debug tokens. Kept in the memory of the
+ * main thread, since both are short-lived; only the SHA-256 of a debug token is kept. A worker that starts later gets
+ * the same `setup`.
  */
 import type { Clock } from '../lib/clock.ts';
 import { timestamp } from '../lib/clock.ts';
@@ -12,7 +12,7 @@ import type { ExplainSetup } from './messages.ts';
 
 export const DEBUG_TOKENS_MAX = 100;
 const SECRET_BYTES = 32;
-/** For secret scanners: this, and 43 characters of base64url. */
+/** For secret scanners: this prefix and 43 characters of base64url. */
 const DEBUG_TOKEN_PREFIX = 'hgd_';
 
 interface KeptToken {
@@ -68,7 +68,7 @@ export class ExplainControl {
     return this.#tokens.map(({ record }) => record);
   }
 
-  /** The new token with its value, which is not kept; undefined when there are too many already. */
+  /** The new token with its value, which is not stored; undefined when there are too many already. */
   createToken(appId: string | null, seconds: number): (DebugToken & { readonly token: string }) | undefined {
     this.#forgetOld();
     if (this.#tokens.length >= DEBUG_TOKENS_MAX) return undefined;
@@ -85,7 +85,7 @@ export class ExplainControl {
     return { ...record, token };
   }
 
-  /** False when there is none with this id. */
+  /** False when no token has this id. */
   deleteToken(id: string): boolean {
     this.#forgetOld();
     const before = this.#tokens.length;

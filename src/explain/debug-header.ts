@@ -1,7 +1,7 @@
 /**
- * `X-Headgate-Decision` on real responses, for requests with a valid `X-Headgate-Debug: <debug token>`. The tokens are
- * made and revoked by the main thread; only their SHA-256 gets here. A token that is not valid changes nothing, not
- * even the time that a comparison takes. The request field is dropped before forwarding, as all of its family are.
+ * `X-Headgate-Decision` on real responses, for requests with a valid `X-Headgate-Debug: <debug token>`. The main thread
+ * creates and revokes the tokens; workers get only their SHA-256. An invalid token changes nothing, not even the time
+ * of the comparison. The request field is dropped before forwarding, like all `X-Headgate-` fields.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { tokenHash } from '../model/token.ts';
@@ -9,7 +9,7 @@ import { fieldText } from '../policy/caller.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
 
-/** What a worker knows of a debug token. */
+/** A debug token as a worker knows it. */
 export interface DebugTokenEntry {
   /** SHA-256 of the token, 64 lower-case hex digits. */
   readonly hash: string;
@@ -36,7 +36,7 @@ export class DebugTokens {
   }
 
   #isAllowed(exchange: ExchangeView): boolean {
-    // A head that was refused is in no state to be looked at.
+    // A head that was refused cannot be read.
     const token = exchange.method === '' ? undefined : exchange.header('x-headgate-debug');
     if (token === undefined || token.length > TOKEN_CHARS_MAX) return false;
     const presented = Buffer.from(tokenHash(token), 'hex');
@@ -51,7 +51,7 @@ export class DebugTokens {
   }
 }
 
-/** `name=value` pairs in the order in which the gateway decides; what was not reached is left out. */
+/** `name=value` pairs in the order in which the gateway decides; stages that were not reached are left out. */
 export function decisionText(exchange: ExchangeView): string {
   const { version, route, evaluation, errorCode } = exchange;
   const pairs: [name: string, value: string][] = [];

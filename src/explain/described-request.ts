@@ -1,13 +1,13 @@
 /**
- * Writes a described request as the client would (RFC 9112), so that the engine's own parser judges it. Adds only
- * what every client adds: `Host`, and `Content-Length` for a body. Text is sent as UTF-8. Whatever else is odd about
- * the description is left as it is: to refuse it is the parser's business.
+ * Writes a described request as the client would (RFC 9112), so that the engine's own parser checks it. Adds only what
+ * every client adds: `Host`, and `Content-Length` for a body. Text is sent as UTF-8. Other oddities of the description
+ * are kept: the parser decides whether to refuse them.
  */
 import type { ExplainInput } from './schema.ts';
 
 const HOST_DEFAULT = 'localhost';
 
-/** @param place name of the field that `token` goes to as it is; undefined: Authorization, with `Bearer` */
+/** @param place name of the field that gets `token` unchanged; undefined: Authorization, with `Bearer` */
 export function describedHead(input: ExplainInput, place?: string): string {
   const { authority, target } = splitUrl(input.url);
   const fields = fieldsOf(input);
@@ -29,7 +29,7 @@ export function fieldsOf({ headers = {} }: ExplainInput): [name: string, value: 
   );
 }
 
-/** Of a whole URL, what a client puts into the request line and what into Host; a fragment is not sent. */
+/** Splits a whole URL into what a client puts into the request line and into Host; a fragment is not sent. */
 function splitUrl(url: string): { readonly authority: string | undefined; readonly target: string } {
   const parts = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(url);
   if (parts === null) return { authority: undefined, target: url };

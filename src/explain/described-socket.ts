@@ -1,6 +1,7 @@
 /**
- * The client of an explained request: a socket without a network, on which the engine reads the described request
- * and writes its answer. Keeps what is written; bounded, since nothing but the gateway's own answers gets here.
+ * The client of an explained request: a socket without a network, from which the engine reads the described request and
+ * to which it writes its response. Keeps what is written, which is bounded: only the gateway's own responses are
+ * written.
  */
 import type { ClientSocket, ClientSocketEvents } from '../proxy/downstream/client-socket.ts';
 
@@ -16,7 +17,7 @@ export class ExplainSocket implements ClientSocket {
     this.#events = events;
   }
 
-  /** What the client sends. */
+  /** Delivers bytes that the client sends. */
   receive(bytes: Buffer): void {
     this.#events?.onData(bytes);
   }

@@ -1,9 +1,9 @@
 /**
- * Explains a described request by running it: the described head is read by the engine itself (connection.ts,
- * handle.ts) from a socket without a network, in a context that is the worker's own but for what would leave a
- * trace. Policies look at counters and take nothing, breakers and turns are copies, nothing is reported, and in place
- * of the backend stands the note of what it would have been sent. So the explanation cannot differ from what the
- * proxy does; it sends nothing but the fetch of a key set that a JWT needs (bounded by jwks.ts).
+ * Explains a described request by running it: the engine itself (connection.ts, handle.ts) reads the described head
+ * from a socket without a network, in the worker's own context except for anything that would leave a trace. Policies
+ * read counters without consuming, breakers and weighted choices are copies, nothing is reported, and the request to
+ * the backend is noted instead of sent. The explanation therefore cannot differ from what the proxy does. The only
+ * thing it sends is the fetch of a key set that a JWT needs (bounded by jwks.ts).
  */
 import { normaliseAddress } from '../http/address.ts';
 import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
@@ -49,7 +49,7 @@ export type Explain = (input: ExplainInput) => Promise<Explanation>;
 export function createExplain(parts: ExplainParts): Explain {
   return async (input) => {
     let run = await runDescribed(input, parts, undefined);
-    // Which field a route has its credential in shows when it is found.
+    // The route decides which field contains the credential, so it is known only after the match.
     const place = run.facts.policy?.credentialPlace?.name;
     if (input.token !== undefined && place !== undefined) run = await runDescribed(input, parts, place);
     const { facts, ...described } = run;
@@ -57,7 +57,7 @@ export function createExplain(parts: ExplainParts): Explain {
   };
 }
 
-/** What the engine cannot know: a body that never comes, and fields of a head that it could not read. */
+/** Adds what the engine cannot know: a body that is never sent, and fields of a head that it could not read. */
 function asDescribed(facts: ExchangeFacts, input: ExplainInput): ExchangeFacts {
   const isReadable = facts.method !== '';
   return {
@@ -79,7 +79,7 @@ interface Run extends Described {
   readonly facts: ExchangeFacts;
 }
 
-/** @param place as `describedHead` takes it */
+/** @param place as for `describedHead` */
 async function runDescribed(
   input: ExplainInput,
   parts: ExplainParts,
@@ -91,7 +91,7 @@ async function runDescribed(
   return { ...outcome, response: outcome.response ?? responseOf(socket.written), counterReads };
 }
 
-/** Feeds the request to a connection and waits for what becomes of it. */
+/** Feeds the request to a connection and waits for the result. */
 function feed(
   input: ExplainInput,
   head: string,
@@ -121,7 +121,7 @@ function feed(
       internalError: (error, requestId) => parts.context.observer.internalError(error, requestId),
     };
     const interceptUpstream = (exchange: AnswerableExchange, route: Route): void => {
-      // A chunked body is measured while it comes, when the backend has the first part of it already.
+      // A chunked body is measured while it arrives, when the backend already has the first part of it.
       const { bytesMax, isChunked } = exchange.connection.body;
       if (isChunked && bytesMax > 0 && (input.body_bytes ?? 0) > bytesMax)
         return exchange.respondProblem(malformed(BODY_TOO_LARGE), false);
@@ -138,7 +138,7 @@ function feed(
     const context = readOnlyContext(parts, counterReads, observer, interceptUpstream);
     const address = input.client_ip ?? '127.0.0.1';
     const peer = normaliseAddress(address) ?? address;
-    // It attaches itself to the socket, and is gone with it.
+    // The connection attaches itself to the socket and is collected with it.
     void new Connection(socket, peer, parts.isSecure, context, () => undefined);
     socket.receive(Buffer.from(head, 'utf8'));
   });
@@ -151,7 +151,7 @@ function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
   const upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
   const target = upstreamPath(route, path, suffixStart);
   const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
-  // What a backend that speaks HTTP/1.1 and names no proxy of its own brings about; a 101 has none.
+  // As for a backend that speaks HTTP/1.1 and adds no Via of its own; a 101 has no Via.
   const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
   const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange)), body: null };
   const place = route.policy.credentialPlace?.foldedName;
@@ -170,7 +170,7 @@ function readOnlyContext(
     ...context,
     observer,
     interceptUpstream,
-    // A description takes no room.
+    // A described request is not counted by the limiter.
     exchangeLimiter: new ExchangeLimiter(Infinity),
     waiting: new WaitingClients(),
     snapshot: () => readOnlySnapshot(context.snapshot()),
@@ -182,7 +182,7 @@ function readOnlyContext(
   };
 }
 
-/** The same snapshot, whose turns are not taken. */
+/** The same snapshot with copies of the weighted choices. */
 function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<CompiledPolicy> {
   return {
     configVersion: snapshot.configVersion,
@@ -194,7 +194,7 @@ function readOnlySnapshot(snapshot: Snapshot<CompiledPolicy>): Snapshot<Compiled
   };
 }
 
-/** A match whose routes run policies that only look; compiled for the route that is found, and no other. */
+/** A match whose routes run read-only policies; compiled only for the route that is found. */
 class ReadOnlyMatch implements MatchResult<CompiledPolicy> {
   code: MatchErrorCode | undefined = undefined;
   refusal: PathRefusal | undefined = undefined;
@@ -220,7 +220,7 @@ class ReadOnlyMatch implements MatchResult<CompiledPolicy> {
   }
 }
 
-/** Reads the answer that the gateway has written. */
+/** Parses the response that the gateway has written. */
 function responseOf(written: string): Explanation['response'] {
   const end = written.indexOf('\r\n\r\n');
   const [statusLine = '', ...lines] = written.slice(0, end).split('\r\n');

@@ -1,7 +1,7 @@
 /**
  * What is kept of an exchange so that it can be explained, now or later: plain data and the policy that was run, but
- * neither versions nor routes, which would keep a replaced configuration alive. Made from the exchange as the engine
- * has left it; the explanation itself is made from these facts in answer.ts.
+ * not versions or routes, which would keep a replaced configuration alive. Created from the exchange after the engine
+ * is done; answer.ts creates the explanation from these facts.
  */
 import { comparablePath } from '../http/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
@@ -31,13 +31,13 @@ export interface ExchangeFacts {
   readonly query: string;
   readonly clientIp: string;
   readonly headers: readonly HeaderField[];
-  /** Why a browser would not let a page make the request or read its answer; undefined when it would. */
+  /** Why a browser would not let a page make the request or read its response; undefined when it would. */
   readonly corsRefusal: CorsRefusal | undefined;
-  /** The policy whose `cors` the answer has: the route's, or that of answers that no route gives. */
+  /** The policy whose `cors` the response has: that of the route, or that of responses without a route. */
   readonly corsPolicy: CompiledPolicy | undefined;
-  /** The method that a route was looked for last: that of a preflight is the one that it asks about. */
+  /** The method of the last route match; for a preflight, the method that it asks about. */
   readonly matchedMethod: string;
-  /** SHA-256 of the bearer token, where it was refused. */
+  /** SHA-256 of a refused bearer token. */
   readonly refusedTokenHash: string | undefined;
   readonly bodyBytes: number;
   readonly status: number;
@@ -53,13 +53,13 @@ export interface ExchangeFacts {
   readonly hasProbe: boolean;
   readonly candidates: readonly Candidate[];
   readonly upstreamUrl: string | undefined;
-  /** The part after the gateway path, as endpoints are registered. */
+  /** The part after the gateway path, in the form in which endpoints are registered. */
   readonly restPath: string;
   readonly hasEncodedSlash: boolean;
   readonly policy: CompiledPolicy | undefined;
   readonly evaluation: Evaluation;
   readonly maxBodyBytes: number;
-  /** Of the settings. */
+  /** From the settings. */
   readonly timeoutDefaults: Pick<
     ProxyOptions,
     'connectTimeoutMs' | 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'minBodyBytesPerSec'
@@ -70,7 +70,7 @@ export interface ExchangeFacts {
 export function factsOf(exchange: ExchangeView, forwarded: boolean): ExchangeFacts {
   const { connection, context, evaluation, route, version, errorCode } = exchange;
   const { head, body } = connection;
-  // A head that was refused is in no state to be looked at.
+  // A head that was refused cannot be read.
   const isReadable = exchange.method !== '';
   const matched = exchange.matchedMethod === '' ? exchange.method : exchange.matchedMethod;
   return {
@@ -176,7 +176,7 @@ function upstreamUrlOf(route: Route, path: string, suffixStart: number): string 
   return `${scheme}://${authority}${upstreamPath(route, path, suffixStart)}`;
 }
 
-/** The candidates for the method that was matched last: that of a preflight is the one that it asks about. */
+/** The candidates for the method of the last match; for a preflight, the method that it asks about. */
 function candidatesFor(exchange: ExchangeView, version: Version, method: string): Candidate[] {
   if (version.status === 'retired') return [];
   const { errorCode, route, context } = exchange;
@@ -185,7 +185,10 @@ function candidatesFor(exchange: ExchangeView, version: Version, method: string)
   return candidatesOf(version, comparablePath(exchange.path), method, chosenId, context);
 }
 
-/** The policy parts that can deny, as stages; where a request without an own stage stopped follows from its code. */
+/**
+ * The stage that stopped the request: a policy part that can deny is a stage; for other denials it follows from the
+ * code.
+ */
 export function stageOfCode(facts: ExchangeFacts): StageName | undefined {
   const { code, evaluation } = facts;
   if (code === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * The one change that would let a denied request pass: what to change, where, and to what, in the words of the
- * management API. It is the smallest change that the denial itself asks for; explaining the changed request tells
- * what would deny it next. Parts of the policy say theirs themselves.
+ * The one change that would let a denied request pass: what to change, where, and to which value, in the terms of the
+ * management API. It is the smallest change that removes this denial; explaining the changed request shows what would
+ * deny it next. Policy parts define their own fixes.
  */
 import { comparablePath } from '../http/canonical-path.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
@@ -17,7 +17,7 @@ type Target = NonNullable<Fix['target']>;
 
 const ENDPOINT_METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** @returns null where there is nothing to fix, or only the gateway itself can be at fault */
+/** @returns null when there is nothing to fix, or only the gateway itself can be at fault */
 export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
   const { code, corsRefusal, reason } = facts;
   if (code === undefined || reason === undefined) {
@@ -51,13 +51,13 @@ export function fixOf(facts: ExchangeFacts, findKey: FindKey): Fix | null {
     case 'upstream_bad_response':
     case 'upstream_timeout':
     case 'upstream_denied':
-      return fix('fix_backend', `See to the backend ${facts.backend}. ${detailOf(facts)}`, ofRevision(facts));
+      return fix('fix_backend', `Fix the backend ${facts.backend}. ${detailOf(facts)}`, ofRevision(facts));
     default:
       return wait(facts);
   }
 }
 
-/** What the part of a stage says; null where the stage belongs to no part, or the part knows no change. */
+/** The fix of a stage's policy part; null when the stage has no part, or the part has no fix. */
 function partFix(
   stage: string | undefined,
   denial: Reason<unknown, string>,
@@ -72,7 +72,7 @@ function partFix(
   return found === undefined ? null : located(found, facts, policy);
 }
 
-/** With the record of the level that set the part, where the fix changes the part. */
+/** Adds the record of the level that set the part, when the fix changes the part. */
 function located(
   { action, detail, target, value }: PartFix,
   { app, endpoint, candidates }: ExchangeFacts,
@@ -112,7 +112,7 @@ function fixPath(facts: ExchangeFacts): Fix {
   });
 }
 
-/** The widest path that would hold the request; the operator will know a better one. */
+/** The widest path that would match the request; the operator will know a better one. */
 function createVersion({ path }: ExchangeFacts): Fix {
   const prefix = comparablePath(`/${path.split('/')[1] ?? ''}`);
   const isUsable = 'path' in parseGatewayPath(prefix);
@@ -150,7 +150,7 @@ function registerEndpoint({ matchedMethod, restPath, candidates }: ExchangeFacts
   const revision = candidates.find(({ traffic_weight: weight }) => weight > 0);
   const where = revision === undefined ? '' : ` under revision ${revision.revision}`;
   const target = revision === undefined ? null : ({ type: 'revision', id: revision.id } as const);
-  // A star is a wildcard in the path of an endpoint: it would open more than was asked for.
+  // A star is a wildcard in the path of an endpoint: it would open more than the request needs.
   let parameters = 0;
   const path = restPath
     .split('/')

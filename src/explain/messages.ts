@@ -1,9 +1,9 @@
-/** What the main thread asks the workers about explain, and what they answer. Plain data. */
+/** The questions of the main thread to the workers about explain, and the answers. Plain data. */
 import type { ExplainInput, Explanation } from './schema.ts';
 import type { DebugTokenEntry } from './debug-header.ts';
 import type { Sampling } from './recorder.ts';
 
-/** What operators have asked for; the same for all workers. */
+/** What operators have requested; the same for all workers. */
 export interface ExplainSetup {
   readonly sampling: Sampling | undefined;
   readonly debugTokens: readonly DebugTokenEntry[];
@@ -14,11 +14,11 @@ export type ExplainMessage =
   | { readonly type: 'explain_recorded'; readonly id: number; readonly requestId: string }
   | { readonly type: 'explain_setup'; readonly id: number; readonly setup: ExplainSetup };
 
-/** The answer to each of them. */
+/** The answer to each message. */
 export interface ExplainedMessage {
   readonly type: 'explained';
   readonly id: number;
-  /** undefined where there is nothing to explain. */
+  /** undefined when there is nothing to explain. */
   readonly explanation: Explanation | undefined;
   readonly error: string | undefined;
 }

@@ -1,10 +1,10 @@
 /**
- * The recent exchanges of a worker that were denied or failed, and those that sampling asked for, so that they can be
- * explained afterwards. A ring of compact facts: no bodies, names of query parameters and of fields without values but
- * for those that hold no credentials (redact.ts), texts cut and copied so that they keep no request alive.
+ * The recent exchanges of a worker that were denied, failed or sampled, so that they can be explained afterwards. A
+ * ring of compact facts without bodies. It keeps the names of query parameters and fields, and values only of fields
+ * that contain no credentials (redact.ts). Texts are truncated and copied so that they keep no request alive.
  *
- * Costs an exchange that is not recorded one look at its error code and one at `isSampling`. However many are
- * refused, at most `RECORDS_PER_SECOND_MAX` are written down in a second.
+ * For an exchange that is not recorded it costs one check of the error code and one of `isSampling`. At most
+ * `RECORDS_PER_SECOND_MAX` exchanges are recorded per second, however many are refused.
  */
 import { REDACTED, type Explanation, type HeaderField } from './schema.ts';
 import type { Reason } from '../model/reason.ts';
@@ -20,11 +20,11 @@ const HEADERS_MAX = 40;
 const VALUE_CHARS_MAX = 256;
 const PATH_CHARS_MAX = 2_048;
 
-/** Which exchanges are recorded although nothing was wrong with them. */
+/** Which successful exchanges are recorded too. */
 export interface Sampling {
   /** undefined: of all apps. */
   readonly appId: string | undefined;
-  /** Part of the exchanges, above 0 up to 1. */
+  /** The fraction of exchanges to record, above 0 and up to 1. */
   readonly rate: number;
   /** Unix milliseconds. */
   readonly untilMs: number;
@@ -36,7 +36,7 @@ export class ExchangeRecorder {
   #second = 0;
   #inSecond = 0;
   #sampling: Sampling | undefined;
-  /** How far sampling is ahead of its rate. */
+  /** How far recording is behind the sampling rate, in exchanges. */
   #credit = 0;
 
   get isSampling(): boolean {
@@ -45,11 +45,11 @@ export class ExchangeRecorder {
 
   sample(sampling: Sampling | undefined): void {
     this.#sampling = sampling;
-    // The first exchange is recorded at once.
+    // Records the first exchange at once.
     this.#credit = 1;
   }
 
-  /** For every exchange that has an error code, and for every one while `isSampling`. */
+  /** Called for every exchange with an error code, and for every exchange while `isSampling`. */
   record(exchange: ExchangeView): void {
     if (exchange.errorCode === undefined && !this.#isSampled(exchange)) return;
     const second = Math.floor(exchange.startedAtMs / 1000);
@@ -63,7 +63,7 @@ export class ExchangeRecorder {
     this.#next = (this.#next + 1) % RECORDS_MAX;
   }
 
-  /** The last exchange with this request id; undefined when it was not recorded or is no longer there. */
+  /** The last exchange with this request id; undefined when it was not recorded or was overwritten. */
   explain(requestId: string, settings: ExplainSettings, findKey: FindKey): Explanation | undefined {
     for (let back = 1; back <= RECORDS_MAX; back++) {
       const facts = this.#ring[(this.#next - back + RECORDS_MAX) % RECORDS_MAX];
@@ -120,7 +120,7 @@ function compactReason<Code extends string>({ kind, data }: Reason<unknown, Code
   return { kind, data: compactData(data) };
 }
 
-/** Plain data with its texts copied. */
+/** Plain data with copies of its texts. */
 function compactData(data: unknown): unknown {
   if (typeof data === 'string') return copyOf(data);
   if (Array.isArray(data)) return data.map(compactData);
@@ -140,7 +140,7 @@ function compactField({ name, value }: HeaderField): HeaderField {
   return { name: copyOf(name), value: value === REDACTED ? value : copyOf(value, VALUE_CHARS_MAX) };
 }
 
-/** The text, cut to a length, in memory of its own: a slice would keep the whole head that it is cut from. */
+/** A truncated copy of the text: a slice would keep the whole head alive that it was cut from. */
 function copyOf(text: string, charsMax: number = PATH_CHARS_MAX): string {
   const cut = text.length > charsMax ? `${text.slice(0, charsMax)}...` : text;
   return Buffer.from(cut, 'latin1').toString('latin1');

@@ -15,7 +15,7 @@ describe('isSecretName', () => {
     'X-Headgate-Debug',
     'X-Session-Id',
     'X-Client-Secret',
-  ])('%s may hold a credential', (name) => expect(isSecretName(name)).toBe(true));
+  ])('%s may contain a credential', (name) => expect(isSecretName(name)).toBe(true));
 
   it.each([
     'Accept',
@@ -24,10 +24,10 @@ describe('isSecretName', () => {
     'X-Headgate-Key-Id',
     'X-Request-Id',
     'traceparent',
-  ])('%s holds none', (name) => expect(isSecretName(name)).toBe(false));
+  ])('%s contains no credential', (name) => expect(isSecretName(name)).toBe(false));
 });
 
-it('reads header lines, values with colons whole and secrets masked', () => {
+it('reads header lines, including values with colons, and masks secrets', () => {
   expect(fieldsOfLines('Host: a:80\r\nCookie: s=1\r\n\r\n')).toEqual([
     { name: 'Host', value: 'a:80' },
     { name: 'Cookie', value: '********' },
@@ -52,7 +52,7 @@ describe('recordedField', () => {
   );
 
   it.each(['Accept', 'CONTENT-TYPE', 'Content-Length', 'Host', 'User-Agent', 'Origin'])(
-    'shows that of %s',
+    'shows the value of %s',
     (name) => expect(recordedField({ name, value: 'v' })).toEqual({ name, value: 'v' }),
   );
 });

@@ -1,7 +1,7 @@
 /**
- * Fields and queries as explain shows them. Of a described request the values of fields that look like credentials are
- * masked: who describes it knows them. Of a recorded exchange only values of fields that are known to
- * hold none are shown: what an API calls its credentials cannot be guessed.
+ * Fields and queries as explain shows them. For a described request, it masks the values of fields that look like
+ * credentials: the user who describes the request knows them. For a recorded exchange, it shows only the values of
+ * fields that are known to contain no credentials: the names that an API uses for its credentials cannot be guessed.
  */
 import type { FieldSection } from '../http/field-section.ts';
 import { foldedName } from '../lib/folded-name.ts';
@@ -9,10 +9,10 @@ import { REDACTED, type HeaderField } from './schema.ts';
 
 const SECRET_NAME =
   /auth(?!enticat)|cookie|token|secret|passw|pwd|credential|session|signature|api-?_?key|x-headgate-debug/i;
-/** Fields whose names look like it and that hold none. */
+/** Fields whose names look like credentials but that contain none. */
 const PLAIN_NAME = /^access-control-/i;
 
-/** In lower case. Not among them: `Referer`, which may hold a query, and `Sec-WebSocket-Protocol`, used for tokens. */
+/** In lower case. Excluded: `Referer`, which may contain a query, and `Sec-WebSocket-Protocol`, used for tokens. */
 const HARMLESS_NAMES: ReadonlySet<string> = new Set([
   'accept',
   'accept-charset',
@@ -55,20 +55,20 @@ const HARMLESS_NAMES: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** A field of an exchange that was real. */
+/** A field of a real exchange. */
 export function recordedField({ name, value }: HeaderField): HeaderField {
   return { name, value: HARMLESS_NAMES.has(name.toLowerCase()) ? value : REDACTED };
 }
 
-/** Most parameters of a query that are shown. */
+/** Limit of the parameters of a query that are shown. */
 const PARAMETERS_MAX = 40;
-/** Anything else may be a value that was written without a name. */
+/** Other texts may be values that were written without a name. */
 const PARAMETER_NAME = /^[A-Za-z0-9_.~%[\]-]{1,40}$/;
 
 const PADDING = /^(?:=|%3d)+$/i;
 
 /**
- * A query with the names of its parameters and none of their values.
+ * A query with the names of its parameters and without their values.
  * @param query '' or from its `?` on
  */
 export function recordedQuery(query: string): string {
@@ -77,7 +77,7 @@ export function recordedQuery(query: string): string {
   const shown = parts.slice(0, PARAMETERS_MAX).map((part) => {
     const equals = part.indexOf('=');
     const name = equals < 0 ? '' : part.slice(0, equals);
-    // A bare text, or one with nothing but "=" behind it, may be a token as a whole: base64 is padded with them.
+    // A text without "=", or with only "=" after it, may be a whole token: base64 is padded with "=".
     const isNamed = !PADDING.test(part.slice(equals)) && PARAMETER_NAME.test(name);
     return isNamed ? `${name}=${REDACTED}` : REDACTED;
   });
@@ -88,7 +88,7 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !PLAIN_NAME.test(name);
 }
 
-/** @param place folded name of the field that the route has its credential in, whatever it is called */
+/** @param place folded name of the field that contains the credential of the route */
 export function shownField(name: string, value: string, place?: string): HeaderField {
   const isSecret = isSecretName(name) || (place !== undefined && foldedName(name) === place);
   return { name, value: isSecret ? REDACTED : value };

@@ -1,7 +1,7 @@
 /**
  * Explain: the request that a client describes, and the explanation of what the gateway does, or did, with a request.
- * The same shape travels from the workers to the management API and from there to the client. Credentials are never
- * part of it: values of fields that may hold one are `********`.
+ * The workers send the same data to the management API, which returns it to the client. It never contains credentials:
+ * values of fields that may contain one are `********`.
  */
 import { Type, type Static, type TSchemaOptions } from 'typebox';
 import { ERRORS } from '../policy/error-table.ts';
@@ -13,7 +13,7 @@ import { closed, dateTime, nullable } from '../model/schema-pieces.ts';
 
 export type { FixAction } from '../policy/part-explain.ts';
 
-/** What stands in place of a credential. */
+/** Replaces a credential. */
 export const REDACTED = '********';
 
 const oneOf = <T extends string>(values: readonly T[], options: TSchemaOptions = {}) =>
@@ -54,7 +54,8 @@ export const ExplainInputSchema = Type.Object(
       Type.String({
         maxLength: 64,
         default: '127.0.0.1',
-        description: 'Address of the connection. X-Forwarded-For counts when it is that of a trusted proxy.',
+        description:
+          'Address of the connection. X-Forwarded-For is used when this address is a trusted proxy.',
       }),
     ),
     token: Type.Optional(
@@ -64,7 +65,7 @@ export const ExplainInputSchema = Type.Object(
         pattern: ONE_LINE_PATTERN,
         writeOnly: true,
         description:
-          'Short for `Authorization: Bearer <token>`, or for the field that the `auth.in` of the route names. Neither stored, nor logged, nor given back.',
+          'Short for `Authorization: Bearer <token>`, or for the field that the `auth.in` of the route names. It is not stored, logged or returned.',
       }),
     ),
     body_bytes: Type.Optional(
@@ -115,7 +116,7 @@ const CandidateSchema = Type.Object(
     revision: Type.String({ description: 'Label.' }),
     is_current: Type.Boolean(),
     traffic_weight: Type.Integer(),
-    share: Type.Number({ description: 'Part of such requests that it gets now, 0 to 1.' }),
+    share: Type.Number({ description: 'Fraction of such requests that it gets now, 0 to 1.' }),
     breaker: oneOf(['closed', 'open', 'half_open', 'none']),
     candidate: Type.Boolean({ description: 'Whether the request could go to it.' }),
     chosen: Type.Boolean(),
@@ -143,11 +144,11 @@ const LimitSchema = Type.Object(
   {
     kind: oneOf(['policy', 'key', 'ip', 'auth_guard', 'concurrency']),
     counter: Type.String({
-      description: 'The counter: the level that set the limit, and whose requests it counts.',
+      description: 'The level that set the limit, and which requests it counts.',
     }),
     algorithm: nullable(Type.String()),
     limit: Type.Integer(),
-    remaining: Type.Integer({ description: 'After this request, were it sent now.' }),
+    remaining: Type.Integer({ description: 'Requests left after this one, if it were sent now.' }),
     reset_secs: nullable(Type.Integer()),
     retry_after_secs: nullable(Type.Integer()),
     admitted: Type.Boolean(),
@@ -181,17 +182,19 @@ export const ExplanationSchema = Type.Object(
   {
     outcome: oneOf(OUTCOMES),
     code: nullable(errorCode),
-    request_id: nullable(Type.String({ description: 'Of the real exchange; null for a described request.' })),
+    request_id: nullable(
+      Type.String({ description: 'Id of the real exchange; null for a described request.' }),
+    ),
     recorded_at: nullable(dateTime('Start of the real exchange.')),
     config_version: Type.Integer(),
     request: Type.Object(
       {
         method: Type.String(),
         host: Type.String(),
-        path: nullable(Type.String({ description: 'Canonical; null when there is none.' })),
+        path: nullable(Type.String({ description: 'Canonical path; null when there is none.' })),
         query: nullable(
           Type.String({
-            description: 'With its `?`. Of real exchanges without the values of its parameters.',
+            description: 'Includes the `?`. For real exchanges, without the values of its parameters.',
           }),
         ),
         client_ip: Type.String(),
@@ -248,16 +251,17 @@ export const ExplanationSchema = Type.Object(
         {
           method: Type.String(),
           url: Type.String(),
-          headers: Type.Array(HeaderFieldSchema, { description: 'Not kept of real exchanges.' }),
+          headers: Type.Array(HeaderFieldSchema, { description: 'Not recorded for real exchanges.' }),
         },
         closed,
       ),
     ),
     response: Type.Object(
       {
-        status: nullable(Type.Integer({ description: 'null when the backend would decide it.' })),
+        status: nullable(Type.Integer({ description: 'null when the backend decides it.' })),
         headers: Type.Array(HeaderFieldSchema, {
-          description: 'Where the backend answers, those that the gateway adds. Not kept of real exchanges.',
+          description:
+            'When the backend responds, the fields that the gateway adds. Not recorded for real exchanges.',
         }),
         body: Type.Unknown({ description: 'The problem document; null without one.' }),
       },
@@ -281,17 +285,17 @@ export const SamplingInputSchema = Type.Object(
         minimum: 0.001,
         maximum: 1,
         default: 1,
-        description: 'Part of the exchanges to record.',
+        description: 'Fraction of the exchanges to record.',
       }),
     ),
-    seconds: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'For how long.' }),
+    seconds: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'Duration in seconds.' }),
   },
   { ...closed, title: 'SamplingInput' },
 );
 export type SamplingInput = Static<typeof SamplingInputSchema>;
 
 export const SamplingSchema = Type.Object(
-  { app_id: appId, rate: Type.Number(), until: dateTime('When it ends.') },
+  { app_id: appId, rate: Type.Number(), until: dateTime('When sampling ends.') },
   { ...closed, title: 'Sampling' },
 );
 export type SamplingState = Static<typeof SamplingSchema>;
@@ -308,14 +312,17 @@ export type DebugTokenInput = Static<typeof DebugTokenInputSchema>;
 const debugTokenFields = {
   id: Type.String({ format: 'uuid' }),
   app_id: appId,
-  created_at: dateTime('When it was made.'),
-  expires_at: dateTime('When it stops working.'),
+  created_at: dateTime('Creation time.'),
+  expires_at: dateTime('Expiry time.'),
 };
 
 export const DebugTokenSchema = Type.Object(debugTokenFields, { ...closed, title: 'DebugToken' });
 export type DebugToken = Static<typeof DebugTokenSchema>;
 
 export const CreatedDebugTokenSchema = Type.Object(
-  { ...debugTokenFields, token: Type.String({ description: 'The token itself. It is never shown again.' }) },
+  {
+    ...debugTokenFields,
+    token: Type.String({ description: 'The token itself, which is never shown again.' }),
+  },
   { ...closed, title: 'CreatedDebugToken' },
 );

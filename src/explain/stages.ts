@@ -1,6 +1,6 @@
 /**
- * The verdict of each stage on a request, and the level and value that decided it. Where the request stopped is
- * known; what stands before that has let it pass, what stands behind was not asked.
+ * The verdict of each stage on a request, and the level and value that decided it. The stage where the request stopped
+ * is known: earlier stages let it pass, later stages were not asked.
  */
 import type { Decider, ExplainSettings } from '../policy/part-explain.ts';
 import type { PolicyPart } from '../policy/part.ts';
@@ -20,7 +20,7 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
     const applies = appliesTo(stage, facts, decider);
     const shadowed = facts.evaluation.shadowDenials?.find(({ part }) => part === stage)?.denial;
     let verdict: Verdict = applies ? 'passed' : 'not_applicable';
-    // Without a route nobody knows which stages it would have had.
+    // Without a route its stages are unknown.
     if (index > lastAsked && (applies || facts.policy === undefined)) verdict = 'skipped';
     else if (wasSkipped(stage, stoppedAt, facts)) verdict = 'skipped';
     else if (index === stop) verdict = facts.code === undefined ? 'answered' : 'denied';
@@ -36,7 +36,7 @@ export function stagesOf(facts: ExchangeFacts, settings: ExplainSettings): Expla
   });
 }
 
-/** A chunked body grows too large while it is passed on: by then all stages but the last have let it pass. */
+/** A chunked body can exceed its limit while it is forwarded: by then all stages except the last have let it pass. */
 function isCutOnTheWay({ code, policy, evaluation }: ExchangeFacts): boolean {
   return code === 'body_too_large' && policy !== undefined && evaluation.deniedBy === undefined;
 }
@@ -51,7 +51,7 @@ function shownDecider({
   return { level, source_id: sourceId, value };
 }
 
-/** undefined when the request went on to the backend and came back. */
+/** undefined when the request was forwarded and a response came back. */
 function stopOf(facts: ExchangeFacts): StageName | undefined {
   if (facts.code !== undefined) return stageOfCode(facts);
   if (facts.preflight) return 'preflight';
@@ -119,7 +119,7 @@ function valueOf({ name }: PolicyPart, { effective }: CompiledPolicy): unknown {
   return effective.policy[name] ?? undefined;
 }
 
-/** undefined where no level has the part or it is switched off. */
+/** undefined when no level has the part, or it is switched off. */
 function ownDecider(part: PolicyPart, policy: CompiledPolicy): Decider | undefined {
   const value = valueOf(part, policy);
   const source = policy.effective.sources[part.name];
@@ -127,7 +127,7 @@ function ownDecider(part: PolicyPart, policy: CompiledPolicy): Decider | undefin
   return { level: source.level, sourceId: source.id, value };
 }
 
-/** How the request is carried to the backend: parts of the policy, each with the level that it comes from. */
+/** How the request is forwarded to the backend: parts of the policy, each with the level that set it. */
 function carryingOf({ timeoutDefaults }: ExchangeFacts, policy: CompiledPolicy): unknown {
   return Object.fromEntries(
     PARTS.flatMap((part) => {

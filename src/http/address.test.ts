@@ -36,7 +36,7 @@ describe('normaliseAddress', () => {
     ' 1.2.3.4',
   ])('is undefined for %j', (address) => expect(normaliseAddress(address)).toBeUndefined());
 
-  it('gives one spelling to all spellings, and to itself', () => {
+  it('gives all spellings of an address the same canonical form', () => {
     const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));
     fc.assert(
       fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
@@ -58,6 +58,6 @@ it.each([
   ['2001:db8:1:2:3:4:5:6', 48, '2001:db8:1::/48'],
   ['::1', 64, '::/64'],
   ['2001:db8::1', 0, '::/0'],
-])('%s is counted by /%i as %s', (address, bits, block) => {
+])('%s with /%i is counted as %s', (address, bits, block) => {
   expect(addressBlock(address, bits)).toBe(block);
 });

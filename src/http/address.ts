@@ -1,14 +1,14 @@
 /**
- * IP addresses in one spelling each, so that a limit counted per address, or a trusted proxy looked up by
- * address, cannot be dodged by writing the address differently (RFC 5952, RFC 4291 section 2.5.5.2).
+ * Canonical forms of IP addresses, so that a client cannot evade a limit per address or a check of trusted proxies by
+ * writing an address differently (RFC 5952, RFC 4291 section 2.5.5.2).
  */
 import { isIP, isIPv4 } from 'node:net';
 
 const GROUPS = 8;
 
 /**
- * `address` in canonical form: IPv4 as it is, IPv4-mapped IPv6 as IPv4, other IPv6 as RFC 5952 writes it, without
- * zone. Undefined when it is not an IP address.
+ * `address` in canonical form: IPv4 unchanged, IPv4-mapped IPv6 as IPv4, other IPv6 as in RFC 5952 and without zone.
+ * Undefined when it is not an IP address.
  */
 export function normaliseAddress(address: string): string | undefined {
   if (!address.includes(':')) return isIPv4(address) ? address : undefined;
@@ -25,8 +25,8 @@ export function normaliseAddress(address: string): string | undefined {
 }
 
 /**
- * Under which name a client with this address is counted: an IPv4 address as it is, an IPv6 address by its network of
- * `ipv6PrefixBits`, such as `2001:db8::/64`. Takes canonical addresses (`normaliseAddress`).
+ * The name under which requests from this address are counted: an IPv4 address itself, an IPv6 address as its network
+ * of `ipv6PrefixBits` bits, such as `2001:db8::/64`. `address` must be canonical (`normaliseAddress`).
  */
 export function addressBlock(address: string, ipv6PrefixBits: number): string {
   if (!address.includes(':') || isIP(address) !== 6) return address;

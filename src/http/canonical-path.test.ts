@@ -32,7 +32,7 @@ describe('canonicalPath', () => {
     ['/a\u0161', 'bad_path_character'],
   ])('refuses %j', (raw, code) => expect(canonicalPath(raw)).toMatchObject({ status: 400, code }));
 
-  it('agrees with its slow twin, and changes nothing the second time', () => {
+  it('agrees with its slow twin and is idempotent', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         '/',
@@ -92,7 +92,7 @@ describe('comparablePath', () => {
 });
 
 describe('hasEncodedSlash and pathEnd', () => {
-  it('see what they are named after', () => {
+  it('find encoded slashes and the end of the path', () => {
     expect([hasEncodedSlash('/a%2Fb'), hasEncodedSlash('/a/b')]).toEqual([true, false]);
     expect([pathEnd('/a?b?c'), pathEnd('/abc'), pathEnd('/?')]).toEqual([2, 4, 1]);
   });

@@ -1,11 +1,11 @@
 /**
  * The canonical path (RFC 3986 sections 3.3 and 6.2.2): the one form in which a path is matched, authorised and
- * forwarded. Percent-encoded unreserved characters are decoded, other hex digits upper-cased, and the few visible
- * characters that RFC 3986 does not allow raw in a path (such as "|") are encoded, as every URL library does.
+ * forwarded. Percent-encoded unreserved characters are decoded, other hex digits are upper-cased, and the few visible
+ * characters that RFC 3986 does not allow raw in a path (such as "|") are encoded, as URL libraries do.
  *
- * Refused, since servers disagree on them: empty segments, dot segments in any spelling (also with path parameters
- * or between encoded slashes), backslashes, control characters, malformed and overlong percent-encoding.
- * `%2F` stays as it is; whether an app takes it is the caller's decision, see `hasEncodedSlash`.
+ * Refused, because servers disagree on them: empty segments, dot segments in any spelling (also with path parameters or
+ * between encoded slashes), backslashes, control characters, malformed and overlong percent-encoding. `%2F` is not
+ * changed; the caller decides whether an app accepts it, see `hasEncodedSlash`.
  */
 import { HEX_VALUE } from './characters.ts';
 import { headError, type HeadError } from './head-error.ts';
@@ -24,29 +24,29 @@ const UNRESERVED = new Uint8Array(128);
 const CLASS = buildClassTable();
 
 /**
- * 1 for bytes of which a path that is made of them alone is canonical if it has no empty segments, and is read alike
- * also by servers that read paths leniently: lower-case unreserved characters but ".", sub-delims but ";", "/", ":", "@".
+ * 1 for the bytes of plain paths. A path of only these bytes and without empty segments is canonical, and lenient
+ * servers read it in the same way: lower-case unreserved characters except ".", sub-delims except ";", "/", ":", "@".
  */
 export const PLAIN_PATH: Uint8Array = buildPlainTable();
 
 const badEncoding = headError(
   400,
   'bad_path_encoding',
-  'The path holds a "%" that is not followed by two hexadecimal digits.',
+  'The path contains a "%" that is not followed by two hexadecimal digits.',
 );
 const badCharacter = headError(
   400,
   'bad_path_character',
-  'The path holds a control character, a backslash or a byte that is not ASCII.',
+  'The path contains a control character, a backslash or a byte that is not ASCII.',
 );
-const emptySegment = headError(400, 'empty_path_segment', 'The path holds "//".');
-const dotSegment = headError(400, 'dot_path_segment', 'The path holds a "." or ".." segment.');
-const overlong = headError(400, 'bad_path_encoding', 'The path holds an overlong UTF-8 sequence.');
+const emptySegment = headError(400, 'empty_path_segment', 'The path contains "//".');
+const dotSegment = headError(400, 'dot_path_segment', 'The path contains a "." or ".." segment.');
+const overlong = headError(400, 'bad_path_encoding', 'The path contains an overlong UTF-8 sequence.');
 const notAbsolute = headError(400, 'bad_target', 'The path does not start with "/".');
 
 /**
- * The canonical form of `rawPath` (no query), or the refusal. A path that is canonical already is returned as it
- * is, after one pass and without an allocation. Canonicalising twice changes nothing.
+ * The canonical form of `rawPath` (no query), or the refusal. A path that is already canonical is returned unchanged,
+ * after one pass and without an allocation. The function is idempotent.
  */
 export function canonicalPath(rawPath: string): string | HeadError {
   if (rawPath.charCodeAt(0) !== SLASH) return notAbsolute;
@@ -62,16 +62,16 @@ export function canonicalPath(rawPath: string): string | HeadError {
   return rawPath;
 }
 
-/** Whether a canonical path holds an encoded slash, which an app must allow explicitly. */
+/** Whether a canonical path contains an encoded slash, which an app must allow explicitly. */
 export function hasEncodedSlash(path: string): boolean {
   return path.includes('%2F');
 }
 
 /**
- * The spelling of a canonical path by which it is compared with configured ones: what may stand in a segment as it
- * is (RFC 3986 `pchar`: sub-delims, ":" and "@" besides the unreserved characters) is decoded as well. A backend
- * takes `/users%3Abatch` for `/users:batch`, so a policy on the one must hold for the other; what is forwarded keeps
- * its spelling. Slashes stay as they are: the segments of both spellings correspond one to one.
+ * The spelling of a canonical path that is compared with configured paths: characters that need no encoding in a
+ * segment (RFC 3986 `pchar`: sub-delims, ":" and "@" besides the unreserved characters) are decoded too. A backend
+ * treats `/users%3Abatch` as `/users:batch`, so a policy for one must apply to the other; the forwarded path keeps its
+ * spelling. Slashes do not change: the segments of both spellings correspond one to one.
  */
 export function comparablePath(path: string): string {
   return path.includes('%') ? path.replace(/%(?:2[146-9A-C]|3[ABD]|40)/g, decodeOctet) : path;
@@ -87,10 +87,10 @@ export function pathEnd(target: string): number {
   return position < 0 ? target.length : position;
 }
 
-/** The slow way, for paths that hold anything to decode, encode or refuse. */
+/** The slow way, for paths with something to decode, encode or refuse. */
 function rewritePath(rawPath: string): string | HeadError {
   let path = '';
-  // Kept beside the path: to look at the end of a text that grows piece by piece copies all of it each time.
+  // Tracked separately: reading the end of a text that is built piece by piece would copy the whole text each time.
   let endsWithSlash = false;
   for (let position = 0; position < rawPath.length; position++) {
     const code = rawPath.charCodeAt(position);
@@ -116,8 +116,8 @@ function rewritePath(rawPath: string): string | HeadError {
 }
 
 /**
- * Whether a decoded path has a segment "." or "..", alone or before a path parameter (";", also encoded). An
- * encoded slash delimits segments here: a backend that decodes it would see the same dot segment.
+ * Whether a decoded path has a segment "." or "..", alone or before a path parameter (";", also encoded). An encoded
+ * slash delimits segments here, because a backend that decodes it would see the same dot segment.
  */
 function hasDotSegment(path: string): boolean {
   for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
@@ -130,7 +130,7 @@ function hasDotSegment(path: string): boolean {
   return false;
 }
 
-/** Value of the percent-encoded octet at `position`, -1 if there is none. */
+/** Value of the percent-encoded octet at `position`, -1 when there is none. */
 function octetAt(path: string, position: number): number {
   if (path.charCodeAt(position) !== PERCENT) return -1;
   const high = HEX_VALUE[path.charCodeAt(position + 1)] ?? 0xff;
@@ -138,7 +138,7 @@ function octetAt(path: string, position: number): number {
   return high > 0xf || low > 0xf ? -1 : (high << 4) | low;
 }
 
-/** UTF-8 lead octet and the one after it that together encode a character which has a shorter form (RFC 3629). */
+/** Whether a UTF-8 lead octet and the octet after it encode a character that has a shorter form (RFC 3629). */
 function isOverlong(lead: number, next: number): boolean {
   if (next < 0x80 || next > 0xbf) return false;
   return lead <= 0xc1 || (lead === 0xe0 && next < 0xa0) || (lead === 0xf0 && next < 0x90);

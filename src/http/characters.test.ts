@@ -13,7 +13,7 @@ describe('isFieldValue', () => {
     expect(isFieldValue(text)).toBe(true),
   );
   it.each([' a', 'a ', '\ta', ' ', 'a\r\nB: c', 'a\nb', 'a\rb', 'a\0', '\x7f', 'Ł', '\u010a', '€'])(
-    'refuses %j, which could inject a field or be cut on its way',
+    'refuses %j, which could inject a field or be truncated on the way',
     (text) => expect(isFieldValue(text)).toBe(false),
   );
 });

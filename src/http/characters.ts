@@ -1,14 +1,17 @@
 /**
- * Character classes of RFC 9110 section 5.6.2 (tokens) and 5.5 (field values), as tables indexed by latin1 code.
- * The scanners look one byte up per step; regular expressions are not used on the request path.
+ * Character classes of RFC 9110 section 5.6.2 (tokens) and 5.5 (field values), as tables indexed by latin1 code. The
+ * scanners look up one byte per step; the request path does not use regular expressions.
  */
 
-/** Set in a `TOKEN` entry of a character that is neither letter, digit nor "-": such names can alias others. */
+/**
+ * Set in the `TOKEN` entry of a character that is not a letter, digit or "-". Names with such characters can be
+ * aliases.
+ */
 export const ODD_BIT = 0x80;
 
 /**
- * For a token character its lower-case code (with `ODD_BIT` where that applies), 0 for any other byte. Lower-case
- * codes are below 0x80, so the bit never collides with one.
+ * The lower-case code of a token character (with `ODD_BIT` where it applies), 0 for any other byte. Lower-case codes
+ * are below 0x80, so the bit never collides with one.
  */
 export const TOKEN: Uint8Array = buildTokenTable();
 
@@ -54,9 +57,9 @@ export function isToken(text: string): boolean {
 }
 
 /**
- * Whether `text` can be sent as a field value as it stands (RFC 9110 section 5.5): latin1, no control characters
- * but HTAB, no white space at either end. The empty value passes. Anything the gateway emits from configuration
- * or from a token's claims goes through this, or it could inject fields.
+ * Whether `text` can be sent unchanged as a field value (RFC 9110 section 5.5): latin1, no control characters except
+ * HTAB, no white space at either end. The empty value is valid. Check every value from configuration or token claims
+ * with this function before sending it; otherwise it could inject fields.
  */
 export function isFieldValue(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
@@ -65,7 +68,7 @@ export function isFieldValue(text: string): boolean {
   return text.length === 0 || (!isBlank(text.charCodeAt(0)) && !isBlank(text.charCodeAt(text.length - 1)));
 }
 
-/** SP or HTAB, the only white space that HTTP fields know (RFC 9110 section 5.6.3). */
+/** SP or HTAB, the only white space in HTTP fields (RFC 9110 section 5.6.3). */
 export function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }

@@ -19,7 +19,7 @@ function decode(decoder: ChunkedDecoder, text: string): { data: string; used: nu
 }
 
 describe('ChunkedDecoder', () => {
-  it('hands on ranges of the buffer it was given, and stops after the body', () => {
+  it('passes on ranges of the given buffer and stops after the body', () => {
     const bytes = Buffer.from('xx5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\nGET', 'latin1');
     const ranges: number[][] = [];
     const decoder = new ChunkedDecoder();
@@ -35,7 +35,7 @@ describe('ChunkedDecoder', () => {
     expect(decoder.done).toBe(true);
   });
 
-  it('looks at no byte beyond the given end', () => {
+  it('reads no byte beyond the given end', () => {
     const decoder = new ChunkedDecoder();
     const bytes = Buffer.from('2\r\nabJUNK', 'latin1');
     let data = '';
@@ -45,7 +45,7 @@ describe('ChunkedDecoder', () => {
     expect([data, decoder.error]).toEqual(['ab', undefined]);
   });
 
-  it('consumes nothing more once it has ended or failed, until it is reset', () => {
+  it('consumes nothing after it has ended or failed, until it is reset', () => {
     const decoder = new ChunkedDecoder();
     decode(decoder, '0\r\nX: 1\r\n\r\n');
     expect([decoder.done, decoder.trailers]).toEqual([true, 'X: 1\r\n']);
@@ -59,7 +59,7 @@ describe('ChunkedDecoder', () => {
     expect([decoder.done, decoder.trailers, decoder.error]).toEqual([true, undefined, undefined]);
   });
 
-  it('bounds all extensions of a body together', () => {
+  it('limits the total length of the extensions of a body', () => {
     const decoder = new ChunkedDecoder();
     const chunk = `1;${'e'.repeat(99)}\r\nx\r\n`;
     const fitting = Math.floor(CHUNK_EXTENSION_BYTES_MAX / 100);
@@ -69,15 +69,18 @@ describe('ChunkedDecoder', () => {
     expect(decoder.error?.code).toBe('chunk_extension_too_large');
   });
 
-  it.each([1, 7, 100_000])('bounds the trailer section when it comes in pieces of %i bytes', (pieceBytes) => {
-    const fit = (extra: number) => {
-      const decoder = new ChunkedDecoder();
-      const text = lastChunk(`X: ${'a'.repeat(TRAILER_BYTES_MAX - 5 + extra)}\r\n`);
-      for (let at = 0; at < text.length; at += pieceBytes) decode(decoder, text.slice(at, at + pieceBytes));
-      return decoder.error?.code ?? decoder.done;
-    };
-    expect([fit(0), fit(1)]).toEqual([true, 'trailer_too_large']);
-  });
+  it.each([1, 7, 100_000])(
+    'limits the trailer section when it arrives in pieces of %i bytes',
+    (pieceBytes) => {
+      const fit = (extra: number) => {
+        const decoder = new ChunkedDecoder();
+        const text = lastChunk(`X: ${'a'.repeat(TRAILER_BYTES_MAX - 5 + extra)}\r\n`);
+        for (let at = 0; at < text.length; at += pieceBytes) decode(decoder, text.slice(at, at + pieceBytes));
+        return decoder.error?.code ?? decoder.done;
+      };
+      expect([fit(0), fit(1)]).toEqual([true, 'trailer_too_large']);
+    },
+  );
 
   it('decodes what chunkHeader and lastChunk write', () => {
     const decoder = new ChunkedDecoder();
@@ -91,7 +94,7 @@ describe('ChunkedDecoder', () => {
     );
   });
 
-  it('agrees with its slow twin on bodies of chunk-like pieces, wherever they are cut', () => {
+  it('agrees with its slow twin on bodies of chunk-like pieces, split at any point', () => {
     const piece = fc.constantFrom(
       '0',
       '1',

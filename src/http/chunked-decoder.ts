@@ -1,21 +1,22 @@
 /**
- * Incremental decoder of the chunked transfer coding (RFC 9112 section 7.1). Owns the position within one body;
- * reused for body after body with `reset`. Data is handed on as ranges of the caller's buffer, never copied.
+ * Incremental decoder of the chunked transfer coding (RFC 9112 section 7.1). Owns the position within one body; `reset`
+ * prepares it for the next body. Data is passed on as ranges of the caller's buffer and never copied.
  *
- * Stricter than the RFC: CRLF only, no white space in a chunk-size line but the one that its grammar has around the
- * parts of an extension (BWS, RFC 9110 section 5.6.3), and limits on each such line, on all extensions of a body together (they are dropped, RFC 9112 7.1.1) and on the trailer section. A decoder
- * that has failed consumes nothing more; its connection must be closed.
+ * Stricter than the RFC: it requires CRLF and allows white space in a chunk-size line only around the parts of an
+ * extension (BWS, RFC 9110 section 5.6.3). It limits each such line, all extensions of a body together (they are
+ * dropped, RFC 9112 section 7.1.1) and the trailer section. A decoder that has failed consumes nothing more; its
+ * connection must be closed.
  */
 import { FIELD_TEXT, HEX_VALUE, isBlank, TOKEN } from './characters.ts';
 import { headError, type HeadError } from './head-error.ts';
 import { latin1Text } from './latin1.ts';
 import { forwardableTrailers } from './trailers.ts';
 
-/** Longest chunk-size line with its extensions, without CRLF. */
+/** Limit of a chunk-size line with its extensions, without CRLF. */
 export const CHUNK_LINE_BYTES_MAX = 256;
-/** Most bytes of extensions in one body; beyond it they are a flood (CVE-2023-39326 and its kin). */
+/** Limit of all extensions in one body. More are treated as a flood (CVE-2023-39326 and similar). */
 export const CHUNK_EXTENSION_BYTES_MAX = 16 * 1024;
-/** Longest trailer section, with its line ends. */
+/** Limit of the trailer section, including its line ends. */
 export const TRAILER_BYTES_MAX = 8 * 1024;
 
 const SIZE_DIGITS_MAX = 16;
@@ -49,7 +50,7 @@ const State = Object.freeze({
   ended: 19,
 } as const);
 
-/** Outcome of a step: the state does not accept the byte. */
+/** Result of a step: the state does not accept the byte. */
 const REFUSED = -1;
 
 const badChunk = headError(400, 'bad_chunk', 'The chunked body is malformed.');
@@ -68,9 +69,9 @@ const trailerFlood = headError(431, 'trailer_too_large', 'The trailer section of
 export type ChunkedDataHandler = (buffer: Buffer, from: number, to: number) => void;
 
 export class ChunkedDecoder {
-  /** The body has ended, last CRLF included. */
+  /** The body has ended, including its last CRLF. */
   done = false;
-  /** Why the body is refused; for a body from an upstream, the answer is 502 if it can still be given. */
+  /** Why the body is refused. For a body from an upstream the client gets 502, if the response has not begun. */
   error: HeadError | undefined;
   /** Trailer lines `Name: value` CRLF that may be forwarded; undefined before the end and when there are none. */
   trailers: string | undefined;
@@ -81,7 +82,7 @@ export class ChunkedDecoder {
   #extensionBytes = 0;
   #trailerText = '';
 
-  /** Makes the decoder ready for the next body. */
+  /** Prepares the decoder for the next body. */
   reset(): void {
     this.done = false;
     this.error = undefined;
@@ -117,7 +118,7 @@ export class ChunkedDecoder {
     return at;
   }
 
-  /** One byte of a chunk-size line, or of the CRLF around it. */
+  /** Reads one byte of a chunk-size line or of the CRLF around it. */
   #readFraming(byte: number): void {
     switch (this.#state) {
       case State.size:
@@ -169,7 +170,7 @@ export class ChunkedDecoder {
     this.#state = next;
   }
 
-  /** Collects the trailer section, which ends with an empty line; it is validated as a whole at its end. */
+  /** Collects the trailer section, which ends with an empty line; the whole section is validated at its end. */
   #readTrailers(buffer: Buffer, from: number, to: number): number {
     let at = from;
     while (at < to && this.#state !== State.ended) {
@@ -235,14 +236,14 @@ function extensionStep(state: number, byte: number): number {
   }
 }
 
-/** Behind a name: its value or the next extension may follow. */
+/** After a name: its value or the next extension may follow. */
 function nameGapStep(byte: number): number {
   if (byte === EQUALS) return State.extensionValueStart;
   if (byte === SEMICOLON) return State.extensionNameStart;
   return isBlank(byte) ? State.extensionNameGap : REFUSED;
 }
 
-/** Behind a value: only the next extension may follow. */
+/** After a value: only the next extension may follow. */
 function valueGapStep(byte: number): number {
   if (byte === SEMICOLON) return State.extensionNameStart;
   return isBlank(byte) ? State.extensionValueGap : REFUSED;
@@ -272,7 +273,7 @@ export function chunkHeader(bytes: number): string {
   return `${bytes.toString(16)}\r\n`;
 }
 
-/** The end of a chunked body, with `trailers` as `ChunkedDecoder.trailers` gives them. */
+/** The end of a chunked body, with `trailers` in the format of `ChunkedDecoder.trailers`. */
 export function lastChunk(trailers?: string): string {
   return `0\r\n${trailers ?? ''}\r\n`;
 }

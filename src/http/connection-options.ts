@@ -1,8 +1,8 @@
 /**
- * The Connection field (RFC 9110 section 7.6.1, RFC 9112 section 9.3): options for this hop and names of fields
- * that end here. Names of fields that the gateway manages itself (Host, Authorization, X-Forwarded-For, ...)
- * are reported like any other, but nominating them must not remove what the gateway sets: callers drop by kind,
- * and only ordinary fields by nomination.
+ * The Connection field (RFC 9110 section 7.6.1, RFC 9112 section 9.3): options for this hop and names of fields that
+ * end here. Names of fields that the gateway manages itself (Host, Authorization, X-Forwarded-For, ...) are reported
+ * like any other, but nominating them must not remove what the gateway sets. Callers therefore drop managed fields by
+ * kind, and only ordinary fields by nomination.
  */
 import { isBlank, isToken } from './characters.ts';
 import { headError, type HeadError } from './head-error.ts';
@@ -16,7 +16,7 @@ export type ConnectionOptions = {
   readonly nominated: readonly string[] | undefined;
 };
 
-/** What `connectionOptions` needs of a scanned section. */
+/** The fields of a scanned section that `connectionOptions` needs. */
 export type ConnectionFields = {
   readonly count: number;
   kind(index: number): number;
@@ -33,7 +33,7 @@ const none: ConnectionOptions = Object.freeze({
 const close: ConnectionOptions = Object.freeze({ ...none, close: true });
 const keepAlive: ConnectionOptions = Object.freeze({ ...none, keepAlive: true });
 
-/** Reads all Connection fields. Members that are not tokens are refused; empty members are skipped. */
+/** Reads all Connection fields. Refuses members that are not tokens and skips empty ones. */
 export function connectionOptions(fields: ConnectionFields): ConnectionOptions | HeadError {
   const first = fields.first(HeaderKind.connection);
   if (first < 0) return none;
@@ -56,7 +56,7 @@ function parseOptions(value: string): ConnectionOptions | HeadError {
   for (const member of listMembers(value)) {
     if (member === '') continue;
     if (!isToken(member))
-      return headError(400, 'bad_connection', 'The Connection field holds something that is not a token.');
+      return headError(400, 'bad_connection', 'The Connection field contains a member that is not a token.');
     const option = member.toLowerCase();
     if (option === 'close') options.close = true;
     else if (option === 'keep-alive') options.keepAlive = true;
@@ -67,8 +67,8 @@ function parseOptions(value: string): ConnectionOptions | HeadError {
 }
 
 /**
- * Members of a comma-separated list (RFC 9110 section 5.6.1) of tokens, without the SP and HTAB around them;
- * empty members are kept. Not for lists whose members may be quoted strings.
+ * The members of a comma-separated list (RFC 9110 section 5.6.1) of tokens, without surrounding SP and HTAB, including
+ * empty members. Not for lists whose members may be quoted strings.
  */
 export function listMembers(value: string): string[] {
   const members: string[] = [];

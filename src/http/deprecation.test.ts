@@ -2,12 +2,12 @@ import { expect, it } from 'vitest';
 import { deprecationField, sunsetField } from './deprecation.ts';
 import { statusText } from './status-text.ts';
 
-it('writes the date of deprecation as RFC 9745 and that of the end as RFC 8594 has it', () => {
+it('writes Deprecation as in RFC 9745 and Sunset as in RFC 8594', () => {
   expect(deprecationField(1_688_169_599)).toBe('Deprecation: @1688169599\r\n');
   expect(sunsetField(1_688_169_599)).toBe('Sunset: Fri, 30 Jun 2023 23:59:59 GMT\r\n');
 });
 
-it('knows the phrases of RFC 9110 and leaves others empty', () => {
+it('returns the phrases of RFC 9110, and an empty phrase for other statuses', () => {
   expect([statusText(429), statusText(413), statusText(299)]).toEqual([
     'Too Many Requests',
     'Content Too Large',

@@ -9,7 +9,7 @@ function parsed(text: string): TrailerSection {
 }
 
 describe('FieldSection', () => {
-  it('gives names and values as they were sent, without white space around values', () => {
+  it('returns names and values as sent, without white space around values', () => {
     const section = parsed('A: 1\r\nb:2\r\nC: \t 3 4\t \r\nD:\r\n');
     const fields = Array.from({ length: section.count }, (_, i) => [section.name(i), section.value(i)]);
     expect(fields).toEqual([
@@ -39,7 +39,7 @@ describe('FieldSection', () => {
     expect(section.valueOf(HeaderKind.expect)).toBeUndefined();
   });
 
-  it('knows the kind with the highest number like any other', () => {
+  it('finds the kind with the highest number', () => {
     const section = parsed('X-Original-URL: /\r\nX-Rewrite-URL: /\r\n');
     expect(section.first(HeaderKind.targetOverride)).toBe(0);
     expect(section.repeated(HeaderKind.targetOverride)).toBe(true);
@@ -52,7 +52,7 @@ describe('FieldSection', () => {
     expect(section.ordinaryLines()).toBe('A: 1\r\nb: 2\r\nC: 3\r\nD: \r\nE: 5\r\nF: 6\r\n');
   });
 
-  it('grows with the number of fields and forgets them with the next section', () => {
+  it('grows with the number of fields and forgets them when the next section is parsed', () => {
     const section = parsed(Array.from({ length: 200 }, (_, i) => `N${i}: ${i}\r\n`).join(''));
     expect(section.count).toBe(200);
     expect(section.value(199)).toBe('199');

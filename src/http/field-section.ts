@@ -1,13 +1,13 @@
 /**
- * Scanner of field lines (RFC 9112 section 5), shared by request heads, response heads and trailer sections.
- * Owns the positions of the last scanned section; an instance is reused for message after message and keeps no
- * objects per field. Refused: obs-fold, white space before the colon, empty names, bare CR or LF, NUL and every
- * other control character, more than `maxHeaders` fields.
+ * Scanner of field lines (RFC 9112 section 5), shared by request heads, response heads and trailer sections. Owns the
+ * positions of the last scanned section; an instance is reused for message after message and keeps no objects per
+ * field. Refused: obs-fold, white space before the colon, empty names, bare CR or LF, NUL and all other control
+ * characters, more than `maxHeaders` fields.
  *
- * Who keeps a connection sends the same fields again and again. So a section that has been scanned is good until
- * another one comes: when the fields of the connection's next message are the same bytes (`holds`), nothing is scanned.
+ * A client that reuses a connection sends the same fields again and again. A scanned section therefore stays valid
+ * until another one is scanned: when the next message has the same bytes (`holds`), nothing is scanned.
  *
- * It knows nothing about start lines, nor about what fields mean beyond their kind.
+ * Does not know start lines, nor the meaning of fields beyond their kind.
  */
 import { isBlank, TOKEN } from './characters.ts';
 import { connectionOptions, type ConnectionOptions } from './connection-options.ts';
@@ -19,7 +19,7 @@ const INITIAL_FIELDS = 16;
 /** A longer section is not kept. */
 const KEPT_BYTES_MAX = 1024;
 const KEPT_BYTES_STEP = 128;
-/** After so many sections of which none was repeated, only some are kept on trial. */
+/** After this many sections without a repetition, only some are kept, as a trial. */
 const MISSES_MAX = 8;
 const TRIED_EVERY = 16;
 const CR = 0x0d;
@@ -32,11 +32,11 @@ const DEL = 0x7f;
 export class FieldSection {
   /** Number of fields. */
   count = 0;
-  /** Whether the fields are those of the message before, so that what was made of them is good again. */
+  /** Whether the fields are those of the previous message, so that data derived from them is still valid. */
   isRepeated = false;
-  /** What a reader has made of these very fields; forgotten with them. */
+  /** Data that a reader has derived from these fields; dropped together with them. */
   made: unknown;
-  /** The text that was scanned, of the fields alone; names and values are slices of it. */
+  /** The text of the scanned fields; names and values are slices of it. */
   protected text = '';
   /** Four positions per field: start and end of its name, start and end of its value. */
   #bounds = new Int32Array(INITIAL_FIELDS * 4);
@@ -45,23 +45,23 @@ export class FieldSection {
   readonly #first = new Int32Array(32);
   #seen = 0;
   #repeated = 0;
-  /** A set: a client may nominate thousands of names, and each field is looked up. */
+  /** A set, because a client may nominate thousands of names, and each field is looked up. */
   #nominated: ReadonlySet<string> | undefined;
-  /** Sections since the last one that was repeated. */
+  /** Sections since the last repeated one. */
   #misses = 0;
   #authorization: string | undefined;
   #origin: string | undefined;
-  /** The bytes of a section that was kept; memory that is used again. */
+  /** The bytes of a section that was kept; the memory is reused. */
   #kept: Buffer | undefined;
-  /** 0 when the section is not kept. */
+  /** 0 when no section is kept. */
   #keptLength = 0;
 
-  /** Name of field `index`, spelled as it was sent. */
+  /** Name of field `index` as it was sent. */
   name(index: number): string {
     return this.text.slice(this.#bounds[index * 4], this.#bounds[index * 4 + 1]);
   }
 
-  /** Value of field `index` without the white space around it, otherwise as it was sent (latin1). */
+  /** Value of field `index` without surrounding white space, otherwise as it was sent (latin1). */
   value(index: number): string {
     return this.text.slice(this.#bounds[index * 4 + 2], this.#bounds[index * 4 + 3]);
   }
@@ -71,7 +71,7 @@ export class FieldSection {
     return this.#kinds[index] as HeaderKind;
   }
 
-  /** Index of the first field of `kind`, -1 if there is none. Costs nothing; not for `ordinary`. */
+  /** Index of the first field of `kind`, -1 when there is none. Constant time; not for `ordinary`. */
   first(kind: HeaderKind): number {
     return (this.#seen & (1 << kind)) === 0 ? -1 : (this.#first[kind] as number);
   }
@@ -82,26 +82,26 @@ export class FieldSection {
   }
 
   /**
-   * Value of the first field of `kind`; of the kinds that nearly every request is asked for it is the very same text
-   * each time while the fields are repeated.
+   * Value of the first field of `kind`. For the kinds that nearly every request is asked for, repeated fields return
+   * the same string object each time.
    */
   valueOf(kind: HeaderKind): string | undefined {
     const index = this.first(kind);
     if (index < 0) return undefined;
     if (!this.isRepeated) return this.value(index);
-    // In memory of its own: to compare a slice with anything costs several times as much.
+    // A copy: comparing a slice is several times slower.
     if (kind === HeaderKind.authorization) return (this.#authorization ??= ownText(this.value(index)));
     if (kind === HeaderKind.origin) return (this.#origin ??= ownText(this.value(index)));
     return this.value(index);
   }
 
-  /** Value of the first field with that name, which must be given in lower case. */
+  /** Value of the first field with this lower-case name. */
   get(lowerName: string): string | undefined {
     const index = this.#find(lowerName, 0);
     return index < 0 ? undefined : this.value(index);
   }
 
-  /** Values of all fields with that (lower-case) name, joined by ", " as RFC 9110 section 5.3 allows. */
+  /** Values of all fields with this lower-case name, joined by ", " (RFC 9110 section 5.3). */
   combined(lowerName: string): string | undefined {
     let index = this.#find(lowerName, 0);
     if (index < 0) return undefined;
@@ -110,20 +110,22 @@ export class FieldSection {
     return value;
   }
 
-  /** Whether field `index` is an ordinary one that `Connection` nominates, and so ends here (RFC 9110 7.6.1). */
+  /**
+   * Whether field `index` is an ordinary field that `Connection` nominates, and so ends here (RFC 9110 section 7.6.1).
+   */
   isNominated(index: number): boolean {
     if (this.#nominated === undefined || this.kind(index) !== HeaderKind.ordinary) return false;
     return this.#nominated.has(this.name(index).toLowerCase());
   }
 
-  /** Whether a HTAB stands between the value of field `index` and its line's end. */
+  /** Whether there is a HTAB between the value of field `index` and the end of its line. */
   hasTabAfter(index: number): boolean {
     let at = this.#bounds[index * 4 + 3] as number;
     while (this.text.charCodeAt(at) === SP) at++;
     return this.text.charCodeAt(at) === HTAB;
   }
 
-  /** Field `index` as a line to send, always in the form `Name: value` CRLF whatever white space was sent. */
+  /** Field `index` as a line to send, always `Name: value` CRLF, whatever white space was received. */
   line(index: number): string {
     const at = index * 4;
     if (this.#isNormal(at)) return this.text.slice(this.#bounds[at], (this.#bounds[at + 3] as number) + 2);
@@ -131,8 +133,8 @@ export class FieldSection {
   }
 
   /**
-   * All ordinary fields that are not nominated by `Connection`, as lines to send, in their order. Neighbours whose
-   * white space is already normal are taken in one slice: the bytes are those that `line` would give.
+   * All ordinary fields that `Connection` does not nominate, as lines to send, in their order. Neighbouring fields
+   * whose white space is already normal are copied as one slice, with the same bytes as from `line`.
    */
   ordinaryLines(): string {
     let lines = '';
@@ -154,8 +156,8 @@ export class FieldSection {
   }
 
   /**
-   * Keeps the section for the next message, if it is worth it; else lets go of it. Not owed: a section that is not kept
-   * is scanned anew.
+   * Keeps the section for the next message if that is worth it, else releases it. Optional: a section that is not kept
+   * is scanned again.
    */
   protected keep(): void {
     if (this.isRepeated) return;
@@ -171,13 +173,13 @@ export class FieldSection {
     this.#keptLength = length;
   }
 
-  /** For another connection: nothing is known of what it repeats. */
+  /** Prepares the instance for another connection, which may repeat other fields. */
   forget(): void {
     this.release();
     this.#misses = 0;
   }
 
-  /** Lets go of the scanned text, so that an idle connection does not hold up to a head's worth of memory. */
+  /** Releases the scanned text, so that an idle connection does not keep the memory of a whole head. */
   release(): void {
     this.text = '';
     this.count = 0;
@@ -191,7 +193,7 @@ export class FieldSection {
     this.#nominated = undefined;
   }
 
-  /** Whether the section was kept, is within the limit, and is the same as `bytes[from, to)`. */
+  /** Whether the section was kept, is within the limit, and equals `bytes[from, to)`. */
   protected holds(bytes: Buffer, from: number, to: number, maxHeaders: number): boolean {
     const kept = this.#kept;
     if (kept === undefined || this.count > maxHeaders) return false;
@@ -205,9 +207,9 @@ export class FieldSection {
   }
 
   /**
-   * Scans the field lines in `bytes[from, to)`, which must end with the CRLF of the last line. Bytes are what is
-   * scanned, because typed arrays are several times faster to walk over than strings; their text, which names and values
-   * are sliced from, is made for it. On an error the state is that of a section with no fields.
+   * Scans the field lines in `bytes[from, to)`, which must end with the CRLF of the last line. It scans bytes because
+   * typed arrays are several times faster to walk over than strings, and creates the text that names and values are
+   * sliced from. After an error the section has no fields.
    */
   protected scan(bytes: Buffer, from: number, to: number, maxHeaders: number): HeadError | undefined {
     this.release();
@@ -250,7 +252,7 @@ export class FieldSection {
     return undefined;
   }
 
-  /** Reads every `Connection` field, if any, and remembers what it nominates. */
+  /** Reads every `Connection` field and remembers the names that it nominates. */
   protected scanConnection(): ConnectionOptions | HeadError {
     const options = connectionOptions(this);
     const nominated = 'nominated' in options ? options.nominated : undefined;
@@ -304,7 +306,7 @@ export class FieldSection {
   }
 }
 
-/** A section outside of a message head: trailers. `parse` refuses what `FieldSection` refuses. */
+/** A section outside a message head: trailers. `parse` refuses what `FieldSection` refuses. */
 export class TrailerSection extends FieldSection {
   parse(text: string, maxHeaders: number): HeadError | undefined {
     if (!text.endsWith('\r\n'))
@@ -317,7 +319,7 @@ function tooManyHeaders(maxHeaders: number): HeadError {
   return headError(431, 'too_many_headers', `The message has more than ${maxHeaders} header fields.`);
 }
 
-/** Whether `text` has `lowerCase` (token characters, already in lower case) at `start`, in any case. */
+/** Whether `text` has `lowerCase` (token characters in lower case) at `start`, ignoring case. */
 export function hasLowerCaseAt(text: string, start: number, lowerCase: string): boolean {
   for (let i = 0; i < lowerCase.length; i++) {
     if (TOKEN[text.charCodeAt(start + i)] !== TOKEN[lowerCase.charCodeAt(i)]) return false;
@@ -340,25 +342,25 @@ function nameError(bytes: Buffer, nameStart: number, position: number): HeadErro
     return headError(400, 'empty_header_name', 'A header field has no name.');
   }
   if (isBlank(code)) {
-    return headError(400, 'space_in_header_name', 'White space stands before the colon of a header field.');
+    return headError(400, 'space_in_header_name', 'There is white space before the colon of a header field.');
   }
   if (code === CR || code === LF) return lineEndError(bytes, position, badLine);
-  return headError(400, 'bad_header_name', 'A header name holds a byte that is not a token character.');
+  return headError(400, 'bad_header_name', 'A header name contains a byte that is not a token character.');
 }
 
 function valueError(bytes: Buffer, position: number): HeadError {
   const code = bytes[position] as number;
   if (code === CR || code === LF) return lineEndError(bytes, position, badLine);
-  return headError(400, 'bad_header_value', 'A header value holds a control character.');
+  return headError(400, 'bad_header_value', 'A header value contains a control character.');
 }
 
-/** Names the bare CR or LF at `position`, or gives `otherwise` when a proper CRLF stands there. */
+/** The error for a bare CR or LF at `position`, or `otherwise` when it is part of a proper CRLF. */
 export function lineEndError(bytes: Buffer, position: number, otherwise: HeadError): HeadError {
   if (bytes[position] === LF) {
     return headError(400, 'bare_line_feed', 'A line ends with LF alone; CRLF is required.');
   }
   if (bytes[position + 1] !== LF) {
-    return headError(400, 'bare_carriage_return', 'The head holds a CR that is not followed by LF.');
+    return headError(400, 'bare_carriage_return', 'The head contains a CR that is not followed by LF.');
   }
   return otherwise;
 }

@@ -27,14 +27,14 @@ describe('clientAddress', () => {
     expect(clientAddress(peer, forwardedFor, isTrusted)).toBe(client),
   );
 
-  it('gives up on a list that is longer than any chain of proxies', () => {
+  it('stops at a list that is longer than any chain of proxies', () => {
     const forged = `203.0.113.9, ${Array.from({ length: 100 }, () => '10.0.0.2').join(', ')}`;
     expect(clientAddress('10.0.0.1', forged, isTrusted)).toBe('10.0.0.2');
   });
 });
 
 describe('forwardedForValue', () => {
-  it('appends to what a trusted peer sent and replaces what others sent', () => {
+  it('appends to the value of a trusted peer and replaces values of other peers', () => {
     expect(forwardedForValue('10.0.0.1', '203.0.113.9', true)).toBe('203.0.113.9, 10.0.0.1');
     expect(forwardedForValue('::ffff:192.0.2.1', '203.0.113.9', false)).toBe('192.0.2.1');
     expect(forwardedForValue('10.0.0.1', undefined, true)).toBe('10.0.0.1');

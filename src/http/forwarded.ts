@@ -1,20 +1,20 @@
 /**
- * Who the client is and what the upstream is told about the way of a request: X-Forwarded-For and Via
- * (RFC 9110 section 7.6.3). X-Forwarded-For has no standard; it is read as every gateway reads it: each proxy
- * appends the address it saw, so only what trusted proxies wrote, from the right, can be believed.
+ * The client's address, and the fields that tell the upstream about the path of a request: X-Forwarded-For and Via (RFC
+ * 9110 section 7.6.3). X-Forwarded-For has no standard and is read as usual: each proxy appends the address that it
+ * saw, so only the members that trusted proxies wrote, from the right, can be trusted.
  */
 import { normaliseAddress } from './address.ts';
 
-/** Most X-Forwarded-For members that are looked at; a longer list is taken to be a forgery from there on. */
+/** Limit of X-Forwarded-For members that are read; further members count as forged. */
 const HOPS_MAX = 64;
 
-/** The name by which the gateway calls itself in the Via of responses. */
+/** The name of the gateway in the Via of responses. */
 const VIA_NAME = 'headgate';
 
 /**
  * The client's address in canonical form. `peer` is the socket's remote address. When it is trusted, the right-most
- * untrusted address of `forwardedFor` (all X-Forwarded-For fields, joined by commas), or the left-most when all are
- * trusted. A member that is not an address ends the search: what stands to its left cannot be checked.
+ * untrusted address of `forwardedFor` (all X-Forwarded-For fields, joined by commas), or the left-most one when all are
+ * trusted. A member that is not an address ends the search: members to its left cannot be checked.
  */
 export function clientAddress(
   peer: string,
@@ -35,7 +35,7 @@ export function clientAddress(
   return client;
 }
 
-/** Address of one member: bare, in brackets, or with a port. */
+/** The address of one member: bare, in brackets, or with a port. */
 function memberAddress(member: string): string | undefined {
   if (member.startsWith('[')) {
     const close = member.indexOf(']');
@@ -49,7 +49,7 @@ function memberAddress(member: string): string | undefined {
   return /^\d{1,5}$/.test(member.slice(colon + 1)) ? normaliseAddress(member.slice(0, colon)) : undefined;
 }
 
-/** The X-Forwarded-For value to send on: the peer alone, or after what a trusted peer sent. */
+/** The X-Forwarded-For value to send: the peer alone, or appended to the value of a trusted peer. */
 export function forwardedForValue(
   peer: string,
   received: string | undefined,
@@ -59,7 +59,7 @@ export function forwardedForValue(
   return peerIsTrusted && received !== undefined && received !== '' ? `${received}, ${address}` : address;
 }
 
-/** The lines that tell the next server about a request's way; none for an unknown host (''). */
+/** The forwarding fields that are sent to the next server; X-Forwarded-Host only for a known host (not ''). */
 export function forwardedLines(forwardedFor: string, proto: string, host: string): string {
   return (
     `X-Forwarded-For: ${forwardedFor}\r\nX-Forwarded-Proto: ${proto}\r\n` +
@@ -68,8 +68,7 @@ export function forwardedLines(forwardedFor: string, proto: string, host: string
 }
 
 /**
- * The Via line to send on: what was received and this hop, which took the message in HTTP/1.`httpMinor`, or in
- * HTTP/2.
+ * The Via line to send: the received value and this hop, which received the message as HTTP/1.`httpMinor` or HTTP/2.
  */
 export function viaLine(
   hops: ViaHops,
@@ -83,7 +82,7 @@ export function viaLine(
 
 const VIA_START = 'Via: '.length;
 
-/** The lines of a gateway with this name. */
+/** The Via lines of a gateway with this name. */
 export interface ViaHops {
   /** In lower case. */
   readonly name: string;
@@ -102,12 +101,14 @@ export function viaHops(name: string): ViaHops {
   });
 }
 
-/** Responses cannot go in circles: their Via tells clients what they came through, and no more. */
+/**
+ * The name in responses is fixed: responses cannot loop, and their Via only tells clients which software they passed.
+ */
 export const RESPONSE_VIA = viaHops(VIA_NAME);
 
 /**
- * Whether a request has been here before: one of the hops in `received`, all of its Via fields joined by commas, is
- * this gateway (RFC 9110 section 7.6.3, `received-by`). Names are compared without regard to case.
+ * Whether a request has passed this gateway before: one of the hops in `received`, all of its Via fields joined by
+ * commas, is this gateway (RFC 9110 section 7.6.3, `received-by`). Names are compared without case.
  */
 export function viaHolds(received: string, { name }: ViaHops): boolean {
   const hops = received.toLowerCase();

@@ -1,9 +1,9 @@
 /**
- * How a message body is delimited (RFC 9112 section 6): the parts that requests and responses share. Stricter
- * than the RFC, which lets a recipient repair some messages: Content-Length with Transfer-Encoding, repeated
- * Content-Length (also with equal values), leading zeros and any coding but a single `chunked` are refused. So is a
- * HTAB behind the value, which RFC 9110 section 5.6.3 allows: some servers take it for a part of the value, and with
- * it see another coding or another length.
+ * How a message body is delimited (RFC 9112 section 6), as far as requests and responses have it in common. Stricter
+ * than the RFC, which lets a recipient repair some messages: refused are Content-Length with Transfer-Encoding,
+ * repeated Content-Length (also with equal values), leading zeros, and any coding except a single `chunked`. A HTAB
+ * after the value is refused too, although RFC 9110 section 5.6.3 allows it: some servers treat it as part of the value
+ * and then see another coding or another length.
  */
 import { isToken } from './characters.ts';
 import { listMembers } from './connection-options.ts';
@@ -29,7 +29,7 @@ type FramingFields = {
 
 const SAFE_DIGITS = 16;
 
-/** The only Content-Length, or -1 when there is none. Octets; an integer up to 2^53 - 1. */
+/** The only Content-Length in octets, -1 when there is none; an integer up to 2^53 - 1. */
 export function contentLengthOf(fields: FramingFields): number | HeadError {
   const index = fields.first(HeaderKind.contentLength);
   if (index < 0) return -1;
@@ -62,8 +62,8 @@ const badContentLength = headError(
 );
 
 /**
- * Whether the message is chunked; an error unless all Transfer-Encoding fields together are exactly `chunked`.
- * 501 for a list of codings that is well formed but not known here, 400 for anything else.
+ * Whether the message is chunked. Returns an error unless all Transfer-Encoding fields together are exactly `chunked`:
+ * 501 for a well-formed list of other codings, 400 for anything else.
  */
 export function isChunked(fields: FramingFields): boolean | HeadError {
   const index = fields.first(HeaderKind.transferEncoding);
@@ -76,7 +76,7 @@ export function isChunked(fields: FramingFields): boolean | HeadError {
     );
   }
   if (fields.hasTabAfter(index)) {
-    return headError(400, 'bad_transfer_encoding', 'A tab stands behind the value of Transfer-Encoding.');
+    return headError(400, 'bad_transfer_encoding', 'The value of Transfer-Encoding ends with a tab.');
   }
   const value = fields.value(index);
   if (value === 'chunked' || value.toLowerCase() === 'chunked') return true;

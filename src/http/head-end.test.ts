@@ -11,7 +11,7 @@ import {
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
 describe('findHeadEnd', () => {
-  it('agrees with indexOf, whatever the bounds', () => {
+  it('agrees with indexOf for any bounds', () => {
     const text = fc.array(fc.constantFrom('\r', '\n', '\r\n', 'a', 'bcd')).map((parts) => parts.join(''));
     fc.assert(
       fc.property(text, fc.nat(20), fc.nat(20), (all, from, length) => {
@@ -23,7 +23,7 @@ describe('findHeadEnd', () => {
     );
   });
 
-  it('finds the same end when it resumes three bytes before what it has seen', () => {
+  it('finds the same end when it resumes three bytes before the end of the bytes already seen', () => {
     const bytes = latin1('GET / HTTP/1.1\r\nHost: a\r\n\r\nbody');
     for (let seen = 0; seen <= bytes.length; seen++) {
       const first = findHeadEnd(bytes, 0, seen);
@@ -47,7 +47,7 @@ describe('incompleteHeadError', () => {
   const errorOf = (text: string, from = 0) => incompleteHeadError(latin1(text), 0, from, text.length)?.code;
 
   it.each(['', 'G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost', '\r', 'GET / HTTP/9.9\r\nA:'])(
-    'lets %j go on',
+    'waits for more bytes after %j',
     (text) => expect(errorOf(text)).toBeUndefined(),
   );
 
@@ -65,7 +65,7 @@ describe('incompleteHeadError', () => {
     [' / HTTP/1.1\r\n', 'bad_request_line'],
   ])('refuses %j', (text, code) => expect(errorOf(text)).toBe(code));
 
-  it('sees a line end that is cut between two reads', () => {
+  it('recognises a line end that is split between two reads', () => {
     expect(errorOf('GET / HTTP/1.1\r\n', 15)).toBeUndefined();
     expect(errorOf('GET / HTTP/1.1\rX', 15)).toBe('bare_carriage_return');
   });
@@ -83,7 +83,7 @@ describe('incompleteResponseError', () => {
     'HTTP/1.1 200',
     'HTTP/1.1 200\r',
     'HTTP/1.1 200 OK\r\nA: b\r\n\r',
-  ])('lets %j go on', (text) => expect(errorOf(text)).toBeUndefined());
+  ])('waits for more bytes after %j', (text) => expect(errorOf(text)).toBeUndefined());
 
   it.each([
     ['HTTP/1.1 200 OK\n', /LF alone/],
@@ -96,7 +96,7 @@ describe('incompleteResponseError', () => {
     ['\r', /does not start with HTTP/],
     ['HTTP/1.1 2x', /three digits/],
     ['HTTP/1.1 2000', /status line is malformed/],
-  ])('refuses %j as soon as it is seen, and not before', (text, detail) => {
+  ])('refuses %j at its last byte and not before', (text, detail) => {
     expect(errorOf(text)).toMatch(detail);
     expect(errorOf(text, text.length - 1)).toMatch(detail);
     expect(errorOf(text.slice(0, -1))).toBeUndefined();
@@ -112,7 +112,7 @@ describe('oversizeHeadError', () => {
     expect(oversizeHeadError(latin1(text), 0, text.length, 5).status).toBe(status),
   );
 
-  it('does not look beyond the bytes that are valid', () => {
+  it('does not read beyond the valid bytes', () => {
     expect(oversizeHeadError(latin1('GET /aaa\n'), 0, 8, 5).status).toBe(414);
     expect(oversizeHeadError(latin1('GETGET /\n'), 0, 6, 5).status).toBe(400);
   });

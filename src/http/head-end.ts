@@ -1,6 +1,6 @@
 /**
- * Finds message heads in raw buffers (RFC 9112 section 2): where a head ends, whether an unfinished one can
- * already be refused, and what to say when it is too large. Owns nothing and copies nothing.
+ * Finds message heads in raw buffers (RFC 9112 section 2): where a head ends, whether an incomplete head can already be
+ * refused, and the error for one that is too large. Owns nothing and copies nothing.
  */
 import { TOKEN } from './characters.ts';
 import { headError, upstreamError, type HeadError } from './head-error.ts';
@@ -10,19 +10,19 @@ const BARE_LINE_FEED = headError(400, 'bare_line_feed', 'A line ends with LF alo
 const BARE_CARRIAGE_RETURN = headError(
   400,
   'bare_carriage_return',
-  'The head holds a CR that is not followed by LF.',
+  'The head contains a CR that is not followed by LF.',
 );
-const NUL_BYTE = headError(400, 'bad_header_value', 'The head holds a NUL byte.');
+const NUL_BYTE = headError(400, 'bad_header_value', 'The head contains a NUL byte.');
 const BAD_FIRST_LINE = headError(
   400,
   'bad_request_line',
   'The first line is not METHOD SP TARGET SP HTTP/1.x CRLF.',
 );
-/** The start of every response, but for the minor version. */
+/** The start of every response, except the minor version. */
 const HTTP_1 = Buffer.from('HTTP/1.1 ', 'latin1');
 const MINOR_AT = 'HTTP/1.'.length;
 const STATUS_AT = HTTP_1.length;
-/** The status and one byte more. */
+/** Up to the status and the byte after it. */
 const STATUS_LINE_BYTES = STATUS_AT + 4;
 const ZERO = 0x30;
 const ONE = 0x31;
@@ -34,8 +34,8 @@ const LF = 0x0a;
 const SP = 0x20;
 
 /**
- * Index just after the first CRLFCRLF within `buffer[from, to)`, or -1. To resume when more bytes have come,
- * pass the earlier `to` less 3, but no less than the head's start. Looks at every fourth byte where it can.
+ * Index just after the first CRLFCRLF within `buffer[from, to)`, or -1. To resume with more bytes, pass the earlier
+ * `to` minus 3, but at least the start of the head. Reads every fourth byte where it can.
  */
 export function findHeadEnd(buffer: Buffer, from: number, to: number): number {
   let at = from + 3;
@@ -54,17 +54,19 @@ export function findHeadEnd(buffer: Buffer, from: number, to: number): number {
 }
 
 /**
- * Start of the request line: RFC 9112 section 2.2 lets one empty line precede it. With only the CR of such a line
- * in the buffer, `from` is returned and the caller reads on.
+ * Start of the request line, which one empty line may precede (RFC 9112 section 2.2). When the buffer has only the CR
+ * of such a line, returns `from`, and the caller reads on.
  */
 export function skipEmptyLine(buffer: Buffer, from: number, to: number): number {
   return to - from >= 2 && buffer[from] === CR && buffer[from + 1] === LF ? from + 2 : from;
 }
 
 /**
- * Looks at a head that has not ended yet and says why it never can become valid: a client that ends lines with LF
- * alone, or speaks TLS, SSH or the PROXY protocol to a port of HTTP, gets its answer at once instead of a time-out. `start` is where the head
- * starts and `from` where the bytes not yet looked at start. Undefined means: read on.
+ * Checks an incomplete head and returns an error if it can never become valid, undefined to read on. A client that ends
+ * lines with LF alone, or speaks TLS, SSH or the PROXY protocol to an HTTP port, thus gets its response at once instead
+ * of a time-out.
+ * @param start where the head starts
+ * @param from start of the bytes that were not checked yet
  */
 export function incompleteHeadError(
   buffer: Buffer,
@@ -91,7 +93,7 @@ export function incompleteResponseError(
   return error === undefined ? undefined : upstreamError(error);
 }
 
-/** As far as the line up to the byte behind the status lies in `buffer[from, to)`. */
+/** Checks the status line, up to the byte after the status, as far as it is in `buffer[from, to)`. */
 function statusLineError(buffer: Buffer, start: number, from: number, to: number): string | undefined {
   for (let at = Math.max(start, from); at < to && at < start + STATUS_LINE_BYTES; at++) {
     const byte = buffer[at] as number;
@@ -116,15 +118,15 @@ function lineError(buffer: Buffer, start: number, from: number, to: number): Hea
   return undefined;
 }
 
-/** Once the first line has ended within `buffer[from, to)`: whether it can be a request line at all. */
+/** Checks the request line once it has ended within `buffer[from, to)`. */
 function requestLineError(buffer: Buffer, start: number, from: number, to: number): HeadError | undefined {
   const lineEnd = buffer.indexOf(LF, start);
-  // Looked at when its LF comes, and never again.
+  // Checked once, when its LF arrives.
   if (lineEnd < from || lineEnd < 0 || lineEnd >= to) return undefined;
   return isRequestLine(buffer, start, lineEnd - 1) ? undefined : BAD_FIRST_LINE;
 }
 
-/** `METHOD SP TARGET SP HTTP/` and a version, whichever; the parser judges the parts once the head is whole. */
+/** Matches `METHOD SP TARGET SP HTTP/` and any version; the parser checks the parts once the head is complete. */
 function isRequestLine(buffer: Buffer, from: number, to: number): boolean {
   const methodEnd = buffer.indexOf(SP, from);
   if (methodEnd <= from) return false;

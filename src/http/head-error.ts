@@ -1,17 +1,17 @@
 /**
- * The one shape in which the HTTP layer refuses a message. Refusals are values, never exceptions: everything
- * they describe came from a network. After any of them the connection must be closed, since where the next
- * message would begin is no longer certain (RFC 9112 section 2.2 and 9.6).
+ * The form in which the HTTP layer refuses a message. Refusals are values, never exceptions, because messages come from
+ * a network. After a refusal the connection must be closed, since the start of the next message is uncertain (RFC 9112
+ * sections 2.2 and 9.6).
  */
 
 export type HeadErrorStatus = 400 | 408 | 413 | 414 | 417 | 431 | 501 | 502 | 505;
 
 export type HeadError = {
-  /** Status of the answer to the client; 502 for every refused response of an upstream. */
+  /** Status of the response to the client; 502 for every refused response of an upstream. */
   readonly status: HeadErrorStatus;
   /** Stable, snake_case. */
   readonly code: string;
-  /** One sentence for people: what was found and what was wanted. Never holds bytes of the message. */
+  /** One sentence for people: what was found and what was expected. Never contains bytes of the message. */
   readonly detail: string;
 };
 
@@ -19,7 +19,7 @@ export function headError(status: HeadErrorStatus, code: string, detail: string)
   return Object.freeze({ status, code, detail });
 }
 
-/** Codes of RFC 9112 violations in a response head or body; all are answered with 502. */
+/** The error for a violation of RFC 9112 in an upstream's response head or body; the client gets 502. */
 export function upstreamError(detail: string): HeadError {
   return headError(502, 'bad_upstream_response', detail);
 }

@@ -43,7 +43,7 @@ const named: ReadonlyArray<readonly [string, keyof typeof HeaderKind]> = [
 ];
 
 describe('headerKindOf', () => {
-  it.each(named)('knows %s', (name, kind) => expect(headerKindOf(name)).toBe(HeaderKind[kind]));
+  it.each(named)('classifies %s', (name, kind) => expect(headerKindOf(name)).toBe(HeaderKind[kind]));
 
   it.each([
     '',
@@ -57,9 +57,9 @@ describe('headerKindOf', () => {
     'no token',
     'Hoſt',
     'x.y',
-  ])('takes %j for an ordinary name', (name) => expect(headerKindOf(name)).toBe(HeaderKind.ordinary));
+  ])('classifies %j as ordinary', (name) => expect(headerKindOf(name)).toBe(HeaderKind.ordinary));
 
-  it('knows every name in any mixture of case', () => {
+  it('classifies every name in any mixture of case', () => {
     fc.assert(
       fc.property(fc.constantFrom(...named), fc.array(fc.boolean()), ([name, kind], upper) => {
         const mixed = name
@@ -70,7 +70,7 @@ describe('headerKindOf', () => {
     );
   });
 
-  it('sees an alias in every name whose dashes are replaced by other characters', () => {
+  it('classifies every name whose dashes are replaced by other characters as an alias', () => {
     const dashed = named.filter(([name]) => name.includes('-'));
     fc.assert(
       fc.property(fc.constantFrom(...dashed), fc.constantFrom('_', '.', '+', '!', '~'), ([name], odd) => {
@@ -80,7 +80,7 @@ describe('headerKindOf', () => {
     );
   });
 
-  it('takes no other name for a managed one', () => {
+  it('classifies no other name as managed', () => {
     const lower = new Set(named.map(([name]) => name.toLowerCase()));
     const letters = fc.string({
       unit: fc.constantFrom(...'abcdehilnoprstuxy-'.split('')),
@@ -96,11 +96,12 @@ describe('headerKindOf', () => {
     );
   });
 
-  it.each(['hq5t', 'Cop6ent-Length'])('is not deceived by %s, which has the hash of a managed name', (name) =>
-    expect(headerKindOf(name)).toBe(HeaderKind.ordinary),
+  it.each(['hq5t', 'Cop6ent-Length'])(
+    'does not confuse %s with the managed name that has the same hash',
+    (name) => expect(headerKindOf(name)).toBe(HeaderKind.ordinary),
   );
 
-  it('fits into one bit each', () => {
+  it('has at most 32 kinds, one bit each', () => {
     const kinds = Object.values(HeaderKind);
     expect(new Set(kinds).size).toBe(kinds.length);
     expect(Math.max(...kinds)).toBeLessThan(32);

@@ -1,20 +1,19 @@
 /**
- * Classifies field names once, while a head is scanned, so that everything later compares small integers.
- * Names are matched without case through a hash that the scanner computes as it walks over the bytes; nothing
- * is allocated for a name that is not one of these.
+ * Classifies field names once, while a head is scanned, so that later code compares small integers. Names are matched
+ * without case through a hash that the scanner computes while it walks over the bytes. Other names need no allocation.
  *
- * An *alias* is a name that a CGI-like backend would fold into one of the managed names (RFC 3875 section 4.1.18
- * maps "-" to "_", and some servers map every odd character): `X_Forwarded_For` becomes HTTP_X_FORWARDED_FOR.
+ * An *alias* is a name that a CGI-like backend would fold into one of the managed names: RFC 3875 section 4.1.18 maps
+ * "-" to "_", and some servers map every odd character, so `X_Forwarded_For` becomes HTTP_X_FORWARDED_FOR.
  */
 import { foldedName } from '../lib/folded-name.ts';
 import { ODD_BIT, TOKEN } from './characters.ts';
 import { latin1Text } from './latin1.ts';
 
-/** Fewer than 32 kinds, because heads keep the set of kinds they hold in one 32-bit integer. */
+/** Fewer than 32 kinds, because heads keep the set of their kinds in one 32-bit integer. */
 export const HeaderKind = Object.freeze({
-  /** Forwarded as it is, unless `Connection` nominates it. */
+  /** Forwarded unchanged, unless `Connection` nominates it. */
   ordinary: 0,
-  /** Meant for this connection only (RFC 9110 section 7.6.1) and without a kind of its own: never forwarded. */
+  /** For this connection only (RFC 9110 section 7.6.1) and without its own kind: never forwarded. */
   hopByHop: 1,
   connection: 2,
   upgrade: 3,
@@ -30,7 +29,7 @@ export const HeaderKind = Object.freeze({
   forwardedHost: 13,
   /** Any other `X-Forwarded-` name, such as -Port, -Prefix, -Server. */
   forwardedOther: 14,
-  /** `X-Real-IP` and the vendor headers that name a client address. */
+  /** `X-Real-IP` and the vendor headers that contain a client address. */
   realIp: 15,
   requestId: 16,
   via: 17,
@@ -43,7 +42,7 @@ export const HeaderKind = Object.freeze({
   accessControl: 23,
   /** Any name that begins with `X-Headgate-`. */
   headgate: 24,
-  /** A spelling, with `_` or another odd character, that a backend may fold into any name of another kind. */
+  /** A spelling, with `_` or another odd character, that a backend may fold into a name of another kind. */
   underscoreAlias: 25,
   deprecation: 26,
   sunset: 27,
@@ -51,7 +50,7 @@ export const HeaderKind = Object.freeze({
   rateLimit: 28,
   date: 29,
   server: 30,
-  /** Names by which some frameworks replace the path or the method that was matched, such as `X-Original-URL`. */
+  /** Names with which some frameworks replace the matched path or method, such as `X-Original-URL`. */
   targetOverride: 31,
 } as const);
 
@@ -111,7 +110,7 @@ const prefixes: ReadonlyArray<readonly [prefix: string, kind: HeaderKind]> = [
   ['access-control-', HeaderKind.accessControl],
 ];
 
-/** Start value of a name's hash; feed it each `TOKEN` entry with `hashStep`. */
+/** Start value of a name's hash; pass each `TOKEN` entry to `hashStep`. */
 export const HASH_SEED = 17;
 
 export function hashStep(hash: number, tokenEntry: number): number {
@@ -120,7 +119,7 @@ export function hashStep(hash: number, tokenEntry: number): number {
 
 const SLOTS = 256;
 const EMPTY = 0;
-/** Open-addressed table over the names: hash, length (0 marks a free slot), kind, and where its bytes start. */
+/** Open-addressed table of the names: hash, length (0 marks a free slot), kind, and start of the name's bytes. */
 const slotHashes = new Int32Array(SLOTS);
 const slotLengths = new Uint8Array(SLOTS);
 const slotKinds = new Uint8Array(SLOTS);
@@ -149,8 +148,8 @@ function fillTables(): void {
 }
 
 /**
- * Kind of the field name `bytes[start, end)`, which must consist of token characters. `hash` is its `hashStep`
- * hash and `bits` the bitwise or of its `TOKEN` entries.
+ * Kind of the field name `bytes[start, end)`, which must consist of token characters. `hash` is its `hashStep` hash,
+ * and `bits` the bitwise OR of its `TOKEN` entries.
  */
 export function classifyName(
   bytes: Buffer,
@@ -162,21 +161,24 @@ export function classifyName(
   if ((bits & ODD_BIT) !== 0) return classifyOddName(latin1Text(bytes, start, end));
   const length = end - start;
   for (let slot = hash & (SLOTS - 1); slotLengths[slot] !== EMPTY; slot = (slot + 1) & (SLOTS - 1)) {
-    // Equal hashes do not prove equal names, and a forged equality would let a client choose its framing.
+    // Equal hashes do not prove equal names, and a forged collision would let a client choose its framing.
     if (slotHashes[slot] === hash && slotLengths[slot] === length) {
       if (hasBytes(bytes, start, slotOffsets[slot] as number, length)) return slotKinds[slot] as HeaderKind;
     }
   }
   const first = (bytes[start] as number) | 0x20;
-  // Families begin with "x-" or with the 15 characters of "access-control-"; the length spares Accept and its kin.
+  // Families begin with "x-" or with the 15 characters of "access-control-"; the length check skips Accept and similar.
   if (first === 0x78 || (first === 0x61 && length > 15)) return familyOf(bytes, start, length);
   return HeaderKind.ordinary;
 }
 
-/** Whether `bytes` has, in any case, the `length` bytes of `nameBytes` at `offset`. For names without odd characters. */
+/**
+ * Whether `bytes` equals, ignoring case, the `length` bytes of `nameBytes` at `offset`. For names without odd
+ * characters.
+ */
 function hasBytes(bytes: Buffer, start: number, offset: number, length: number): boolean {
   for (let i = 0; i < length; i++) {
-    // Setting the bit 0x20 lower-cases letters and leaves digits and "-" as they are.
+    // Setting the bit 0x20 lower-cases letters and does not change digits and "-".
     if (((bytes[start + i] as number) | 0x20) !== nameBytes[offset + i]) return false;
   }
   return true;

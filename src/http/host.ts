@@ -1,8 +1,8 @@
 /**
  * Validation of an authority without user information: `host [":" port]` (RFC 9110 section 7.2, RFC 3986 section
- * 3.2.2). Narrower than the RFC grammar, which allows almost anything in a registered name: here a name is made
- * of letters, digits, "-", "." and "_", a port has one to five digits and is not above 65535, an IP literal is an
- * IPv6 address without zone. The rest has no honest use and is read differently by different servers.
+ * 3.2.2). Narrower than the RFC grammar, which allows almost anything in a registered name. Here a name consists of
+ * letters, digits, "-", "." and "_"; a port has one to five digits and is at most 65535; an IP literal is an IPv6
+ * address without zone. Other forms have no legitimate use, and servers read them differently.
  */
 import { isIPv6 } from 'node:net';
 

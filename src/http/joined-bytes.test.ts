@@ -5,7 +5,7 @@ import { joined } from './joined-bytes.ts';
 const bytes = (text: string) => Buffer.from(text, 'latin1');
 
 describe('joined', () => {
-  it('gives what concatenation gives, also behind a part of what it gave before', () => {
+  it('returns the concatenation, also when it appends to part of an earlier result', () => {
     const piece = fc.record({ text: fc.string({ maxLength: 700 }), dropped: fc.nat({ max: 900 }) });
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
@@ -21,7 +21,7 @@ describe('joined', () => {
     );
   });
 
-  it('leaves the bytes that it was given alone', () => {
+  it('does not change the bytes that it was given', () => {
     const pool = Buffer.from('heldrest');
     const held = pool.subarray(0, 4);
     const whole = joined(held, bytes('MORE'));
@@ -29,7 +29,7 @@ describe('joined', () => {
     expect(joined(whole, bytes('!')).subarray(0, 8).toString()).toBe(whole.toString());
   });
 
-  it('copies each byte a few times only, however small the pieces are', () => {
+  it('copies each byte only a few times, however small the pieces are', () => {
     let held: Buffer = bytes('x');
     const rooms = new Set<ArrayBufferLike>();
     for (let count = 0; count < 32 * 1024; count++) {

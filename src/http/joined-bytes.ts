@@ -1,16 +1,16 @@
 /**
- * Bytes that come in many small reads, joined for a parser that wants them in one piece. A peer chooses how small its
- * pieces are, and joining all that is there with each new one takes time that grows with the square of their number;
- * here the memory grows by doubling, and each byte is copied a few times at most.
+ * Joins bytes that arrive in many small reads for a parser that needs them in one piece. A peer chooses the size of its
+ * pieces, and joining everything again for each new piece would take quadratic time. Here the memory grows by doubling,
+ * and each byte is copied a few times at most.
  */
 
 const ROOM_BYTES_MIN = 1024;
-/** The memory that was made here; what lies behind the bytes that were joined last is free. */
+/** The memory allocated here; the space after the bytes that were joined last is free. */
 const rooms = new WeakSet<ArrayBufferLike>();
 
 /**
- * `held` with `more` behind it. `held` may be what an earlier call gave, or a later part of that: then `more` is
- * written behind it, so that one chain of calls must not fork. Other bytes are copied.
+ * `held` followed by `more`. `held` may be the result of an earlier call or the end of one: then `more` is written
+ * directly after it, so a chain of calls must not fork. Other bytes are copied.
  */
 export function joined(held: Buffer, more: Buffer): Buffer {
   const length = held.length + more.length;

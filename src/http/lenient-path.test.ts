@@ -45,7 +45,7 @@ describe('lenientPath', () => {
     ['/admin. .%20', '/admin'],
   ])('of %s is %s', (path, lenient) => expect(lenientPath(path)).toBe(lenient));
 
-  it('leaves plain paths as they are', () => {
+  it('does not change plain paths', () => {
     const piece = fc.constantFrom('/', 'a', 'A', '.', ';', '%20', '%41', '-', '9', '~', '%2F', ':', '*');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
@@ -90,18 +90,18 @@ describe('climbsOut', () => {
     '/%E2%80%A5/x',
     '/%25252525252e%25252525252e/x',
     '/%252525252525252e%252525252525252e/x',
-    // Parsers of URLs drop line ends, and some languages count control characters among white space.
+    // URL parsers drop line ends, and some languages treat control characters as white space.
     '/.%250A./x',
     '/.%2509./x',
     '/..%C2%85/x',
     '/..%251F/x',
-    // Slashes to Windows.
+    // Slashes on Windows.
     '/..%E2%81%84x',
     '/..%E2%88%95x',
     '/..%E2%88%96x',
-    // A layer deeper slashes appear, which would make up for the climb.
+    // One layer deeper, slashes appear that would make up for the climb.
     '/a%25252Fb%25252Fc/%252e%252e/%252e%252e/x',
-  ])('%s does', (path) => expect(climbsOut(path)).toBe(true));
+  ])('leads above its start: %s', (path) => expect(climbsOut(path)).toBe(true));
 
   it.each([
     '/',
@@ -113,9 +113,9 @@ describe('climbsOut', () => {
     '/..a%20',
     '/%C3%A9/%E2%82%AC',
     '/...%20x',
-  ])('%s does not', (path) => expect(climbsOut(path)).toBe(false));
+  ])('does not lead above its start: %s', (path) => expect(climbsOut(path)).toBe(false));
 
-  it('knows every character of which normalisation makes dots', () => {
+  it('finds every character that normalisation turns into dots', () => {
     for (let code = 0x80; code < 0x11_0000; code++) {
       if (code >= 0xd800 && code < 0xe000) continue;
       const character = String.fromCodePoint(code);

@@ -1,29 +1,32 @@
 /**
- * How a lenient backend may read a path: what servers, frameworks and file systems are known to make of one before
- * they look for what it names. Not for forwarding and not for routing, which know one canonical path
- * (canonical-path.ts); only to find out what else a path could be taken for.
+ * How a lenient backend may read a path: what servers, frameworks and file systems are known to do with a path before
+ * they look up what it names. Not for forwarding or routing, which use the canonical path (canonical-path.ts); only to
+ * find out what else a path could mean.
  *
- * It decodes percent-encodings again and again, also encoded slashes; folds compatibility characters (full-width
- * slashes, dots and letters) and case, also of letters beyond ASCII that fold into ASCII; drops characters that file
- * systems and parsers of URLs ignore; ends the path at "?", "#" and NUL; cuts path parameters, white space, control
- * characters and trailing dots off segments, and drops empty ones; resolves dot segments; takes backslashes, and what
- * Windows makes a slash of, for slashes. What only some framework adds, such as
- * extensions ("/report.json" for "/report"), it does not know.
+ * It decodes percent-encodings repeatedly, including encoded slashes; folds compatibility characters (full-width
+ * slashes, dots and letters) and case, including letters beyond ASCII that fold into ASCII; drops characters that file
+ * systems and URL parsers ignore; ends the path at "?", "#" and NUL; removes path parameters, white space, control
+ * characters and trailing dots from segments; drops empty segments; resolves dot segments; and treats backslashes, and
+ * characters that Windows converts to slashes, as slashes. It does not cover what single frameworks add, such as
+ * extensions ("/report.json" for "/report").
  */
 
-/** Each round takes off one layer of encoding, so that every layer is seen; the round after these takes off the rest. */
+/** Each round removes one layer of encoding, so that every layer is checked; the last round removes all that remain. */
 const DECODE_ROUNDS_MAX = 4;
 const NOT_PLAIN = /[A-Z;%]|\.(?:\/|$)|[^]\/$/;
 
 /**
- * Whether a canonical path is already what `lenientPath` makes of it. Cheap enough for every request; may be false
- * for a path that is.
+ * Whether `lenientPath` would not change a canonical path. Cheap enough for every request; may return false for a path
+ * that it would not change.
  */
 export function isPlainPath(path: string): boolean {
   return !NOT_PLAIN.test(path);
 }
 
-/** @param path canonical, also only a part of it that begins with a slash. Returns text, not a path to be sent. */
+/**
+ * @param path canonical, or a part of a canonical path that begins with a slash
+ * @returns text for comparison; must not be sent
+ */
 export function lenientPath(path: string): string {
   let text = path;
   for (let round = 0; round <= DECODE_ROUNDS_MAX; round++) {
@@ -43,10 +46,10 @@ export function lenientPath(path: string): string {
 }
 
 /**
- * Whether a backend that decodes the path once more than it should, or several times, would find dot segments in it
- * that lead above its beginning. Each layer of encoding is looked at: slashes that only a deeper one shows would hide
- * the climb.
- * @param path canonical, also only a part of it that begins with a slash
+ * Whether a backend that decodes the path once or several times more than it should would find dot segments in it that
+ * lead above its start. Every layer of encoding is checked: slashes that only a deeper layer shows would hide the
+ * climb.
+ * @param path canonical, or a part of a canonical path that begins with a slash
  */
 export function climbsOut(path: string): boolean {
   let text = path;
@@ -70,22 +73,24 @@ const END = /[?#\0]/;
 /** A dot, or any character that folding may make one of. */
 // oxlint-disable-next-line no-control-regex -- everything but ASCII
 const MAYBE_DOTS = /[.]|[^\x00-\x7f]/;
-/** So many marks in a row are in no text of any language (Unicode Standard Annex 15, "Stream-Safe Text Format"). */
+/** No text of any language has this many marks in a row (Unicode Standard Annex 15, "Stream-Safe Text Format"). */
 const MANY_MARKS = /[\p{M}\uff9e\uff9f]{30}/gu;
 /**
- * Characters without a glyph, which HFS+ passes over in names, among them the joiner that `folded` puts in; and those
- * that parsers of URLs drop wherever they stand (WHATWG URL, "basic URL parser").
+ * Characters without a glyph, which HFS+ ignores in names, among them the joiner that `folded` inserts; and characters
+ * that URL parsers drop everywhere (WHATWG URL, "basic URL parser").
  */
 const IGNORED = /[\p{Default_Ignorable_Code_Point}\t\n\r]/gu;
 const JOINER = '\u034f';
-/** Backslash, and the slashes that Windows maps to one of ASCII where a program asks for its path in a code page. */
+/**
+ * Backslash, and the characters that Windows converts to "/" or "\" when a program asks for its path in a code page.
+ */
 const SLASHES = /[\\\u2044\u2215\u2216]/g;
 /** White space, and control characters, which some languages count among it. */
 // oxlint-disable-next-line no-control-regex -- control characters are meant
 const SPACE = /[\s\0-\x1f\x7f-\x9f]/;
 const DOT = 0x2e;
 
-/** Segments without path parameters and without white space around them; the empty ones too. */
+/** The segments, including empty ones, without path parameters and surrounding white space. */
 function segmentsOf(decoded: string): string[] {
   const text = folded(decoded).replace(SLASHES, '/');
   const end = text.search(END);
@@ -95,38 +100,38 @@ function segmentsOf(decoded: string): string[] {
   });
 }
 
-/** Normalisation sorts marks in a row, in time that grows with the square of their number: rows are interrupted. */
+/** Normalisation sorts consecutive marks in quadratic time, so long runs are interrupted. */
 function folded(text: string): string {
   return text.replace(MANY_MARKS, `$&${JOINER}`).normalize('NFKC').replace(IGNORED, '');
 }
 
-/** Upper case first: "ı" and "ſ" are lower-case letters already, of which some comparisons make "I" and "S". */
+/** Upper case first: "ı" and "ſ" are already lower-case, but some comparisons turn them into "I" and "S". */
 function foldCase(name: string): string {
   return name.toUpperCase().toLowerCase().replaceAll('i\u0307', 'i');
 }
 
-/** Where leading white space ends. */
+/** The end of leading white space. */
 function nameStart(segment: string): number {
   let start = 0;
   while (start < segment.length && SPACE.test(segment.charAt(start))) start++;
   return start;
 }
 
-/** Where the white space in front of `end` begins. */
+/** The start of the white space before `end`. */
 function spaceStart(segment: string, end: number): number {
   let start = end;
   while (start > 0 && SPACE.test(segment.charAt(start - 1))) start--;
   return start;
 }
 
-/** Where trailing dots and white space begin. */
+/** The start of trailing dots and white space. */
 function nameEnd(segment: string): number {
   let end = segment.length;
   while (end > 0 && (segment.charCodeAt(end - 1) === DOT || SPACE.test(segment.charAt(end - 1)))) end--;
   return end;
 }
 
-/** One layer of encoding less; the same text when there is none. */
+/** Removes one layer of encoding; returns the same text when there is none. */
 function decodedOnce(text: string): string {
   if (!text.includes('%')) return text;
   const bytes = Buffer.from(text, 'utf8').toString('latin1');
@@ -136,7 +141,7 @@ function decodedOnce(text: string): string {
   return octets === bytes ? text : Buffer.from(octets, 'latin1').toString('utf8');
 }
 
-/** All layers that are left of an encoding of percent signs. */
+/** Removes all remaining layers of encoded percent signs. */
 function decodedWhole(text: string): string {
   return decodedOnce(text.replace(/%(?:25)+/g, '%'));
 }

@@ -1,13 +1,13 @@
 /**
- * Max-Forwards (RFC 9110 section 7.6.2): how many more times a request may be forwarded. It counts for OPTIONS and
- * TRACE alone; with other methods it is a field like any other. Pure functions over a parsed head.
+ * Max-Forwards (RFC 9110 section 7.6.2): how many more times a request may be forwarded. Applies only to OPTIONS and
+ * TRACE; for other methods it is an ordinary field. Pure functions over a parsed head.
  */
 import type { RequestHead } from './request-head.ts';
 
 const NAME = 'max-forwards';
 const DIGITS = /^[0-9]{1,15}$/;
 
-/** The field's value where it counts: a number, or NaN for what is none; undefined where it does not count. */
+/** The field's value where it applies: a number, or NaN for an invalid value; undefined where it does not apply. */
 export function forwardsLeft(head: RequestHead): number | undefined {
   if (head.method !== 'OPTIONS' && head.method !== 'TRACE') return undefined;
   const value = head.combined(NAME);

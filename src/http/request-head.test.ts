@@ -9,7 +9,7 @@ import { RequestHead } from './request-head.ts';
 const limits = { maxTargetBytes: 100, maxHeaders: 5 };
 
 describe('RequestHead', () => {
-  it('overwrites everything that the request before it has set', () => {
+  it('overwrites everything that the previous request has set', () => {
     const head = new RequestHead();
     const first =
       'POST http://b/x HTTP/1.0\r\nHost: a\r\nConnection: x, upgrade, keep-alive\r\nUpgrade: y\r\nContent-Length: 3\r\n';
@@ -47,14 +47,14 @@ describe('RequestHead', () => {
     });
   });
 
-  it('drops nominated fields from what is sent on, but only ordinary ones', () => {
+  it('does not forward nominated ordinary fields, and forwards nominated managed ones', () => {
     const head = new RequestHead();
     head.parse('GET / HTTP/1.1\r\nHost: a\r\nConnection: x, via\r\nX: 1\r\nVia: 1.1 p\r\n', limits);
     expect([head.isNominated(2), head.isNominated(3)]).toEqual([true, false]);
     expect(head.ordinaryLines()).toBe('');
   });
 
-  it('reads a head from the middle of a buffer that is used again', () => {
+  it('reads a head from the middle of a reused buffer', () => {
     const bytes = Buffer.from('xxGET /a HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET', 'latin1');
     const head = new RequestHead();
     expect(head.parseBytes(bytes, 2, bytes.length - 5, limits)).toBeUndefined();
@@ -67,7 +67,7 @@ describe('RequestHead', () => {
     ]);
   });
 
-  it('knows fields again only when they were kept, and every byte of them is the same', () => {
+  it('reports repeated fields only when they were kept and every byte is the same', () => {
     const head = new RequestHead();
     const read = (line: string, fields: string) => {
       expect(head.parse(`${line}\r\n${fields}`, limits)).toBeUndefined();
@@ -90,7 +90,7 @@ describe('RequestHead', () => {
     expect(read('GET / HTTP/1.1', fields)).toBe(false);
   });
 
-  it('keeps fields seldom while they are always others, and at once for another connection', () => {
+  it('keeps fields rarely while they always differ, and at once for another connection', () => {
     const head = new RequestHead();
     const read = (field: number) => {
       head.parse(`GET / HTTP/1.1\r\nHost: a\r\nA: ${field}\r\n`, limits);
@@ -100,14 +100,14 @@ describe('RequestHead', () => {
     };
     for (let field = 0; field < 20; field++) expect(read(field)).toBe(false);
     const same = Array.from({ length: 20 }, () => read(99));
-    // From the one on that is kept on trial.
+    // From the first section on that is kept as a trial.
     expect(same).toEqual(same.map((_isRepeated, index) => index >= 12));
     for (let field = 0; field < 20; field++) expect(read(field)).toBe(false);
     head.forget();
     expect([read(99), read(99)]).toEqual([false, true]);
   });
 
-  it('forgets what was made of fields with them', () => {
+  it('drops derived data together with its fields', () => {
     const head = new RequestHead();
     const fields = 'Host: a\r\nAuthorization: Bearer t\r\nOrigin: p\r\n';
     for (let count = 0; count < 2; count++) {
@@ -128,7 +128,7 @@ describe('RequestHead', () => {
     }
   });
 
-  it.each(['rest', 'forget'] as const)('keeps nothing of a long section after %s', (end) => {
+  it.each(['rest', 'forget'] as const)('keeps no part of a long section after %s', (end) => {
     const [count, bytes] = [300, 16_000];
     const fields =
       'Host: gateway.example.com\r\nConnection: x-nominated-field, upgrade\r\nUpgrade: some-protocol/1\r\n';
@@ -160,7 +160,7 @@ describe('RequestHead', () => {
     ['/a|b', -1],
     ['/?', 1],
     ['http://b/a', -1],
-  ])('sees whether the path of %s is plain', (target, length) => {
+  ])('determines whether the path of %s is plain', (target, length) => {
     const head = new RequestHead();
     expect(head.parse(`GET ${target} HTTP/1.1\r\nHost: a\r\n`, limits)).toBeUndefined();
     expect(head.plainPathLength).toBe(length);
@@ -177,7 +177,7 @@ describe('RequestHead', () => {
     'GET / HTTP/1.\r\n',
   ])('refuses the fragment %j', (text) => expect(new RequestHead().parse(text, limits)?.status).toBe(400));
 
-  it('takes a limit to be the last value that is allowed', () => {
+  it('accepts values up to and including each limit', () => {
     const head = new RequestHead();
     const request = (target: string, fields: number) =>
       `GET ${target} HTTP/1.1\r\nHost: a\r\n${'A: 1\r\n'.repeat(fields)}`;
@@ -230,14 +230,14 @@ describe('RequestHead', () => {
 });
 
 describe('noteFirstLine', () => {
-  /** The same as a regular expression has it. */
+  /** The same as a regular expression. */
   function reference(text: string): readonly [string, string] {
     const [, method = '', target = ''] =
       /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) ([!-~]{0,2048})/.exec(text) ?? [];
     return [method, target];
   }
 
-  it('finds method and target of what cannot be parsed, as far as they have come', () => {
+  it('finds method and target of an unparsable request, as far as they were received', () => {
     const piece = fc.constantFrom(
       'GET',
       ' ',
@@ -261,7 +261,7 @@ describe('noteFirstLine', () => {
     );
   });
 
-  it('leaves what was parsed as it is', () => {
+  it('does not change parsed values', () => {
     const head = new RequestHead();
     expect(head.parse('GET http://a/x HTTP/1.1\r\n', limits)?.code).toBe('missing_host');
     const bytes = Buffer.from('PUT /other HTTP/1.1\r\n');

@@ -1,9 +1,9 @@
 /**
- * Request heads (RFC 9112 sections 2 to 6, RFC 9110 section 7): request line, target forms, Host, framing,
- * persistence. Owns the parsed form of one request at a time; a connection keeps one instance and parses every
- * request into it. Strict: what could be read in two ways is refused, see docs of each error code.
+ * Request heads (RFC 9112 sections 2 to 6, RFC 9110 section 7): request line, target forms, Host, framing, persistence.
+ * Owns the parsed form of one request at a time; a connection has one instance and parses every request into it.
+ * Strict: input that could be read in two ways is refused, see the docs of each error code.
  *
- * It does not judge the path (canonical-path.ts) nor the method beyond its grammar.
+ * Does not check the path (canonical-path.ts), nor the method beyond its grammar.
  */
 import { TOKEN } from './characters.ts';
 import { PLAIN_PATH } from './canonical-path.ts';
@@ -15,14 +15,14 @@ import { isHostAndPort } from './host.ts';
 import { hasBytes, latin1Text, ownText, scratchBytes } from './latin1.ts';
 
 export type RequestHeadLimits = {
-  /** Longest request target, in bytes; beyond it 414. */
+  /** Limit of the request target in bytes; beyond it 414. */
   readonly maxTargetBytes: number;
-  /** Largest number of header fields; beyond it 431. */
+  /** Limit of the number of header fields; beyond it 431. */
   readonly maxHeaders: number;
 };
 
 const METHOD_BYTES_MAX = 64;
-/** Of a target that was not parsed. */
+/** For a target that was not parsed. */
 const NOTED_TARGET_BYTES_MAX = 2_048;
 const VERSION_BYTES = 8;
 const HTTP_SLASH = Buffer.from('HTTP/', 'latin1');
@@ -55,13 +55,13 @@ export class RequestHead extends FieldSection {
   /** A token, as sent; methods are case-sensitive. */
   method = '';
   /**
-   * Path and query in origin-form, also for a request in absolute-form (whose authority goes to `host`), or `*`
-   * for OPTIONS. Visible ASCII without "#"; starts with "/" but not with "//".
+   * Path and query in origin-form, also for a request in absolute-form (whose authority goes to `host`), or `*` for
+   * OPTIONS. Visible ASCII without "#"; starts with "/" but not with "//".
    */
   target = '';
   /**
-   * Length of the target's path when it is one that everybody reads alike, else -1: canonical (canonical-path.ts), plain
-   * (lenient-path.ts) and without percent-encoding. Most are, and it is seen in passing.
+   * Length of the target's path if all servers read it alike, else -1: canonical (canonical-path.ts), plain
+   * (lenient-path.ts) and without percent-encoding. Most paths are, and the parser detects it without another pass.
    */
   plainPathLength = -1;
   httpMinor: 0 | 1 = 1;
@@ -78,25 +78,25 @@ export class RequestHead extends FieldSection {
   upgrade: string | undefined;
   /** Lower-case names nominated by Connection; see connection-options.ts. */
   connectionTokens: readonly string[] | undefined;
-  /** The version under which the fields that are held were found sound, -1 when they were not. */
+  /** The minor version for which the current fields are valid, -1 when they are not. */
   #soundMinor = -1;
-  /** `host` as the fields have it. */
+  /** `host` as in the fields. */
   #fieldHost = '';
 
   /**
-   * Parses a head: `text` holds one character per byte, from the request line up to and with the CRLF of the last
-   * header line. Overwrites all state, whatever was parsed before. On an error the state is undefined and the
-   * connection must be closed.
+   * Parses a head. `text` has one character per byte, from the request line up to and including the CRLF of the last
+   * header line. Overwrites the state of the previous request. After an error the state is undefined and the connection
+   * must be closed.
    */
   parse(text: string, limits: RequestHeadLimits): HeadError | undefined {
     return this.parseBytes(scratchBytes(text), 0, text.length, limits);
   }
 
-  /** `parse` for a head that lies in `bytes[from, to)`; the faster of the two, and the buffer may be reused. */
+  /** `parse` for a head in `bytes[from, to)`; faster, and the buffer may be reused. */
   parseBytes(bytes: Buffer, from: number, to: number, limits: RequestHeadLimits): HeadError | undefined {
-    // Until it is known: what the request before it was has no meaning for one that cannot be read.
+    // The default until it is parsed: an unreadable request must not get the version of the previous one.
     this.httpMinor = 1;
-    // From here on every loop stops at this CR at the latest, so none needs to look at `to`.
+    // From here on every loop stops at this CR at the latest, so none needs to check `to`.
     if (to - from < 2 || bytes[to - 2] !== CR || bytes[to - 1] !== LF) return badRequestLine;
     let position = from;
     while (TOKEN[bytes[position] as number] !== 0) position++;
@@ -130,8 +130,8 @@ export class RequestHead extends FieldSection {
   }
 
   /**
-   * For the log, of a head that is refused: what can be seen of its method and target where `parse` did not come to
-   * them. The target may have any form, and may be a part of what was sent.
+   * For the log of a refused head: sets method and target, as far as they can be seen, when `parse` did not reach them.
+   * The target may have any form and may be incomplete.
    */
   noteFirstLine(bytes: Buffer, from: number, to: number): void {
     const methodMax = Math.min(to, from + METHOD_BYTES_MAX);
@@ -146,7 +146,7 @@ export class RequestHead extends FieldSection {
     if (this.target === '') this.target = latin1Text(bytes, start, position);
   }
 
-  /** Everything that follows from the fields; also whether they are sound, which depends on the version. */
+  /** Derives the state from the fields and checks them; whether they are valid depends on the version. */
   #parseFields(bytes: Buffer, from: number, to: number, maxHeaders: number): HeadError | undefined {
     this.#soundMinor = -1;
     const error =
@@ -159,7 +159,7 @@ export class RequestHead extends FieldSection {
     return error;
   }
 
-  /** Lets go also of what was read from the fields: each such text keeps all of theirs alive. */
+  /** Also releases the texts that were read from the fields: each of them keeps the text of the whole section alive. */
   override release(): void {
     super.release();
     this.#fieldHost = '';
@@ -167,7 +167,7 @@ export class RequestHead extends FieldSection {
     this.connectionTokens = undefined;
   }
 
-  /** Lets go of what belongs to one request, and keeps the fields if they are worth it; see `isRepeated`. */
+  /** Releases the state of one request, and keeps the fields if that is worth it; see `isRepeated`. */
   rest(): void {
     this.#endRequest();
     this.keep();
@@ -206,13 +206,13 @@ export class RequestHead extends FieldSection {
     return undefined;
   }
 
-  /** Target form and Host (RFC 9112 section 3.2). The Host field must be sound even where a URL replaces it. */
+  /** Target form and Host (RFC 9112 section 3.2). The Host field must be valid even when a URL replaces it. */
   #resolveTarget(): HeadError | undefined {
     if (this.method === 'CONNECT') {
       return headError(
         501,
         'connect_not_supported',
-        'The gateway is no forward proxy; CONNECT is not supported.',
+        'The gateway is not a forward proxy; CONNECT is not supported.',
       );
     }
     const hostError = this.isRepeated ? undefined : this.#resolveHost();
@@ -250,7 +250,7 @@ export class RequestHead extends FieldSection {
       authorityEnd++;
     }
     const authority = ownText(url.slice(authorityStart, authorityEnd));
-    // It may hold a password, and the host is logged.
+    // It may contain a password, and the host is logged.
     this.host = isHostAndPort(authority) ? authority : '';
     if (this.host === '') return badHost;
     const rest = url.slice(authorityEnd);
@@ -303,7 +303,7 @@ export class RequestHead extends FieldSection {
   }
 }
 
-/** The method in `bytes[from, to)`; the usual ones without a new string. */
+/** The method in `bytes[from, to)`; common methods need no new string. */
 function methodOf(bytes: Buffer, from: number, to: number): string {
   const length = to - from;
   if (length === 3 && hasBytes(bytes, from, GET)) return 'GET';
@@ -311,7 +311,7 @@ function methodOf(bytes: Buffer, from: number, to: number): string {
   return latin1Text(bytes, from, to);
 }
 
-/** First position at or after `start` whose byte is none of a plain path, or a slash behind another one. */
+/** First position at or after `start` whose byte is not allowed in a plain path, or is a slash after a slash. */
 function endOfPlainPath(bytes: Buffer, start: number): number {
   let position = start;
   let last = 0;
@@ -323,7 +323,7 @@ function endOfPlainPath(bytes: Buffer, start: number): number {
   }
 }
 
-/** Whether the path of a target is over at `end`, up to where it was found to be plain. */
+/** Whether the path of a target ends at `end`, the end of its plain part. */
 function isPlainPathIn(bytes: Buffer, start: number, end: number): boolean {
   const next = bytes[end];
   if ((next !== SP && next !== QUESTION_MARK) || bytes[start] !== SLASH) return false;
@@ -340,7 +340,7 @@ function endOfTarget(bytes: Buffer, start: number): number {
   }
 }
 
-/** What is wrong with a request line that cannot be read on at `position`. */
+/** The error of a request line that cannot be parsed beyond `position`. */
 function requestLineError(bytes: Buffer, position: number): HeadError {
   const byte = bytes[position];
   return byte === CR || byte === LF ? lineEndError(bytes, position, badRequestLine) : badRequestLine;

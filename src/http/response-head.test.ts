@@ -5,7 +5,7 @@ import { ResponseHead } from './response-head.ts';
 const limits = { maxHeaders: 5 };
 
 describe('ResponseHead', () => {
-  it('overwrites everything that the response before it has set', () => {
+  it('overwrites everything that the previous response has set', () => {
     const head = new ResponseHead();
     expect(
       head.parse('HTTP/1.0 404 No\r\nConnection: x, upgrade\r\nUpgrade: y\r\n', 'GET', limits),

@@ -1,8 +1,7 @@
 /**
  * Response heads of upstreams (RFC 9112 sections 4 and 6.3). Owns the parsed form of one response at a time; an
- * upstream connection keeps one instance. Every refusal is the same 502 with another detail, and the upstream
- * connection must not be used again. Interim (1xx) heads are parsed like any other; counting them, and taking 101
- * for more than a refusal, is the caller's business.
+ * upstream connection has one instance. Every refusal is a 502 with its own detail, and the upstream connection must
+ * not be used again. Interim (1xx) heads are parsed like any other; the caller counts them and decides about 101.
  */
 import { FIELD_TEXT } from './characters.ts';
 import type { ConnectionOptions } from './connection-options.ts';
@@ -12,11 +11,11 @@ import { upstreamError, type HeadError } from './head-error.ts';
 import { hasBytes, latin1Text, scratchBytes } from './latin1.ts';
 
 export type ResponseHeadLimits = {
-  /** Largest number of header fields. */
+  /** Limit of the number of header fields. */
   readonly maxHeaders: number;
 };
 
-/** What the fields say, whatever the status and the method of the request make of it. */
+/** What the fields say, independently of the status and the request method. */
 type FieldFacts = {
   readonly options: ConnectionOptions;
   readonly chunked: boolean;
@@ -47,18 +46,18 @@ export class ResponseHead extends FieldSection {
   upgrade: string | undefined;
   /** Lower-case names nominated by Connection; see connection-options.ts. */
   connectionTokens: readonly string[] | undefined;
-  /** Of the fields that are held; undefined when they were not sound. */
+  /** Facts of the current fields; undefined when they are invalid. */
   #facts: FieldFacts | undefined;
 
   /**
-   * Parses a head: `text` as for `RequestHead.parse`. `requestMethod` decides, with the status, whether a body
-   * follows. Overwrites all state; on an error the state is undefined.
+   * Parses a head; `text` as for `RequestHead.parse`. `requestMethod` and the status decide whether a body follows.
+   * Overwrites all state; after an error the state is undefined.
    */
   parse(text: string, requestMethod: string, limits: ResponseHeadLimits): HeadError | undefined {
     return this.parseBytes(scratchBytes(text), 0, text.length, requestMethod, limits);
   }
 
-  /** `parse` for a head that lies in `bytes[from, to)`; the faster of the two, and the buffer may be reused. */
+  /** `parse` for a head in `bytes[from, to)`; faster, and the buffer may be reused. */
   parseBytes(
     bytes: Buffer,
     from: number,
@@ -78,7 +77,7 @@ export class ResponseHead extends FieldSection {
     return this.#resolve(requestMethod);
   }
 
-  /** Lets go also of what was read from the fields: each such text keeps all of theirs alive. */
+  /** Also releases the texts that were read from the fields: each of them keeps the text of the whole section alive. */
   override release(): void {
     super.release();
     this.upgrade = undefined;
@@ -86,13 +85,13 @@ export class ResponseHead extends FieldSection {
     this.#facts = undefined;
   }
 
-  /** Keeps the fields until the next response if they are worth it; see `isRepeated`. */
+  /** Keeps the fields until the next response if that is worth it; see `isRepeated`. */
   rest(): void {
     this.reason = '';
     this.keep();
   }
 
-  /** Where the field lines start in `bytes`. The SP after the status is not insisted on: many servers omit it. */
+  /** Returns where the field lines start in `bytes`. The SP after the status is optional: many servers omit it. */
   #parseStatusLine(bytes: Buffer, from: number): number | HeadError {
     const minor = hasBytes(bytes, from, HTTP_1_1) ? 1 : hasBytes(bytes, from, HTTP_1_0) ? 0 : undefined;
     if (minor === undefined) {
@@ -133,7 +132,7 @@ export class ResponseHead extends FieldSection {
     return undefined;
   }
 
-  /** RFC 9112 sections 9.3 and 6.3, the latter in its order, with errors where it offers a choice. */
+  /** RFC 9112 sections 9.3 and 6.3, in the order of the latter; an error wherever it offers a choice. */
   #resolve(requestMethod: string): HeadError | undefined {
     const { options, chunked, length } = this.#facts as FieldFacts;
     this.persistent = !options.close && (this.httpMinor === 1 || options.keepAlive);
@@ -143,8 +142,8 @@ export class ResponseHead extends FieldSection {
     this.framing = BodyFraming.none;
     const status = this.status;
     if (status < 200 || status === 204) {
-      // Neither may announce a body (RFC 9110 8.6, RFC 9112 6.1). One that does may also send it, so after the
-      // response the connection is not to be trusted.
+      // Neither may announce a body (RFC 9110 section 8.6, RFC 9112 section 6.1). An upstream that announces one may
+      // also send it, so the connection is not reused after the response.
       if (chunked || length > 0) {
         if (status < 200) return upstreamError('An interim response announces a body.');
         this.persistent = false;
@@ -162,7 +161,7 @@ export class ResponseHead extends FieldSection {
   }
 }
 
-/** The reason in `bytes[from, to)`, if any; the usual one without a new string. */
+/** The reason in `bytes[from, to)`, if any; the usual one needs no new string. */
 function reasonOf(bytes: Buffer, from: number, to: number): string {
   if (from >= to) return '';
   return to === from + OK.length && hasBytes(bytes, from, OK) ? 'OK' : latin1Text(bytes, from, to);

@@ -42,7 +42,7 @@ const phrases: Readonly<Record<number, string>> = Object.freeze({
   505: 'HTTP Version Not Supported',
 });
 
-/** The phrase, or '' for a status that has none here; RFC 9112 section 4 lets it be empty. */
+/** The phrase, or '' for other statuses; RFC 9112 section 4 allows an empty phrase. */
 export function statusText(status: number): string {
   return phrases[status] ?? '';
 }

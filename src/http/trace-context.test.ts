@@ -23,6 +23,6 @@ describe('isValidTraceparent', () => {
     ` 00-${traceId}-${parentId}-01`,
   ])('refuses %j', (value) => expect(isValidTraceparent(value)).toBe(false));
 
-  it('accepts what makeTraceparent makes', () =>
+  it('accepts the result of makeTraceparent', () =>
     expect(isValidTraceparent(makeTraceparent(traceId, parentId))).toBe(true));
 });

@@ -1,6 +1,6 @@
 /**
- * The traceparent field of W3C Trace Context (Recommendation of 2021, section 3.2): `version-traceid-parentid-flags`
- * in lower-case hex. The gateway passes a valid one on unchanged and makes one where it is missing or invalid.
+ * The traceparent field of W3C Trace Context (Recommendation of 2021, section 3.2): `version-traceid-parentid-flags` in
+ * lower-case hex. The gateway forwards a valid one unchanged and creates one where it is missing or invalid.
  */
 
 const VERSION_00_LENGTH = 55;
@@ -9,8 +9,8 @@ const zeroTraceId = '0'.repeat(32);
 const zeroParentId = '0'.repeat(16);
 
 /**
- * Whether the value can be passed on. Version ff is invalid, version 00 has exactly four parts, and later versions
- * may have more (section 3.2.4); neither id may be all zeros.
+ * Whether the value can be forwarded. Version ff is invalid, version 00 has exactly four parts, and later versions may
+ * have more (section 3.2.4); neither id may be all zeros.
  */
 export function isValidTraceparent(value: string): boolean {
   const match = shape.exec(value);

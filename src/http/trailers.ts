@@ -1,14 +1,14 @@
 /**
- * Which trailer fields may be passed on (RFC 9110 section 6.5.1): none that frames or routes a message, modifies
- * the request, authenticates, or says how content is to be read. A recipient that merged such a field into the
- * head would act on what no stage of the gateway has seen.
+ * Which trailer fields may be forwarded (RFC 9110 section 6.5.1): none that frames or routes a message, modifies the
+ * request, authenticates, or describes the content. A recipient that merged such a field into the head would act on a
+ * value that no stage of the gateway has checked.
  */
 import { foldedName } from '../lib/folded-name.ts';
 import { TrailerSection } from './field-section.ts';
 import type { HeadError } from './head-error.ts';
 import { HeaderKind } from './header-kind.ts';
 
-/** Most fields in a trailer section. */
+/** Limit of the fields in a trailer section. */
 export const TRAILERS_MAX = 64;
 
 const forbidden: ReadonlySet<string> = new Set([
@@ -39,8 +39,8 @@ const forbidden: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The forwardable ones of the trailer lines in `text` (each with its CRLF), as `Name: value` CRLF; undefined when
- * none is left, an error when the section is malformed.
+ * The forwardable lines of the trailers in `text` (each with its CRLF), as `Name: value` CRLF; undefined when none is
+ * left, an error when the section is malformed.
  */
 export function forwardableTrailers(text: string): string | undefined | HeadError {
   const section = new TrailerSection();
@@ -55,8 +55,8 @@ export function forwardableTrailers(text: string): string | undefined | HeadErro
 }
 
 /**
- * Trailer lines, as `forwardableTrailers` gives them, without those of these names.
- * @param names as `foldedName` gives them
+ * Trailer lines, as returned by `forwardableTrailers`, without the fields of these names.
+ * @param names in the form of `foldedName`
  */
 export function trailersWithout(lines: string, names: ReadonlySet<string>): string {
   let kept = '';

@@ -1,13 +1,11 @@
-/**
- * The only place that reads clocks. Everything that depends on time takes a `Clock`, so that tests can move it.
- */
-// The global of that name goes through a getter at every use.
+/** The only module that reads clocks. Everything that depends on time takes a `Clock`, so that tests can control it. */
+// The global `performance` goes through a getter at every use.
 import { performance } from 'node:perf_hooks';
 
 export interface Clock {
   /** Wall-clock time, milliseconds since the Unix epoch, integer. May step backwards. */
   nowMs(): number;
-  /** Monotonic time in milliseconds with a fraction; only differences have a meaning. */
+  /** Monotonic time in milliseconds with a fraction; only differences are meaningful. */
   monotonicMs(): number;
 }
 

@@ -1,15 +1,15 @@
 /**
- * How long one management call has waited for its dependencies so far. All operations of the call share one budget, so
- * that together they have one time-out. The budget follows the call through its promises (AsyncLocalStorage). Work
- * that serves other calls too, or goes on after the answer, starts with `withBudget(undefined, …)`. The dependency
- * decides what counts as waiting and how much is allowed.
+ * How long one management call has waited for its dependencies so far. All operations of the call share one budget, and
+ * so one time-out. The budget follows the call through its promises (AsyncLocalStorage). Work that serves other calls
+ * too, or continues after the response, starts with `withBudget(undefined, …)`. The dependency decides what counts as
+ * waiting and how much is allowed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export interface DeadlineBudget {
   /** Milliseconds waited so far. */
   spentMs: number;
-  /** Part of the answer comes from a copy because the database does not answer. */
+  /** Part of the response comes from a copy because the database does not answer. */
   usesCopy?: true;
 }
 
@@ -19,12 +19,12 @@ export function newBudget(): DeadlineBudget {
   return { spentMs: 0 };
 }
 
-/** Runs `work`, and everything it starts, on this budget; undefined: on none. */
+/** Runs `work`, and everything it starts, with this budget; undefined: without a budget. */
 export function withBudget<T>(budget: DeadlineBudget | undefined, work: () => T): T {
   return current.run(budget, work);
 }
 
-/** The budget of the call that runs now. */
+/** The budget of the current call. */
 export function currentBudget(): DeadlineBudget | undefined {
   return current.getStore();
 }

@@ -1,7 +1,8 @@
 /**
- * A field name as the most careless reader takes it: without case, and with every character that is neither letter nor
- * digit alike. CGI and its kin make one character of all of these (RFC 3875 section 4.1.18), so that `X_User.Email` and
- * `X-User-Email` become one variable. What a reader may confuse must be compared in this form. Pure.
+ * A field name as the most lenient reader sees it: without case, and with all characters other than letters and digits
+ * treated as equal. CGI and similar interfaces map all of these to one character (RFC 3875 section 4.1.18), so that
+ * `X_User.Email` and `X-User-Email` become one variable. Compare names in this form when a reader may confuse them.
+ * Pure.
  */
 
 const ODD = /[^0-9a-z-]/;

@@ -4,7 +4,7 @@ import { randomHex, requestIds, uuidv7 } from './ids.ts';
 const FORM = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe('uuidv7', () => {
-  it('has the form of RFC 9562 and begins with the time', () => {
+  it('has the format of RFC 9562 and begins with the time', () => {
     const id = uuidv7(0x0123_4567_89ab * 10);
     expect(id).toMatch(FORM);
     expect(parseInt(id.slice(0, 8) + id.slice(9, 13), 16)).toBe(0x0123_4567_89ab * 10);
@@ -20,13 +20,13 @@ describe('uuidv7', () => {
 });
 
 describe('randomness', () => {
-  it('draws as many hex digits as asked, never the same twice', () => {
+  it('returns the requested number of hex digits, never the same twice', () => {
     const drawn = Array.from({ length: 2_000 }, () => randomHex(16));
     expect(drawn.every((hex) => /^[0-9a-f]{32}$/.test(hex))).toBe(true);
     expect(new Set(drawn).size).toBe(drawn.length);
   });
 
-  it('numbers request ids behind a prefix of its own', () => {
+  it('numbers request ids after a prefix of its own', () => {
     const next = requestIds();
     const ids = Array.from({ length: 2_000 }, next);
     const [prefix = ''] = ids[0]?.split('-') ?? [];

@@ -1,13 +1,11 @@
-/**
- * The only place that draws randomness: record ids (UUIDv7, RFC 9562), request ids, secrets, trace ids.
- */
+/** The only module that draws randomness: record ids (UUIDv7, RFC 9562), request ids, secrets, trace ids. */
 import { randomBytes, randomFillSync } from 'node:crypto';
 
 const POOL_BYTES = 4096;
 let pool = '';
 let poolOffset = 0;
 
-/** `count` (at most 4096) random bytes as lower-case hex; cheap, since it is cut from a pool of hex text. */
+/** `count` (at most 4096) random bytes as lower-case hex; cheap, because it is cut from a pool of hex text. */
 export function randomHex(count: number): string {
   const length = count * 2;
   if (poolOffset + length > pool.length) {
@@ -19,17 +17,17 @@ export function randomHex(count: number): string {
   return hex;
 }
 
-/** `count` random bytes for secrets, straight from the operating system's generator. */
+/** `count` random bytes for secrets, directly from the operating system's generator. */
 export function secretBytes(count: number): Buffer {
   return randomBytes(count);
 }
 
-/** Fills a buffer that is used again with random bytes: a third of the time of `secretBytes`. */
+/** Fills a reused buffer with random bytes: takes a third of the time of `secretBytes`. */
 export function fillRandom(bytes: Buffer): void {
   randomFillSync(bytes);
 }
 
-/** From 0 to just below 1, for jitter. */
+/** A random number from 0 (inclusive) to 1 (exclusive), for jitter. */
 export function randomFraction(): number {
   return parseInt(randomHex(4), 16) / 2 ** 32;
 }
@@ -40,8 +38,8 @@ const COUNTER_VALUES = 0x1000;
 
 /**
  * A UUIDv7 (RFC 9562 section 5.7) for the given Unix time in milliseconds. Ids of one process sort by creation, also
- * within a millisecond: `rand_a` is a counter (section 6.2 method 1) that starts at random in its lower half, and
- * when it is used up the time of the id runs ahead by a millisecond.
+ * within a millisecond: `rand_a` is a counter (section 6.2 method 1) that starts at a random value in its lower half.
+ * When the counter overflows, the time of the id runs ahead by a millisecond.
  */
 export function uuidv7(nowMs: number): string {
   const random = randomHex(10);
@@ -62,13 +60,13 @@ const RADIX_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 const RADIX = RADIX_DIGITS.length;
 
 /**
- * A generator of request ids: 16 random hex digits drawn once, then a counter. Unique over processes and
- * cheap enough for every request; the ids are no secrets.
+ * A generator of request ids: 16 random hex digits drawn once, then a counter. Unique across processes and cheap enough
+ * for every request; the ids are not secret.
  */
 export function requestIds(): () => string {
   const prefix = `${randomHex(8)}-`;
   let counter = 0;
-  /** The id but for its last digit. */
+  /** The id without its last digit. */
   let stem = prefix;
   return () => {
     const digit = ++counter % RADIX;

@@ -1,9 +1,9 @@
-/** The name that was probably meant, for messages about one that is not known. Pure. */
+/** The name that was probably meant, for messages about an unknown name. Pure. */
 
-/** Names come from outside: what is longer is cut for the comparison. */
+/** Names come from outside, so only this many characters are compared. */
 const COMPARED_LENGTH = 100;
 
-/** The candidate of the smallest Levenshtein distance, the first of several; `candidates` must not be empty. */
+/** The candidate with the smallest Levenshtein distance, the first of several; `candidates` must not be empty. */
 export function nearest(name: string, candidates: readonly string[]): { name: string; distance: number } {
   return candidates
     .map((candidate) => ({ name: candidate, distance: editDistance(name, candidate) }))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { secretBytes } from './ids.ts';
 import { formatKeyText, KEY_BYTES, parseKeyText } from './secret-key-text.ts';
 
-test('a key is read in each of its spellings', () => {
+test('each format of a key is accepted', () => {
   for (let round = 0; round < 200; round++) {
     const key = secretBytes(KEY_BYTES);
     const texts = [
@@ -19,13 +19,13 @@ test.each([
   ['nothing', ''],
   ['31 bytes in hexadecimal', 'a'.repeat(62)],
   ['33 bytes in hexadecimal', 'a'.repeat(66)],
-  ['64 characters that are no hexadecimal digits', 'g'.repeat(64)],
+  ['64 characters that are not hexadecimal digits', 'g'.repeat(64)],
   ['31 bytes in base64url', 'a'.repeat(42)],
   ['33 bytes in base64url', 'a'.repeat(44)],
   ['other base64', `${'a'.repeat(42)}+`],
   ['a line end', `${'a'.repeat(43)}\n`],
   ['a space', ` ${'a'.repeat(43)}`],
   ['a password', 'correct horse battery staple'],
-])('%s is no key', (_, text) => {
+])('%s is not a key', (_, text) => {
   expect(parseKeyText(text)).toBeUndefined();
 });

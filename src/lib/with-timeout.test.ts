@@ -2,15 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { withTimeout } from './with-timeout.ts';
 
-it('gives what comes in time, and throws what is thrown in time', async () => {
+it('resolves or rejects with work that ends in time', async () => {
   expect(await withTimeout(5_000, Promise.resolve(7))).toBe(7);
   await expect(withTimeout(5_000, Promise.reject(new Error('no')))).rejects.toThrow('no');
 });
 
-it('gives undefined for what comes too late, and does not hear how it ends', async () => {
+it('resolves with undefined for work that is too late, and ignores its outcome', async () => {
   const { promise, reject } = Promise.withResolvers<number>();
   expect(await withTimeout(5, promise)).toBeUndefined();
-  // Unhandled, it would end the test run.
+  // An unhandled rejection would end the test run.
   reject(new Error('too late'));
   await pause(5);
 });

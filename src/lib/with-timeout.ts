@@ -1,4 +1,4 @@
-/** A bounded wait for work that cannot be cancelled. The work goes on after the time-out; its outcome is ignored. */
+/** A bounded wait for work that cannot be cancelled. The work continues after the time-out; its outcome is ignored. */
 
 /** Resolves or rejects with `work`; resolves with undefined when that takes longer than `ms`. */
 export async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T | undefined> {

@@ -1,10 +1,10 @@
 /**
- * The shared memory of concurrency caps: its layout, its creation, and what is done with a thread that has died. A
- * `ConcurrencyMemory` is plain data that is handed to every worker; it never grows.
+ * The shared memory of concurrency caps: its layout, its creation, and the cleanup after a thread that has died. A
+ * `ConcurrencyMemory` is plain data that every worker receives; it never grows.
  *
- * An array of sets, each with a lock, a tag for each slot, and the slots; a slot is the rest of the identity of its
- * counter and one column for each thread: how many requests that thread holds. Only the thread itself writes to its
- * column, and the main thread once the thread has ended.
+ * It is an array of sets. Each set has a lock, a tag for each slot, and the slots. A slot has the rest of the identity
+ * of its counter and one column per thread: the number of requests that the thread has under way. Only the thread
+ * itself writes its column, and the main thread after the thread has ended.
  */
 import { assert } from '../lib/assert.ts';
 import { release, takeOver } from './lock.ts';
@@ -12,17 +12,17 @@ import { release, takeOver } from './lock.ts';
 /** Slots of a set. */
 export const WAYS = 32;
 
-/** Words of a slot before its columns: a word of the subject's hash and two of the cap's. */
+/** Words of a slot before its columns: one word of the subject's hash and two of the cap's. */
 export const COLUMNS_AT = 3;
 
-/** A set begins with its lock, which has a cache line of its own. */
+/** A set begins with its lock, which has its own cache line. */
 const TAGS = 16;
 const SLOTS = TAGS + WAYS;
 
 export interface ConcurrencyMemory {
   /** Number of sets, a power of two. */
   readonly sets: number;
-  /** Threads that can hold places at one time. */
+  /** Limit of threads that use the memory at one time. */
   readonly columns: number;
   readonly buffer: SharedArrayBuffer;
 }
@@ -33,18 +33,18 @@ export interface ConcurrencyTable {
   readonly setWords: number;
   readonly slotWords: number;
   readonly columns: number;
-  /** First of the words that say, for each column, which thread owns it; 0: none. */
+  /** First of the words that say which thread owns each column; 0: none. */
   readonly ownersAt: number;
 }
 
 export interface ConcurrencyMemoryOptions {
-  /** Callers that can be under way at one time, rounded up to a power of two, at least `WAYS`. */
+  /** Limit of callers with requests under way, rounded up to a power of two, at least `WAYS`. */
   readonly slots: number;
   /** Threads that use the memory at one time. */
   readonly threads: number;
 }
 
-/** The memory for all threads of the process; 16 bytes for each slot, and 4 more for each thread. */
+/** The memory for all threads of the process: 16 bytes for each slot, and 4 more for each thread. */
 export function createConcurrencyMemory({ slots, threads }: ConcurrencyMemoryOptions): ConcurrencyMemory {
   assert(Number.isSafeInteger(slots) && slots > 0, `slots of concurrency caps must be positive: ${slots}`);
   assert(Number.isSafeInteger(threads) && threads > 0, `threads must be positive: ${threads}`);
@@ -66,26 +66,26 @@ export function openConcurrency(memory: ConcurrencyMemory): ConcurrencyTable {
 
 function setWords(columns: number): number {
   const words = SLOTS + WAYS * (COLUMNS_AT + columns);
-  // Whole cache lines.
+  // Rounded up to whole cache lines.
   return Math.ceil(words / 16) * 16;
 }
 
-/** First word of a set, which is its lock. */
+/** The first word of a set, which is its lock. */
 export function setAt(table: ConcurrencyTable, hash: number): number {
   return (hash & table.setMask) * table.setWords;
 }
 
-/** First of the tags of the set that begins at `set`. */
+/** The first of the tags of the set that begins at `set`. */
 export function tagsAt(set: number): number {
   return set + TAGS;
 }
 
-/** First word of a slot of the set that begins at `set`. */
+/** The first word of a slot of the set that begins at `set`. */
 export function slotAt(table: ConcurrencyTable, set: number, way: number): number {
   return set + SLOTS + way * table.slotWords;
 }
 
-/** Makes a column the thread's. There must be one for each thread that runs; see `releaseColumnOf`. */
+/** Assigns a column to the thread. There must be one for each running thread; see `releaseColumnOf`. */
 export function claimColumn(table: ConcurrencyTable, owner: number): number {
   assert(Number.isInteger(owner) && owner > 0, `bad number of a thread: ${owner}`);
   for (let column = 0; column < table.columns; column++) {
@@ -95,8 +95,8 @@ export function claimColumn(table: ConcurrencyTable, owner: number): number {
 }
 
 /**
- * Gives back all places that a thread held which no longer runs, its locks and its column. The main thread calls it
- * when a worker has exited, before another one starts in its place. Returns how many places were given back.
+ * Releases all permits of a thread that no longer runs, its locks and its column. The main thread calls it when a
+ * worker has exited, before another one starts. Returns the number of released permits.
  */
 export function releaseColumnOf(memory: ConcurrencyMemory, owner: number): number {
   const table = openConcurrency(memory);
@@ -109,7 +109,7 @@ export function releaseColumnOf(memory: ConcurrencyMemory, owner: number): numbe
       for (let way = 0; way < WAYS; way++) {
         given += Atomics.exchange(words, slotAt(table, set, way) + COLUMNS_AT + column, 0);
       }
-      // Whatever the thread was about to do to a slot of the set, the slot is not counted before its tag is set.
+      // A slot is counted only once its tag is set, so an unfinished change to a slot of the set does no harm.
       if (takeOver(words, set, owner, owner)) release(words, set);
     }
     Atomics.store(words, ownersAt + column, 0);

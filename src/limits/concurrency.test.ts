@@ -23,7 +23,7 @@ function storeOf(memory: ConcurrencyMemory, owner = 1): SharedConcurrencyStore {
 
 const capOf = (max: number, id = 'app:1'): ConcurrencyCap => ({ id, max });
 
-/** Takes places until one is refused, or `calls` are taken. */
+/** Acquires permits until one is refused or `calls` are acquired. */
 function takeAll(store: SharedConcurrencyStore, cap: ConcurrencyCap, subject = '', calls = 1000): number[] {
   const places: number[] = [];
   while (places.length < calls) {
@@ -35,7 +35,7 @@ function takeAll(store: SharedConcurrencyStore, cap: ConcurrencyCap, subject = '
 }
 
 describe('a concurrency cap', () => {
-  it('admits `max` at once, and one more for each that is given back', () => {
+  it('admits `max` at once, and one more for each release', () => {
     const store = storeOf(memoryOf());
     const cap = capOf(3);
     const places = takeAll(store, cap);
@@ -46,7 +46,7 @@ describe('a concurrency cap', () => {
     expect(takeAll(store, cap)).toHaveLength(1);
   });
 
-  it('counts each subject, each cap, and the cap as a whole apart', () => {
+  it('counts each subject, each cap, and the cap as a whole separately', () => {
     const store = storeOf(memoryOf());
     for (const subject of ['', 'a', 'b', 'a\0', '203.0.113.7']) {
       expect(takeAll(store, capOf(2), subject)).toHaveLength(2);
@@ -64,7 +64,7 @@ describe('a concurrency cap', () => {
     expect(store.acquire(capOf(2), '')).toBe(REFUSED);
   });
 
-  it('is one for all threads, whichever thread holds the places', () => {
+  it('applies to all threads together', () => {
     const memory = structuredClone(memoryOf());
     const stores = [1, 2, 3].map((owner) => storeOf(memory, owner));
     const taken = stores.flatMap((store) =>
@@ -85,7 +85,7 @@ describe('a concurrency cap', () => {
     });
     fc.assert(
       fc.property(fc.array(anyStep, { minLength: 50, maxLength: 400 }), (steps) => {
-        // One set, so that slots change their counters often.
+        // One set, so that slots often change their counters.
         const memory = memoryOf(WAYS, 3);
         const stores = [1, 2, 3].map((owner) => storeOf(memory, owner));
         const held: { readonly thread: number; readonly subject: number; readonly place: number }[] = [];
@@ -115,29 +115,29 @@ describe('a concurrency cap', () => {
     },
   );
 
-  it('tells of a place that is given back twice', () => {
+  it('throws when a permit is released twice', () => {
     const store = storeOf(memoryOf());
     const place = store.acquire(capOf(1), '');
     store.release(place);
-    expect(() => store.release(place)).toThrow('given back twice');
+    expect(() => store.release(place)).toThrow('released twice');
   });
 });
 
 describe('the memory of concurrency caps', () => {
-  it('never grows: callers beyond its slots are refused, and come in again when others end', () => {
+  it('never grows: refuses callers beyond its slots, and admits them when others end', () => {
     const memory = memoryOf(256, 2);
     const store = storeOf(memory);
     const cap = capOf(2);
     const places: number[] = [];
     for (let caller = 0; caller < 5000; caller++) places.push(...takeAll(store, cap, `caller ${caller}`, 1));
-    // Every set is full by now.
+    // Every set is full now.
     expect(places).toHaveLength(256);
     expect(store.acquire(cap, 'one more')).toBe(REFUSED);
     for (const place of places) store.release(place);
     expect(takeAll(store, cap, 'one more')).toHaveLength(2);
   });
 
-  it('holds tens of thousands of callers at once at its default size', () => {
+  it('supports tens of thousands of callers at once at its default size', () => {
     const store = storeOf(memoryOf(65_536, 2));
     let refused = 0;
     for (let caller = 0; caller < 30_000; caller++) {
@@ -146,7 +146,7 @@ describe('the memory of concurrency caps', () => {
     expect(refused).toBeLessThan(30);
   });
 
-  it('does not mind callers that come and go', () => {
+  it('reuses slots of callers that come and go', () => {
     const store = storeOf(memoryOf(64, 2));
     for (let caller = 0; caller < 20_000; caller++) {
       const place = store.acquire(capOf(1), `caller ${caller}`);
@@ -163,7 +163,7 @@ describe('the memory of concurrency caps', () => {
 });
 
 describe('a thread that has died', () => {
-  it('gives back all its places and its column, and none of the others', () => {
+  it('releases all of its own permits and its column, and none of other threads', () => {
     const memory = memoryOf(1024, 2);
     const [first, second] = [storeOf(memory, 1), storeOf(memory, 2)];
     expect(takeAll(first, capOf(5), 'a', 2)).toHaveLength(2);
@@ -180,7 +180,7 @@ describe('a thread that has died', () => {
     expect(second.inUse(capOf(5), 'a')).toBe(4);
   });
 
-  it('stops no thread once its lock has been freed', () => {
+  it('blocks no thread once its lock has been freed', () => {
     const memory = memoryOf(WAYS, 2);
     const store = storeOf(memory, 1);
     expect(takeAll(store, capOf(2), 'a', 1)).toHaveLength(1);

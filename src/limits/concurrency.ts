@@ -1,12 +1,12 @@
 /**
- * How many requests of a caller are under way at once, over all worker threads of the process: a cap admits a
- * request only while fewer than `max` others of the same cap and subject are held.
+ * How many requests of a caller are under way at once, over all worker threads of the process. A cap admits a request
+ * only while fewer than `max` others of the same cap and subject are under way.
  *
- * The truth is in shared memory (concurrency-memory.ts), in a column of its own for each thread, so that what a
- * dead thread held is known and given back to the request: nothing leaks, and nothing is freed twice. Taking a
- * place is decided under the lock of one small set of slots; giving it back is one atomic subtraction. A slot is
- * free when none of its places is taken; there is no time, and nothing to evict. When all slots of a set are
- * held, a caller without a slot is refused: memory never grows, and no caller is admitted uncounted.
+ * The counts are in shared memory (concurrency-memory.ts), in one column per thread, so that the permits of a dead
+ * thread are known exactly: none leaks, and none is freed twice. Acquiring a permit takes the lock of one small set of
+ * slots; releasing it is one atomic subtraction. A slot without permits is free; there is no time and no eviction. When
+ * all slots of a set are in use, a caller without a slot is refused: memory never grows, and no caller is admitted
+ * uncounted.
  */
 import { assert } from '../lib/assert.ts';
 import {
@@ -23,25 +23,24 @@ import {
 import { hashText, type HashKey } from './hash.ts';
 import { acquire as lock, release as unlock } from './lock.ts';
 
-/** The identity of a counter is `id` and the subject: a change of `max` keeps the count and applies at once. */
+/** `id` and the subject identify a counter: a change of `max` keeps the count and applies at once. */
 export interface ConcurrencyCap {
   /** The level that set the cap, e.g. `app:<uuid>`. */
   readonly id: string;
-  /** Requests at once, an integer of at least 1. */
+  /** Limit of requests at once, an integer of at least 1. */
   readonly max: number;
 }
 
 export interface ConcurrencyStore {
   /**
-   * Takes one place if fewer than `cap.max` are held by `subject` (`''`: the one counter of the whole cap).
-   * @returns what `release` must be given once, from the same thread; -1 when refused, which takes nothing
+   * Acquires a permit if `subject` has fewer than `cap.max` (`''`: the one counter of the whole cap).
+   * @returns the permit, to pass to `release` once, from the same thread; -1 when refused, which acquires nothing
    */
   acquire(cap: ConcurrencyCap, subject: string): number;
 
-  /** Gives back a place. */
   release(place: number): void;
 
-  /** Places that are held now, taking none. */
+  /** The number of current permits; acquires none. */
   inUse(cap: ConcurrencyCap, subject: string): number;
 }
 
@@ -61,11 +60,11 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
   readonly #column: number;
   readonly #key = new Int32Array(4);
   readonly #hash = new Int32Array(2);
-  /** Hashes of caps, by the object: those of a configuration that is gone are forgotten with it. */
+  /** Hashes of caps by object, so that caps of a replaced configuration are collected with it. */
   readonly #hashed = new WeakMap<ConcurrencyCap, HashedCap>();
   #last: HashedCap | undefined;
 
-  /** @param owner number of the thread, as for the locks; its places are given back under this number */
+  /** @param owner number of the thread, as for the locks; its permits are released under this number */
   constructor(memory: ConcurrencyMemory, hashKey: HashKey, owner: number) {
     this.#table = openConcurrency(memory);
     this.#hashKey = hashKey;
@@ -76,7 +75,8 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
   acquire(cap: ConcurrencyCap, subject: string): number {
     const { words } = this.#table;
     const set = this.#locate(cap, subject);
-    // A thread that holds the lock for so long must have died: refusing is the safe answer until the lock is taken over.
+    // A thread that keeps the lock this long must have died. Refusing is safe until the main thread takes the lock
+    // over.
     if (!lock(words, set, this.#owner)) return REFUSED;
     try {
       let way = this.#find(set);
@@ -95,7 +95,7 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
 
   release(place: number): void {
     const before = Atomics.sub(this.#table.words, place, 1);
-    assert(before > 0, `a place was given back twice: ${place}`);
+    assert(before > 0, `a permit was released twice: ${place}`);
   }
 
   inUse(cap: ConcurrencyCap, subject: string): number {
@@ -110,12 +110,12 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
     }
   }
 
-  /** Puts the identity of the counter into `#key`; returns where its set begins, which is the word of its lock. */
+  /** Writes the identity of the counter to `#key`; returns where its set begins, which is the word of its lock. */
   #locate(cap: ConcurrencyCap, subject: string): number {
     const hashed = this.#last?.cap === cap ? this.#last : this.#hashCap(cap);
     hashText(subject, this.#hashKey, this.#hash);
     const key = this.#key;
-    // A tag is never 0, which is that of a slot without an owner.
+    // A tag is never 0: that marks a slot without an owner.
     key[0] = this.#hash[0]! | 1;
     key[1] = this.#hash[1]!;
     key[2] = hashed.hash;
@@ -136,7 +136,7 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
     return hashed;
   }
 
-  /** The way at which a search begins, so that counters of one set do not all meet at its first slot. */
+  /** The slot at which a search begins, so that the counters of a set do not all compete for its first slot. */
   #firstWay(): number {
     return ((this.#key[0]! ^ this.#key[2]!) >>> 8) % WAYS;
   }
@@ -155,7 +155,7 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
     return -1;
   }
 
-  /** Requests that hold a place of the slot, on all threads. */
+  /** Requests that have a permit of the slot, on all threads. */
   #held(set: number, way: number): number {
     const { words, columns } = this.#table;
     const from = slotAt(this.#table, set, way) + COLUMNS_AT;
@@ -173,7 +173,9 @@ export class SharedConcurrencyStore implements ConcurrencyStore {
     return -1;
   }
 
-  /** Gives a free slot to the counter. The tag is taken first and given last, so that a death in between does no harm. */
+  /**
+   * Assigns a free slot to the counter. The tag is cleared first and set last, so that a death in between does no harm.
+   */
   #fill(set: number, way: number): void {
     const { words } = this.#table;
     const key = this.#key;

@@ -83,7 +83,7 @@ describe('hashText', () => {
     );
   });
 
-  it('tells 200,000 similar texts apart and spreads them evenly', () => {
+  it('distinguishes 200,000 similar texts and distributes them evenly', () => {
     const seen = new Set<string>();
     const buckets = new Uint32Array(1024);
     for (let index = 0; index < 200_000; index++) {

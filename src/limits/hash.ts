@@ -1,10 +1,10 @@
 /**
- * A keyed hash of strings: HalfSipHash-1-3 with 64 bits of output (Aumasson and Bernstein, "SipHash: a fast
- * short-input PRF", and the authors' reference for 32-bit machines) of the text in UTF-16LE, two code units to a word.
+ * A keyed hash of strings: HalfSipHash-1-3 with 64 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input
+ * PRF", and the authors' reference for 32-bit machines) of the text in UTF-16LE, two code units per word.
  *
- * The subjects of limits come from clients, so the hash has to be one whose collisions cannot be worked out from
- * outside; the key is drawn at every start. Two subjects that did collide would share a counter: never more is
- * admitted, only less. It is no message authentication code and its values are not stored.
+ * Clients choose the subjects of limits, so collisions must not be computable from outside; the key is drawn at every
+ * start. Two subjects that do collide share a counter, which admits less and never more. It is not a message
+ * authentication code, and its values are not stored.
  */
 
 /** Two 32-bit words. */
@@ -20,7 +20,7 @@ export function hashText(text: string, key: HashKey, out: Int32Array): void {
   let v3 = 0x74656462 ^ key1;
   const length = text.length;
   const words = (length >> 1) + 1;
-  // One round for each word (the last holds an odd unit and the length), then three for each half of the result.
+  // One round for each word (the last one has an odd unit and the length), then three for each half of the result.
   for (let round = 0; round < words + 6; round++) {
     let word = 0;
     if (round < words) {

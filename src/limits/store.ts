@@ -1,9 +1,9 @@
 /**
- * The one interface of rate limiting: a rule, a subject, a time; in return a decision.
+ * The interface of rate limiting: a rule, a subject and a time give a decision.
  *
  * Implementations keep the counts: in the shared memory of this process (local-store.ts), or on a server that several
- * nodes share (leased-store.ts). Callers decide which rule applies and what the subject is. Nothing here knows HTTP; the
- * fields of a decision map onto `Retry-After` (RFC 9110 section 10.2.3) and the IETF `RateLimit` fields.
+ * nodes share (leased-store.ts). Callers decide which rule applies and what the subject is. Nothing here knows HTTP;
+ * the fields of a decision map to `Retry-After` (RFC 9110 section 10.2.3) and the IETF `RateLimit` fields.
  */
 
 /** Which of the limits on a request has counted it. */
@@ -12,25 +12,22 @@ export type LimitKind = 'policy' | 'key' | 'ip' | 'concurrency';
 export type LimitAlgorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
 
 /**
- * What is allowed. The identity of a counter is `id`, `algorithm`, `windowMs` and the subject: a change of
- * `requests` or `burst` keeps the count and applies at once, a change of algorithm or window starts a new one.
+ * A limit. `id`, `algorithm`, `windowMs` and the subject identify a counter: a change of `requests` or `burst` keeps
+ * the count and applies at once, a change of algorithm or window starts a new counter.
  */
 export interface LimitRule {
   /** The level that set the limit, e.g. `app:<uuid>`. */
   readonly id: string;
   readonly algorithm: LimitAlgorithm;
-  /** Requests per window, an integer; 0 admits nothing. For a token bucket the refill per window. */
+  /** Requests per window, an integer; 0 admits nothing. For a token bucket, the refill per window. */
   readonly requests: number;
   /** Length of the window, an integer of at least 1. */
   readonly windowMs: number;
-  /** Capacity of a token bucket, an integer; the other algorithms do not read it. */
+  /** Capacity of a token bucket, an integer; the other algorithms ignore it. */
   readonly burst: number;
-  /**
-   * Whose part of the memory the counters take, for rules of which each has few; default: `id`. Not part of the
-   * identity.
-   */
+  /** The memory account of the counters, for rules with few counters each; default: `id`. Not part of the identity. */
   readonly account?: string;
-  /** How nodes that have a store in common share the limit; without it each node counts for itself. */
+  /** How nodes with a common store share the limit; without it each node counts for itself. */
   readonly shared?: SharedLimit;
 }
 
@@ -38,23 +35,23 @@ export type LimitMode = 'leased' | 'exact';
 export type OnStoreFailure = 'share' | 'allow' | 'deny';
 
 export interface SharedLimit {
-  /** `leased`: permits are fetched in portions; `exact`: one by one. undefined: as the store is set up. */
+  /** `leased`: permits are fetched in portions; `exact`: one by one. undefined: the default of the store. */
   readonly mode: LimitMode | undefined;
-  /** What applies while the store is out of reach: the node's fair share of the limit, no limit, or no requests. */
+  /** What applies while the store is unreachable: the node's fair share of the limit, no limit, or no requests. */
   readonly onFailure: OnStoreFailure;
 }
 
 export interface LimitDecision {
   readonly admitted: boolean;
-  /** What can be had at once from a fresh counter: `requests`, for a token bucket `burst`. */
+  /** What a fresh counter admits at once: `requests`, for a token bucket `burst`. */
   readonly limit: number;
   /** How many more requests would be admitted right now. */
   readonly remaining: number;
   /** Milliseconds until the window has passed or the bucket is full again, if nothing more is admitted. */
   readonly resetMs: number;
   /**
-   * 0 when admitted; else the whole seconds, at least 1, after which one request will be admitted. Where no wait
-   * can help (`requests` is 0) it is one window.
+   * 0 when admitted; else the whole seconds, at least 1, after which one request will be admitted. When no wait can
+   * help (`requests` is 0), it is one window.
    */
   readonly retryAfterSecs: number;
 }
@@ -67,26 +64,26 @@ export interface BothDecisions {
 
 export interface LimitStore {
   /**
-   * Counts one request if the rule admits it; a refused one takes nothing.
+   * Counts one request if the rule admits it; a refused request consumes nothing.
    *
    * `subject` distinguishes callers under one rule; `''` is the one counter of the whole rule. `nowMs` is the wall
-   * clock as an integer; a store never lets time run backwards, so a late or stepped clock admits nothing extra.
+   * clock as an integer. A store never lets time run backwards, so a late or stepped clock admits nothing extra.
    */
   take(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
 
-  /** What `take` would answer, consuming nothing and leaving no trace. */
+  /** The decision that `take` would make; consumes nothing and leaves no trace. */
   peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
 
   /**
-   * What `take` will answer, for a request that takes at once if it is admitted. A store for which looking costs as much
-   * as fetching fetches here what `take` then finds at hand; without this function, `peek` does.
+   * The decision that `take` will make, for a request that calls `take` next if it is admitted. A store where a look-up
+   * costs as much as a fetch fetches the permit here for `take` to use. Without this function, use `peek`.
    */
   expect?(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision>;
 
   /**
-   * Counts one request under both rules, which are two, if both admit it, and under neither otherwise: in one step, so
-   * that no other thread comes in between. Of a request that is refused the decisions are those of `peek`. Without this
-   * function a caller looks at one before it takes the other.
+   * Counts one request under both of two different rules if both admit it, and under neither otherwise. This is one
+   * step, so that no other thread comes in between. For a refused request the decisions are those of `peek`. Without
+   * this function, a caller peeks at one rule before it takes the other.
    */
   takeBoth?(
     firstRule: LimitRule,

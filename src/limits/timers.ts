@@ -1,6 +1,6 @@
-/** Timers as an argument, so that a simulation can bring its own time. */
+/** Timers as an argument, so that a simulation can control time. */
 
-/** Calls `then` once after `delayMs`; the function returned prevents it. */
+/** Calls `then` once after `delayMs`; the returned function cancels it. */
 export type After = (delayMs: number, then: () => void) => () => void;
 
 export const after: After = (delayMs, then) => {

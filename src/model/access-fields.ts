@@ -1,6 +1,6 @@
 /**
- * The fields that a line of the access log may have, in the order in which it has them. `level`, `time` and `msg` are
- * not among them: every line has these. docs/reference/access-log.md lists them.
+ * The fields that a line of the access log may have, in their order. Every line also has `level`, `time` and `msg`.
+ * docs/reference/access-log.md lists them.
  */
 export const ACCESS_FIELDS = [
   'request_id',
@@ -30,7 +30,7 @@ export type AccessField = (typeof ACCESS_FIELDS)[number];
 
 interface AccessFieldMeaning {
   readonly meaning: string;
-  /** When a line does not have the field; undefined: always there. */
+  /** When a line does not have the field; undefined: it is always present. */
   readonly absent?: string;
 }
 
@@ -52,15 +52,15 @@ export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMean
     absent: UNREADABLE,
   },
   protocol: { meaning: '`HTTP/1.0`, `HTTP/1.1` or `HTTP/2`' },
-  status: { meaning: 'status of the response; 499 when the client went away before there was one' },
+  status: { meaning: 'status of the response; 499 when the client disconnected before there was one' },
   bytes_in: { meaning: 'bytes of the request body' },
   bytes_out: { meaning: 'bytes of the response body' },
   duration_ms: {
     meaning: 'milliseconds from the first byte of the request to the last byte of the response',
   },
   upstream_ms: {
-    meaning: 'milliseconds from sending the request to the backend to the head of its response',
-    absent: 'without a response of a backend',
+    meaning: 'milliseconds between sending the request to the backend and receiving the head of its response',
+    absent: 'without a response from a backend',
   },
   retries: { meaning: 'attempts at a backend beyond the first', absent: 'when there were none' },
   key_id: { meaning: 'id of the API key, or subject of the JWT', absent: 'for anonymous callers' },
@@ -70,16 +70,16 @@ export const ACCESS_FIELD_MEANINGS: Readonly<Record<AccessField, AccessFieldMean
   code: { meaning: '[error code](errors.md) that the gateway answered with', absent: 'without an error' },
   detail: { meaning: 'cause of the error, for operators', absent: 'without an error' },
   aborted: {
-    meaning: '`true`: the client or the gateway gave the request up before the response was complete',
+    meaning: '`true`: the client or the gateway aborted the request before the response was complete',
     absent: 'when the response was complete',
   },
   would_deny: {
     meaning: 'parts of the policy in shadow mode that would have denied the request',
-    absent: 'when no part would have',
+    absent: 'when no part would have denied it',
   },
 };
 
-/** Which exchanges get a line. */
+/** Which exchanges are logged. */
 export const ACCESS_MODES = ['off', 'errors', 'all'] as const;
 
 export type AccessMode = (typeof ACCESS_MODES)[number];

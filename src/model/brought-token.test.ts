@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { BROUGHT_CHARS_MAX, broughtDisplayPrefix, broughtTokenError, mayBeBrought } from './brought-token.ts';
 import { API_KEY_PREFIX, createToken, hasValidChecksum, tokenHash } from './token.ts';
 
-/** 26 characters: the last one of padding. */
+/** 26 characters; the last one is partly padding. */
 const base32 = (value: Buffer): string =>
   BigInt(`0x${value.toString('hex')}00`)
     .toString(32)
@@ -12,7 +12,7 @@ const base32 = (value: Buffer): string =>
     .slice(0, 26);
 const drawn = createToken(API_KEY_PREFIX, randomBytes(32));
 
-describe('a value that is brought along', () => {
+describe('an imported key value', () => {
   it.each([
     ['32 hexadecimal digits', '9f86d081884c7d659a2feaa0c55ad015'],
     ['the same in upper case', '9F86D081884C7D659A2FEAA0C55AD015'],
@@ -21,9 +21,9 @@ describe('a value that is brought along', () => {
     ['base32', 'QWX3JZ7KD2LMPV5RTA4ECHNY6S'],
     ['a prefix and base62', 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'],
     ['hexadecimal digits in groups', '9f86-d081-884c-7d65-9a2f-eaa0-c55a-d015'],
-    ['the longest', randomBytes(150).toString('base64url')],
+    ['the longest value', randomBytes(150).toString('base64url')],
     ['a key of another Headgate', drawn],
-  ])('%s is good', (_name, token) => {
+  ])('accepts %s', (_name, token) => {
     expect(broughtTokenError(token)).toBeUndefined();
   });
 
@@ -31,16 +31,16 @@ describe('a value that is brought along', () => {
     ['is short', 'q5DzPHUhfKo_mrW3uT0-x', 'must have 22 to 200 characters'],
     ['is empty', '', 'must have 22 to 200 characters'],
     ['is too long', randomBytes(151).toString('base64url'), 'must have 22 to 200 characters'],
-    ['has a space', 'q5DzPHUhfKo_mrW3uT0 -xA', 'must be of letters'],
-    ['has a comma', 'q5DzPHUhfKo_mrW3uT0,-xA', 'must be of letters'],
-    ['has padding in the middle', 'q5DzPHUhfKo=mrW3uT0xAbcQ', 'must be of letters'],
-    ['is not ASCII', 'q5DzPHUhfKo_mrW3uT0-xÄ', 'must be of letters'],
+    ['has a space', 'q5DzPHUhfKo_mrW3uT0 -xA', 'must contain only letters'],
+    ['has a comma', 'q5DzPHUhfKo_mrW3uT0,-xA', 'must contain only letters'],
+    ['has padding in the middle', 'q5DzPHUhfKo=mrW3uT0xAbcQ', 'must contain only letters'],
+    ['is not ASCII', 'q5DzPHUhfKo_mrW3uT0-xÄ', 'must contain only letters'],
     ['has too few hexadecimal digits', '9f86d081884c7d659a2feaa0c55ad01', '31 such characters have 124'],
     ['has too few characters of base36', 'q5dzphuhfko7mrw3ut04xa91', '24 such characters have 124'],
     ['counts its padding in', '9f86d081884c7d659a2feaa0c55ad01==', '31 such characters have 124'],
     ['is a UUID', '3f2b8c1e-7a94-4d05-b6e1-90c2ad47f8b3', 'a UUID has 122'],
-    ['is of digits only', '7305918264028374659182736450918273645', 'one kind only'],
-    ['is of lower case only', 'correcthorsebatterystaplecorrect', 'one kind only'],
+    ['consists of digits only', '7305918264028374659182736450918273645', 'one kind only'],
+    ['consists of lower case only', 'correcthorsebatterystaplecorrect', 'one kind only'],
     ['is one character', `${'a'.repeat(40)}1A`, 'repeats itself'],
     ['repeats a word', 'Passw0rdPassw0rdPassw0rdPassw0rd', 'repeats itself'],
     ['repeats its half', '9f86d081884c7d659f86d081884c7d65', 'repeats itself'],
@@ -51,30 +51,30 @@ describe('a value that is brought along', () => {
     ['is a mistyped key', drawn.slice(0, -1) + (drawn.endsWith('A') ? 'B' : 'A'), 'checksum does not fit'],
     ['begins like a key', `hgk_${randomBytes(40).toString('base64url')}`, 'must not start with "hgk_"'],
     ['is a JWT', 'eyJhbGciOiJIUzI1NiJ9.e30.q5DzPHUhfKo_mrW3uT0-xA', 'form of a JWT'],
-  ])('one that %s is refused', (_name, token, reason) => {
+  ])('refuses a value that %s', (_name, token, reason) => {
     const error = broughtTokenError(token);
     expect(error).toContain(reason);
     expect(token === '' || !error?.includes(token)).toBe(true);
   });
 
-  it('random ones of 128 bits are good in every alphabet, but for very few', () => {
+  it('accepts nearly all random values of 128 bits in every alphabet', () => {
     const refused = Array.from({ length: 1_000 }, () => randomBytes(16)).flatMap((value) =>
       [value.toString('hex'), value.toString('base64url'), value.toString('base64'), base32(value)].filter(
         (token) => broughtTokenError(token) !== undefined,
       ),
     );
-    // By chance a text has no upper case, or no digit, and looks as if there were none in its alphabet: 1 in 40,000.
+    // By chance a text has no upper case or no digit, and so seems to have a smaller alphabet: 1 in 40,000.
     expect(refused.length, refused.join(' ')).toBeLessThan(5);
   });
 
-  it('any text is judged, and what is good is worth a look-up', () => {
+  it('handles any text, and accepted values are worth a look-up', () => {
     const isConsistent = (token: string): boolean =>
       broughtTokenError(token) !== undefined || mayBeBrought(token) || hasValidChecksum(token);
     const property = fc.property(fc.string({ maxLength: 300, unit: 'binary' }), isConsistent);
     expect(fc.check(property, { numRuns: 2_000 }).failed).toBe(false);
   });
 
-  it('a very long text takes no time', () => {
+  it('refuses a very long text at once', () => {
     const token = 'aB3'.repeat(1_000_000);
     const startedMs = performance.now();
     expect(broughtTokenError(token)).toBe(`must have 22 to ${BROUGHT_CHARS_MAX} characters`);
@@ -83,13 +83,13 @@ describe('a value that is brought along', () => {
   });
 });
 
-describe('what a record shows of a value', () => {
-  it('is nothing of the value itself, but eight digits of its hash', () => {
+describe('the display prefix of a value', () => {
+  it('contains eight digits of the hash and nothing of the value itself', () => {
     const token = '9f86d081884c7d659a2feaa0c55ad015';
     expect(broughtDisplayPrefix(token)).toBe(`sha256:${tokenHash(token).slice(0, 8)}`);
   });
 
-  it("is the start of the gateway's own, as always", () => {
+  it("is the start of the value for the gateway's own keys", () => {
     expect(broughtDisplayPrefix(drawn)).toBe(drawn.slice(0, 12));
   });
 });

@@ -1,10 +1,10 @@
 /**
- * API keys whose value was brought along when the key was created, so that clients of another gateway need no new one.
- * A value can stand wherever a credential can (RFC 6750 section 2.1 `b64token`) and must not be guessed: what the
- * gateway draws has 256 random bits, what is brought has at least 128 as far as its text shows. The estimate is an upper
- * bound: it knows alphabets, repetitions and sequences, but no words.
+ * API keys with an imported value, so that clients of another gateway keep their keys. A value must be usable wherever
+ * a credential is (RFC 6750 section 2.1 `b64token`) and must not be guessable: values that the gateway generates have
+ * 256 random bits, imported ones must have at least 128 as far as their text shows. The estimate is an upper bound: it
+ * considers alphabets, repetitions and sequences, but not words.
  *
- * A value may have the form of the gateway's own keys, whole and with its checksum: keys can move between gateways.
+ * A value may have the format of the gateway's own keys, with a valid checksum: keys can move between gateways.
  */
 import { B64_TOKEN_PATTERN } from './patterns.ts';
 import {
@@ -17,19 +17,19 @@ import {
 
 /** 128 bits in base64url. */
 export const BROUGHT_CHARS_MIN = 22;
-/** So that `Bearer ` and the value are remembered as one text (policy/parts/auth/key-cache.ts). */
+/** So that `Bearer ` and the value are cached as one text (policy/parts/auth/key-cache.ts). */
 export const BROUGHT_CHARS_MAX = 200;
 const BITS_MIN = 128;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** A JSON object in base64url, and two more parts. */
+/** A JSON object in base64url and two more parts. */
 const JWT = /^eyJ[^.]*\.[^.]*\.[^.]*$/;
 const B64_TOKEN = new RegExp(B64_TOKEN_PATTERN);
-/** Characters of so long a part that was there before could have been foretold. */
+/** Characters are predictable when they repeat an earlier sequence of this length. */
 const REPEATED_CHARS = 4;
 const DISPLAY_DIGITS = 8;
 
-/** Whether a text that does not begin as the gateway's own keys do is worth a look-up. */
+/** Whether a text without the prefix of the gateway's own keys is worth a look-up. */
 export function mayBeBrought(token: string): boolean {
   return hasBroughtLength(token) && !token.startsWith(ADMIN_TOKEN_PREFIX);
 }
@@ -38,7 +38,7 @@ function hasBroughtLength({ length }: string): boolean {
   return length >= BROUGHT_CHARS_MIN && length <= BROUGHT_CHARS_MAX;
 }
 
-/** Why the text cannot be the value of a key, as it follows the name of a field; undefined when it can. */
+/** Why the text cannot be the value of a key, as a continuation of a field's name; undefined when it can. */
 export function broughtTokenError(token: string): string | undefined {
   if (token.startsWith(ADMIN_TOKEN_PREFIX))
     return `must not start with "${ADMIN_TOKEN_PREFIX}", as admin tokens do`;
@@ -49,13 +49,16 @@ export function broughtTokenError(token: string): string | undefined {
   if (!mayBeBrought(token)) {
     return `must have ${BROUGHT_CHARS_MIN} to ${BROUGHT_CHARS_MAX} characters`;
   }
-  if (!B64_TOKEN.test(token)) return 'must be of letters, digits and -._~+/ with "=" only at the end';
+  if (!B64_TOKEN.test(token)) return 'must contain only letters, digits and -._~+/, and "=" only at the end';
   if (JWT.test(token)) return 'must not have the form of a JWT';
   if (UUID.test(token)) return `must have at least ${BITS_MIN} random bits; a UUID has 122 at most`;
   return weakness(token.replace(/=+$/, ''));
 }
 
-/** What a record shows of a value: the start of the gateway's own, else of the hash, so that no part of it is told. */
+/**
+ * What a record shows of a value: the start of a value of the gateway's own, else the start of the hash, so that
+ * nothing of the value is revealed.
+ */
 export function broughtDisplayPrefix(token: string): string {
   if (token.startsWith(API_KEY_PREFIX)) return tokenDisplayPrefix(token);
   return `sha256:${tokenHash(token).slice(0, DISPLAY_DIGITS)}`;
@@ -76,7 +79,10 @@ function weakness(text: string): string | undefined {
   return undefined;
 }
 
-/** How many characters count, and out of how many each was drawn at most. Signs among hexadecimal digits separate. */
+/**
+ * How many characters count, and the size of the alphabet that they were drawn from, at most. Punctuation between
+ * hexadecimal digits counts as separators.
+ */
 function classesOf(text: string): {
   readonly kinds: number;
   readonly counted: number;
@@ -90,12 +96,12 @@ function classesOf(text: string): {
   const alphanumeric = text.length - signs.length;
   const isHex = !(upper && lower) && !/[G-Zg-z]/.test(text);
   if (isHex) return { kinds, counted: alphanumeric, alphabet: 16 };
-  // Of a text in both cases digits were part of the alphabet, whether it has any or not.
+  // A text in both cases uses digits too, whether it contains any or not.
   const alphabet = upper && lower ? 62 : (digits ? 10 : 0) + (upper || lower ? 26 : 0);
   return { kinds, counted: text.length, alphabet: alphabet + new Set(signs).size };
 }
 
-/** How many characters follow from those before them: in runs such as `aaa`, `abc` and `321`, and in repetitions. */
+/** How many characters follow from earlier ones: in runs such as `aaa`, `abc` and `321`, and in repetitions. */
 function foretold(text: string): number {
   const seen = new Set<string>();
   let count = 0;
@@ -115,7 +121,7 @@ function foretold(text: string): number {
   return count;
 }
 
-/** Whether the step to this character is the one before it again, by at most 1 in the order of characters. */
+/** Whether the step to this character equals the previous step and is at most 1 in the order of characters. */
 function isStep(text: string, index: number): boolean {
   if (index < 2) return false;
   const step = text.charCodeAt(index) - text.charCodeAt(index - 1);

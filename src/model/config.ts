@@ -1,7 +1,7 @@
 /**
- * The configuration as it travels from the main thread to the workers: plain data that survives a structured
- * clone. The whole of it at start, afterwards only what a write has touched, down to one version's subtree or
- * one key, so that a write costs what it changes and not what is configured.
+ * The configuration as the main thread sends it to the workers: plain data that survives a structured clone. The first
+ * message contains everything, later ones only what a write has changed, down to one version's subtree or one key. The
+ * cost of a write depends on its change, not on the size of the configuration.
  */
 import type { App, Endpoint, Revision, StoredApiKey, Version } from './resources.ts';
 
@@ -21,52 +21,58 @@ export interface AppTree {
 }
 
 /**
- * A state of the configuration. Its version alone does not say which: a database that was put back to an earlier
- * state, such as by a failover that lost the last writes, comes to the same versions again by other changes.
+ * A state of the configuration. The version number alone is not enough: a database that was reset to an earlier state,
+ * for example by a failover that lost the last writes, reaches the same numbers again through other changes.
  */
 export interface ConfigPosition {
   readonly configVersion: number;
-  /** Of the change that led to it; undefined when that is not known any more. */
+  /** The id of the change that led to this state; undefined when it is no longer known. */
   readonly changeId: string | undefined;
 }
 
-/** Steps from config version `configVersion - 1` (or from nothing, when `reset`) to `configVersion`. */
+/** A step from config version `configVersion - 1` (or from nothing, when `reset`) to `configVersion`. */
 export interface ConfigChange {
   readonly configVersion: number;
   /** See `ConfigPosition`. */
   readonly changeId?: string | undefined;
-  /** Where it leads on from, when it is of several writes; absent: `configVersion - 1`. Without a meaning for `reset`. */
+  /**
+   * The state that the change follows, when it combines several writes; absent: `configVersion - 1`. Ignored with
+   * `reset`.
+   */
   readonly after?: ConfigPosition;
-  /** True for the first message to a worker: forget everything before applying. */
+  /** True for the first message to a worker: it drops its state before it applies the message. */
   readonly reset: boolean;
-  /** Apps to put in place of what is there under the same id, with all that is below them. */
+  /** Apps with everything below them; each replaces the app with the same id. */
   readonly apps: readonly AppTree[];
   readonly removedAppIds: readonly string[];
-  /** Versions to put in place, of apps that are already there or come with the same change. */
+  /** Versions to add or replace, of apps that exist or are part of the same change. */
   readonly versions: readonly VersionTree[];
   readonly removedVersionIds: readonly string[];
-  /** Single endpoints of versions that are there and not among `versions`. */
+  /** Single endpoints of existing versions that are not among `versions`. */
   readonly endpoints?: readonly EndpointChange[];
   readonly keys: readonly StoredApiKey[];
   readonly removedKeyIds: readonly string[];
 }
 
-/** An endpoint to put in place of the one with the same id, to add, or (undefined) to take away. */
+/** An endpoint to add, to replace by its id, or (undefined) to remove. */
 export interface EndpointChange {
   readonly versionId: string;
-  /** Unchanged; its policy is what that of the endpoint overrides. */
+  /** Unchanged; the endpoint's policy overrides the revision's. */
   readonly revision: Revision;
   readonly endpointId: string;
   readonly endpoint: Endpoint | undefined;
 }
 
-/** What a write has touched, by id; the publisher loads the rest. */
+/** What a write has changed, by id; the publisher loads the rest. */
 export interface ChangeSet {
-  /** Apps created, deleted or changed in a way that concerns everything below them. */
+  /** Apps that were created, deleted or changed in a way that affects everything below them. */
   readonly appIds: readonly string[];
   /** Versions whose subtree changed (or that were created or deleted). */
   readonly versionIds: readonly string[];
-  /** The only ones that changed in their versions, which are among `versionIds`; absent: the versions changed as a whole. */
+  /**
+   * The only changed endpoints of their versions, which are among `versionIds`; absent: the versions changed as a
+   * whole.
+   */
   readonly endpoints?: readonly TouchedEndpoint[];
   readonly keyIds: readonly string[];
 }

@@ -1,10 +1,10 @@
 /**
- * The table of all errors that Headgate answers with: one row per code, used by the management API and the
- * proxy; docs/reference/errors.md is made from it. The body is an RFC 9457 problem document that also reads as
- * the success envelope.
+ * The table of all errors that Headgate responds with: one row per code, used by the management API and the proxy.
+ * docs/reference/errors.md is generated from it. The body is an RFC 9457 problem document that can also be read as the
+ * envelope of successful responses.
  */
 
-/** Where the cause lies: in the request, in the backend, or in the gateway and its configuration. */
+/** Where the cause is: in the request, in the backend, or in the gateway and its configuration. */
 export type ErrorSource = 'downstream' | 'upstream' | 'gateway';
 
 /**
@@ -237,7 +237,7 @@ export const GATEWAY_ERRORS = {
 } as const satisfies Record<string, ErrorRow>;
 
 declare const addedByPart: unique symbol;
-/** Only `partError` makes one, so that a misspelt code does not compile. */
+/** Only `partError` creates one, so that a misspelt code does not compile. */
 export type PartErrorCode = string & { readonly [addedByPart]: true };
 export type ErrorCode = keyof typeof GATEWAY_ERRORS | PartErrorCode;
 
@@ -250,7 +250,7 @@ export function partError(code: string, row: ErrorRow): PartError {
   return Object.freeze({ code: code as PartErrorCode, ...row });
 }
 
-/** One field that failed validation: an RFC 6901 pointer into the body and what was expected. */
+/** A field that failed validation: an RFC 6901 pointer into the body, and what was expected. */
 export interface FieldError {
   readonly pointer: string;
   readonly detail: string;
@@ -271,7 +271,7 @@ export interface ProblemDocument {
 
 /**
  * Builds the RFC 9457 document of one error.
- * @param row of the code, in the table of policy/error-table.ts
+ * @param row the row of the code in the table of policy/error-table.ts
  * @param instance the path of the request, as received
  */
 export function problemDocument(

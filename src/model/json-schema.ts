@@ -1,6 +1,6 @@
 /**
- * The part of JSON Schema (2020-12) that Headgate's schemas use, as plain data, and the schema of a PATCH body that
- * follows from the schema of a POST body.
+ * The part of JSON Schema (2020-12) that Headgate's schemas use, as plain data, and a function that derives the schema
+ * of a PATCH body from the schema of a POST body.
  */
 import type { TSchema } from 'typebox';
 
@@ -30,13 +30,13 @@ export interface JsonSchema {
   readonly maximum?: number;
 }
 
-/** A TypeBox schema is a JSON Schema; this only changes the type under which it is looked at. */
+/** A TypeBox schema is a JSON Schema; this only changes its type. */
 export const jsonSchema = (schema: TSchema): JsonSchema => schema;
 
 /**
- * The schema of a merge patch (RFC 7396) for what `input` describes: nothing is required, and everything may be
- * null, which puts it back to its default, at every depth. Arrays are replaced whole, so that their items stay as
- * they are. A named schema inside becomes one of its own: `Policy` is patched by a `PolicyPatch`.
+ * The schema of a merge patch (RFC 7396) for what `input` describes: nothing is required, and every field, at every
+ * depth, may be null, which restores its default. Arrays are replaced as a whole, so their items do not change. A named
+ * schema inside gets a named patch schema: `Policy` is patched by a `PolicyPatch`.
  */
 export function patchSchema(input: JsonSchema, title: string): JsonSchema {
   return { ...patchOf(input), title };

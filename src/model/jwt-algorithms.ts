@@ -1,4 +1,4 @@
-/** Signature algorithms of RFC 7518 section 3.1 and RFC 8037; `none` is not among them and never will be. */
+/** Signature algorithms of RFC 7518 section 3.1 and RFC 8037. `none` must never be added. */
 
 export const ASYMMETRIC_ALGORITHMS = [
   'RS256',

@@ -1,8 +1,8 @@
 /**
- * What is counted of an API key: requests per UTC day, by what policy made of them. A request that passed counts as
- * `allowed` whatever its backend answered; one that came under a key and was refused counts as `limited` (429) or
- * `denied` (401, 403, 405). A key that was ignored, where authentication is optional or in shadow mode, counts
- * nothing.
+ * The usage counts of an API key: requests per UTC day, by the decision of the policy. A request that passed counts as
+ * `allowed`, whatever its backend responded. A request with a valid key that was refused counts as `limited` (429) or
+ * `denied` (401, 403, 405). A key that was ignored, because authentication is optional or in shadow mode, is not
+ * counted.
  */
 
 export interface UsageCounts {
@@ -18,10 +18,10 @@ export interface UsageDay extends UsageCounts {
   readonly date: string;
 }
 
-/** What came of one key on one day since it was last told. */
+/** The counts of one key on one day since the last report. */
 export interface KeyUsage extends UsageDay {
   readonly keyId: string;
-  /** Unix milliseconds of the last request that was let in by the key; 0 when there was none. */
+  /** Unix milliseconds of the last request with the valid key; 0 when there was none. */
   readonly lastUsedMs: number;
 }
 
@@ -32,7 +32,7 @@ export function utcDate(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Sum over days; integers up to 2^53 are exact. */
+/** The sum over days; integers up to 2^53 are exact. */
 export function sumUsage(days: readonly UsageCounts[]): UsageCounts {
   const sum = { allowed: 0, limited: 0, denied: 0 };
   for (const { allowed, limited, denied } of days) {

@@ -1,6 +1,6 @@
 /**
- * The patterns of the schemas, and what each of them asks for in words that follow the name of a field. People read the
- * words, in the answer to a wrong value; machines read the pattern in the OpenAPI document.
+ * The patterns of the schemas, and a text for each that follows the name of a field. People read the text in the
+ * response to an invalid value; programs read the pattern in the OpenAPI document.
  */
 
 /** RFC 9110 section 5.6.2 `token`. */
@@ -10,11 +10,11 @@ export const B64_TOKEN_PATTERN = '^[A-Za-z0-9._~+/-]+=*$';
 /** A token, or the single `*` that means "every one". */
 export const TOKEN_OR_STAR_PATTERN = "^(?:\\*|[!#$%&'*+.^_`|~0-9A-Za-z-]+)$";
 /**
- * Contract part 5: scopes are arbitrary strings. Those that are no `scope-token` (RFC 6749 section 3.3) are compared
- * like any other, but cannot be listed in header fields, where spaces separate them.
+ * Contract part 5: scopes are arbitrary strings. A scope that is not a `scope-token` (RFC 6749 section 3.3) is compared
+ * like any other, but cannot be listed in header fields, where spaces separate scopes.
  */
 export const SCOPE_PATTERN = '^[^\\u0000-\\u001f\\u007f]+$';
-/** Whose requests a limit counts together. */
+/** Which requests a limit counts together. */
 export const PER_PATTERN = "^(?:scope|api_key|ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|claim:.+)$";
 export const HTTP_URL_PATTERN = '^https?://';
 /** Labels of versions and revisions; also a single path segment, hence not `.` or `..`. */
@@ -22,11 +22,13 @@ export const LABEL_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}$';
 /** A DNS label (RFC 1123). */
 export const SLUG_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 export const NO_CONTROL_CHARACTERS_PATTERN = '^[^\\u0000-\\u001f\\u007f]*$';
-/** What databases do not store. */
+/** Databases do not store NUL. */
 export const NO_NUL_PATTERN = '^[^\\u0000]*$';
-/** No single header field holds a line break: a description with one describes something else. */
+/** A single header field cannot contain a line break. */
 export const ONE_LINE_PATTERN = '^[^\\r\\n]*$';
-/** A label, a path, or an HTTP URL; the last two in the characters of URIs (RFC 3986), of which none ends a Link. */
+/**
+ * A label, a path, or an HTTP URL. The last two use only URI characters (RFC 3986), so they cannot end a Link value.
+ */
 export const SUCCESSOR_PATTERN =
   "^(?:(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,64}|(?:https?:/)?/[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)$";
 export const PATH_PATTERN = '^/';
@@ -35,25 +37,25 @@ export const REQUEST_PATH_PATTERN = '^/[!-"$-~]*$';
 export const STATUS_CLASS_PATTERN = '^[2-5]xx$';
 export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';
 
-const TOKEN_WORDS = "must be of letters, digits and !#$%&'*+-.^_`|~ only";
+const TOKEN_WORDS = "must contain only letters, digits and !#$%&'*+-.^_`|~";
 
 export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [TOKEN_PATTERN]: TOKEN_WORDS,
   [TOKEN_OR_STAR_PATTERN]: TOKEN_WORDS,
-  [B64_TOKEN_PATTERN]: 'must be of letters, digits and -._~+/ with "=" only at the end',
-  [SCOPE_PATTERN]: 'must have a character, and no control characters',
+  [B64_TOKEN_PATTERN]: 'must contain only letters, digits and -._~+/, and "=" only at the end',
+  [SCOPE_PATTERN]: 'must not be empty or contain control characters',
   [PER_PATTERN]: 'must be "scope", "api_key", "ip", "header:<name>" or "claim:<name>"',
   [HTTP_URL_PATTERN]: 'must start with "http://" or "https://"',
   [LABEL_PATTERN]: 'must be 1 to 64 letters, digits and ._~- and neither "." nor ".."',
   [SLUG_PATTERN]: 'must be 1 to 63 lower-case letters, digits and inner dashes',
-  [NO_CONTROL_CHARACTERS_PATTERN]: 'must not have control characters, such as line breaks',
-  [NO_NUL_PATTERN]: 'must not have the character U+0000',
-  [ONE_LINE_PATTERN]: 'must not have line breaks',
+  [NO_CONTROL_CHARACTERS_PATTERN]: 'must not contain control characters, such as line breaks',
+  [NO_NUL_PATTERN]: 'must not contain the character U+0000',
+  [ONE_LINE_PATTERN]: 'must not contain line breaks',
   [SUCCESSOR_PATTERN]:
     'must be the label of a version of the app, a path that starts with "/", or an http:// or https:// URL',
   [PATH_PATTERN]: 'must start with "/"',
   [REQUEST_PATH_PATTERN]:
-    'must start with "/" and be of visible ASCII characters other than "#"; others are percent-encoded',
+    'must start with "/" and contain only visible ASCII characters except "#"; others must be percent-encoded',
   [STATUS_CLASS_PATTERN]: 'must be a class of statuses such as "2xx"',
   [DATE_PATTERN]: 'must be a date such as 2030-01-31',
 };

@@ -1,6 +1,6 @@
 /**
- * Policies as records hold them and as the levels are merged: parts by name. What a part is, and which parts there
- * are, only src/policy/ knows; everything below it passes their values on without looking into them.
+ * Policies as records store them and as the levels are merged: parts by name. Only src/policy/ knows what a part is and
+ * which parts exist; the layers below pass their values on without reading them.
  */
 
 /** A policy of one level, or a merged one. Its values have passed the schema and the rules of their parts. */
@@ -13,7 +13,7 @@ export interface PolicySource {
   readonly id: string;
 }
 
-/** The merged policy of a route: each part with the level that set it; a part that no level set is absent. */
+/** The merged policy of a route: each part with the level that set it. A part that no level set is absent. */
 export interface EffectivePolicy {
   readonly policy: PolicyValues;
   readonly sources: Readonly<Record<string, PolicySource>>;
@@ -21,7 +21,7 @@ export interface EffectivePolicy {
   readonly replaced?: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Where secrets lie inside of policies: one list of names for each, from the part inwards. */
+/** Where policies contain secrets: for each secret one list of names, from the part inwards. */
 export type SecretPlaces = readonly (readonly string[])[];
 
 /** A place that may also lie in each item of a list. `eachBy` names the member that tells the items apart. */

@@ -1,6 +1,6 @@
 /**
- * The rate limit of an API key, which replaces that of the policy for its requests. The policy part `rate_limit` has
- * its schema (policy/parts/rate-limit/schema.ts).
+ * The rate limit of an API key, which replaces the policy's limit for requests with the key. The policy part
+ * `rate_limit` owns its schema (policy/parts/rate-limit/schema.ts).
  */
 
 export interface RateLimitPolicy {

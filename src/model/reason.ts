@@ -1,18 +1,18 @@
 /**
  * Why the gateway refused a request or failed to answer it: a kind and its data. Code decides by kind and data only;
- * texts are made from them at the edge, by the functions at the end of this file. A kind is defined once, beside the
- * code that gives the reason.
+ * the functions at the end of this file create texts from them at the edge. Each kind is defined once, beside the code
+ * that uses it.
  */
 import type { ErrorCode } from './errors.ts';
 
-/** One way to refuse a request. Making its texts is all that it does. */
+/** One way to refuse a request. It only creates texts. */
 export interface ReasonKind<Data, Code extends string = ErrorCode> {
   readonly code: Code;
   /** For operators: what was found, and what was expected. */
   detail(data: Data): string;
-  /** For the client, where it may not learn all of `detail`. */
+  /** For the client, when it may not see all of `detail`. */
   sentence?(data: Data): string;
-  /** Header lines of the response, each `Name: value\r\n`; `Retry-After` is made from `retryAfterSecs`. */
+  /** Header lines of the response, each `Name: value\r\n`; `Retry-After` is created from `retryAfterSecs`. */
   headerLines?(data: Data): string;
   /** Whole seconds after which the same request may succeed, at least 1. */
   retryAfterSecs?(data: Data): number;
@@ -24,7 +24,7 @@ export interface Reason<Data = unknown, Code extends string = ErrorCode> {
   readonly data: Data;
 }
 
-/** A kind that needs no data, and its only reason. */
+/** A kind without data, and its only reason. */
 export function plainReason<Code extends string = ErrorCode>(
   kind: ReasonKind<undefined, Code>,
 ): Reason<undefined, Code> {

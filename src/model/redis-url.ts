@@ -1,7 +1,6 @@
 /**
- * The forms of GATEWAY_REDIS_URL: one server, a cluster, or a primary that Sentinels know. The first is the one that
- * IANA registers (`redis`, `rediss`); for the other two there is no standard, so theirs are the same with the kind
- * behind a plus sign and a list of hosts.
+ * The formats of GATEWAY_REDIS_URL: one server, a cluster, or a primary behind Sentinels. IANA registers the first
+ * (`redis`, `rediss`). The other two have no standard; they add the kind after a plus sign and a list of hosts.
  *
  *   redis[s]://[[user][:password]@]host[:port][/database]
  *   redis[s]+cluster://[[user][:password]@]host[:port][,host[:port]…]
@@ -21,9 +20,9 @@ export interface RedisTarget {
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Number of the database; 0 but for one server. */
+  /** Number of the database; 0 except for a single server. */
   readonly database: number;
-  /** What the Sentinels call the primary; '' for the other kinds. */
+  /** The Sentinels' name of the primary; '' for the other kinds. */
   readonly primaryName: string;
 }
 
@@ -32,7 +31,7 @@ const SENTINEL_PORT = 26379;
 const FORM = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^/@?#]+)(?:\/([^/?#]*))?$/i;
 const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/;
 
-/** @returns undefined when the text has none of the forms */
+/** @returns undefined when the text has none of the formats */
 export function parseRedisUrl(text: string): RedisTarget | undefined {
   const match = FORM.exec(text);
   if (match === null) return undefined;

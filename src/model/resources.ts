@@ -1,6 +1,6 @@
 /**
- * The records of the configuration (contract part 2): what the management API serves and what the repository
- * stores are the same shapes. Times are RFC 3339 in UTC, ids UUIDv7.
+ * The records of the configuration (contract part 2). The management API and the repository use the same types. Times
+ * are RFC 3339 in UTC, ids UUIDv7.
  */
 import type { PolicyValues } from './policy.ts';
 import type { RateLimitPolicy } from './rate-limit.ts';
@@ -25,7 +25,7 @@ export interface App extends RecordBase {
   readonly allow_encoded_slashes: boolean;
 }
 
-/** What policies need to know of the app that they belong to. */
+/** What policies need to know about their app. */
 export type AppName = Pick<App, 'id' | 'slug'>;
 
 export interface Version extends RecordBase {
@@ -35,11 +35,11 @@ export interface Version extends RecordBase {
   /** True while `gateway_path` is the default `<app.gateway_path>/<version>` and so follows the app's. */
   readonly gateway_path_is_default: boolean;
   readonly status: VersionStatus;
-  /** When a deprecated version is to go (RFC 8594), RFC 3339. */
+  /** When a deprecated version is to be removed (RFC 8594), RFC 3339. */
   readonly sunset_at: string | null;
-  /** When it was or will be deprecated (RFC 9745); null while that is open. */
+  /** When it was or will be deprecated (RFC 9745); null while this is undecided. */
   readonly deprecated_at: string | null;
-  /** What takes its place (RFC 5829): the label of another version of the app, or a URI reference. */
+  /** The successor (RFC 5829): the label of another version of the app, or a URI reference. */
   readonly successor: string | null;
 }
 
@@ -54,14 +54,14 @@ export interface CircuitBreakerSettings {
   readonly failures?: number;
   readonly open_secs?: number;
   readonly count_5xx?: boolean;
-  /** For how long traffic comes back after it has closed; 0: at once. */
+  /** Seconds over which traffic returns after the breaker has closed; 0: at once. */
   readonly recovery_secs?: number;
   readonly probe?: ProbeSettings;
 }
 
-/** How `health_check_path` is asked for. */
+/** How the gateway requests `health_check_path`. */
 export interface ProbeSettings {
-  /** Also while the breaker is closed; without it only while it is not. */
+  /** Also probes while the breaker is closed; without it only while it is not. */
   readonly interval_ms?: number;
   readonly timeout_ms?: number;
   readonly healthy_threshold?: number;
@@ -97,12 +97,12 @@ export interface Endpoint extends RecordBase {
   readonly is_active: boolean;
 }
 
-/** An API key as it is served; the token itself is never part of a record. */
+/** An API key as the API returns it; the token itself is never part of a record. */
 export interface ApiKey extends RecordBase {
   readonly app_id: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** `hgk_` and the first characters of the token, for people to recognise it by. */
+  /** `hgk_` and the first characters of the token, so that people can recognise it. */
   readonly token_prefix: string;
   readonly is_active: boolean;
   readonly expires_at: string | null;
@@ -113,7 +113,7 @@ export interface ApiKey extends RecordBase {
 /** An API key as it is stored and as the proxy needs it. Hashes are SHA-256, 64 lower-case hex digits. */
 export interface StoredApiKey extends ApiKey {
   readonly token_hash: string;
-  /** The value before the last rotation, while its overlap lasts. */
+  /** The value before the last rotation, during the overlap. */
   readonly previous_token_hash: string | null;
   readonly previous_expires_at: string | null;
 }
@@ -140,11 +140,11 @@ export interface AuditEntry {
   readonly action: string;
   readonly resource_type: string;
   readonly resource_id: string;
-  /** What the record was called then: a slug, a label, `GET /path`; null where there is no name. */
+  /** The name of the record at that time: a slug, a label, `GET /path`; null where there is no name. */
   readonly resource_name: string | null;
-  /** What the records above it were called, such as `app`; null in entries of older programs. */
+  /** The names of the records above it, such as `app`; null in entries of older versions. */
   readonly parents: Readonly<Record<string, string>> | null;
-  /** Of the client, and the id of its request; null where there was none, and in entries of older programs. */
+  /** The client's address and the id of its request; null when there was none, and in entries of older versions. */
   readonly address: string | null;
   readonly request_id: string | null;
   readonly config_version: number;

@@ -1,14 +1,14 @@
-/** Pieces of schemas that policies, explain and the management API share. */
+/** Parts of schemas that policies, explain and the management API share. */
 import { Type, type TLiteral, type TSchema, type TUnion } from 'typebox';
 
-/** Of an object without other fields. */
+/** For an object without other fields. */
 export const closed = { additionalProperties: false } as const;
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 type Literals<T extends readonly string[]> = { -readonly [K in keyof T]: TLiteral<T[K]> };
 
-/** One of the given texts, which the type keeps. */
+/** One of the given texts; the type keeps them as literals. */
 export const oneOf = <const T extends readonly string[]>(
   texts: T,
   options: { readonly description?: string; readonly default?: T[number] } = {},

@@ -13,7 +13,7 @@ import {
 
 describe('tokens', () => {
   it.each([API_KEY_PREFIX, ADMIN_TOKEN_PREFIX] as const)(
-    'have the documented form with prefix %s',
+    'have the documented format with prefix %s',
     (prefix) => {
       const token = createToken(prefix, randomBytes(32));
       expect(token).toMatch(new RegExp(`^${prefix}[A-Za-z0-9_-]{49}$`));
@@ -22,11 +22,11 @@ describe('tokens', () => {
     },
   );
 
-  it('stay the same for the same secret, for ever: stored keys depend on it', () => {
+  it('never change for the same secret, because stored keys depend on it', () => {
     expect(createToken(API_KEY_PREFIX, Buffer.alloc(32))).toBe(`hgk_${'A'.repeat(43)}gu47ZL`);
   });
 
-  it('do not survive any change of one character', () => {
+  it('are invalid after any change of one character', () => {
     const token = createToken(API_KEY_PREFIX, randomBytes(32));
     for (let index = 0; index < token.length; index++) {
       const other = token[index] === 'x' ? 'y' : 'x';
@@ -36,7 +36,7 @@ describe('tokens', () => {
 
   it.each([
     ['empty', ''],
-    ['cut off', createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(0, -1)],
+    ['truncated', createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(0, -1)],
     ['longer', `${createToken(API_KEY_PREFIX, Buffer.alloc(32, 1))}A`],
     ['another prefix', `hgx_${createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(4)}`],
     ['the prefix of the other kind', `hga_${createToken(API_KEY_PREFIX, Buffer.alloc(32, 1)).slice(4)}`],
@@ -50,7 +50,7 @@ describe('tokens', () => {
     expect(tokenDisplayPrefix(createToken(API_KEY_PREFIX, Buffer.alloc(32)))).toBe('hgk_AAAAAAAA');
   });
 
-  it('are found by the documented pattern for secret scanners, whole and nothing else', () => {
+  it('are found whole by the documented pattern for secret scanners, which matches nothing else', () => {
     const docs = readFileSync(new URL('../../docs/reference/api-keys.md', import.meta.url), 'utf8');
     const pattern = new RegExp(
       /^\\bhg.+$/m.exec(docs)?.[0] ?? 'the pattern is not in docs/reference/api-keys.md',
@@ -67,7 +67,7 @@ describe('tokens', () => {
     expect(others.match(pattern)).toBeNull();
   });
 
-  it('need exactly 32 secret bytes', () => {
+  it('require exactly 32 secret bytes', () => {
     expect(() => createToken(API_KEY_PREFIX, Buffer.alloc(31))).toThrow('32 secret bytes');
   });
 });

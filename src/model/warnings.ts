@@ -1,13 +1,14 @@
 /**
- * Warnings: what a write may say of itself although it is valid, one row per code. The management API gives them in
- * `warnings`; the rules that find them are in management/write/warnings/. Policy parts have rows of their own;
- * policy/policy-warnings.ts has the whole table, from which docs/reference/warnings.md and the OpenAPI document are made.
+ * Warnings about writes that are valid but probably not intended, one row per code. The management API returns them in
+ * `warnings`; management/write/warnings/ has the rules that find them. Policy parts have their own rows;
+ * policy/policy-warnings.ts has the whole table, from which docs/reference/warnings.md and the OpenAPI document are
+ * generated.
  */
 
 export interface WarningRow {
-  /** What is the case, and what follows from it. */
+  /** The situation and its consequence. */
   readonly title: string;
-  /** What was probably meant. */
+  /** What was probably intended. */
   readonly advice: string;
 }
 
@@ -23,19 +24,19 @@ export const RECORD_WARNINGS = {
   },
   // Revisions
   no_active_endpoint: {
-    title: 'A current revision of a `managed_endpoint` app has no active endpoint: every request is 404',
+    title: 'A current revision of a `managed_endpoint` app has no active endpoint: every request gets 404',
     advice: 'Register its endpoints, or set the `routing_mode` of the app to `pass_through`',
   },
   all_weights_zero: {
-    title: 'All current revisions of the version have a `traffic_weight` of 0: every request is 503',
+    title: 'All current revisions of the version have a `traffic_weight` of 0: every request gets 503',
     advice: 'Set the `traffic_weight` of a current revision to more than 0',
   },
   no_current_revision: {
-    title: 'The version has lost its last current revision: every request is 503',
+    title: 'The version has lost its last current revision: every request gets 503',
     advice: 'Activate another revision',
   },
   version_is_retired: {
-    title: 'The revision is current, but its version is retired: every request is 410',
+    title: 'The revision is current, but its version is retired: every request gets 410',
     advice: 'Set the `status` of the version to `active` or `deprecated`',
   },
   scheme_and_port_differ: {
@@ -43,7 +44,7 @@ export const RECORD_WARNINGS = {
     advice: 'Set `backend_scheme`, whose default is `https`, or `backend_port`',
   },
   tls_settings_unused: {
-    title: '`backend_tls` is set for a backend that is spoken to without TLS',
+    title: '`backend_tls` is set for a backend that is connected to without TLS',
     advice: 'Set `backend_scheme` to `https`',
   },
   // Endpoints
@@ -62,16 +63,16 @@ export const RECORD_WARNINGS = {
   },
 } as const satisfies Record<string, WarningRow>;
 
-/** One thing that is valid and surely not meant. */
+/** A value that is valid but surely not intended. */
 export interface Warning {
-  /** RFC 6901 pointer into the record, and so into the body that was written; `''` is the record as a whole. */
+  /** RFC 6901 pointer into the record, and so into the request body; `''` is the whole record. */
   readonly pointer: string;
   readonly code: string;
-  /** For people: what is the case here. Never a secret. */
+  /** For people: the situation. Never contains a secret. */
   readonly detail: string;
 }
 
-/** @param what is the case, with the names of what it is about; the advice of the table follows */
+/** @param what the situation, with the names of the records; the advice of the table follows it */
 export function warning(code: keyof typeof RECORD_WARNINGS, pointer: string, what: string): Warning {
   return warningOf({ code, ...RECORD_WARNINGS[code] }, pointer, what);
 }

@@ -1,9 +1,9 @@
 /**
- * Who holds how much of the memory of counters: an account for each limit (or each group of small ones, see
- * `LimitRule.account`), so that what one limit needs is never taken from another that holds less.
+ * How much of the counter memory each limit uses: an account for each limit (or each group of small ones, see
+ * `LimitRule.account`), so that no limit takes memory from another that uses less.
  *
- * An account is found by a hash of its name and keeps its place for as long as it holds a block. When all places where
- * it may be are taken, it shares account 0. Numbers are changed under the lock of the head (free-blocks.ts) or are atomic.
+ * An account is found by the hash of its name and keeps its place while it has blocks. When all possible places are
+ * taken, the limit shares account 0. Numbers are changed under the lock of the head (free-blocks.ts) or are atomic.
  */
 import { ACCOUNT_CELLS } from './memory.ts';
 import type { Table } from './table.ts';
@@ -11,24 +11,24 @@ import type { Table } from './table.ts';
 /** Words of an account. */
 const HASH = 0;
 const HASH2 = 1;
-/** Blocks that it holds. */
+/** Number of its blocks. */
 const HELD = 2;
-/** Counters that were evicted although they were in use. */
+/** Counters that were evicted while they were in use. */
 const EVICTED = 3;
-/** Of `LEVELS`. */
+/** An index of `LEVELS`. */
 const LEVEL = 4;
 const NAME_LENGTH = 5;
 const NAME = 6;
-/** Characters of a name that are kept; they are Latin-1, four to a word. */
+/** Stored characters of a name, in Latin-1, four per word. */
 const NAME_MAX = 4 * (2 * ACCOUNT_CELLS - NAME);
 
-/** Words of the head: how many accounts there are, and the one that is known to hold most. */
+/** Words of the head: the number of accounts, and the account known to have the most blocks. */
 const COUNT = 36;
 const GREATEST = 37;
-/** Counters in use that were evicted, for each level. */
+/** Evicted counters that were in use, for each level. */
 const EVICTIONS = 48;
 
-/** The levels that set limits, as the names of accounts begin; the last stands for all others. */
+/** The levels that set limits, as the names of accounts begin; the last entry stands for all others. */
 export const LEVELS = [
   'endpoint',
   'revision',
@@ -42,7 +42,7 @@ export const LEVELS = [
 ] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** Places at which an account can be, counted from that of its hash. */
+/** Places where an account can be, counted from that of its hash. */
 const PROBES = 32;
 
 export interface AccountUse {
@@ -55,7 +55,7 @@ function wordOf(table: Pick<Table, 'accountsAt'>, account: number): number {
   return 2 * (table.accountsAt + account * ACCOUNT_CELLS);
 }
 
-/** The account of the name, made when there is none; the caller holds the lock of the head. */
+/** The account of the name, created when it does not exist. The caller holds the lock of the head. */
 export function openAccount(table: Table, name: string, hash: number, hash2: number): number {
   const { words, accountMask } = table;
   let free = 0;
@@ -104,7 +104,7 @@ function readName(words: Int32Array, at: number): string {
   return name;
 }
 
-/** Adds to what the account holds; the caller holds the lock of the head. */
+/** Adds to the blocks of the account. The caller holds the lock of the head. */
 export function holdBlocks(table: Table, account: number, blocks: number): void {
   const { words } = table;
   const at = wordOf(table, account) + HELD;
@@ -113,7 +113,7 @@ export function holdBlocks(table: Table, account: number, blocks: number): void 
   if (held > words[wordOf(table, words[GREATEST]!) + HELD]!) words[GREATEST] = account;
 }
 
-/** What the account holds that holds most, as far as is known. */
+/** The blocks of the largest account, as far as is known. */
 export function greatestHeld(table: Table): number {
   return heldBy(table, table.words[GREATEST]!);
 }
@@ -122,7 +122,7 @@ export function heldBy(table: Table, account: number): number {
   return table.words[wordOf(table, account) + HELD]!;
 }
 
-/** Looks for the account that holds most, which is otherwise only noted when it grows. */
+/** Searches for the largest account, which is otherwise updated only when an account grows. */
 export function findGreatest(table: Table): void {
   const { words } = table;
   let greatest = words[GREATEST]!;
@@ -132,19 +132,19 @@ export function findGreatest(table: Table): void {
   words[GREATEST] = greatest;
 }
 
-/** The account has lost a counter that was in use. */
+/** Records that the account has lost a counter in use. */
 export function countEviction({ words, accountsAt }: Table, account: number): void {
   const at = wordOf({ accountsAt }, account);
   Atomics.add(words, at + EVICTED, 1);
   Atomics.add(words, EVICTIONS + (account === 0 ? LEVELS.length - 1 : words[at + LEVEL]!), 1);
 }
 
-/** How many counters in use were evicted, by the level of their limits. */
+/** The number of evicted counters in use, by the level of their limits. */
 export function evictionsIn({ words }: Pick<Table, 'words'>): ReadonlyMap<Level, number> {
   return new Map(LEVELS.map((level, index) => [level, words[EVICTIONS + index]! >>> 0]));
 }
 
-/** All accounts that hold something or have lost something. */
+/** All accounts that have blocks or have lost counters. */
 export function accountsIn(table: Pick<Table, 'words' | 'accountsAt' | 'accountMask'>): AccountUse[] {
   const { words } = table;
   const uses: AccountUse[] = [];

@@ -8,10 +8,10 @@ import { noteRule, OWN, REQUESTS, type SlotAlgorithm } from './slot.ts';
 import type { LimitAlgorithm, LimitDecision, LimitRule } from '../store.ts';
 
 const AT = BLOCK_CELLS;
-/** Those of a whole counter, and one before and one after it. */
+/** The blocks of a complete counter, and one before and one after it. */
 const BLOCKS = SLIDING_BLOCKS_MAX + 2;
 
-/** One counter in the middle of an array, so that a write beside it is noticed. */
+/** One counter in the middle of an array, so that a write outside it is noticed. */
 class Counter {
   readonly algorithm: SlotAlgorithm;
   rule: LimitRule;
@@ -48,8 +48,7 @@ class Counter {
   peek(nowMs: number): LimitDecision {
     const before = this.cells.slice();
     const decision = this.algorithm.take(this.state, AT, this.rule, nowMs, nowMs, false);
-    if (this.cells.some((value, cell) => value !== before[cell]))
-      throw new Error('a look changed the counter');
+    if (this.cells.some((value, cell) => value !== before[cell])) throw new Error('peek changed the counter');
     return decision;
   }
 
@@ -103,7 +102,7 @@ describe('against the exact twin', () => {
     );
   });
 
-  it('tells in Retry-After the first whole second at which one request is admitted', () => {
+  it('sets Retry-After to the first whole second at which a request is admitted', () => {
     fc.assert(
       fc.property(anyExactRule, anySteps, (rule, steps) => {
         const counter = new Counter(rule);
@@ -113,7 +112,7 @@ describe('against the exact twin', () => {
           const decision = counter.take(nowMs);
           let waitSecs = 0;
           while (!decision.admitted && (waitSecs === 0 || !counter.peek(nowMs + waitSecs * 1000).admitted)) {
-            // Windows of a day are not searched second by second, only around the answer.
+            // For windows of a day only the seconds around the result are searched.
             waitSecs = Math.max(waitSecs + 1, decision.retryAfterSecs - 3);
           }
           expect(decision.retryAfterSecs).toBe(waitSecs);
@@ -123,7 +122,7 @@ describe('against the exact twin', () => {
     );
   });
 
-  it('is unused again exactly when resetMs has passed', () => {
+  it('is unused again exactly after resetMs', () => {
     fc.assert(
       fc.property(anyExactRule, anySteps, (rule, steps) => {
         const counter = new Counter(rule);
@@ -160,7 +159,7 @@ describe('against the exact twin', () => {
             burst: 1_000_000_000,
           };
           const counter = new Counter(rule);
-          // Owes all but a few tokens, as after a billion requests.
+          // Owes all except a few tokens, as after a billion requests.
           counter.algorithm.inherit(counter.state, AT, rule, rule.burst, START_MS + 1, START_MS);
           let units = 0n;
           let nowMs = START_MS;
@@ -198,7 +197,7 @@ describe('sliding window beyond the exact log', () => {
     { minLength: 1, maxLength: 150 },
   );
 
-  it('never admits more than the limit in any window, and Retry-After holds', () => {
+  it('never admits more than the limit in any window, and Retry-After is correct', () => {
     fc.assert(
       fc.property(anyLargeRule, anyGroups, (rule, groups) => {
         const counter = new Counter(rule);
@@ -307,7 +306,7 @@ describe('one rule at a time', () => {
     },
   );
 
-  it('fixed windows begin at multiples of their length', () => {
+  it('fixed windows start at multiples of their length', () => {
     const counter = new Counter(ruleOf('fixed_window', 1));
     expect(counter.take(19_999)).toEqual({
       admitted: true,
@@ -340,7 +339,7 @@ describe('one rule at a time', () => {
     });
   });
 
-  it('a lowered burst does not make the bucket owe more than it holds', () => {
+  it('a lowered burst does not make the bucket owe more than its capacity', () => {
     const counter = new Counter({ ...ruleOf('token_bucket', 10), burst: 1000 });
     for (let taken = 0; taken < 500; taken++) counter.take(50_000);
     counter.rule = { ...counter.rule, burst: 10 };
@@ -349,7 +348,7 @@ describe('one rule at a time', () => {
   });
 
   it.each(['fixed_window', 'sliding_window', 'token_bucket'] as const)(
-    '%s: waits are reckoned from the clock of the caller',
+    '%s: waits are relative to the clock of the caller',
     (algorithm) => {
       const counter = new Counter(ruleOf(algorithm, 1));
       expect(counter.take(50_000, 47_000)).toMatchObject({ admitted: true, resetMs: 13_000 });
@@ -363,7 +362,7 @@ describe('one rule at a time', () => {
 });
 
 describe('what eviction and repair rely on', () => {
-  it('an inherited state is at least as strict as the one that it stands for', () => {
+  it('an inherited state is at least as strict as the state that it replaces', () => {
     fc.assert(
       fc.property(anyExactRule, anySteps, anySteps, (rule, first, second) => {
         const evicted = new Counter(rule);
@@ -384,7 +383,7 @@ describe('what eviction and repair rely on', () => {
     );
   });
 
-  it('a state moved to another time decides as it would have', () => {
+  it('a state that is moved to another time makes the same decisions', () => {
     fc.assert(
       fc.property(anyExactRule, anySteps, fc.integer({ min: 1, max: 1000 }), (rule, steps, windowsBack) => {
         const counter = new Counter(rule);
@@ -399,7 +398,7 @@ describe('what eviction and repair rely on', () => {
     );
   });
 
-  it('repair adds up the entries of a sliding window again', () => {
+  it('repair recomputes the total of a sliding window', () => {
     const counter = new Counter({
       id: 'x',
       algorithm: 'sliding_window',

@@ -1,4 +1,7 @@
-/** How much of the memory of counters is in use, for metrics. Reads without a lock: the numbers are of about one moment. */
+/**
+ * How much of the counter memory is in use, for metrics. Reads without a lock, so the numbers are only roughly
+ * consistent.
+ */
 import { accountsIn, type AccountUse, evictionsIn, type Level } from './accounts.ts';
 import { blocksIn } from './free-blocks.ts';
 import { BLOCK_BYTES, type LimitMemory } from './memory.ts';
@@ -6,16 +9,16 @@ import { openTable } from './table.ts';
 
 export interface CounterUse {
   readonly counters: number;
-  /** That counters take. */
+  /** Bytes that counters take now. */
   readonly bytes: number;
-  /** That counters took at most since the start: memory that was once used stays with the process. */
+  /** The maximum of `bytes` since the start: the process keeps memory that was used once. */
   readonly bytesPeak: number;
   readonly bytesMax: number;
-  /** Counters in use that had to make room, by the level that set the limit. */
+  /** Evicted counters that were in use, by the level that set the limit. */
   readonly evictions: ReadonlyMap<Level, number>;
 }
 
-/** No number of a thread: nothing is locked. */
+/** Not the number of a thread: nothing is locked. */
 const READER = 1;
 
 export function counterUse({ counters }: LimitMemory): CounterUse {
@@ -30,7 +33,7 @@ export function counterUse({ counters }: LimitMemory): CounterUse {
   };
 }
 
-/** What each limit holds and has lost, the one that holds most first. */
+/** What each limit uses and has lost, the largest first. */
 export function limitUse({ counters }: LimitMemory): AccountUse[] {
   return accountsIn(openTable(counters, READER)).sort((a, b) => b.blocks - a.blocks);
 }

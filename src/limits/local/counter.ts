@@ -1,6 +1,6 @@
 /**
- * One counter of the table, asked under the lock of its bucket: found by its key, or begun when it is new there. Owns
- * the rules as a thread has prepared them; which lock and which time hold is local-store.ts.
+ * Decides on one counter of the table under the lock of its bucket: finds it by its key, or creates it. Owns the
+ * prepared rules of a thread; local-store.ts handles locks and time.
  */
 import { assert } from '../../lib/assert.ts';
 import { openAccount } from './accounts.ts';
@@ -33,7 +33,7 @@ export interface Prepared {
   /** Hash of the rule. */
   readonly hash: number;
   readonly hash2: number;
-  /** Set to the caller that is asked for. */
+  /** Set to the current caller. */
   readonly key: CounterKey;
 }
 
@@ -66,7 +66,7 @@ function accountFor(rule: LimitRule, table: Table, hash: Int32Array): number {
   return account;
 }
 
-/** The decision of the counter that `prepared.key` names, which must be of this bucket; counts only if it may `consume`. */
+/** The decision of the counter with `prepared.key`, which must be in this bucket. Counts only with `consume`. */
 export function ask(
   table: Table,
   prepared: Prepared,
@@ -86,7 +86,7 @@ export function ask(
   return decision;
 }
 
-/** Counts `count` requests whether the rule admits them or not. */
+/** Counts `count` requests, whether the rule admits them or not. */
 export function charge(table: Table, prepared: Prepared, bucket: number, nowMs: number, count: number): void {
   const { rule, algorithm, key } = prepared;
   const node = findCounter(table, bucket, key);
@@ -100,7 +100,7 @@ export function charge(table: Table, prepared: Prepared, bucket: number, nowMs: 
   add(table, prepared, bucket, nowMs);
 }
 
-/** A sliding window gets the block that its next entry needs, and gives back what it has not needed for a while. */
+/** Gives a sliding window the block that its next entry needs, and takes back blocks that it no longer needs. */
 function provide(table: Table, { account }: Prepared, bucket: number, node: number, nowMs: number): void {
   if (wantsBlock(table, node)) {
     const block = blockFor(table, bucket, account, 0, node, nowMs);
@@ -111,7 +111,7 @@ function provide(table: Table, { account }: Prepared, bucket: number, node: numb
   if (spare !== 0) giveBlocks(table, spare, account, 0);
 }
 
-/** Decides on a counter that is not in the table; it gets a place only when there is something to count. */
+/** Decides on a counter that is not in the table. Adds it only when there is something to count. */
 function begin(
   table: Table,
   prepared: Prepared,
@@ -124,11 +124,11 @@ function begin(
   beginScratch(table, prepared, bucket, nowMs);
   const decision = algorithm.take(table.scratch, 0, rule, nowMs, askedMs, consume);
   if (!consume || !decision.admitted) return decision;
-  // What cannot be counted is not admitted.
+  // A request that cannot be counted is refused.
   return add(table, prepared, bucket, nowMs) ? decision : refusal(rule.requests, 1000, 1000);
 }
 
-/** A counter in the memory of this thread, unused but for what was remembered of evicted ones. */
+/** A new scratch counter, unused except for the usage inherited from evicted counters. */
 function beginScratch(
   table: Table,
   { rule, kind, algorithm, account }: Prepared,
@@ -143,7 +143,7 @@ function beginScratch(
   algorithm.inherit(scratch, 0, rule, cells[evicted + AMOUNT]!, cells[evicted + UNTIL_MS]!, nowMs);
 }
 
-/** Puts the counter that is in the memory of this thread into the table; false if there is no place. */
+/** Adds this thread's scratch counter to the table; false when there is no room. */
 function add(table: Table, prepared: Prepared, bucket: number, nowMs: number): boolean {
   const { account, key, kind } = prepared;
   sweep(table, bucket, nowMs);

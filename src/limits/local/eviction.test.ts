@@ -13,14 +13,14 @@ function ruleOf(algorithm: LimitAlgorithm, requests: number, windowMs = 60_000):
   return { id: 'ip', algorithm, requests, windowMs, burst: requests };
 }
 
-/** Room for so many counters that are used little. */
+/** Memory for this number of lightly used counters. */
 function roomFor(algorithm: LimitAlgorithm, counters: number, buckets = counters / 16): LimitMemory {
   const blocks = algorithm === 'sliding_window' ? 2 : 1;
   return createLimitMemory({ counterBytes: counters * blocks * BLOCK_BYTES, buckets });
 }
 
 describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
-  it('admits to no subject more than the exact twin, however few slots there are', () => {
+  it('admits no more requests per subject than the exact twin, however few slots there are', () => {
     const anyCall = fc.tuple(
       fc.integer({ min: 0, max: 60 }),
       fc.integer({ min: 0, max: 1 }),
@@ -33,7 +33,7 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
         fc.array(anyCall, { minLength: 200, maxLength: 800 }),
         (requests, otherRequests, calls) => {
           const store = new SharedMemoryLimitStore(roomFor(algorithm, 16), 1);
-          // Two rules that share what is remembered of evicted slots, with windows of different length.
+          // Two rules that share the record of evicted slots, with windows of different length.
           const rules = [
             ruleOf(algorithm, requests, 5000),
             { ...ruleOf(algorithm, otherRequests, 6000), id: 'key' },
@@ -55,7 +55,7 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     );
   });
 
-  it('does not let a limited caller through early while others flood the table', () => {
+  it('does not admit a limited caller early while others flood the table', () => {
     const store = new SharedMemoryLimitStore(roomFor(algorithm, 64), 1);
     const rule = ruleOf(algorithm, 10);
     const limited = Array.from({ length: 20 }, (_, index) => `limited ${index}`);
@@ -70,14 +70,14 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     expect(early).toBe(0);
   });
 
-  it('gives an attacker nothing for flooding invented subjects to get rid of his own counter', () => {
+  it('gives an attacker no advantage for evicting its own counter with invented subjects', () => {
     const memory = roomFor(algorithm, 128);
     const store = new SharedMemoryLimitStore(memory, 1);
     const rule = ruleOf(algorithm, 10);
     const exact = exactLimit(rule);
     let admitted = 0;
     let nowMs = START_MS;
-    // As much of the limit as one request, and as all of it, is used by what he invents; over five windows.
+    // Invented subjects use one request or the whole limit, over five windows.
     for (let round = 0; round < 2000; round++) {
       const asMuch = round % 2 === 0 ? 1 : 10;
       for (let call = 0; call < asMuch; call++) store.take(rule, `invented ${round}`, nowMs);
@@ -90,7 +90,7 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     expect(admitted).toBeGreaterThan(0);
   });
 
-  it('lets no caller through early in the hundredth window either, with ten times more of them than slots', () => {
+  it('admits no caller early, also in the hundredth window with ten times more callers than slots', () => {
     const store = new SharedMemoryLimitStore(roomFor(algorithm, 32), 1);
     const rule = ruleOf(algorithm, 3, 1000);
     const twins = Array.from({ length: 320 }, () => exactLimit(rule));
@@ -103,11 +103,11 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     }
     expect(early).toBe(0);
     expect(nowMs - START_MS).toBeGreaterThan(100 * rule.windowMs);
-    // What others used is forgotten with their windows: a newcomer has all of his.
+    // The usage of others is forgotten after their windows: a newcomer gets the whole limit.
     expect(store.take(rule, 'newcomer', nowMs + 2 * rule.windowMs).remaining).toBe(2);
   });
 
-  it('takes the slots of unused counters first, so that past callers cost newcomers nothing', () => {
+  it('reuses the slots of unused counters first, so that past callers cost newcomers nothing', () => {
     const store = new SharedMemoryLimitStore(roomFor(algorithm, 16), 1);
     const rule = ruleOf(algorithm, 10);
     for (let window = 0; window < 50; window++) {
@@ -118,18 +118,18 @@ describe.each(ALGORITHMS)('eviction: %s', (algorithm) => {
     }
   });
 
-  it('evicts the least used, so that one exhausted caller costs newcomers little', () => {
+  it('evicts the least used counter, so that one exhausted caller costs newcomers little', () => {
     const store = new SharedMemoryLimitStore(roomFor(algorithm, 16), 1);
     const rule = ruleOf(algorithm, 50);
     for (let call = 0; call < 60; call++) store.take(rule, 'exhausted', START_MS);
     for (let flood = 0; flood < 150; flood++) {
-      // Sixteen newcomers at a time push the usage that is remembered up by one.
+      // Sixteen newcomers at a time increase the recorded usage by one.
       expect(store.take(rule, `flood ${flood}`, START_MS).remaining).toBeGreaterThanOrEqual(38 - flood / 15);
     }
     expect(store.take(rule, 'exhausted', START_MS).admitted).toBe(false);
   });
 
-  it('gives newcomers back their whole limit once the evicted are free again', () => {
+  it('gives newcomers the whole limit once the evicted counters would be unused', () => {
     const store = new SharedMemoryLimitStore(roomFor(algorithm, 16), 1);
     const rule = ruleOf(algorithm, 10);
     for (let flood = 0; flood < 400; flood++) store.take(rule, `flood ${flood}`, START_MS);
@@ -146,7 +146,7 @@ describe('memory', () => {
     { algorithm: 'sliding_window', subjects: 200_000 },
     { algorithm: 'token_bucket', subjects: 200_000 },
   ] as const)(
-    '$algorithm: holds $subjects subjects in the memory it began with',
+    '$algorithm: stores $subjects subjects in its initial memory',
     ({ algorithm, subjects }) => {
       const memory = roomFor(algorithm, 4096);
       const store = new SharedMemoryLimitStore(memory, 1);
@@ -161,15 +161,15 @@ describe('memory', () => {
       // Newcomers inherit usage, but with so large a limit none is refused.
       expect(admitted).toBe(subjects);
       expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
-      // Ten bytes for each subject would be too many, were it a million.
+      // Ten bytes per subject would exceed this with a million subjects.
       expect(heapBytes() - heapBefore).toBeLessThan(8 * 1024 * 1024);
     },
     240_000,
   );
 });
 
-describe('what is remembered of evicted counters', () => {
-  it('of a daily limit does not weigh upon one per second', () => {
+describe('the record of evicted counters', () => {
+  it('of a daily limit does not affect a limit per second', () => {
     const store = new SharedMemoryLimitStore(
       createLimitMemory({ counterBytes: 16 * BLOCK_BYTES, buckets: 1 }),
       1,

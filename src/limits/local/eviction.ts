@@ -1,17 +1,17 @@
 /**
- * Making room without ever forgetting a request that still counts, and without taking it from a limit that holds less.
+ * Makes room without forgetting a request that still counts, and without taking memory from a limit that uses less.
  *
- * A counter that is not in use is worth nothing: a newcomer to a bucket takes such ones out of its chain, so that the
- * memory follows the callers that are alive. Only when the memory is full, a counter in use has to go: it is taken from
- * the limit that holds most of all (which is the one that causes the pressure, or a match for it), never from another.
- * Of the counters of that limit in the bucket the one goes that has used the least, and the bucket remembers the most that
- * a counter of this limit had used when it was evicted, and when the last of them would have been free again. Until
- * then a caller of this limit who is new to the bucket begins with that much used, because it may be one that was
- * evicted. So eviction gives no caller a used-up allowance back; the price is that beyond the memory's bound
- * newcomers to the greatest limit get less than the limit. The idea is that of the space-saving counters of
- * Metwally, Agrawal and El Abbadi (2005): an estimate that is never below the truth.
+ * Unused counters are removed first: a newcomer to a bucket removes them from its chain, so that the memory follows the
+ * active callers. Only when the memory is full, a counter in use is evicted, and only from the limit that uses the most
+ * memory (the cause of the pressure, or one that is as large), never from another. Within a bucket, the counter of that
+ * limit with the least usage is evicted. The bucket records the greatest usage of the evicted counters of the limit,
+ * and when the last of them would have been unused again. Until then, a caller of this limit who is new to the bucket
+ * starts with the recorded usage, because its own counter may have been evicted. Eviction therefore never restores a
+ * used allowance. The price is that newcomers to the largest limit get less than the limit while the memory is full.
+ * The idea is that of the space-saving counters of Metwally, Agrawal and El Abbadi (2005): an estimate that is never
+ * too low.
  *
- * The caller holds the lock of its bucket; those of other buckets are only tried.
+ * The caller holds the lock of its bucket. The locks of other buckets are tried without waiting.
  */
 import { countEviction, findGreatest, greatestHeld, heldBy } from './accounts.ts';
 import { giveBlocks, takeBlock } from './free-blocks.ts';
@@ -37,21 +37,24 @@ import { release } from '../lock.ts';
 import { firstBlock } from './sliding-window.ts';
 import { WINDOW_MS } from './slot.ts';
 
-/** A clock that is set back by no more than this finds its fixed windows as they were, unless the memory was full. */
+/** A clock that is set back by at most this finds its fixed windows unchanged, unless the memory was full. */
 const SET_BACK_MS = 60_000;
-/** Buckets that are searched for a counter of the greatest limit; a bucket has 16 counters and more. */
+/** Buckets that are searched for a counter of the largest limit; a bucket has 16 counters or more. */
 const BUCKETS_SEARCHED = 256;
-/** Of what the greatest limit holds: who holds so much may be evicted from. Less counts only where nothing else is found. */
+/**
+ * Fractions of the largest account: accounts of at least this size may lose counters. Smaller fractions are tried only
+ * when nothing else is found.
+ */
 const GREATEST_SHARES = [7 / 8, 1 / 2, 0];
-/** Evictions of this thread after which it looks again which limit holds most. */
+/** This thread searches for the largest account again after this many evictions. */
 const GREATEST_EVERY = 1024;
 
 let evictions = 0;
 
 /**
- * A block for a counter of the account, from a counter that is evicted if there is none left.
+ * A block for a counter of the account. Evicts a counter when no block is free.
  * @param keep a counter that must stay, or 0
- * @returns 0 when there is none, which takes that the locks of all others are held by threads that have died
+ * @returns 0 when there is none, which requires that dead threads hold the locks of all other buckets
  */
 export function blockFor(
   table: Table,
@@ -69,7 +72,7 @@ export function blockFor(
   return block;
 }
 
-/** Takes the counters that are not in use out of the chain. */
+/** Removes unused counters from the chain. */
 export function sweep(table: Table, bucket: number, nowMs: number): void {
   const { words } = table;
   let before = 0;
@@ -83,19 +86,19 @@ export function sweep(table: Table, bucket: number, nowMs: number): void {
   }
 }
 
-/** Whether the clock would have to be set back far for the counter to matter: a fixed window can come again. */
+/** Whether the counter could matter only after the clock was set back far: a fixed window can then recur. */
 function isPast(table: Table, node: number, nowMs: number): boolean {
   if (kindOf(table, node) !== KIND_FIXED) return true;
   return algorithmOf(table, node).busyUntilMs(table, node) + SET_BACK_MS <= nowMs;
 }
 
-/** How much of its limit the counter has used; of what is remembered of others, something while it counts. */
+/** How much of its limit the counter has used; for a record of evicted counters, non-zero while it applies. */
 function amountIn(table: Table, node: number, nowMs: number): number {
   if (table.words[2 * node + TAG] === 0) return table.cells[node + UNTIL_MS]! <= nowMs ? 0 : 1;
   return algorithmOf(table, node).used(table, node, nowMs);
 }
 
-/** What is remembered of the counters of the account with such a window that were evicted from the bucket, or 0. */
+/** The bucket's record of evicted counters of the account with this window, or 0. */
 export function findEvicted(table: Table, bucket: number, account: number, windowMs: number): number {
   const { words, cells } = table;
   let node = words[chainOf(bucket)]!;
@@ -112,7 +115,7 @@ export function findEvicted(table: Table, bucket: number, account: number, windo
   return 0;
 }
 
-/** Frees at least one block; false if nothing can be evicted. */
+/** Frees at least one block; false when nothing can be evicted. */
 function makeRoom(table: Table, own: number, keep: number, nowMs: number): boolean {
   const { words, bucketMask } = table;
   if (++evictions % GREATEST_EVERY === 0) findGreatest(table);
@@ -131,11 +134,11 @@ function makeRoom(table: Table, own: number, keep: number, nowMs: number): boole
   return false;
 }
 
-/** Frees the counter of the bucket that has used the least, of accounts that hold at least `heldMin`. */
+/** Evicts the counter of the bucket with the least usage, among accounts of at least `heldMin` blocks. */
 function evictIn(table: Table, bucket: number, keep: number, heldMin: number, askedMs: number): boolean {
   const { words, cells } = table;
   const nowMs = Math.max(askedMs, cells[bucket + LATEST_MS]!);
-  // Twice: the first counter of its limit that goes leaves its block to what is remembered of it.
+  // Twice: the block of the first evicted counter of a limit is reused for the record of evicted counters.
   for (let attempt = 0; attempt < 2; attempt++) {
     let victim = 0;
     let beforeVictim = 0;
@@ -162,7 +165,7 @@ function evictIn(table: Table, bucket: number, keep: number, heldMin: number, as
   return false;
 }
 
-/** True if a block was freed; the counter is gone in any case. */
+/** True when a block was freed; the counter is removed in any case. */
 function evict(table: Table, bucket: number, before: number, node: number, nowMs: number): boolean {
   const { cells } = table;
   const account = accountOf(table, node);
@@ -172,7 +175,7 @@ function evict(table: Table, bucket: number, before: number, node: number, nowMs
   countEviction(table, account);
   const known = findEvicted(table, bucket, account, cells[node + WINDOW_MS]!);
   if (known !== 0) {
-    // The amount first: with the old time it can only be too large for those already remembered.
+    // The amount first: with the old time it can only be too large for the earlier evictions.
     cells[known + AMOUNT] =
       cells[known + UNTIL_MS]! > nowMs ? Math.max(cells[known + AMOUNT]!, amount) : amount;
     cells[known + UNTIL_MS] = Math.max(cells[known + UNTIL_MS]!, untilMs);

@@ -72,7 +72,7 @@ function rebase({ cells }: Cells, at: number, fromMs: number, toMs: number): voi
 }
 
 function repair(): void {
-  // Any state that a death can leave is a valid one.
+  // Every state that a death can leave is valid.
 }
 
 export const fixedWindow: SlotAlgorithm = Object.freeze({

@@ -1,9 +1,9 @@
 /**
- * The blocks of which counters are made: a list of free ones and, behind it, those that were never used. Owns the
- * head of the memory. Every function takes the one lock of the head for a few writes; the caller may hold locks of
- * buckets, which are always taken before this one.
+ * The blocks of counters: a list of free blocks and, after it, those that were never used. Owns the head of the memory.
+ * Every function takes the lock of the head for a few writes. The caller may hold locks of buckets, which are always
+ * taken before this one.
  *
- * A thread that dies here or between taking a block and putting it into a chain loses a few blocks, never more.
+ * A thread that dies here, or between taking a block and adding it to a chain, loses a few blocks and never more.
  */
 import { holdBlocks } from './accounts.ts';
 import { BLOCK_CELLS } from './memory.ts';
@@ -15,13 +15,13 @@ export const HEAD_LOCK = 0;
 const FREE = 32;
 /** Blocks that were used at least once. */
 const USED = 33;
-/** Blocks in use, and counters that are made of them. */
+/** Blocks in use, and the counters that use them. */
 const HELD = 34;
 const COUNTERS = 35;
 
 /**
- * A block that is charged to the account, its content undefined; 0 when there is none or the lock cannot be had.
- * `counters`: 1 if it is the first of a counter, else 0.
+ * A block that is charged to the account, with undefined content; 0 when there is none or the lock is not available.
+ * @param counters 1 if it is the first block of a counter, else 0
  */
 export function takeBlock(table: Table, account: number, counters: 0 | 1): number {
   const { words } = table;
@@ -41,7 +41,7 @@ export function takeBlock(table: Table, account: number, counters: 0 | 1): numbe
   return block;
 }
 
-/** Gives back `first` and all blocks that are linked behind it. */
+/** Frees `first` and all blocks that are linked after it. */
 export function giveBlocks(table: Table, first: number, account: number, counters: 0 | 1): void {
   const { words } = table;
   let count = 1;
@@ -50,7 +50,7 @@ export function giveBlocks(table: Table, first: number, account: number, counter
     last = words[2 * last]!;
     count++;
   }
-  // Without the lock the blocks are lost until the next start; the thread that held it has died.
+  // Without the lock, whose holder has died, the blocks are lost until the next start.
   if (!acquire(words, HEAD_LOCK, table.owner)) return;
   words[2 * last] = words[FREE]!;
   words[FREE] = first;
@@ -61,9 +61,9 @@ export function giveBlocks(table: Table, first: number, account: number, counter
 }
 
 export interface BlockUse {
-  /** Blocks that counters hold. */
+  /** Blocks that counters use. */
   readonly held: number;
-  /** Blocks that were ever held: their memory stays with the process. */
+  /** Blocks that were ever used: the process keeps their memory. */
   readonly used: number;
   readonly counters: number;
 }

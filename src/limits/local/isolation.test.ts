@@ -24,7 +24,7 @@ describe.each(ALGORITHMS)('a flood of callers under one limit: %s', (algorithm) 
     for (let device = 0; device < 40_000; device++) store.take(flooded, `device ${device}`, START_MS);
     expect(limitUse(memory)[0]).toMatchObject({ name: 'app:1 per header:x-device' });
     for (let caller = 0; caller < 600; caller++) {
-      // A caller that comes now, in the middle of the flood, has the whole limit and no more.
+      // A caller that arrives now, during the flood, has exactly the whole limit.
       const before = caller < 200 ? 1 : 0;
       for (let request = before; request < 3; request++) expect(take(caller)).toBe(true);
       expect(take(caller)).toBe(false);
@@ -36,7 +36,7 @@ describe.each(ALGORITHMS)('a flood of callers under one limit: %s', (algorithm) 
 });
 
 describe('limits that meet in a full memory', () => {
-  it('stay exact but for the one that holds most, whatever the others do', () => {
+  it('stay exact except for the largest one, whatever the others do', () => {
     const anyCall = fc.record({
       device: fc.nat({ max: 400 }),
       caller: fc.nat({ max: 12 }),
@@ -68,7 +68,7 @@ describe('limits that meet in a full memory', () => {
     );
   });
 
-  it('share it evenly: one that comes late gets as much as one that was there before', () => {
+  it('share it evenly: a late limit gets as much as an early one', () => {
     const memory = createLimitMemory({ counterBytes: 8192 * BLOCK_BYTES });
     const store = new SharedMemoryLimitStore(memory, 1);
     const [early, late] = [ruleOf('early', 'fixed_window', 5), ruleOf('late', 'fixed_window', 5)];
@@ -81,7 +81,7 @@ describe('limits that meet in a full memory', () => {
     expect(least! / most!).toBeGreaterThan(0.8);
   });
 
-  it('an allowance that was used up stays so when the limit is lowered after the eviction', () => {
+  it('a used allowance stays used when the limit is lowered after the eviction', () => {
     const memory = createLimitMemory({ counterBytes: 16 * BLOCK_BYTES, buckets: 1 });
     const store = new SharedMemoryLimitStore(memory, 1);
     const rule = ruleOf('app:1', 'fixed_window', 100);
@@ -96,7 +96,7 @@ describe('limits that meet in a full memory', () => {
 });
 
 describe('the memory of counters', () => {
-  it.each(ALGORITHMS)('is as large as the callers that are alive: %s', (algorithm) => {
+  it.each(ALGORITHMS)('follows the number of active callers: %s', (algorithm) => {
     const memory = createLimitMemory({ counterBytes: 2 ** 26 });
     const store = new SharedMemoryLimitStore(memory, 1);
     const rule = ruleOf('app:1', algorithm, 100, 1_000);
@@ -109,13 +109,13 @@ describe('the memory of counters', () => {
     }
     const { bytes, bytesPeak, counters } = counterUse(memory);
     expect(counters).toBeGreaterThanOrEqual(5_000);
-    // 200,000 callers came; those that are gone leave at most one counter in each bucket.
+    // There were 200,000 callers; each bucket has at most one counter of past callers.
     expect(counters).toBeLessThan(50_000);
     expect(bytes).toBeLessThanOrEqual(bytesPeak);
     expect(bytesPeak).toBeLessThan(50_000 * 2 * BLOCK_BYTES);
   });
 
-  it('of a sliding window grows with what it admits, and shrinks again', () => {
+  it('of a sliding window grows with admitted requests and shrinks again', () => {
     const memory = createLimitMemory({ counterBytes: 2 ** 20 });
     const store = new SharedMemoryLimitStore(memory, 1);
     const rule = ruleOf('app:1', 'sliding_window', 100, 1_000);

@@ -29,7 +29,7 @@ function newStore(
   return new SharedMemoryLimitStore(memory, 1, clock);
 }
 
-/** How many of `calls` requests at one moment are admitted. */
+/** The number of admitted requests among `calls` at one moment. */
 function admittedOf(
   store: SharedMemoryLimitStore,
   rule: LimitRule,
@@ -55,7 +55,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     },
   );
 
-  it('counts each subject, each rule, and the rule as a whole apart', () => {
+  it('counts each subject, each rule, and the rule as a whole separately', () => {
     const store = newStore();
     const rule = ruleOf(algorithm, 2);
     for (const subject of ['', 'a', 'b', 'a\0', '203.0.113.7']) {
@@ -72,18 +72,18 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     expect(admittedOf(store, ruleOf(algorithm, 5), 'a', START_MS, 8)).toBe(0);
     expect(admittedOf(store, ruleOf(algorithm, 0), 'a', START_MS, 8)).toBe(0);
     const raised = admittedOf(store, ruleOf(algorithm, 12), 'a', START_MS, 20);
-    // A lowered token bucket forgives what it could not hold.
+    // A lowered token bucket forgives what exceeds its capacity.
     expect(raised).toBe(algorithm === 'token_bucket' ? 12 : 4);
   });
 
-  it('answers in peek what take would answer, and consumes nothing', () => {
+  it('returns from peek the decision of take, and consumes nothing', () => {
     const store = newStore();
     const rule = ruleOf(algorithm, 3);
     for (let call = 0; call < 6; call++) {
       const nowMs = START_MS + call * 700;
       const peeked = store.peek(rule, 'a', nowMs);
       expect(store.peek(rule, 'a', nowMs)).toEqual(peeked);
-      // Looking ahead does not move time for the others.
+      // A peek into the future does not advance the time for others.
       store.peek(rule, 'a', nowMs + DAY_MS);
       expect(store.take(rule, 'a', nowMs)).toEqual(peeked);
     }
@@ -100,7 +100,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     expect(admitted).toBe(10);
   });
 
-  it('admits what the exact twin admits when clocks of threads differ and step back', () => {
+  it('admits the same as the exact twin when the clocks of threads differ and step back', () => {
     const anyCall = fc.tuple(
       fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 400 })),
       fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: CLOCK_STEP_MS })),
@@ -119,7 +119,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
           let nowMs = START_MS;
           for (const [step, late, subject] of calls) {
             nowMs += step;
-            // The latest time is always given first, the late one after it.
+            // The latest time comes first, then the late one.
             for (const askedMs of [nowMs, nowMs - late]) {
               expect(store.take(rule, subject, askedMs).admitted).toBe(exact.get(subject)!.take(nowMs));
             }
@@ -130,8 +130,8 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     );
   });
 
-  it('does not trust a caller that read the clock long ago', () => {
-    // A new reading shows that the clock was not set back, or at most by what threads may differ.
+  it('does not trust an old clock reading of a caller', () => {
+    // A new reading shows that the clock was not set back, or at most by the tolerance between threads.
     const clock: Clock = { nowMs: () => START_MS - CLOCK_STEP_MS, monotonicMs: () => 0 };
     const store = newStore(createLimitMemory({ counterBytes: 65_536, buckets: 1 }), clock);
     const rule = ruleOf(algorithm, 5, 1000);
@@ -141,7 +141,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     expect(admittedOf(store, rule, 'a', START_MS + 1000, 9)).toBe(5);
   });
 
-  it('carries the count over when the wall clock was set back, and goes on from there', () => {
+  it('carries the count over when the wall clock was set back', () => {
     let wallMs = START_MS + DAY_MS;
     const clock: Clock = { nowMs: () => wallMs, monotonicMs: () => 0 };
     const store = newStore(createLimitMemory({ counterBytes: 65_536, buckets: 1 }), clock);
@@ -155,7 +155,7 @@ describe.each(ALGORITHMS)('%s in shared memory', (algorithm) => {
     expect(admittedOf(store, rule, 'a', wallMs, 9)).toBe(5);
   });
 
-  it('refuses while a dead thread holds the lock, and counts on exactly once it is released', () => {
+  it('refuses while a dead thread holds the lock, and counts exactly once it is released', () => {
     const memory = createLimitMemory({ counterBytes: 65_536, buckets: 1 });
     const store = newStore(memory);
     const rule = ruleOf(algorithm, 5);
@@ -177,7 +177,7 @@ describe('two limits at once', () => {
         id,
       }));
 
-  it('are charged together or not at all, as two exact twins would, in one set or in two', () => {
+  it('are charged together or not at all, like two exact twins, in one set or in two', () => {
     const anyCall = fc.tuple(fc.integer({ min: 0, max: 400 }), fc.constantFrom('first', 'second', 'both'));
     fc.assert(
       fc.property(
@@ -210,44 +210,41 @@ describe('two limits at once', () => {
     );
   });
 
-  it.each([0, 1])(
-    'a dead thread that holds the lock of one, that of bucket %i, keeps nothing of the other',
-    (bucket) => {
-      const memory = createLimitMemory({ counterBytes: 65_536, buckets: 2 });
-      const store = newStore(memory);
-      const log = ruleOf('sliding_window', 2);
-      const words = new Int32Array(memory.counters.buffer);
-      store.take(log, 'a', START_MS);
-      const ofLog = words[chainOf(bucketAt(0))] === 0 ? 1 : 0;
-      // One that lives in the other bucket.
-      const names = Array.from({ length: 64 }, (_, name) => `app:${name}`);
-      const window = names
-        .map((id) => ({ ...ruleOf('fixed_window', 2), id }))
-        .find((rule) => {
-          store.take(rule, 'a', START_MS - 20_000);
-          return words[chainOf(bucketAt(1 - ofLog))] !== 0;
-        })!;
-      words[lockOf(bucketAt(bucket))] = 2;
-      const refused = { admitted: false, retryAfterSecs: 1 };
-      for (const [first, second] of [
-        [window, log],
-        [log, window],
-      ] as const) {
-        expect(store.takeBoth(first, 'a', second, 'a', START_MS)).toMatchObject({
-          first: refused,
-          second: refused,
-        });
-      }
-      expect(releaseLocksOf(memory, 2)).toBe(1);
-      expect(releaseLocksOf(memory, 1), 'none is left behind').toBe(0);
-      expect(admittedOf(store, window, 'a', START_MS, 9)).toBe(2);
-      expect(admittedOf(store, log, 'a', START_MS, 9)).toBe(1);
-    },
-  );
+  it.each([0, 1])('keep no lock when a dead thread holds the lock of bucket %i', (bucket) => {
+    const memory = createLimitMemory({ counterBytes: 65_536, buckets: 2 });
+    const store = newStore(memory);
+    const log = ruleOf('sliding_window', 2);
+    const words = new Int32Array(memory.counters.buffer);
+    store.take(log, 'a', START_MS);
+    const ofLog = words[chainOf(bucketAt(0))] === 0 ? 1 : 0;
+    // A rule in the other bucket.
+    const names = Array.from({ length: 64 }, (_, name) => `app:${name}`);
+    const window = names
+      .map((id) => ({ ...ruleOf('fixed_window', 2), id }))
+      .find((rule) => {
+        store.take(rule, 'a', START_MS - 20_000);
+        return words[chainOf(bucketAt(1 - ofLog))] !== 0;
+      })!;
+    words[lockOf(bucketAt(bucket))] = 2;
+    const refused = { admitted: false, retryAfterSecs: 1 };
+    for (const [first, second] of [
+      [window, log],
+      [log, window],
+    ] as const) {
+      expect(store.takeBoth(first, 'a', second, 'a', START_MS)).toMatchObject({
+        first: refused,
+        second: refused,
+      });
+    }
+    expect(releaseLocksOf(memory, 2)).toBe(1);
+    expect(releaseLocksOf(memory, 1), 'no lock is left behind').toBe(0);
+    expect(admittedOf(store, window, 'a', START_MS, 9)).toBe(2);
+    expect(admittedOf(store, log, 'a', START_MS, 9)).toBe(1);
+  });
 });
 
 describe('counters of all algorithms side by side', () => {
-  it('admit what exact twins admit, whatever the clocks of two threads do', () => {
+  it('admit the same as exact twins, whatever the clocks of two threads do', () => {
     const anyCall = fc.record({
       what: fc.oneof(
         { weight: 6, arbitrary: fc.constant('take') },
@@ -276,7 +273,7 @@ describe('counters of all algorithms side by side', () => {
           (rule) => new Map(['', 'a', 'b', 'c'].map((name) => [name, exactLimit(rule)])),
         );
         let latestMs = 0;
-        /** The time that counts. */
+        /** The effective time. */
         const advance = (askedMs: number): number => {
           const fromMs = latestMs;
           if (fromMs - Math.max(askedMs, wallMs) > CLOCK_STEP_MS) {
@@ -316,7 +313,7 @@ describe('counters of all algorithms side by side', () => {
 });
 
 describe('shared-memory store', () => {
-  it('reserves what was asked for, and takes memory only as counters come', () => {
+  it('reserves the configured size and uses memory only as counters are created', () => {
     const memory = createLimitMemory({ counterBytes: 2 ** 30 });
     expect(memory.counters.blocks).toBe(2 ** 30 / BLOCK_BYTES);
     const before = process.memoryUsage().rss;
@@ -344,7 +341,7 @@ describe('shared-memory store', () => {
     },
   );
 
-  it('takes a time with a fraction for its whole milliseconds', () => {
+  it('rounds a time with a fraction down to milliseconds', () => {
     const store = newStore();
     const rule = ruleOf('token_bucket', 1, 1000);
     expect(store.take(rule, '', START_MS + 0.9).admitted).toBe(true);

@@ -1,12 +1,12 @@
 /**
- * Limits that are exact across the worker threads of a process: the counters are in shared memory, and each
- * decision is made under the lock of the one small bucket in which its counter lives.
+ * Limits that are exact across the worker threads of a process: the counters are in shared memory, and each decision is
+ * made under the lock of the small bucket that contains its counter.
  *
- * A store belongs to one thread and owns only caches (hashes of rules, where their counters were last seen);
- * the truth is in the memory. Time: each bucket keeps the latest time it was given and never goes back behind it, so
- * threads whose clocks were read a little earlier admit nothing extra. Only when the wall clock itself was set back by
- * more than `CLOCK_STEP_MS` are the counters carried over to the new time, with all they count; without that a
- * clock that was a day ahead for a moment would shut callers out for a day.
+ * A store belongs to one thread and owns only caches (hashes of rules, and where their counters were last seen); the
+ * memory is authoritative. Time: each bucket keeps the latest time that it was given and never goes back, so threads
+ * with slightly earlier clock readings admit nothing extra. Only when the wall clock itself was set back by more than
+ * `CLOCK_STEP_MS`, the counters are moved to the new time with their counts. Otherwise a clock that was a day ahead for
+ * a moment would block callers for a day.
  */
 import { assert } from '../../lib/assert.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
@@ -28,10 +28,10 @@ import {
 
 export { createLimitMemory, type LimitMemory, type LimitMemoryOptions } from './memory.ts';
 
-/** A clock that goes back by more than this was set back; less is threads reading it at different moments. */
+/** A larger step back means that the clock was set back; a smaller one, that threads read it at different moments. */
 export const CLOCK_STEP_MS = 10_000;
 
-/** Holds a lock while it repairs what a dead thread left; larger than the number of any thread. */
+/** Holds a lock while it repairs the state of a dead thread; larger than the number of any thread. */
 const SUPERVISOR = 0x7fff_ffff;
 
 export class SharedMemoryLimitStore implements LimitStore {
@@ -42,13 +42,14 @@ export class SharedMemoryLimitStore implements LimitStore {
   readonly #accountHash = new Int32Array(2);
   readonly #wholeRule = new Int32Array(2);
   readonly #table: Table;
-  /** Keyed by the object: rules of a configuration that is gone are forgotten with it. */
+  /** Keyed by object, so that rules of a replaced configuration are collected with it. */
   readonly #prepared = new WeakMap<LimitRule, Prepared>();
   #last: Prepared | undefined;
 
   /**
-   * `owner` is a number from 1 that no other thread uses at the same time; it is what `releaseLocksOf` is told when
-   * the thread has died. `clock` is only asked to confirm that the wall clock was set back.
+   * @param owner a number from 1 that no other thread uses at the same time; pass it to `releaseLocksOf` when the
+   * thread has died
+   * @param clock only used to confirm that the wall clock was set back
    */
   constructor(memory: LimitMemory, owner: number, clock: Clock = systemClock) {
     assert(Number.isInteger(owner) && owner > 0 && owner < SUPERVISOR, `bad number of a thread: ${owner}`);
@@ -68,8 +69,8 @@ export class SharedMemoryLimitStore implements LimitStore {
   }
 
   /**
-   * Both locks are held meanwhile, and always taken in the same order. One of both counts is kept for a request that is
-   * refused only where the two live in the same bucket of a full memory, and beginning the first evicts the second.
+   * Holds both locks at once, always acquired in the same order. A refused request can be counted under one of the
+   * rules only when both counters are in the same bucket of a full memory, and creating the first evicts the second.
    */
   takeBoth(
     firstRule: LimitRule,
@@ -78,7 +79,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     secondSubject: string,
     nowMs: number,
   ): BothDecisions {
-    assert(firstRule !== secondRule, 'one limit cannot be taken as two');
+    assert(firstRule !== secondRule, 'the two rules must differ');
     const askedMs = Math.floor(nowMs);
     const table = this.#table;
     const first = this.#keyed(firstRule, firstSubject);
@@ -114,7 +115,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     }
   }
 
-  /** The locks of two buckets, which may be one; false, with neither held, if one could not be had. */
+  /** Acquires the locks of two buckets, which may be the same; false, with neither held, when one is not available. */
   #acquireBoth(first: number, second: number): boolean {
     const { words } = this.#table;
     const outer = Math.min(first, second);
@@ -125,7 +126,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     return false;
   }
 
-  /** The rule, its key set to the subject. */
+  /** The prepared rule with its key set to the subject. */
   #keyed(rule: LimitRule, subject: string): Prepared {
     const prepared = this.#last?.rule === rule ? this.#last : this.#prepare(rule);
     const { key } = prepared;
@@ -139,7 +140,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     return prepared;
   }
 
-  /** Counts `count` requests, at least 1, that were admitted elsewhere, whether the rule admits them or not. */
+  /** Counts `count` requests (at least 1) that were admitted elsewhere, whether the rule admits them or not. */
   charge(rule: LimitRule, subject: string, nowMs: number, count: number): void {
     const prepared = this.#keyed(rule, subject);
     const table = this.#table;
@@ -153,7 +154,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     }
   }
 
-  /** The time that counts in this bucket. */
+  /** The effective time of this bucket. */
   #advance(bucket: number, askedMs: number, consume: boolean): number {
     const { cells } = this.#table;
     const latest = bucket + LATEST_MS;
@@ -163,7 +164,7 @@ export class SharedMemoryLimitStore implements LimitStore {
       return askedMs;
     }
     if (latestMs - askedMs <= CLOCK_STEP_MS) return latestMs;
-    // Either the caller read the clock long ago, or the clock was set back: only a new reading can tell.
+    // Either the caller read the clock long ago, or the clock was set back; only a new reading can decide.
     const clockMs = Math.floor(this.#clock.nowMs());
     if (latestMs - clockMs <= CLOCK_STEP_MS) return latestMs;
     const steppedMs = Math.max(askedMs, clockMs);
@@ -184,14 +185,14 @@ export class SharedMemoryLimitStore implements LimitStore {
   }
 }
 
-/** The thread that holds the lock must have died. Refusing is the safe answer until the supervisor has repaired the bucket. */
+/** The thread that holds the lock must have died. Refusing is safe until the supervisor has repaired the bucket. */
 function refusedByLock({ requests }: LimitRule): LimitDecision {
   return refusal(requests, 1000, 1000);
 }
 
 /**
- * Frees the locks of a thread that no longer runs, and repairs what it left half done. Returns how many locks were freed
- * (at most 4: two of its request, one of another bucket in which it looked for room, and the one of the blocks).
+ * Frees the locks of a thread that no longer runs, and repairs what it left unfinished. Returns the number of freed
+ * locks, at most 4: two of its request, one of another bucket that it searched for room, and the lock of the blocks.
  */
 export function releaseLocksOf(memory: LimitMemory, owner: number): number {
   const table = openTable(memory.counters, SUPERVISOR);
@@ -212,8 +213,8 @@ export function releaseLocksOf(memory: LimitMemory, owner: number): number {
 }
 
 /**
- * Takes back all that a thread which no longer runs has left behind: its locks, and its places under concurrency caps.
- * The main thread calls it when a worker has exited, before another one starts in its place.
+ * Cleans up after a thread that no longer runs: releases its locks and its concurrency permits. The main thread calls
+ * it when a worker has exited, before another one starts.
  */
 export function releaseThread(memory: LimitMemory, owner: number): void {
   releaseLocksOf(memory, owner);

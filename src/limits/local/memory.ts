@@ -1,12 +1,15 @@
 /**
- * The shared memory of the counters: its layout and its creation. A `LimitMemory` is plain data that is handed to
- * every worker.
+ * The shared memory of the counters: its layout and its creation. A `LimitMemory` is plain data that every worker
+ * receives.
  *
- * Everything is one buffer, reserved at the start in the size of its bound: pages that no counter ever touched take
- * no memory, so that the process grows with use. It holds, in this order: a head, with the lock and the list of free
- * blocks (free-blocks.ts); an index of buckets, each with a lock, the latest time it was given and a chain of counters
- * (counter-table.ts); the accounts, which say how much each limit holds (accounts.ts); and the blocks of 64 bytes of
- * which counters are made: one for a fixed window or a token bucket, two and more for a sliding window.
+ * One buffer is reserved at the start with its maximum size. Pages that no counter has touched take no memory, so the
+ * process grows with use. The buffer contains, in this order:
+ * - the head, with the lock and the list of free blocks (free-blocks.ts)
+ * - the index of buckets, each with a lock, the latest time that it was given and a chain of counters
+ *   (counter-table.ts)
+ * - the accounts, which say how much each limit uses (accounts.ts)
+ * - the blocks of 64 bytes that counters consist of: one for a fixed window or a token bucket, two or more for a
+ *   sliding window
  */
 import { secretBytes } from '../../lib/ids.ts';
 import { assert } from '../../lib/assert.ts';
@@ -14,22 +17,22 @@ import { type ConcurrencyMemory, createConcurrencyMemory } from '../concurrency-
 import type { HashKey } from '../hash.ts';
 import { createLiveNodesMemory, type LiveNodesMemory } from '../shared/live-nodes.ts';
 
-/** Cells, of eight bytes, of a block. */
+/** Cells of a block, eight bytes each. */
 export const BLOCK_CELLS = 8;
 export const BLOCK_BYTES = 8 * BLOCK_CELLS;
 
-/** A bucket: its lock and the address of its first counter share a cell, the latest time is the other. */
+/** A bucket: its lock and the address of its first counter share one cell, the latest time is the other. */
 export const BUCKET_CELLS = 2;
 export const LATEST_MS = 1;
 
-/** Where the index begins; before it is the head. */
+/** Where the index begins, after the head. */
 export const HEAD_CELLS = 64;
 
-/** Cells of an account (accounts.ts), and how many there are at most. */
+/** Cells of an account (accounts.ts), and the limit of accounts. */
 export const ACCOUNT_CELLS = 16;
 export const ACCOUNTS_MAX = 65_536;
 
-/** Blocks for each bucket: a chain is no longer than this on average, however full the memory is. */
+/** Blocks per bucket: the average length of a chain never exceeds this, however full the memory is. */
 const BLOCKS_OF_BUCKET = 32;
 
 export interface CounterMemory {
@@ -52,22 +55,22 @@ export interface LimitMemory {
 }
 
 export interface LimitMemoryOptions {
-  /** For counters, at most; the index of them takes up to 1/64 more, and the accounts up to 8 MiB. */
+  /** Limit of the memory for counters; their index takes up to 1/64 more, and the accounts up to 8 MiB. */
   readonly counterBytes?: number;
   /** Buckets of the index, a power of two; counters of one bucket share a lock. Default: one for 32 blocks. */
   readonly buckets?: number;
-  /** Callers under concurrency caps that can have requests under way at one time. Default: 65,536. */
+  /** Limit of callers under concurrency caps with requests under way. Default: 65,536. */
   readonly callers?: number;
-  /** Threads that take part in concurrency caps at one time. Default: 16. */
+  /** Limit of threads that use concurrency caps at one time. Default: 16. */
   readonly threads?: number;
 }
 
-/** Room for a million callers with a sliding window each that is used to the full, which take 1.7 KB each. */
+/** Room for a million callers with a fully used sliding window each, which takes 1.7 KB. */
 export const COUNTER_BYTES_DEFAULT = 2 ** 31;
 const CALLERS_DEFAULT = 65_536;
 const THREADS_DEFAULT = 16;
 
-/** @throws RangeError when the system does not reserve that much */
+/** @throws RangeError when the system does not reserve the memory */
 export function createLimitMemory(options: LimitMemoryOptions = {}): LimitMemory {
   const { counterBytes = COUNTER_BYTES_DEFAULT } = options;
   const { callers = CALLERS_DEFAULT, threads = THREADS_DEFAULT } = options;

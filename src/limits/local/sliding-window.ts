@@ -1,19 +1,19 @@
 /**
  * Sliding window: never more than `requests` in any span `(t - windowMs, t]`.
  *
- * The counter holds a queue of entries, each a number of admitted requests and the time of the last of them. An entry
- * counts until its last request has left the window, so no request is ever forgotten too early. Up to `ENTRIES_MAX`
- * requests per window each millisecond has its own entry and the queue is an exact log. Beyond that, requests closer
- * together than `windowMs / (ENTRIES_MAX - 2)` share one, and are remembered at most that much too long: 0.8 % of the
- * window. Two entries begin at least that far apart, so at most `ENTRIES_MAX` of them are alive; if a live change of
- * `requests` has left finer ones, the newest takes in what would not fit.
+ * The counter has a queue of entries. Each entry is a number of admitted requests and the time of the last of them. An
+ * entry counts until its last request has left the window, so no request is forgotten too early. Up to `ENTRIES_MAX`
+ * requests per window, each millisecond has its own entry and the queue is an exact log. Beyond that, requests closer
+ * together than `windowMs / (ENTRIES_MAX - 2)` share an entry and count at most that much too long: 0.8 % of the
+ * window. Entries begin at least that far apart, so at most `ENTRIES_MAX` of them are alive. If a live change of
+ * `requests` has left finer entries, the newest entry also takes the requests that would not fit.
  *
- * Entries are in blocks of their own, five to a block, linked in order. A block whose entries have all left the window
- * goes to the end of the list, where it waits to be filled again. A block that is missing is given beforehand by the
- * owner of the memory (`wantsBlock`, `giveBlock`), and what is spare taken back (`takeSpare`); without one the newest
- * entry takes in the request, which counts longer, never shorter.
+ * Entries are stored in separate blocks, five per block, linked in order. A block whose entries have all left the
+ * window moves to the end of the list and is filled again. The owner of the memory provides a missing block in advance
+ * (`wantsBlock`, `giveBlock`) and takes spare blocks back (`takeSpare`). Without a block, the newest entry takes the
+ * request, which then counts longer, never shorter.
  *
- * `QUEUE` names the block and place of the oldest entry and the number of entries, packed into one cell so that they
+ * `QUEUE` contains the block and place of the oldest entry and the number of entries, packed into one cell so that they
  * change with a single write.
  */
 import { BLOCK_CELLS } from './memory.ts';
@@ -33,14 +33,14 @@ const PLACE_SHIFT = 8;
 const PLACE_MASK = 7;
 const LENGTH_MASK = 255;
 
-/** Entries in a block: a link and their counts are words, their times are cells. */
+/** Entries per block: a link and the counts are words, the times are cells. */
 const PLACES = 5;
 const COUNTS = 1;
 const TIMES = 3;
 /** Counts are words. */
 const COUNT_MAX = 0x7fff_ffff;
 
-/** Entries of a counter; as many requests per window are counted exactly. */
+/** Limit of entries of a counter; up to this number, requests per window are counted exactly. */
 export const ENTRIES_MAX = 123;
 
 /** Gives an unused counter its first block. */
@@ -52,18 +52,18 @@ export function beginQueue({ cells, words }: Cells, at: number, block: number): 
   words[2 * (at + LAST)] = block;
 }
 
-/** The counter's only block is at `to` from now on; its content is copied by the caller. */
+/** Sets the counter's only block to `to`; the caller copies the content. */
 export function moveQueue({ cells, words }: Cells, at: number, to: number): void {
   cells[at + QUEUE] = (cells[at + QUEUE]! % FIRST) + to * FIRST;
   words[2 * (at + LAST)] = to;
 }
 
-/** The first of the counter's blocks, which are linked. */
+/** The first of the counter's linked blocks. */
 export function firstBlock({ cells }: Cells, at: number): number {
   return Math.floor(cells[at + QUEUE]! / FIRST);
 }
 
-/** Whether the next entry has no block to go to. */
+/** Whether there is no block for the next entry. */
 export function wantsBlock({ cells, words }: Cells, at: number): boolean {
   const queue = cells[at + QUEUE]!;
   const length = queue & LENGTH_MASK;
@@ -71,13 +71,13 @@ export function wantsBlock({ cells, words }: Cells, at: number): boolean {
   return end === 0 && length > 0 && length < ENTRIES_MAX && words[2 * words[2 * (at + LAST)]!] === 0;
 }
 
-/** The block must not be in use. */
+/** Adds a block, which must not be in use. */
 export function giveBlock({ words }: Cells, at: number, block: number): void {
   words[2 * block] = 0;
   words[2 * words[2 * (at + LAST)]!] = block;
 }
 
-/** The first of the blocks that the counter has beyond one spare one, linked, which it has no longer; 0: none. */
+/** Removes the blocks beyond one spare block from the counter and returns the first of them, linked; 0: none. */
 export function takeSpare({ cells, words }: Cells, at: number): number {
   const isEmpty = (cells[at + QUEUE]! & LENGTH_MASK) === 0;
   const last = isEmpty ? firstBlock({ cells, words }, at) : words[2 * (at + LAST)]!;
@@ -88,7 +88,7 @@ export function takeSpare({ cells, words }: Cells, at: number): number {
   return taken;
 }
 
-/** Requests that are still in the window; the entries that have left it are forgotten, but not in a look. */
+/** Requests that are still in the window. Removes entries that have left it, unless this is a peek. */
 function expire(state: Cells, at: number, windowMs: number, nowMs: number, forget: boolean): number {
   const { cells, words } = state;
   const queue = cells[at + QUEUE]!;
@@ -118,7 +118,7 @@ function expire(state: Cells, at: number, windowMs: number, nowMs: number, forge
   return total;
 }
 
-/** The blocks from `from` up to `until` go to the end of the list in which `end` is. */
+/** Moves the blocks from `from` up to `until` to the end of the list that contains `end`. */
 function moveToEnd(words: Int32Array, from: number, until: number, end: number): void {
   let last = from;
   while (words[2 * last] !== until) last = words[2 * last]!;
@@ -156,7 +156,7 @@ function append({ cells, words }: Cells, at: number, rule: LimitRule, nowMs: num
   cells[at + TOTAL] = cells[at + TOTAL]! + count;
 }
 
-/** The time at which `excess` of the requests in the window, which holds at least as many, will have left it. */
+/** The time at which `excess` of the requests in the window, which has at least as many, will have left it. */
 function leavesAtMs(
   { cells, words }: Cells,
   at: number,
@@ -230,7 +230,7 @@ function inherit(
   untilMs: number,
   nowMs: number,
 ): void {
-  // Whatever is free again by `untilMs` made its last request no later than one window before.
+  // A counter that is unused again by `untilMs` admitted its last request at least one window earlier.
   const lastMs = Math.min(nowMs, untilMs - rule.windowMs);
   const block = Math.floor(cells[at + QUEUE]! / FIRST);
   const total = Math.min(rule.requests, amount);
@@ -255,7 +255,7 @@ function rebase({ cells, words }: Cells, at: number, fromMs: number, toMs: numbe
   cells[at + NEWEST_FIRST_MS] = cells[at + NEWEST_FIRST_MS]! - (fromMs - toMs);
 }
 
-/** The entries are the truth; `TOTAL` only saves adding them up, and `LAST` walking to the last block. */
+/** The entries are authoritative; `TOTAL` only caches their sum, and `LAST` the last block. */
 function repair({ cells, words }: Cells, at: number): void {
   const queue = cells[at + QUEUE]!;
   let block = Math.floor(queue / FIRST);
@@ -285,6 +285,8 @@ export const slidingWindow: SlotAlgorithm = Object.freeze({
   repair,
 });
 
-/** Blocks of a sliding window that is used to the full: its own, those of its entries, which may begin within one, and a spare one. */
+/**
+ * Blocks of a fully used sliding window: its own, those of its entries, which may begin within one, and a spare one.
+ */
 export const SLIDING_BLOCKS_MAX = 1 + Math.ceil((PLACES - 1 + ENTRIES_MAX) / PLACES) + 1;
 export const SLIDING_BYTES_MAX = SLIDING_BLOCKS_MAX * BLOCK_CELLS * Float64Array.BYTES_PER_ELEMENT;

@@ -1,6 +1,6 @@
 /**
- * The shared memory of counters as one thread sees it: views of the buffer, and where its parts begin (memory.ts has the
- * layout). Owns two blocks of scratch memory.
+ * The shared memory of counters as one thread sees it: views of the buffer, and where its parts begin (memory.ts has
+ * the layout). Owns two blocks of scratch memory.
  */
 import { ACCOUNT_CELLS, BLOCK_CELLS, BUCKET_CELLS, type CounterMemory, HEAD_CELLS } from './memory.ts';
 import type { Cells } from './slot.ts';
@@ -12,7 +12,7 @@ export interface Table extends Cells {
   readonly accountsAt: number;
   readonly blocksAt: number;
   readonly blocks: number;
-  /** Two blocks of this thread alone: a counter that is not (yet) in the table, and its first entries. */
+  /** Two blocks of this thread alone: a counter that is not in the table yet, and its first entries. */
   readonly scratch: Cells;
 }
 

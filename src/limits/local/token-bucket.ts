@@ -1,10 +1,10 @@
 /**
  * Token bucket: `burst` tokens, refilled continuously by `requests` per `windowMs`; a request takes one.
  *
- * The slot holds what is owed, not what is left, so that an unused bucket is all zeros and a change of `burst` applies
- * to the tokens that are left. What is owed is kept as whole tokens and a part counted in units of 1/windowMs
- * token: in one millisecond exactly `requests` units are paid back, hence all arithmetic is on integers and no
- * rounding error can add up. Debts beyond 2^53 units (a month's window and millions of tokens) are reckoned in BigInt.
+ * The counter stores what is owed and not what is left, so that an unused bucket is all zeros and a change of `burst`
+ * applies to the tokens that are left. The debt is stored as whole tokens plus units of 1/windowMs token. One
+ * millisecond pays back exactly `requests` units, so all arithmetic is on integers and rounding errors cannot add up.
+ * Debts beyond 2^53 units (a month's window and millions of tokens) are computed with BigInt.
  */
 import { BLOCK_CELLS } from './memory.ts';
 import { type Cells, OWN, REQUESTS, type SlotAlgorithm, WINDOW_MS } from './slot.ts';
@@ -16,11 +16,11 @@ const PAID_AT_MS = OWN + 1;
 const OWED_TOKENS = OWN + 2;
 const OWED_UNITS = OWN + 3;
 
-/** Pays back what the time since the last call has earned. */
+/** Pays back what the time since the last call has refilled. */
 function refill(cells: Float64Array, at: number, requests: number, windowMs: number, nowMs: number): void {
   const elapsedMs = nowMs - cells[at + PAID_AT_MS]!;
   if (elapsedMs <= 0) return;
-  // The time first: a death in between loses the refill rather than granting it twice.
+  // The time first: a death in between loses the refill and never grants it twice.
   cells[at + PAID_AT_MS] = nowMs;
   const tokens = cells[at + OWED_TOKENS]!;
   const units = cells[at + OWED_UNITS]!;
@@ -30,7 +30,7 @@ function refill(cells: Float64Array, at: number, requests: number, windowMs: num
   let left: number;
   let leftTokens: number;
   if (owed <= Number.MAX_SAFE_INTEGER) {
-    // A `paid` too large to be exact is far more than is owed.
+    // A `paid` too large to be exact far exceeds the debt.
     left = Math.max(0, owed - paid);
     leftTokens = Math.floor(left / windowMs);
     left -= leftTokens * windowMs;
@@ -41,12 +41,12 @@ function refill(cells: Float64Array, at: number, requests: number, windowMs: num
     leftTokens = Number(rest / window);
     left = Number(rest % window);
   }
-  // The units before the tokens: the units may grow when a token is broken up.
+  // The units before the tokens: the units may grow when a token is split.
   cells[at + OWED_UNITS] = left;
   cells[at + OWED_TOKENS] = leftTokens;
 }
 
-/** A bucket that is only looked at is copied here, since paying back changes it. */
+/** A peek works on a copy, since paying back changes the bucket. */
 const LOOK = new Float64Array(BLOCK_CELLS);
 
 function take(
@@ -70,7 +70,7 @@ function take(
   let tokens = cells[at + OWED_TOKENS]!;
   let units = cells[at + OWED_UNITS]!;
   if (tokens >= burst) {
-    // Only a lowered `burst` brings more than that; the excess is let go, or it would lock the caller out for long.
+    // Only a lowered `burst` leads here. The excess is dropped; otherwise it would block the caller for long.
     cells[at + OWED_UNITS] = units = 0;
     cells[at + OWED_TOKENS] = tokens = burst;
   }
@@ -93,7 +93,7 @@ function take(
 function charge({ cells }: Cells, at: number, rule: LimitRule, nowMs: number, count: number): void {
   cells[at + BURST] = rule.burst;
   refill(cells, at, rule.requests, rule.windowMs, nowMs);
-  // More than a whole bucket is never owed, as with a lowered `burst`.
+  // The debt never exceeds a whole bucket, as with a lowered `burst`.
   cells[at + OWED_TOKENS] = Math.min(rule.burst, cells[at + OWED_TOKENS]! + count);
 }
 
@@ -135,7 +135,7 @@ function rebase({ cells }: Cells, at: number, fromMs: number, toMs: number): voi
 }
 
 function repair(): void {
-  // Any state that a death can leave is a valid one.
+  // Every state that a death can leave is valid.
 }
 
 export const tokenBucket: SlotAlgorithm = Object.freeze({

@@ -1,13 +1,14 @@
 /**
- * What one thread owes the store: told as soon as that answers again, without waiting for the next request, so that no
- * other thread is granted what has been admitted here already. Owns which leases owe something.
+ * What one thread owes the store. It is reported as soon as the store answers again, without waiting for the next
+ * request, so that no other thread is granted permits that were already used here. Owns the list of leases that owe
+ * something.
  */
 import type { PreparedRule } from './lease-table.ts';
 import type { Lease } from './lease.ts';
 
-/** Calls that tell at one time; a thread may owe of very many counters. */
+/** Limit of reports under way; a thread may owe for very many counters. */
 const CALLS_MAX = 256;
-/** As many as a thread has leases: of more, the one that has waited longest is told with its next request. */
+/** As many as a thread has leases. Beyond it, the oldest is reported with its next request. */
 const LEASES_MAX = 65_536;
 
 export class Debts {
@@ -15,12 +16,12 @@ export class Debts {
   readonly #owing = new Map<Lease, PreparedRule>();
   #calls = 0;
 
-  /** @param tell makes the call; `ended` follows for each */
+  /** @param tell makes the call; `ended` must be called for each */
   constructor(tell: (prepared: PreparedRule, lease: Lease) => void) {
     this.#tell = tell;
   }
 
-  /** The lease may owe something. */
+  /** Notes that the lease may owe something. */
   note(prepared: PreparedRule, lease: Lease): void {
     if (this.#owing.has(lease)) return;
     if (this.#owing.size >= LEASES_MAX) {
@@ -30,11 +31,11 @@ export class Debts {
     this.#owing.set(lease, prepared);
   }
 
-  /** While the store answers: tells as much as may be under way. */
+  /** Called while the store answers: starts as many reports as may be under way. */
   tellAll(monotonicMs: number): void {
     for (const [lease, prepared] of this.#owing) {
       if (this.#calls >= CALLS_MAX) return;
-      // Its turn comes with the answer to the call that is under way.
+      // It is retried after the answer to the call under way.
       if (lease.inFlight || monotonicMs < lease.failedUntilMs) continue;
       this.#owing.delete(lease);
       if (!lease.owes(prepared.rule, monotonicMs)) continue;
@@ -43,7 +44,7 @@ export class Debts {
     }
   }
 
-  /** One of the calls was answered or given up. */
+  /** One of the calls was answered or abandoned. */
   ended(): void {
     this.#calls -= 1;
   }

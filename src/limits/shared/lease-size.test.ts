@@ -25,11 +25,11 @@ describe('the size of a lease', () => {
     expect(portionOf(rate, 100)).toBe(0);
   });
 
-  it('is nothing for callers that come now and then', () => {
+  it('is zero for occasional callers', () => {
     expect(portionOf(nextRate(0, 1, 10_000), 1_000)).toBe(0);
   });
 
-  it('leaves twice as many parts as threads that may hold one', () => {
+  it('divides into twice as many parts as there are threads that may take one', () => {
     expect(holdersOf(3, 4)).toBe(24);
     expect(holdersOf(0, 1)).toBe(2);
   });

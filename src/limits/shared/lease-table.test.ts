@@ -10,8 +10,8 @@ const ruleOf = (id: string): LimitRule => ({
   burst: 0,
 });
 
-describe('the leases of a thread', () => {
-  it('are one for a counter, whichever of the rules with its identity asks', () => {
+describe('the lease table of a thread', () => {
+  it('has one lease per counter, shared by all rules with its identity', () => {
     const table = new LeaseTable();
     const [one, other] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:1'))];
     expect(table.find(other, 'a', 0)).toBe(table.find(one, 'a', 0));
@@ -19,7 +19,7 @@ describe('the leases of a thread', () => {
     expect(table.size).toBe(2);
   });
 
-  it('are so too when all of a rule were forgotten meanwhile', () => {
+  it('has one lease per counter, also after all leases of a rule were forgotten', () => {
     const table = new LeaseTable(2);
     const [one, filler] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:2'))];
     table.find(one, 'a', 0);
@@ -29,20 +29,20 @@ describe('the leases of a thread', () => {
     expect(table.find(one, 'a', 0)).toBe(lease);
   });
 
-  it('stay while callers of another rule come in any number', () => {
+  it('keeps leases during a flood of callers of another rule', () => {
     const table = new LeaseTable(100);
     const [quiet, flooded] = [table.prepare(ruleOf('app:1')), table.prepare(ruleOf('app:2'))];
     const leases = Array.from({ length: 40 }, (_, index) => table.find(quiet, `key ${index}`, 0));
     for (let device = 0; device < 1_000; device++) table.find(flooded, `device ${device}`, 0);
     for (const [index, lease] of leases.entries()) expect(table.find(quiet, `key ${index}`, 0)).toBe(lease);
-    // A rule that comes later has as much room as the one that flooded.
+    // A later rule has as much room as the flooded one.
     const late = table.prepare(ruleOf('app:3'));
     const lateLeases = Array.from({ length: 30 }, (_, index) => table.find(late, `key ${index}`, 0));
     for (const [index, lease] of lateLeases.entries())
       expect(table.find(late, `key ${index}`, 0)).toBe(lease);
   });
 
-  it('are never more than there is room for, whatever is asked for', () => {
+  it('never exceeds its limit', () => {
     const table = new LeaseTable(3);
     const same = Array.from({ length: 4 }, () => table.prepare(ruleOf('app:1')));
     const filler = table.prepare(ruleOf('app:2'));

@@ -1,24 +1,23 @@
 /**
- * The counters that one thread knows of: leases by rule and subject. Bounded: when it is full, one goes of the rule that
- * has most of them, so that a flood of callers under one rule takes nothing from another: the one that was made first,
- * and with it permits that it has at hand and what it owes (the store counts them as used).
+ * The counters that one thread knows: leases by rule and subject. Bounded: when the table is full, it evicts the oldest
+ * lease of the rule with the most leases, so that a flood of callers of one rule does not affect another. The lease's
+ * remaining permits and debts are lost with it (the store counts the permits as used).
  *
- * Rules come and go with the configuration; what stays is their identity (store.ts), so that a lease survives a change
- * of everything else.
+ * Rules change with the configuration, but their identity stays (store.ts), so a lease survives other changes.
  */
 import { createHash } from 'node:crypto';
 import { Lease } from './lease.ts';
 import { fairShare, type LiveNodes } from './live-nodes.ts';
 import type { LimitRule } from '../store.ts';
 
-/** Leases of one thread; some 300 bytes each. */
+/** Limit of leases of one thread; about 300 bytes each. */
 export const LEASES_MAX = 65_536;
-/** How many are looked at for one that can go. */
+/** How many leases are checked for one that can be evicted. */
 const EVICTION_TRIES = 16;
 /** Hexadecimal digits of a counter's name in the store: 128 bits. */
 const KEY_LENGTH = 32;
 
-/** Of one identity; one that has leases is in the table's `#groups`. */
+/** The leases of one identity; the table's `#groups` contains the groups with leases. */
 interface Group {
   readonly identity: string;
   readonly leases: Map<string, Lease>;
@@ -28,7 +27,7 @@ interface Group {
 export interface PreparedRule {
   readonly rule: LimitRule;
   group: Group;
-  /** The node's fair share of the rule, and for how many nodes it was worked out. */
+  /** The node's fair share of the rule, and the number of nodes that it was computed for. */
   share: LimitRule | undefined;
   shareCount: number;
   shareRank: number;
@@ -36,12 +35,12 @@ export interface PreparedRule {
 
 export class LeaseTable {
   readonly #max: number;
-  /** Keyed by the object: rules of a configuration that is gone are forgotten with it. */
+  /** Keyed by object, so that rules of a replaced configuration are collected with it. */
   readonly #prepared = new WeakMap<LimitRule, PreparedRule>();
   readonly #groups = new Map<string, Group>();
   #last: PreparedRule | undefined;
   #size = 0;
-  /** The rule with most leases, as far as is known; looked for again after so many evictions. */
+  /** The rule with the most leases, as far as is known; searched for again after a number of evictions. */
   #greatest: Group | undefined;
   #looksIn = 0;
 
@@ -66,7 +65,7 @@ export class LeaseTable {
   }
 
   find(prepared: PreparedRule, subject: string, monotonicMs: number): Lease {
-    // Routes have rules of their own with one identity: a group that has lost its last lease may have a successor.
+    // Several rules have the same identity: another group may have replaced one that lost its last lease.
     if (prepared.group.leases.size === 0) prepared.group = this.#groupOf(prepared.group.identity);
     const { group, rule } = prepared;
     const known = group.leases.get(subject);
@@ -99,14 +98,14 @@ export class LeaseTable {
       for (const group of this.#groups.values()) {
         if (group.leases.size > (this.#greatest?.leases.size ?? 0)) this.#greatest = group;
       }
-      // As often as costs little for each eviction.
+      // As often as is cheap relative to the evictions.
       this.#looksIn = this.#groups.size >> 3;
     }
     if (this.#greatest !== undefined && this.#evictFrom(this.#greatest)) return;
     for (const group of this.#groups.values()) if (this.#evictFrom(group)) return;
   }
 
-  /** False if all that were looked at wait for the store: they must stay. */
+  /** False when all leases that were checked wait for the store: they must stay. */
   #evictFrom(group: Group): boolean {
     let tries = 0;
     for (const [subject, lease] of group.leases) {
@@ -121,7 +120,7 @@ export class LeaseTable {
   }
 }
 
-/** The same on all nodes. Subjects may be long, and may be secrets of clients. */
+/** The same on all nodes. Hashed, because subjects may be long and may be secrets of clients. */
 export function keyOf(identity: string, subject: string): string {
   return createHash('sha256').update(`${identity}\0${subject}`).digest('hex').slice(0, KEY_LENGTH);
 }

@@ -21,7 +21,10 @@ const NOTHING_GRANTED: GrantReply = {
   window: -1,
 };
 
-/** A counter whose store answered at time 0, in window 7 with `leftMs` to go, to a call sent a round trip before. */
+/**
+ * A counter whose store answered at time 0, in window 7 with `leftMs` to go, to a call that was sent one round trip
+ * earlier.
+ */
 function known(algorithm: LimitRule['algorithm'], leftMs = WINDOW_MS / 2) {
   const rule = ruleOf(algorithm);
   const lease = new Lease('key', rule, -ROUND_TRIP_MS);
@@ -41,9 +44,9 @@ function known(algorithm: LimitRule['algorithm'], leftMs = WINDOW_MS / 2) {
   };
 }
 
-describe('what was admitted without the store', () => {
+describe('a debt of requests admitted without the store', () => {
   it.each(['fixed_window', 'sliding_window', 'token_bucket'] as const)(
-    'is told with each call until one is answered, and then no more (%s)',
+    'is reported with each call until one is answered (%s)',
     (algorithm) => {
       const { lease, owe, owedAt } = known(algorithm);
       owe(5, 100);
@@ -55,28 +58,28 @@ describe('what was admitted without the store', () => {
     },
   );
 
-  it('in a fixed window is not charged to the next one', () => {
+  it('of a fixed window is not charged to the next one', () => {
     const { owe, owedAt } = known('fixed_window', 1_000);
     owe(5, 900);
     expect(owedAt(999)).toBe(5);
     expect(owedAt(1_001)).toBe(0);
   });
 
-  it('in the fixed window that is under way is charged however long the outage has lasted', () => {
+  it('of the current fixed window is charged, however long the outage lasted', () => {
     const { owe, owedAt } = known('fixed_window', 1_000);
     for (const window of [0, 1, 2, 3]) owe(10 + window, 500 + window * WINDOW_MS);
     expect(owedAt(600 + 3 * WINDOW_MS)).toBe(13);
     expect(owedAt(1_000 + 3 * WINDOW_MS)).toBe(0);
   });
 
-  it('is charged to the window that had perhaps begun', () => {
+  it('is charged to a window that may have begun', () => {
     const { owe, owedAt } = known('fixed_window', 1_000);
     owe(5, 1_000 - ROUND_TRIP_MS);
     expect(owedAt(1_001)).toBe(5);
     expect(owedAt(1_001 + WINDOW_MS)).toBe(0);
   });
 
-  it('is charged for as long as a window lasts where the store has never answered', () => {
+  it('is charged for one window when the store has never answered', () => {
     const rule = ruleOf('fixed_window');
     const lease = new Lease('key', rule, 0);
     lease.owe(rule, 0);
@@ -89,14 +92,14 @@ describe('what was admitted without the store', () => {
     expect(lease.takeReport(rule, 2 * WINDOW_MS + 1_001).owed).toBe(0);
   });
 
-  it('long ago is not charged to a sliding window, what came later is', () => {
+  it('is charged to a sliding window only for recent requests', () => {
     const { owe, owedAt } = known('sliding_window');
     owe(40, 0);
     owe(3, 2 * WINDOW_MS);
     expect(owedAt(2 * WINDOW_MS + 100)).toBe(3);
   });
 
-  it('is at most the limit, the latest of it', () => {
+  it('is at most the limit, of the latest requests', () => {
     const { owe, owedAt } = known('sliding_window');
     owe(100, 0);
     owe(60, WINDOW_MS / 2);
@@ -104,23 +107,23 @@ describe('what was admitted without the store', () => {
     expect(owedAt(WINDOW_MS * 1.25)).toBe(60);
   });
 
-  it('of a bucket is all told, also what is older than the time in which it fills', () => {
+  it('of a bucket is reported completely, including requests older than its fill time', () => {
     const rule = { ...ruleOf('token_bucket'), requests: 100, burst: 50 };
     const { lease, owe } = known('token_bucket');
     owe(40, 1_000);
     owe(30, 9_000);
-    // 50 tokens come back in 5 s.
+    // 50 tokens are refilled in 5 s.
     expect(lease.takeReport(rule, 9_500)).toMatchObject({ owed: 70, owedLately: 30, owedForMs: 8_500 });
   });
 
-  it('of a bucket is not limited by what its refill in a window is', () => {
+  it('of a bucket is not limited to its refill per window', () => {
     const rule = { ...ruleOf('token_bucket'), requests: 5, burst: 50 };
     const lease = new Lease('key', rule, 0);
     for (let index = 0; index < 20; index++) lease.owe(rule, index);
     expect(lease.takeReport(rule, 30).owed).toBe(20);
   });
 
-  it('is told by one call alone, also when permits are given back beside it', () => {
+  it('is reported by only one call, also when another call returns permits', () => {
     const { lease, owe, owedAt } = known('token_bucket');
     owe(5, 100);
     expect(lease.takeUnused(ruleOf('token_bucket'))).toMatchObject({ owed: 0, owedLately: 0 });

@@ -1,7 +1,7 @@
 /**
- * One counter as one thread knows it: the permits at hand, what the shared store last said, and what it has to be told
- * with the next call. Times are monotonic milliseconds of this process, counted from before a request was sent: by the
- * time that the store has begun to count, they have already been running, so no clock's error makes a permit live longer.
+ * One counter as one thread knows it: the permits at hand, the last answer of the shared store, and the report for the
+ * next call. Times are monotonic milliseconds of this process and start before a request is sent. They have therefore
+ * been running before the store starts to count, so a clock error never extends the life of a permit.
  */
 import { leaseMsOf, nextRate } from './lease-size.ts';
 import type { GrantReply } from './limit-server.ts';
@@ -14,15 +14,15 @@ export interface Waiter {
   readonly rule: LimitRule;
   readonly subject: string;
   readonly nowMs: number;
-  /** The permit stays at hand, for a `take` that follows. */
+  /** The permit stays at hand for a following `take`. */
   readonly keeps: boolean;
   readonly resolve: (decision: LimitDecision) => void;
 }
 
-/** What an in-flight call has to be able to tell the store, or take back. */
+/** What a call reports to the store, and what is restored when the call fails. */
 export interface Report extends OwedReport {
   readonly unused: number;
-  /** As GrantRequest has it. */
+  /** As in GrantRequest. */
   readonly window: number;
 }
 
@@ -30,26 +30,29 @@ export interface AnsweredCall {
   readonly rule: LimitRule;
   readonly sentMs: number;
   readonly report: Report;
-  /** Permits of the reply that stand for what is owed: the node's own counter has counted them. */
+  /** Permits of the reply that pay the debt: the node's own counter has already counted them. */
   readonly paid: number;
 }
 
 /** Subtracted from the time that a reply grants, since the store counts whole milliseconds. */
 const ROUNDING_MS = 1;
-/** A refusal holds for this long at most: other nodes may give permits back. */
+/** How long a refusal applies at most, since other nodes may return permits. */
 const REFUSAL_MS_MAX = 125;
 
 export class Lease {
   readonly key: string;
   readonly leaseMs: number;
-  /** Requests that wait and are in no call yet. */
+  /** Requests that wait and are not part of a call yet. */
   waiters: Waiter[] = [];
   inFlight = false;
-  /** Until then the store is not asked for this counter, since it did not answer. */
+  /** Until then the store is not called for this counter, since it did not answer. */
   failedUntilMs = -Infinity;
-  /** Until then the counter goes by the node's share: the store did not answer, or other threads may still have to tell it. */
+  /**
+   * Until then the counter uses the node's share: the store did not answer, or other threads may still have to report
+   * debts.
+   */
   outUntilMs = -Infinity;
-  /** Permits at hand are half used up: time to fetch more. */
+  /** When this few permits are at hand, the portion is half used and more are fetched. */
   lowWater = 0;
 
   #hand = 0;
@@ -61,23 +64,23 @@ export class Lease {
   #nextWindow = 0;
   #left = 0;
   #resetAtMs = 0;
-  /** From then on nothing that was granted counts any more. */
+  /** From then on no earlier grant counts any more. */
   #overAtMs = 0;
   #refusedUntilMs = -Infinity;
   #freeAtMs = 0;
   /** The limit under which the permits at hand were granted. */
   #requests = -1;
   #window = -1;
-  /** Admitted without the store, and not told yet; made when there is any. */
+  /** Requests admitted without the store that are not reported yet; created on demand. */
   #owed: Owed | undefined;
-  /** The fixed window of the last of them, or one later, by the store's numbers. */
+  /** The fixed window of the last of them, or the one after it, in the store's numbering. */
   #owedWindow = -1;
   #unused = 0;
   #unusedWindow = 0;
   #asked = 0;
   #ratePerMs = 0;
   #ratedAtMs: number;
-  /** Granted, and not yet counted by the node's own counter. */
+  /** Granted permits that the node's own counter has not counted yet. */
   readonly #unmirrored: RecentCount;
 
   constructor(key: string, rule: LimitRule, monotonicMs: number) {
@@ -87,7 +90,7 @@ export class Lease {
     this.#unmirrored = new RecentCount(rule);
   }
 
-  /** Permits that are left, here and, when it was last asked, in the store. */
+  /** Permits that are left here and, at the last answer, in the store. */
   get remaining(): number {
     return this.#left + this.#hand + this.#next;
   }
@@ -96,7 +99,7 @@ export class Lease {
     return this.#hand + this.#next;
   }
 
-  /** One request wants a permit: counts it for the demand, and tells whether there is one at hand. */
+  /** Counts a request for the demand, and returns whether a permit is at hand. */
   ask(rule: LimitRule, monotonicMs: number): boolean {
     this.#asked += 1;
     return this.has(rule, monotonicMs);
@@ -107,7 +110,7 @@ export class Lease {
     return this.#hand + this.#next > 0 && this.#turn(rule, monotonicMs);
   }
 
-  /** Uses a permit up that `has` has just seen. */
+  /** Uses a permit that `has` has just found. */
   use(): void {
     this.#hand -= 1;
   }
@@ -116,7 +119,7 @@ export class Lease {
     return this.#hand <= this.lowWater && this.#next === 0;
   }
 
-  /** The permits at hand are used up or have run out, or were granted under another limit: on to those that came later. */
+  /** Moves on to later permits when those at hand are used up, have expired or were granted under another limit. */
   #turn(rule: LimitRule, monotonicMs: number): boolean {
     if (this.#requests !== rule.requests) {
       this.dropHand(rule);
@@ -132,7 +135,7 @@ export class Lease {
     return false;
   }
 
-  /** Gives all permits at hand back, with the next call. */
+  /** Returns all permits at hand with the next call. */
   dropHand(rule: LimitRule): void {
     this.#giveBack(rule, this.#hand, this.#handWindow);
     this.#giveBack(rule, this.#next, this.#nextWindow);
@@ -140,8 +143,8 @@ export class Lease {
   }
 
   /**
-   * Permits of different windows: those of an older fixed window have gone with it. For the other algorithms the older
-   * place is the one that is safe to give back for all.
+   * Combines permits of different windows. In a fixed window, older permits have expired. For the other algorithms, the
+   * older window is safe for all permits.
    */
   #giveBack({ algorithm }: LimitRule, count: number, window: number): void {
     if (count === 0) return;
@@ -158,7 +161,7 @@ export class Lease {
     return this.#unused;
   }
 
-  /** The demand per millisecond, to be asked for once per call. */
+  /** The demand per millisecond. Call it once per call to the store. */
   rate(monotonicMs: number): number {
     const elapsedMs = monotonicMs - this.#ratedAtMs;
     if (elapsedMs >= 1) {
@@ -169,14 +172,14 @@ export class Lease {
     return this.#ratePerMs;
   }
 
-  /** What goes along with a call. Permits that it gives back are lost if it is not answered. */
+  /** The report for a call. The permits that it returns are lost if the call is not answered. */
   takeReport(rule: LimitRule, monotonicMs: number): Report {
     this.#forgive(rule, monotonicMs);
     const owed = this.#owed?.report(monotonicMs) ?? NOTHING_OWED;
     return { ...this.takeUnused(rule), ...owed };
   }
 
-  /** As `takeReport`, for a call beside the one that tells what is owed. */
+  /** As `takeReport`, for a second call beside the one that reports the debt. */
   takeUnused({ algorithm }: LimitRule): Report {
     const window = algorithm === 'fixed_window' ? this.#window : this.#unusedWindow;
     const unused = window === this.#unusedWindow ? this.#unused : 0;
@@ -184,7 +187,7 @@ export class Lease {
     return { ...NOTHING_OWED, unused, window };
   }
 
-  /** The call that was made at `sentMs` was answered, in time or not. */
+  /** The call that was sent at `sentMs` was answered, in time or late. */
   told(report: Report, sentMs: number): void {
     this.#owed?.told(report, sentMs);
   }
@@ -195,14 +198,14 @@ export class Lease {
   }
 
   /**
-   * Permits came too late for the requests that waited for them and were decided without the store. They stand for what
-   * is owed; returns how many of them do.
+   * Uses permits that arrived too late for their requests, which were decided without the store, to pay the debt.
+   * Returns how many are used.
    */
   payOwed(granted: number): number {
     return this.#owed?.pay(granted) ?? 0;
   }
 
-  /** The request was admitted without the store. */
+  /** Notes that a request was admitted without the store. */
   owe(rule: LimitRule, monotonicMs: number): void {
     this.#forgive(rule, monotonicMs);
     this.#owed ??= new Owed(rule);
@@ -211,12 +214,15 @@ export class Lease {
     this.#owedWindow = Math.max(this.#owedWindow, window);
   }
 
-  /** What is owed of fixed windows that are over by all means has gone with them. */
+  /** Drops the debt of fixed windows that are certainly over. */
   #forgive(rule: LimitRule, monotonicMs: number): void {
     if (this.#windowAt(rule, monotonicMs, this.#overAtMs) > this.#owedWindow) this.#owed?.clear();
   }
 
-  /** Number of the store's fixed window at that time if the one that it told last ends at `endMs`; any if it told none. */
+  /**
+   * Number of the store's fixed window at that time, if the last known one ends at `endMs`; any window if none is
+   * known.
+   */
   #windowAt({ algorithm, windowMs }: LimitRule, monotonicMs: number, endMs: number): number {
     if (algorithm !== 'fixed_window') return -1;
     if (this.#window < 0) return Infinity;
@@ -224,15 +230,15 @@ export class Lease {
   }
 
   /**
-   * What the store said, `sentMs` being the time before it was asked; `kept` of the permits are for later and are at hand
-   * from now on.
+   * Processes the answer of the store to a call sent at `sentMs`; `kept` of the permits stay at hand for later
+   * requests.
    */
   learn(call: AnsweredCall, reply: GrantReply, kept: number, monotonicMs: number): void {
     const { rule, sentMs, report, paid } = call;
     this.#unmirrored.takeBack(report.unused);
     if (rule.algorithm === 'fixed_window' && reply.window !== this.#window) this.#unmirrored.clear();
     this.#window = reply.window;
-    // What was admitted before anything was known was so in this window or before.
+    // Requests admitted before the first answer belong to this window or an earlier one.
     if (this.#owedWindow === Infinity) this.#owedWindow = reply.window;
     this.#unmirrored.note(reply.granted - paid, monotonicMs);
     this.#left = reply.left;
@@ -251,7 +257,7 @@ export class Lease {
       this.#handUntilMs = untilMs;
       this.#handWindow = window;
     } else if (rule.algorithm === 'fixed_window' && window === this.#handWindow) {
-      // Both know the end of the window only from below.
+      // Both ends are lower bounds for the end of the window.
       this.#hand += count;
       this.#handUntilMs = Math.max(this.#handUntilMs, untilMs);
     } else {
@@ -285,7 +291,7 @@ export class Lease {
     };
   }
 
-  /** What the store granted this thread and the node's own counter has not counted: the caller counts it there. */
+  /** Permits that the store granted and the node's own counter has not counted; the caller counts them there. */
   takeUnmirrored(monotonicMs: number): number {
     const isOver = this.hand === 0 && monotonicMs >= this.#overAtMs;
     const count = isOver ? 0 : this.#unmirrored.total(monotonicMs);

@@ -1,4 +1,4 @@
-/** What the store of leased limits needs, and what it counts. */
+/** The dependencies of the store of leased limits, and its counts. */
 import type { Clock } from '../../lib/clock.ts';
 import type { LimitServer } from './limit-server.ts';
 import type { LiveNodes } from './live-nodes.ts';
@@ -14,13 +14,13 @@ export interface LeasedStoreDeps {
   readonly nodes: LiveNodes;
   /** Threads of this node that take permits. */
   readonly threads: number;
-  /** For rules that do not say. */
+  /** For rules without a mode. */
   readonly mode: LimitMode;
   /** How long a request waits for the store. */
   readonly timeoutMs: number;
   readonly onOutage: (reason: string) => void;
   readonly onRecovery: () => void;
-  /** One server of several does not answer, while others do. */
+  /** Called when one of several servers does not answer while others do. */
   readonly onPartLost?: (reason: string) => void;
 }
 
@@ -29,9 +29,9 @@ export interface LeasedStoreCounts {
   answered: number;
   timedOut: number;
   failed: number;
-  /** Decisions that had to wait for a round trip. */
+  /** Decisions that waited for a round trip. */
   waited: number;
-  /** Decisions without the store, by what the rule says. */
+  /** Decisions without the store, by the rule's setting. */
   share: number;
   allow: number;
   deny: number;

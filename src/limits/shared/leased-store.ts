@@ -1,16 +1,16 @@
 /**
- * Limits over many nodes: each thread takes permits of a counter from the store that all nodes share, and decides at
- * once while it has one at hand. Only when it has none does a request wait, for one round trip; requests that wait for
- * the same counter make one call. What the store granted is counted there, so all nodes together never admit more than
- * the limit.
+ * Limits across many nodes: each thread takes permits of a counter from the store that all nodes share, and decides at
+ * once while it has a permit at hand. Only without one does a request wait, for one round trip; requests that wait for
+ * the same counter share one call. The store counts the permits that it grants, so all nodes together never admit more
+ * than the limit.
  *
- * `leased` counters take portions ahead of need (lease-size.ts) and remember a refusal for a while; `exact` ones take
- * what the waiting requests need and nothing else. When the store is out of reach (store-circuit.ts), permits at hand are
- * used up, and then the rule says how to decide (without-store.ts). What is admitted that way is told to the store as soon
- * as it answers (debts.ts), and until all threads have had the time to tell, none takes permits again.
+ * `leased` counters take portions ahead of need (lease-size.ts) and cache a refusal for a while. `exact` counters take
+ * only what the waiting requests need. When the store is unreachable (store-circuit.ts), permits at hand are used up,
+ * and then the rule says how to decide (without-store.ts). Requests admitted in this way are reported to the store as
+ * soon as it answers (debts.ts). Until all threads have had the time to report, none takes permits.
  *
- * Owns the leases of one thread; unused permits go back through unused-permits.ts. Rules that are not shared go to the
- * node's own counters directly.
+ * Owns the leases of one thread; unused-permits.ts returns unused permits. Rules that are not shared go to the node's
+ * own counters directly.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { Debts } from './debts.ts';
@@ -30,21 +30,21 @@ interface Call {
   readonly waiters: readonly Waiter[];
   readonly sentMs: number;
   readonly report: Report;
-  /** Made to tell what is owed. */
+  /** Made only to report a debt. */
   readonly isTold: boolean;
   readonly cancel: () => void;
   settled: boolean;
 }
 
-/** A timer that is late because the thread was busy: the answer may lie in the socket, which is read in between. */
+/** When a timer is late because the thread was busy, the answer may be in the socket, which is read in between. */
 const SECOND_LOOK_MS = 1;
-/** A counter whose server did not answer is not asked again for so long, while others are. */
+/** Pause for a counter whose server did not answer, while other servers are called. */
 const LEASE_PAUSE_MS = 200;
-/** As long as one of several servers has answered so lately, only a part of them is lost. */
+/** While one of several servers has answered this recently, only some of them are lost. */
 const PARTS_MS = 1_000;
-/** Names of probes, enough that each of several servers has one. */
+/** Number of probe names, enough that each of several servers has one. */
 const PROBE_KEYS = 64;
-/** Of the latest round trip in the average. */
+/** Weight of the latest round trip in the average. */
 const ROUND_TRIP_WEIGHT = 1 / 8;
 
 export class LeasedLimitStore implements LimitStore {
@@ -97,18 +97,18 @@ export class LeasedLimitStore implements LimitStore {
     return this.#counts;
   }
 
-  /** Limits are counted in the store. */
+  /** Whether limits are counted in the store. */
   get isConnected(): boolean {
     return this.#circuit.isSettled(this.#clock.monotonicMs());
   }
 
-  /** Asks the store for the first time and begins to look for unused permits; to be called once. */
+  /** Probes the store and starts to look for unused permits. Call it once. */
   start(): void {
     this.#circuit.start();
     this.#unused.start();
   }
 
-  /** Gives unused permits back; decides on without the store. */
+  /** Returns unused permits; later decisions are made without the store. */
   stop(): void {
     this.#unused.stop();
     this.#stopped = true;
@@ -138,7 +138,7 @@ export class LeasedLimitStore implements LimitStore {
     return this.#wait(prepared, lease, subject, nowMs, true);
   }
 
-  /** Asks the store itself, since what other nodes have used decides. */
+  /** Calls the store, since the result depends on the usage of other nodes. */
   peek(rule: LimitRule, subject: string, nowMs: number): LimitDecision | Promise<LimitDecision> {
     if (rule.shared === undefined) return this.#local.peek(rule, subject, nowMs);
     const prepared = this.#table.prepare(rule);
@@ -175,7 +175,7 @@ export class LeasedLimitStore implements LimitStore {
     const { rule } = prepared;
     if (this.#isOut(lease, monotonicMs)) {
       const decision = this.#decideWithout(prepared, lease, subject, nowMs, monotonicMs);
-      // While the store answers, it is told at once.
+      // While the store answers, report at once.
       if (decision.admitted && !this.#circuit.isOpen) this.#tellDebts();
       return decision;
     }
@@ -197,21 +197,21 @@ export class LeasedLimitStore implements LimitStore {
     });
   }
 
-  /** More than half of a portion is used up: fetches the next one before a request has to wait. */
+  /** When more than half of a portion is used, fetches the next one before a request has to wait. */
   #refill(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
     if (lease.inFlight || lease.lowWater === 0 || this.#isExact(prepared.rule)) return;
     if (this.#isOut(lease, monotonicMs) || lease.isRefused(monotonicMs)) return;
     this.#call(prepared, lease);
   }
 
-  /** Asks for what the waiting requests need, and in leased mode for a portion beyond it, but not when it is to tell. */
+  /** Requests permits for the waiting requests, and in leased mode a portion beyond them, unless it is a report. */
   #call(prepared: PreparedRule, lease: Lease, isTold = false): void {
     const { rule } = prepared;
     const { server, nodes, threads, timeoutMs, after } = this.#deps;
     const sentMs = this.#clock.monotonicMs();
     const { waiters } = lease;
     lease.waiters = [];
-    // A lease that has nearly run out when it arrives is not worth taking.
+    // A lease that has nearly expired on arrival is not worth taking.
     const isTooFar = 2 * this.#roundTripMs > lease.leaseMs;
     const extra =
       isTold || isTooFar || this.#isExact(rule) ? 0 : portionOf(lease.rate(sentMs), lease.leaseMs);
@@ -278,14 +278,14 @@ export class LeasedLimitStore implements LimitStore {
     if (!this.#circuit.isOpen && !this.#stopped) this.#debts.tellAll(this.#clock.monotonicMs());
   }
 
-  /** Those that were in the call: as many as permits came; the store has refused the others. */
+  /** Serves the requests of the call: as many as permits were granted; the store has refused the others. */
   #serve(waiters: readonly Waiter[], granted: number, lease: Lease, monotonicMs: number): void {
     for (const [index, { rule, resolve }] of waiters.entries()) {
       resolve(index < granted ? lease.admitted(rule, monotonicMs) : lease.refused(rule, monotonicMs));
     }
   }
 
-  /** Those that came meanwhile. */
+  /** Serves the requests that arrived in the meantime. */
   #serveLater(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
     const { rule } = prepared;
     const { waiters } = lease;
@@ -310,7 +310,7 @@ export class LeasedLimitStore implements LimitStore {
     this.#pause(lease);
   }
 
-  /** Whether only one server of several is lost, of which the counters of the others must not suffer. */
+  /** Whether only one server of several is lost, which must not affect the counters of the others. */
   #isPartLost(reason: string): boolean {
     const { server, onPartLost } = this.#deps;
     if (server.isDivided !== true || this.#circuit.isOpen) return false;
@@ -319,7 +319,7 @@ export class LeasedLimitStore implements LimitStore {
     return isLost;
   }
 
-  /** Of several servers another one each time. */
+  /** Probes another of several servers each time. */
   #probe(): GrantRequest {
     if (this.#deps.server.isDivided !== true) return PROBE_REQUEST;
     this.#probes += 1;
@@ -338,7 +338,7 @@ export class LeasedLimitStore implements LimitStore {
     this.#deps.onOutage(reason);
   }
 
-  /** Decides without the store for all who wait for this counter. */
+  /** Decides without the store for all requests that wait for this counter. */
   #fail(call: Call): void {
     const { lease, prepared } = call;
     this.#settle(call);

@@ -1,7 +1,7 @@
 /**
- * What a node asks of the store that all nodes share: permits of one counter, in one round trip. redis-server.ts is the
- * implementation; a simulation has another one. Answers come by callback: there is one for each call, also after the
- * caller has given up waiting for it.
+ * What a node requests from the store that all nodes share: permits of one counter, in one round trip. redis-server.ts
+ * implements it; a simulation has another implementation. Answers arrive by callback, one for each call, even after the
+ * caller has stopped waiting.
  */
 import type { LimitRule } from '../store.ts';
 
@@ -9,27 +9,27 @@ export interface GrantRequest {
   readonly rule: LimitRule;
   /** Name of the counter: rule and subject, the same on all nodes. */
   readonly key: string;
-  /** False: changes nothing, tells only what there is. */
+  /** False: changes nothing and only returns the state. */
   readonly consume: boolean;
-  /** Permits for requests that wait; a part of them may be granted. */
+  /** Permits for waiting requests; some of them may be granted. */
   readonly need: number;
-  /** Permits to keep for `leaseMs`; granted from the part `1/holders` of what is left beyond `need`. */
+  /** Permits to keep for `leaseMs`; granted from the fraction `1/holders` of what is left beyond `need`. */
   readonly extra: number;
   readonly holders: number;
   readonly leaseMs: number;
-  /** Admitted while the store could not be asked: counted without condition. */
+  /** Requests admitted without the store: counted unconditionally. */
   readonly owed: number;
-  /** Of it, what is younger than the time in which a bucket fills. */
+  /** The part of `owed` that is younger than the time in which a bucket fills. */
   readonly owedLately: number;
   /** For how long a bucket has been owed something. */
   readonly owedForMs: number;
-  /** Unused permits, granted in `window`, which go back to the counter. */
+  /** Unused permits, granted in `window`, that return to the counter. */
   readonly unused: number;
-  /** The `window` of the reply that granted the unused permits, the lowest of several; -1 without one. */
+  /** The `window` of the reply that granted the unused permits, the lowest of several; -1 when unknown. */
   readonly window: number;
 }
 
-/** What is in a request that asks for no permit and tells nothing; rule, key and `leaseMs` are to be added. */
+/** The values of a request that needs no permit and reports nothing; rule, key and `leaseMs` must be added. */
 export const NOTHING_ASKED = Object.freeze({
   consume: true,
   need: 0,
@@ -42,7 +42,7 @@ export const NOTHING_ASKED = Object.freeze({
   window: -1,
 }) satisfies Partial<GrantRequest>;
 
-/** Asks whether the store can do all that decisions need, of a counter that is no rule's. */
+/** Checks that the store supports all that decisions need, with a counter that belongs to no rule. */
 export const PROBE_REQUEST: GrantRequest = Object.freeze({
   ...NOTHING_ASKED,
   rule: Object.freeze({
@@ -61,15 +61,15 @@ export interface GrantReply {
   readonly granted: number;
   /** Permits that are left in the store. */
   readonly left: number;
-  /** 0 while any are left; else the milliseconds until there will be one. */
+  /** 0 while permits are left; else the milliseconds until there will be one. */
   readonly waitMs: number;
-  /** Until the window has passed or the bucket is full, if nothing more is granted. */
+  /** Milliseconds until the window has passed or the bucket is full, if nothing more is granted. */
   readonly resetMs: number;
-  /** How long granted permits may be kept, from before the request was sent. */
+  /** How long granted permits may be kept, counted from before the request was sent. */
   readonly validMs: number;
   /**
-   * Number of a fixed window; of the slot of time for a token bucket; the end of the lease by the
-   * store's clock for a sliding window.
+   * For a fixed window its number; for a token bucket the number of the time slot; for a sliding window the end of the
+   * lease by the store's clock.
    */
   readonly window: number;
 }
@@ -77,10 +77,10 @@ export interface GrantReply {
 export type GrantDone = (reply: GrantReply | undefined, reason: string) => void;
 
 export interface LimitServer {
-  /** It is several servers, each with a part of the counters, and one of them may be lost alone. */
+  /** There are several servers, each with a part of the counters, and one of them may fail alone. */
   readonly isDivided?: boolean;
-  /** `done` is called once, later: with undefined and the reason when the store could not do it. */
+  /** `done` is called once, later: with undefined and the reason when the store failed. */
   grant(request: GrantRequest, done: GrantDone): void;
-  /** Gives the connection up and makes a new one. */
+  /** Drops the connection and creates a new one. */
   reconnect(): void;
 }

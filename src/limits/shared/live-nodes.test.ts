@@ -6,7 +6,7 @@ const rule = (requests: number, burst = requests) =>
   ({ id: 'app:1', algorithm: 'token_bucket', requests, windowMs: 60_000, burst }) as const;
 
 describe('fairShare', () => {
-  it('divides every limit without a rest among any number of nodes', () => {
+  it('divides every limit completely among any number of nodes', () => {
     const whole = fc.integer({ min: 0, max: 1_000_000_000 });
     fc.assert(
       fc.property(whole, whole, fc.integer({ min: 1, max: 200 }), (requests, burst, count) => {
@@ -21,14 +21,14 @@ describe('fairShare', () => {
     );
   });
 
-  it('leaves nodes without any when the limit is smaller than their number', () => {
+  it('leaves some nodes without a share when the limit is smaller than their number', () => {
     const requests = [0, 1, 2].map((rank) => fairShare(rule(2), { count: 3, rank }).requests);
     expect(requests).toEqual([1, 1, 0]);
   });
 });
 
 describe('the shared words', () => {
-  it('say one node until the nodes were counted', () => {
+  it('give one node until the nodes were counted', () => {
     const memory = createLiveNodesMemory();
     const nodes = liveNodesOf(memory);
     expect([nodes.count, nodes.rank]).toEqual([1, 0]);

@@ -1,7 +1,7 @@
 /**
- * How many nodes share the limits, and which of them this one is: two words of shared memory that the main thread
- * writes after each heartbeat (control/cluster/limit-node.ts) and that every thread of the node reads; and what each node
- * may admit by itself when the store is gone.
+ * How many nodes share the limits, and the rank of this one: two words of shared memory that the main thread writes
+ * after each heartbeat (control/cluster/limit-node.ts) and every thread of the node reads. Also what each node may
+ * admit by itself when the store is unavailable.
  */
 import type { LimitRule } from '../store.ts';
 
@@ -11,13 +11,13 @@ const RANK = 1;
 export interface LiveNodes {
   /** At least 1. */
   readonly count: number;
-  /** From 0, a different one for each node that lives. */
+  /** From 0, unique among the live nodes. */
   readonly rank: number;
 }
 
-/** What a heartbeat has found. */
+/** The result of a heartbeat. */
 export interface ListedNodes extends LiveNodes {
-  /** The store knew this node already. One that did not may have forgotten the others as well. */
+  /** Whether the store knew this node already. A store that did not may have forgotten the other nodes too. */
   readonly wasListed: boolean;
 }
 
@@ -33,7 +33,7 @@ export function writeLiveNodes(memory: LiveNodesMemory, { count, rank }: LiveNod
   Atomics.store(words, COUNT, count);
 }
 
-/** Reads what was last written; a node that has never been told of others counts itself alone. */
+/** Reads the last written values; a node that knows of no others counts itself alone. */
 export function liveNodesOf(memory: LiveNodesMemory): LiveNodes {
   const words = new Int32Array(memory);
   return {
@@ -47,8 +47,8 @@ export function liveNodesOf(memory: LiveNodesMemory): LiveNodes {
 }
 
 /**
- * The part of a limit that one node may admit by itself; the parts of all nodes add up to the limit. Where it does not
- * divide evenly, the nodes of the lowest rank have one more, so a limit below the number of nodes leaves some with none.
+ * The part of a limit that one node may admit by itself; the parts of all nodes add up to the limit. The nodes with the
+ * lowest ranks get the remainder, one each, so a limit below the number of nodes leaves some without a share.
  */
 export function fairShare(rule: LimitRule, { count, rank }: LiveNodes): LimitRule {
   const part = (whole: number): number => Math.floor(whole / count) + (rank < whole % count ? 1 : 0);

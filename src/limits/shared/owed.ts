@@ -1,19 +1,19 @@
 /**
- * What one thread has admitted of one counter without the store and has not told it yet.
+ * What one thread has admitted of one counter without the store and has not reported yet.
  *
- * A window forgets by itself: of a fixed or sliding one only what is younger than a window is owed, and at most the
- * limit. A bucket forgets nothing, because each token that it is not charged for is one that it grants twice. It is told
- * two numbers: all that is owed, of which it takes off what the bucket would have been refilled with meanwhile, and what
- * of it is younger than the time in which the bucket fills, from which no refill can be taken off.
+ * A window forgets by itself: for a fixed or sliding window only requests younger than a window are owed, and at most
+ * the limit. A bucket forgets nothing, because it would grant each uncharged token twice. It receives two numbers: the
+ * whole debt, from which it subtracts its lost refill, and the part that is younger than the time in which the bucket
+ * fills, from which no refill can be subtracted.
  */
 import { RecentCount } from './recent-count.ts';
 import type { LimitRule } from '../store.ts';
 
 export interface OwedReport {
   readonly owed: number;
-  /** Of it, what is younger than the time in which a bucket fills; for windows all of it. */
+  /** The part of `owed` that is younger than the time in which a bucket fills; for windows all of it. */
   readonly owedLately: number;
-  /** Since when a bucket is owed something, in milliseconds. */
+  /** For how many milliseconds a bucket has been owed something. */
   readonly owedForMs: number;
 }
 
@@ -22,18 +22,19 @@ export const NOTHING_OWED: OwedReport = Object.freeze({ owed: 0, owedLately: 0, 
 export class Owed {
   readonly #isBucket: boolean;
   readonly #lately: RecentCount;
-  /** All that a bucket is owed. */
+  /** The whole debt to a bucket. */
   #count = 0;
   #sinceMs = 0;
 
   constructor(rule: LimitRule) {
     this.#isBucket = rule.algorithm === 'token_bucket';
-    // Which of them are of the fixed window of that moment is told by its number; without one it may be all that fit in.
+    // The window number says which requests belong to the fixed window of that moment; without one, all may belong to
+    // it.
     const isFixed = rule.algorithm === 'fixed_window';
     this.#lately = new RecentCount(isFixed ? { ...rule, algorithm: 'sliding_window' } : rule);
   }
 
-  /** One more request was admitted without the store. */
+  /** Notes one more request that was admitted without the store. */
   note(rule: LimitRule, monotonicMs: number): void {
     if (this.#isBucket) {
       if (this.#count === 0) this.#sinceMs = monotonicMs;
@@ -50,14 +51,14 @@ export class Owed {
     return { owed: this.#count, owedLately: Math.min(lately, this.#count), owedForMs };
   }
 
-  /** The store has been told, in a call that was made at `sentMs`. */
+  /** Notes that a call sent at `sentMs` has reported the debt. */
   told({ owed, owedLately }: OwedReport, sentMs: number): void {
     this.#count = Math.max(0, this.#count - owed);
     this.#lately.takeBack(owedLately);
     this.#sinceMs = Math.max(this.#sinceMs, sentMs);
   }
 
-  /** Permits that the store has granted stand for it; returns how many of them do. */
+  /** Pays the debt with granted permits; returns how many were used. */
   pay(granted: number): number {
     if (!this.#isBucket) return this.#lately.takeBack(granted);
     const paid = Math.min(granted, this.#count);

@@ -7,7 +7,7 @@ const rule = (algorithm: 'fixed_window' | 'sliding_window' | 'token_bucket') =>
   ({ id: 'app:1', algorithm, requests: 100, windowMs: WINDOW_MS, burst: 50 }) as const;
 
 describe('RecentCount', () => {
-  it('never forgets what is younger than the window, and nothing is remembered an eighth longer', () => {
+  it('counts permits for at least the window and at most an eighth longer', () => {
     const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 1, max: 9 })), {
       maxLength: 60,
     });
@@ -29,7 +29,7 @@ describe('RecentCount', () => {
     );
   });
 
-  it('goes by the time in which a bucket fills', () => {
+  it('uses the time in which a bucket fills', () => {
     const recent = new RecentCount(rule('token_bucket'));
     recent.note(7, 0);
     expect(recent.total(4_000)).toBe(7);
@@ -44,7 +44,7 @@ describe('RecentCount', () => {
     expect(recent.total(1e9)).toBe(0);
   });
 
-  it('gives back the oldest first, and no more than there is', () => {
+  it('removes the oldest first, and no more than it has', () => {
     const recent = new RecentCount(rule('sliding_window'));
     recent.note(5, 0);
     recent.note(3, 4_000);

@@ -1,9 +1,9 @@
 /**
- * A count of permits that forgets those which no longer matter: permits of a sliding window after a window, those of a
+ * A count of permits that drops those that no longer matter: permits of a sliding window after a window, those of a
  * token bucket after the time in which the bucket fills. The permits of a fixed window stay until `clear`.
  *
- * Owns nine numbers: eight slots over that time and the slot that is leaving. No permit is forgotten too early, and none
- * is counted for more than an eighth of that time too long.
+ * Owns nine numbers: eight slots over that time and the slot that is expiring. No permit is dropped too early, and none
+ * counts more than an eighth of that time too long.
  */
 import type { LimitRule } from '../store.ts';
 
@@ -14,7 +14,7 @@ export class RecentCount {
   readonly #counts: number[] = [];
   #newestSlot = 0;
 
-  /** @param rule its algorithm and window, and for a bucket its rate, say how long a permit matters */
+  /** @param rule determines how long a permit matters: by its algorithm and window, and for a bucket by its rate */
   constructor({ algorithm, windowMs, burst, requests }: LimitRule) {
     const spanMs = algorithm === 'token_bucket' ? (burst * windowMs) / Math.max(1, requests) : windowMs;
     this.#slotMs = algorithm === 'fixed_window' ? Infinity : spanMs / SLOTS;

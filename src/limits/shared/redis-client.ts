@@ -1,43 +1,43 @@
 /**
- * The one file that knows the client library: a connection to one server, to all servers of a cluster, or to the
- * primary that Sentinels name, behind the few functions that redis-server.ts needs.
+ * The only file that knows the client library: a connection to one server, to all servers of a cluster, or to the
+ * primary behind Sentinels, reduced to the few functions that redis-server.ts needs.
  *
- * Nothing is queued while there is no connection, and connecting goes on until it succeeds or `destroy`. Commands of one
- * turn of the event loop leave in one write, which the library does by itself.
+ * Nothing is queued without a connection, and connecting continues until it succeeds or `destroy` is called. The
+ * library sends the commands of one loop tick in one write.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, createCluster, createSentinel } from '@redis/client';
 import { parseRedisUrl, type RedisTarget } from '../../model/redis-url.ts';
 
 export interface RedisOptions {
-  /** One of the forms of model/redis-url.ts. */
+  /** In one of the formats of model/redis-url.ts. */
   readonly url: string;
   readonly connectTimeoutMs: number;
 }
 
 export interface Commander {
-  /** `key` says which server of a cluster gets the command. Rejects when it fails, at once without a connection. */
+  /** `key` selects the server of a cluster. Rejects when the command fails, and at once without a connection. */
   send(key: string, args: string[]): Promise<unknown>;
   /** Resolves once connected; does not reject before `destroy`. */
   connect(): Promise<void>;
   isReady(): boolean;
-  /** What the last failure of a connection was; '' when there was none. Texts of servers and of TLS, no credentials. */
+  /** The last connection failure; '' when there was none. Contains texts of servers and of TLS, but no credentials. */
   lastFailure(): string;
-  /** Ends all connections; commands without an answer reject. */
+  /** Closes all connections; commands without an answer reject. */
   destroy(): void;
 }
 
-/** Longest time between attempts to connect. */
+/** Limit of the time between attempts to connect. */
 const RECONNECT_MS_MAX = 250;
-/** Commands that wait for an answer at one time on one connection; more fail at once. */
+/** Limit of commands under way on one connection; more fail at once. */
 const COMMANDS_MAX = 10_000;
-/** Connections to the primary behind Sentinels: there a connection takes one command at a time. */
+/** Connections to the primary behind Sentinels, where a connection runs one command at a time. */
 const PRIMARY_CONNECTIONS = 8;
 
-/** @throws Error when the URL has none of the forms, which the settings have checked */
+/** @throws Error when the URL has none of the formats; the settings have already checked it */
 export function createCommander({ url, connectTimeoutMs }: RedisOptions): Commander {
   const target = parseRedisUrl(url);
-  if (target === undefined) throw new Error('The URL of the limit store has none of the known forms');
+  if (target === undefined) throw new Error('The URL of the limit store has none of the known formats');
   const common = commonOptions(target, connectTimeoutMs);
   if (target.kind === 'cluster') return clusterCommander(target, common);
   return target.kind === 'sentinel' ? sentinelCommander(target, common) : singleCommander(target, common);
@@ -57,12 +57,12 @@ function commonOptions({ tls, username, password }: RedisTarget, connectTimeout:
 }
 type CommonOptions = ReturnType<typeof commonOptions>;
 
-/** Errors come to the calls that they end, but those of connecting come here only. */
+/** Records connection errors, which are reported only here; other errors reject the calls that they end. */
 class Failures {
   #last = '';
 
   readonly note = (error: unknown): void => {
-    // Of a cluster or of Sentinels each host has failed in a way of its own; one will do.
+    // With a cluster or Sentinels each host fails separately; one error is enough.
     const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
     this.#last = first instanceof Error ? first.message : String(first);
   };
@@ -109,7 +109,7 @@ function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOp
     name: primaryName,
     sentinelRootNodes: hosts.map(({ host, port }) => ({ host, port })),
     nodeClientOptions: { ...login, socket },
-    // Sentinels have logins of their own, if any; TLS is for all or for none.
+    // Sentinels have separate logins, if any; TLS is for all or for none.
     sentinelClientOptions: { socket },
     masterPoolSize: PRIMARY_CONNECTIONS,
     RESP,
@@ -127,7 +127,7 @@ function sentinelCommander({ hosts, primaryName }: RedisTarget, common: CommonOp
   };
 }
 
-/** Clients that do not try again by themselves when the first connection fails. */
+/** Clients that do not retry by themselves when the first connection fails. */
 function persistent(
   connect: () => Promise<unknown>,
   destroy: () => void,

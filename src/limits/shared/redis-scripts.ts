@@ -1,15 +1,15 @@
 /**
- * What runs inside Valkey or Redis: one script for each algorithm, which takes permits from one counter in one round
- * trip, and one for the heartbeats of nodes. A script touches one key, so that it runs on any server of a cluster; it
- * goes by the server's clock, and time never runs backwards for a counter. Everything comes in as arguments; no text
- * is ever put together.
+ * The scripts that run inside Valkey or Redis: one for each algorithm, which takes permits from one counter in one
+ * round trip, and one for the heartbeats of nodes. A script touches one key, so that it runs on any server of a
+ * cluster. It uses the server's clock, and time never runs backwards for a counter. All input is passed as arguments
+ * and never concatenated into a script.
  *
- * A counter is a hash with a time to live: it is gone as soon as forgetting it changes nothing. A counter that the server
- * has lost (a restart without persistence, a failover) begins anew.
+ * A counter is a hash with a time to live: it expires as soon as forgetting it changes nothing. A counter that the
+ * server has lost (a restart without persistence, a failover) starts again.
  *
- * Permits are of two sorts. The *needed* ones go to requests that wait for them. The *extra* ones are a lease, used at
- * some time in the next `leaseMs`: at most the part `1/holders` of what is left. Numbers are IEEE doubles; where a
- * token bucket needs more than 2^53 units, it rounds against the caller.
+ * There are two kinds of permits. *Needed* permits go to waiting requests. *Extra* permits are a lease, used during the
+ * next `leaseMs`: at most the fraction `1/holders` of what is left. Numbers are IEEE doubles; a token bucket that needs
+ * more than 2^53 units rounds against the caller.
  */
 import { createHash } from 'node:crypto';
 
@@ -23,7 +23,7 @@ function script(text: string): RedisScript {
   return Object.freeze({ text, sha1: createHash('sha1').update(text).digest('hex') });
 }
 
-/** The arguments in their order, as `grantArguments` of redis-server.ts gives them. */
+/** The arguments in the order of `grantArguments` in redis-server.ts. */
 const BEGIN = `
 local requests, windowMs, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local consume, need, extra = ARGV[4] == '1', tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -72,21 +72,22 @@ if left <= 0 then wait = requests > 0 and endMs or windowMs end
 return { needed + leased, max(0, left), wait, endMs, endMs, window }
 `);
 
-/** Within this time after one thread has asked again, the others tell what they owe of the same outage. */
+/** Within this time after the first thread calls again, the others report their debts from the same outage. */
 const ROUND_MS = 1_000;
 
 /**
- * `t` time at which `o` units were owed (a unit is 1/windowMs token), `k` number of the last slot of time in which
- * permits were leased, `l` how many, `p` the same of the slot before. While leased permits may be unused, the
- * bucket fills up only as far as leaves room for them: so bucket and leases together never hold more than `burst`, and
- * what is admitted never exceeds what a bucket at one place would admit. Permits come back with the number of the slot,
- * while it counts.
+ * `t` time at which `o` units were owed (a unit is 1/windowMs token), `k` number of the last time slot in which permits
+ * were leased, `l` how many, `p` the same of the slot before. While leased permits may be unused, the bucket fills up
+ * only as far as it leaves room for them. Bucket and leases together thus never have more than `burst` tokens, and all
+ * nodes admit no more than a single bucket would. Permits are returned with the number of their slot, while the slot
+ * counts.
  *
- * What was admitted without the store is charged also to an empty bucket, which then grants nothing until that is paid,
- * up to a depth of `buckets`. It is told late: a bucket that was full meanwhile has lost refill that was in truth used.
- * So for a second from `y`, when it was found full or something was told, `i` is what was lost until then. Who tells is
- * given back of it what was lost since it began to owe; `u` is what is owed by that account. But what was admitted in the
- * time in which a bucket fills is charged in any case. `f` is the size of the bucket.
+ * Requests admitted without the store are charged even to an empty bucket, which then grants nothing until the debt is
+ * paid, up to a depth of `buckets`. They are reported late: a bucket that was full in the meantime has lost refill that
+ * was in fact used. For one second from `y`, when the bucket was found full or a debt was reported, `i` is the refill
+ * lost until then. A thread that reports gets back the refill lost since its debt began; `u` is the debt computed in
+ * this way. Requests admitted within the time in which a bucket fills are always charged. `f` is the size of the
+ * bucket.
  */
 const TOKEN_BUCKET = script(`${BEGIN}
 local state = redis.call('HMGET', key, 't', 'o', 'k', 'l', 'p', 'f', 'u', 'y', 'i')
@@ -144,17 +145,17 @@ end
 return { needed + leased, left, wait, reset, leaseMs, slot }
 `);
 
-/** Entries of the ring of a sliding window; as many requests in a window are counted to the millisecond. */
+/** Entries of the ring of a sliding window; up to this number, requests in a window are counted to the millisecond. */
 export const SLIDING_RING = 200;
 
 /**
- * `a` and `h` number of the first entry and of the one after the last, `n` requests in all of them, `f` time of the
- * first request in the newest, `m` latest time seen; `e<number>` an entry, `time:requests`, which counts
- * until a window after that time. As in memory (sliding-window.ts) requests share an entry that are closer together than
- * the ring is fine, under the time of the last; times of entries never decrease.
+ * `a` number of the first entry, `h` number after the last entry, `n` requests in all of them, `f` time of the first
+ * request in the newest entry, `m` latest time seen; `e<number>` an entry, `time:requests`, which counts until a window
+ * after that time. As in memory (sliding-window.ts), requests that are closer together than the resolution of the ring
+ * share an entry, with the time of the last one; times of entries never decrease.
  *
- * Leased permits count as used at the end of the lease, and that time comes back with those that were not used. They are
- * taken from the oldest entry that is not older: what is then left counts for at least as long as what was used.
+ * Leased permits count as used at the end of the lease, and unused permits are returned with that time. They are
+ * removed from the oldest entry that is not older, so the rest counts for at least as long as the used permits must.
  */
 const SLIDING_WINDOW = script(`${BEGIN}
 local state = redis.call('HMGET', key, 'a', 'h', 'n', 'f', 'm')
@@ -238,9 +239,8 @@ return { needed + leased, max(0, left), wait, reset, leaseMs, now + leaseMs }
 `);
 
 /**
- * Notes that a node lives, or that it has gone, and returns how many live, how many of those sort before it, and
- * whether it was listed already (1).
- * Arguments: the node's id, for how many milliseconds a heartbeat holds, 1 to leave.
+ * Notes that a node is alive or has left. Returns how many nodes live, how many of them sort before it, and whether it
+ * was already listed (1). Arguments: the node's id, for how many milliseconds a heartbeat is valid, 1 to leave.
  */
 export const HEARTBEAT: RedisScript = script(`
 local clock = redis.call('TIME')

@@ -1,9 +1,9 @@
 /**
- * Valkey or Redis as the store that nodes share: its keys, and how scripts are called there. Owns one client
- * (redis-client.ts). A script that the server does not know (yet, or since its restart) is sent along once.
+ * Valkey or Redis as the store that nodes share: its keys, and how scripts are called. Owns one client
+ * (redis-client.ts). A script that the server does not know (not yet, or since its restart) is sent once.
  *
- * Nothing is queued while there is no connection: such calls fail at once, and the caller uses its own share.
- * Time-outs of calls are the caller's; what was written to a connection that hangs ends with `reconnect`.
+ * Nothing is queued without a connection: such calls fail at once, and the caller uses its own share. The caller times
+ * calls out; calls on a connection that hangs end with `reconnect`.
  */
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { parseRedisUrl } from '../../model/redis-url.ts';
@@ -13,7 +13,7 @@ import { createCommander, type Commander, type RedisOptions as ConnectOptions } 
 import { HEARTBEAT, type RedisScript, SCRIPT_OF } from './redis-scripts.ts';
 
 export interface RedisOptions extends ConnectOptions {
-  /** Before every key, so that several installations can share a server. */
+  /** Prefix of every key, so that several installations can share a server. */
   readonly keyPrefix: string;
 }
 
@@ -23,14 +23,14 @@ export class RedisLimitServer implements LimitServer {
   #commander: Commander;
   #closed = false;
 
-  /** @throws Error when the URL has none of the forms, which the settings have checked */
+  /** @throws Error when the URL has none of the formats; the settings have already checked it */
   constructor(options: RedisOptions) {
     this.#options = options;
     this.isDivided = parseRedisUrl(options.url)?.kind === 'cluster';
     this.#commander = createCommander(options);
   }
 
-  /** Resolves once connected, or after `timeoutMs` when that does not succeed; goes on trying in any case. */
+  /** Resolves with true once connected, or with false after `timeoutMs`; keeps trying in any case. */
   async connect(timeoutMs: number): Promise<boolean> {
     return (await withTimeout(timeoutMs, this.#open())) ?? false;
   }
@@ -42,7 +42,7 @@ export class RedisLimitServer implements LimitServer {
   async #grant(request: GrantRequest, done: GrantDone): Promise<void> {
     const key = `${this.#options.keyPrefix}limit:{${request.key}}`;
     let reply: GrantReply | undefined;
-    let reason = 'the answer is not one of the script';
+    let reason = 'unexpected answer of the script';
     try {
       reply = readGrant(await this.#run(SCRIPT_OF[request.rule.algorithm], key, grantArguments(request)));
     } catch (error) {
@@ -51,11 +51,11 @@ export class RedisLimitServer implements LimitServer {
     done(reply, reason);
   }
 
-  /** Notes that this node lives; resolves with how many do, and how many of those sort before it. */
+  /** Notes that this node is alive; resolves with the number of live nodes and how many of them sort before it. */
   async heartbeat(nodeId: string, ttlMs: number, leave: boolean): Promise<ListedNodes> {
     const key = `${this.#options.keyPrefix}nodes`;
     const reply = await this.#run(HEARTBEAT, key, [nodeId, String(ttlMs), leave ? '1' : '0']);
-    if (!isNumbers(reply)) throw new Error('the answer is not one of the script');
+    if (!isNumbers(reply)) throw new Error('unexpected answer of the script');
     return { count: reply[0] ?? 0, rank: reply[1] ?? 0, wasListed: reply[2] === 1 };
   }
 
@@ -111,7 +111,7 @@ export function grantArguments(request: GrantRequest): string[] {
     String(request.window),
     String(request.owedLately),
     String(request.owedForMs),
-    // Who chose no limit during an outage is not made to pay for it afterwards.
+    // A rule without a limit during outages is not charged for them afterwards.
     rule.shared?.onFailure === 'allow' ? '1' : '2',
   ];
 }

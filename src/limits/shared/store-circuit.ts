@@ -1,20 +1,19 @@
 /**
- * Whether the shared store can be asked. Closed: calls are made. Open: no request waits for the store; it is probed in the
- * background until it answers in time again.
+ * Whether the shared store can be called. Closed: calls are made. Open: no request waits for the store; it is probed in
+ * the background until it answers in time again.
  *
- *   state    event                                        next
- *   closed   a call failed, or was not answered in time
- *            and nothing else was answered meanwhile      open
- *   closed   anything else                                closed
- *   open     a probe was answered in time                 closed
- *   open     anything else                                open
+ * | state  | event                                                                          | next   |
+ * | ------ | ------------------------------------------------------------------------------ | ------ |
+ * | closed | a call failed, or was not answered in time and nothing else was answered since | open   |
+ * | closed | anything else                                                                  | closed |
+ * | open   | a probe was answered in time                                                   | closed |
+ * | open   | anything else                                                                  | open   |
  *
- * Closed again, it is not settled for a while: the threads of all nodes find the store again one after the other, each with
- * its next probe, and tell what they have admitted meanwhile. Until all have, none takes a permit from what the store
- * has left without knowing of that.
+ * After it closes, the circuit is not settled for a while: the threads of all nodes find the store again one after the
+ * other, each with its next probe, and report what they have admitted in the meantime. Until all have done so, no
+ * thread takes permits, since the store does not yet know the whole usage.
  *
- * A connection on which nothing has been answered for a second is replaced: after a partition TCP may take minutes to
- * find its way again.
+ * A connection without an answer for one second is replaced: after a partition, TCP may take minutes to recover.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { After } from '../timers.ts';
@@ -24,7 +23,7 @@ export interface CircuitDeps {
   readonly after: After;
   /** How long an answer may take. */
   readonly timeoutMs: number;
-  /** Asks the store for something that needs all that decisions need; `done` once, with '' or the reason. */
+  /** Calls the store for something that uses all that decisions need; `done` is called once, with '' or the reason. */
   readonly probe: (done: (reason: string) => void) => void;
   readonly reconnect: () => void;
   readonly onOpen: (reason: string) => void;
@@ -32,7 +31,7 @@ export interface CircuitDeps {
 }
 
 const PROBE_MS = 100;
-/** All have probed by then, late timers included. */
+/** By then all threads have probed, including late timers. */
 export const SETTLE_MS = 250;
 const SILENCE_MS_MAX = 1_000;
 
@@ -43,10 +42,10 @@ export class StoreCircuit {
   #reconnectedMs: number;
   #settledAtMs = -Infinity;
   #stopped = false;
-  /** An outage is told once, one at the start included. */
+  /** An outage is reported once, including one at the start. */
   #told = false;
 
-  /** Begins open, and probes at once: nothing is known of the store yet. */
+  /** Starts open and probes at once, since the state of the store is unknown. */
   constructor(deps: CircuitDeps) {
     this.#deps = deps;
     this.#isOpen = true;
@@ -57,7 +56,7 @@ export class StoreCircuit {
     return this.#isOpen;
   }
 
-  /** The store answers, and all threads have had the time to tell it what they owe. */
+  /** The store answers, and all threads have had the time to report their debts. */
   isSettled(monotonicMs: number): boolean {
     return !this.#isOpen && monotonicMs >= this.#settledAtMs;
   }
@@ -66,7 +65,7 @@ export class StoreCircuit {
     return this.#deps.clock.monotonicMs() - this.#answeredMs <= ms;
   }
 
-  /** To be called once. */
+  /** Call it once. */
   start(): void {
     this.#probe();
   }
@@ -79,7 +78,7 @@ export class StoreCircuit {
     this.#answeredMs = this.#deps.clock.monotonicMs();
   }
 
-  /** A call that was sent at `sentMs` has had no answer in time. */
+  /** A call that was sent at `sentMs` was not answered in time. */
   timedOut(sentMs: number): void {
     if (this.#answeredMs < sentMs) this.failed(`no answer within ${this.#deps.timeoutMs} ms`);
   }
@@ -115,7 +114,7 @@ export class StoreCircuit {
       if (settled || clock.monotonicMs() - sentMs > timeoutMs || this.#stopped) return fail();
       settled = true;
       this.#isOpen = false;
-      // Of the first start there is nothing to tell.
+      // The first start has nothing to report.
       if (this.#told) this.#settledAtMs = clock.monotonicMs() + SETTLE_MS;
       this.#told = false;
       this.#deps.onClose();

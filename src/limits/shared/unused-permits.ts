@@ -1,6 +1,6 @@
 /**
- * Returns the permits that one thread has at hand and does not use to the store, so that other nodes can have them.
- * Owns which leases have any, and since when none of them was used.
+ * Returns to the store the permits that one thread has at hand and does not use, so that other nodes can have them.
+ * Owns the list of leases with permits, and since when each was not used.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { PreparedRule } from './lease-table.ts';
@@ -17,7 +17,7 @@ export interface UnusedPermitsDeps {
 }
 
 interface Holding {
-  /** Under which the lease was last asked. */
+  /** The rule with which the lease was last used. */
   readonly prepared: PreparedRule;
   untouchedMs: number;
   hand: number;
@@ -35,13 +35,13 @@ export class UnusedPermits {
     this.#deps = deps;
   }
 
-  /** The lease may have permits at hand from now on. */
+  /** Notes that the lease may have permits at hand. */
   note(prepared: PreparedRule, lease: Lease, monotonicMs: number): void {
     if (lease.hand === 0 || this.#holding.has(lease)) return;
     this.#holding.set(lease, { prepared, untouchedMs: monotonicMs, hand: lease.hand });
   }
 
-  /** To be called once. */
+  /** Call it once. */
   start(): void {
     this.#deps.after(SWEEP_MS, () => {
       if (this.#stopped) return;
@@ -50,13 +50,13 @@ export class UnusedPermits {
     });
   }
 
-  /** Gives all of them back. */
+  /** Returns all permits. */
   stop(): void {
     this.#stopped = true;
     for (const [lease, { prepared }] of this.#holding) this.#return(prepared, lease);
   }
 
-  /** Those of which none was used for the time of a lease. */
+  /** Returns permits that were not used for the time of a lease. */
   #sweep(): void {
     const monotonicMs = this.#deps.clock.monotonicMs();
     for (const [lease, seen] of this.#holding) {

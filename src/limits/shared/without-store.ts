@@ -1,6 +1,6 @@
 /**
- * Decisions while the store is out of reach, as `on_store_failure` has it: the node's fair share of the limit, counted in
- * the memory of the node, everything, or nothing. What is admitted is owed to the store.
+ * Decisions while the store is unreachable, according to `on_store_failure`: the node's fair share of the limit,
+ * counted in the node's memory; everything; or nothing. Admitted requests are owed to the store.
  */
 import type { LeaseTable, PreparedRule } from './lease-table.ts';
 import type { Lease } from './lease.ts';
@@ -43,7 +43,7 @@ export class WithoutStore {
     return decision;
   }
 
-  /** Of its share the node has used what the store had granted it. */
+  /** Permits that the store granted before count against the node's share. */
   #chargedShare(
     prepared: PreparedRule,
     lease: Lease,
