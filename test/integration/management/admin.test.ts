@@ -269,7 +269,7 @@ describe('design 2: admin access', () => {
     const needed = ({ method, path }: Described): keyof typeof RANK => {
       if (/^\/\/api\/v1\/(?:admin\/|audit|explain\/debug-tokens)/.test(path)) return 'admin';
       // Asks, by POST because the question is long.
-      if (path === '//api/v1/explain') return 'viewer';
+      if (path === '//api/v1/explain' || path === '//api/v1/config/plan') return 'viewer';
       return method === 'GET' ? 'viewer' : 'editor';
     };
 
