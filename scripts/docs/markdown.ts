@@ -16,6 +16,11 @@ export const code = (text: string): string => `\`${text}\``;
 
 export const jsonBlock = (value: unknown): string => `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``;
 
+export const jsonOnOneLine = (value: unknown): string =>
+  JSON.stringify(value)
+    .replaceAll('":', '": ')
+    .replaceAll(/,(?=["{[])/g, ', ');
+
 /** With a capital letter and a full stop. */
 export function sentence(text: string): string {
   const capital = text.charAt(0).toUpperCase() + text.slice(1);

@@ -7,12 +7,14 @@ import { commandLinePage } from './command-line-page.ts';
 import { managementApiPage } from './management-api-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { objectsPage } from './objects-page.ts';
+import { policiesPage } from './policies-page.ts';
 import { policyFieldsPage } from './policy-fields-page.ts';
 import { resourcesPage } from './resources-page.ts';
 
 /** @param read the text of a page as it is now, for those of which only a part is generated */
 export async function generatedPages(read: (path: string) => string): Promise<ReadonlyMap<string, string>> {
   const operations = describedOperations();
+  const policies = 'docs/reference/policies.md';
   const breaker = 'docs/reference/circuit-breaker.md';
   return new Map([
     ['docs/reference/resources.md', resourcesPage(operations)],
@@ -25,6 +27,7 @@ export async function generatedPages(read: (path: string) => string): Promise<Re
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/access-log.md', accessLogPage()],
     ['docs/reference/command-line.md', commandLinePage()],
+    [policies, policiesPage(read(policies))],
     [breaker, breakerPage(read(breaker))],
   ]);
 }

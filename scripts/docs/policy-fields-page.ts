@@ -2,7 +2,7 @@
 import type { PolicyPart } from '../../src/policy/part.ts';
 import { PARTS } from '../../src/policy/registry.ts';
 import { jsonSchema } from '../../src/model/json-schema.ts';
-import { code, page, table } from './markdown.ts';
+import { code, jsonOnOneLine, page, table } from './markdown.ts';
 import { fieldsOf, typeOf } from './schema-fields.ts';
 
 export function policyFieldsPage(): string {
@@ -29,16 +29,13 @@ function partSection({ name, schema, docs, off, mayShadow }: PolicyPart): string
     [part.description, `Type: ${typeOf(part)}.`, fields[0]?.default && `Default: ${fields[0].default}.`]
       .filter(Boolean)
       .join(' '),
-    `Example: ${code(shown({ [name]: docs.example }))}.`,
-    off === undefined ? '' : `Off, where a wider level has it: ${code(shown({ [name]: off.example }))}.`,
+    `Example: ${code(jsonOnOneLine({ [name]: docs.example }))}.`,
+    off === undefined
+      ? ''
+      : `Off, where a wider level has it: ${code(jsonOnOneLine({ [name]: off.example }))}.`,
     mayShadow ? 'May run in [shadow mode](policies.md#shadow).' : '',
     rows.length === 0 ? '' : table(['Field', 'Type', 'Default', 'Meaning'], rows),
-    docs.text ?? '',
   ]
     .filter((block) => block !== '')
     .join('\n\n');
 }
-
-/** JSON on one line. */
-const shown = (value: unknown): string =>
-  JSON.stringify(value).replaceAll('":', '": ').replaceAll(',"', ', "');

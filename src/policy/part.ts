@@ -89,6 +89,8 @@ export interface PartContribution {
 
 export interface PartOff<Value> {
   readonly example: Value;
+  /** What then applies, in a few words; absent: nothing. */
+  readonly note?: string;
   is(value: Value): boolean;
 }
 
@@ -97,8 +99,13 @@ export interface PartDocs {
   readonly summary: string;
   /** A value, as the reference shows it. */
   readonly example: unknown;
-  /** Markdown that follows the example: what fields and their descriptions cannot say. */
+  /**
+   * Markdown that follows the example in docs/reference/policies.md: what fields and their descriptions cannot say.
+   * Links are relative to docs/reference/.
+   */
   readonly text?: string;
+  /** For the table of `shadow`: what happens to a request, and what is noted. Default: it passes; what would be denied. */
+  readonly inShadow?: { readonly request: string; readonly noted: string };
 }
 
 export interface RulesContext {

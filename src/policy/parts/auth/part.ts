@@ -2,6 +2,7 @@
 import { foldedName } from '../../../lib/folded-name.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import { definePart, type RulesContext, type WarningRule } from '../../part.ts';
+import { AUTH_DOCS } from './docs.ts';
 import type { PolicyDependencies } from '../../dependencies.ts';
 import { createApiKeys } from './api-key.ts';
 import { createAuthGuard } from './auth-guard.ts';
@@ -37,10 +38,7 @@ export const AUTH = definePart({
   name: 'auth',
   schema: AuthSchema,
   masked: PRIVATE_JWK_MEMBERS.map((member) => ['jwt', 'jwks', 'keys', { eachBy: 'kid' }, member]),
-  docs: {
-    summary: 'who may call: API key or JWT',
-    example: { auth_type: 'api_key', required: true, forward_credentials: false },
-  },
+  docs: AUTH_DOCS,
   off: { example: { auth_type: 'none' }, is: (auth) => auth.auth_type === 'none' },
   mayShadow: true,
   stages: [

@@ -1,6 +1,7 @@
 /** The policy part `min_body_bytes_per_sec`, which proxy/upstream/request-stream.ts carries out. */
 import { Type } from 'typebox';
 import { definePart } from '../../part.ts';
+import { BODY_PACE_DOCS } from './docs.ts';
 
 export const BODY_PACE = definePart({
   name: 'min_body_bytes_per_sec',
@@ -11,11 +12,7 @@ export const BODY_PACE = definePart({
       'Least pace of a request body while the gateway waits for it (408), in place of ' +
       'GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC; 0 is off, for streams.',
   }),
-  docs: {
-    summary:
-      '[least pace of a request body](#min_body_bytes_per_sec); wins over `GATEWAY_PROXY__MIN_BODY_BYTES_PER_SEC`, 0 is off',
-    example: 1024,
-  },
+  docs: BODY_PACE_DOCS,
   off: { example: 0, is: (pace) => pace === 0 },
   mayShadow: false,
   explain: { carrying: (pace, _policy, defaults) => ({ value: pace ?? defaults.minBodyBytesPerSec }) },

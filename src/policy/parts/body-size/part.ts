@@ -29,8 +29,12 @@ export const BODY_SIZE = definePart({
     summary:
       'longest request body; wins over `GATEWAY_PROXY__MAX_BODY_BYTES`, 0 or absent leaves that in force',
     example: 1_048_576,
+    inShadow: {
+      request: 'is treated as if the route had none: `GATEWAY_PROXY__MAX_BODY_BYTES` applies',
+      noted: 'bodies that were sent on to a backend and are longer; of a chunked body this shows at its end',
+    },
   },
-  off: { example: 0, is: (bytes) => bytes === 0 },
+  off: { example: 0, note: '`GATEWAY_PROXY__MAX_BODY_BYTES` applies', is: (bytes) => bytes === 0 },
   mayShadow: true,
   stages: [{ name: 'max_body_bytes', phase: 'message' }],
   explain: {

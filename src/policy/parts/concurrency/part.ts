@@ -17,6 +17,7 @@ import { subjectOf, type SubjectOf } from '../../per/limit-subject.ts';
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
 import { limitWithoutCaller, perErrors } from '../../per/per.ts';
 import { PerSchema } from '../../per/per-schema.ts';
+import { CONCURRENCY_DOCS } from './docs.ts';
 import type { Denial, Evaluation } from '../../stage.ts';
 
 /** When a request will end is not known; this is the least that Retry-After can say (RFC 9110 section 10.2.3). */
@@ -44,7 +45,7 @@ type ConcurrencyPolicy = Static<typeof ConcurrencySchema>;
 export const CONCURRENCY = definePart({
   name: 'concurrency',
   schema: ConcurrencySchema,
-  docs: { summary: 'how many at once', example: { max: 20, per: 'api_key' } },
+  docs: CONCURRENCY_DOCS,
   off: { example: { max: 0 }, is: ({ max }) => max === 0 },
   mayShadow: true,
   stages: [{ name: 'concurrency', phase: 'quota' }],

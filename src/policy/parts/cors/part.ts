@@ -3,6 +3,7 @@
  * a browser refuses what the header lines do not grant.
  */
 import { definePart, type WarningRule } from '../../part.ts';
+import { CORS_DOCS } from './docs.ts';
 import { corsErrors } from './cors-rules.ts';
 import { corsShadowStage } from './cors-shadow.ts';
 import { compileCors } from './cors.ts';
@@ -23,10 +24,7 @@ const corsWithoutOrigins: WarningRule<CorsPolicy> = {
 export const CORS = definePart({
   name: 'cors',
   schema: CorsSchema,
-  docs: {
-    summary: 'what browsers on other origins may do',
-    example: { allowed_origins: ['https://app.example.com'], allow_credentials: true, max_age_secs: 600 },
-  },
+  docs: CORS_DOCS,
   off: { example: { allowed_origins: [] }, is: (cors) => cors.allowed_origins.length === 0 },
   mayShadow: true,
   stages: [{ name: 'cors', phase: 'browser' }],

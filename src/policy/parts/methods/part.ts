@@ -44,7 +44,11 @@ export const METHODS = definePart({
     uniqueItems: true,
     description: 'HTTP methods that are allowed (405); `["*"]` is every method.',
   }),
-  docs: { summary: 'HTTP methods permitted', example: ['GET', 'POST'] },
+  docs: {
+    summary: 'HTTP methods permitted',
+    example: ['GET', 'POST'],
+    inShadow: { request: 'passes', noted: 'what would be 405' },
+  },
   off: { example: ['*'], is: (methods) => methods.includes('*') },
   mayShadow: true,
   stages: [{ name: 'allowed_methods', phase: 'authorization' }],

@@ -2,6 +2,7 @@
 import type { FieldError } from '../../../model/errors.ts';
 import type { RateLimitGlobals } from '../../dependencies.ts';
 import { definePart, type WarningRule } from '../../part.ts';
+import { RATE_LIMIT_DOCS } from './docs.ts';
 import { limitWithoutCaller, perErrors } from '../../per/per.ts';
 import { rateLimitExplain } from './explain.ts';
 import { compileRateLimits } from './rate-limit.ts';
@@ -26,16 +27,7 @@ const limitNotEnabled: WarningRule<RateLimitPolicy> = {
 export const RATE_LIMIT = definePart({
   name: 'rate_limit',
   schema: RateLimitSchema,
-  docs: {
-    summary: 'how often',
-    example: {
-      enabled: true,
-      requests: 100,
-      window_seconds: 60,
-      algorithm: 'sliding_window',
-      per: 'api_key',
-    },
-  },
+  docs: RATE_LIMIT_DOCS,
   off: { example: { enabled: false }, is: ({ enabled }) => enabled !== true },
   mayShadow: true,
   stages: [

@@ -1,6 +1,7 @@
 /** The policy part `buffer_request_bytes`, which proxy/io/request-buffer.ts carries out. */
 import { Type } from 'typebox';
 import { definePart } from '../../part.ts';
+import { REQUEST_BUFFER_DOCS } from './docs.ts';
 
 const BUFFER_REQUEST_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -13,11 +14,7 @@ export const REQUEST_BUFFER = definePart({
       'Wait for so much of a request body before the backend is asked, so that a slow client holds no ' +
       'connection of it; the rest of a longer body is streamed. 0 is off.',
   }),
-  docs: {
-    summary:
-      '[so much of a request body](#buffer_request_bytes) is waited for before the backend is asked; 0 or absent streams it',
-    example: 1_048_576,
-  },
+  docs: REQUEST_BUFFER_DOCS,
   off: { example: 0, is: (bytes) => bytes === 0 },
   mayShadow: false,
   explain: { carrying: (bytes) => ({ value: bytes ?? 0 }) },

@@ -1,5 +1,6 @@
 /** The policy part `retries`, which proxy/resilience/retry.ts reads for each failure. */
 import { definePart, type PartContribution } from '../../part.ts';
+import { RETRIES_DOCS } from './docs.ts';
 import type { CompiledRetries } from '../../stage.ts';
 import { RetriesSchema, type RetriesPolicy, type RetryCondition } from './schema.ts';
 
@@ -11,11 +12,12 @@ export const DEFAULT_RETRIES: CompiledRetries = Object.freeze({ max: DEFAULT_MAX
 export const RETRIES = definePart({
   name: 'retries',
   schema: RetriesSchema,
-  docs: {
-    summary: 'what is tried again, and how often',
-    example: { max: 2, on: ['connect', 'reset', '503'] },
+  docs: RETRIES_DOCS,
+  off: {
+    example: { max: 0 },
+    note: 'nothing is tried again; `{}`: the default',
+    is: (retries) => retries.max === 0,
   },
-  off: { example: { max: 0 }, is: (retries) => retries.max === 0 },
   mayShadow: false,
   explain: { carrying: (_value, { retries: { max, on } }) => ({ max, on: [...on] }) },
   compile: compileRetries,

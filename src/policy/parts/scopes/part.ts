@@ -20,7 +20,11 @@ import { scopesWithoutAuth, scopesWithoutHolder } from './warnings.ts';
 export const SCOPES = definePart({
   name: 'required_scopes',
   schema: ScopesSchema,
-  docs: { summary: 'what the caller must hold', example: ['invoices:read'] },
+  docs: {
+    summary: 'what the caller must hold',
+    example: ['invoices:read'],
+    inShadow: { request: 'passes', noted: 'what would be 403, or 401 for an anonymous caller' },
+  },
   off: { example: [], is: (scopes) => scopes.length === 0 },
   mayShadow: true,
   stages: [{ name: 'required_scopes', phase: 'authorization' }],

@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { oneOf } from '../../../model/schema-pieces.ts';
 import { definePart, type PolicyPart, type WarningRule } from '../../part.ts';
+import { shadowDocs } from './docs.ts';
 
 /** @param parts those that may run in shadow */
 export function shadowPart<Name extends string>(parts: readonly PolicyPart<Name>[]) {
@@ -17,7 +18,7 @@ export function shadowPart<Name extends string>(parts: readonly PolicyPart<Name>
         description: 'Parts that are evaluated, counted and logged, and let every request pass.',
       }),
     ),
-    docs: { summary: 'parts that are only evaluated, counted and logged', example: ['auth', 'rate_limit'] },
+    docs: shadowDocs(parts),
     off: { example: [], is: (shadow) => shadow.length === 0 },
     mayShadow: false,
     warnings: [shadowOfNothing(parts)],

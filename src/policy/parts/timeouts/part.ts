@@ -5,6 +5,7 @@
 import { Type, type Static } from 'typebox';
 import { closed } from '../../../model/schema-pieces.ts';
 import { definePart, type PartContribution } from '../../part.ts';
+import { TIMEOUTS_DOCS } from './docs.ts';
 
 const milliseconds = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400_000, description }));
@@ -25,8 +26,8 @@ const TimeoutsSchema = Type.Object(
 export const TIMEOUTS = definePart({
   name: 'timeouts',
   schema: TimeoutsSchema,
-  docs: { summary: 'how long a backend may take', example: { first_byte_ms: 5_000, total_ms: 30_000 } },
-  off: { example: {}, is: (timeouts) => Object.keys(timeouts).length === 0 },
+  docs: TIMEOUTS_DOCS,
+  off: { example: {}, note: 'the settings apply', is: (timeouts) => Object.keys(timeouts).length === 0 },
   mayShadow: false,
   explain: {
     carrying: (_value, { timeouts }, defaults) => ({
