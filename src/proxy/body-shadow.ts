@@ -3,7 +3,7 @@
  * exchange, when the length of a chunked body is known too, and only for requests that went to a backend: all others
  * would have got the same answer anyway.
  */
-import { BODY_TOO_LARGE } from '../policy/parts/body-size/part.ts';
+import { bodyShadowDenial } from '../policy/parts/body-size/part.ts';
 import type { ExchangeView } from './interfaces/exchange-view.ts';
 
 /** @param bytesMax more than 0 */
@@ -13,6 +13,5 @@ export function noteBodyInShadow(exchange: ExchangeView, bytesMax: number): void
   // A client that went away in the middle had announced the whole.
   const bytes = Math.max(exchange.bytesIn, head.contentLength);
   if (bytes <= bytesMax) return;
-  const denial = { kind: BODY_TOO_LARGE, data: { bytesMax } };
-  (exchange.evaluation.shadowDenials ??= []).push({ part: 'max_body_bytes', denial });
+  (exchange.evaluation.shadowDenials ??= []).push(bodyShadowDenial(bytesMax));
 }

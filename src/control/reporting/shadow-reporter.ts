@@ -33,7 +33,7 @@ export class ShadowReporter {
     for (const { part, denial } of evaluation.shadowDenials) {
       const { code } = denial.kind;
       const sample = { part, code, detail: operatorDetail(denial), requestId: exchange.requestId, atMs };
-      this.#tally.add(shadowRow(place, sample, callerOf(evaluation, part)));
+      this.#tally.add(shadowRow(place, sample, callerOf(evaluation, code)));
     }
   }
 
@@ -46,10 +46,10 @@ export class ShadowReporter {
   }
 }
 
-/** A key that `auth` knows and would refuse is named, not counted as anonymous: its owner has to be told. */
-function callerOf({ caller, refusedKeyId, refusedKeyName }: Evaluation, part: string): ShadowCaller {
+/** A known key that would be refused is named, not counted as anonymous: its owner has to be told. */
+function callerOf({ caller, refusedKeyId, refusedKeyName }: Evaluation, code: string): ShadowCaller {
   const { kind, id, name } = caller;
-  return part === 'auth' && kind === 'anonymous' && refusedKeyId !== ''
+  return code === 'credentials_invalid' && kind === 'anonymous' && refusedKeyId !== ''
     ? { kind: 'api_key', id: refusedKeyId, name: refusedKeyName }
     : { kind, id, name };
 }

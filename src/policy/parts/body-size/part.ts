@@ -8,9 +8,9 @@ import { Type } from 'typebox';
 import type { ReasonKind } from '../../../model/reason.ts';
 import { ofSettings } from '../../part-explain.ts';
 import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
-import type { Denial, NamedStage } from '../../stage.ts';
+import type { Denial, NamedStage, ShadowDenial } from '../../stage.ts';
 
-export const BODY_TOO_LARGE: ReasonKind<{ readonly bytesMax: number }> = {
+const BODY_TOO_LARGE: ReasonKind<{ readonly bytesMax: number }> = {
   code: 'body_too_large',
   detail: ({ bytesMax }) => `The request body is larger than ${bytesMax} bytes`,
 };
@@ -68,6 +68,11 @@ function compileBodySize(
     stages: announcedStages(maxBodyBytes || dependencies.maxBodyBytes),
     data: { maxBodyBytes, shadowBodyBytes: inShadow ? bytes : 0 },
   };
+}
+
+/** Of a body that turned out longer than a limit in shadow mode. */
+export function bodyShadowDenial(bytesMax: number): ShadowDenial {
+  return { part: BODY_SIZE.name, denial: { kind: BODY_TOO_LARGE, data: { bytesMax } } };
 }
 
 /** @param bytesMax 0: unlimited */
