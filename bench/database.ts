@@ -6,7 +6,7 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import { SECRET_PLACES } from '../src/policy/secrets.ts';
+import { SECRET_PLACES } from '../src/policy/secret-places.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { uuidv7 } from '../src/lib/ids.ts';
 import type { Policy } from '../src/policy/registry.ts';

@@ -7,7 +7,7 @@ import { BlockList, isIPv6 } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Egress } from './egress/egress.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
-import { viaHops } from './http/forwarded.ts';
+import { viaHops } from './http/fields/forwarded.ts';
 import { httpDate, systemClock } from './lib/clock.ts';
 import { requestIds } from './lib/ids.ts';
 import { SharedConcurrencyStore } from './limits/concurrency.ts';

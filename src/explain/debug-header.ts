@@ -8,16 +8,7 @@ import { tokenHash } from '../model/token.ts';
 import { fieldText } from '../policy/caller.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { upstreamPath } from '../proxy/upstream-path.ts';
-
-/** A debug token as a worker knows it. */
-export interface DebugTokenEntry {
-  /** SHA-256 of the token, 64 lower-case hex digits. */
-  readonly hash: string;
-  /** undefined: for all apps. */
-  readonly appId: string | undefined;
-  /** Unix milliseconds. */
-  readonly untilMs: number;
-}
+import type { DebugTokenEntry } from './messages.ts';
 
 const TOKEN_CHARS_MAX = 128;
 const VALUE_CHARS_MAX = 200;

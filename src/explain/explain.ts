@@ -6,8 +6,8 @@
  * thing it sends is the fetch of a key set that a JWT needs (bounded by jwks.ts).
  */
 import { normaliseAddress } from '../http/address.ts';
-import { RESPONSE_VIA, viaLine } from '../http/forwarded.ts';
-import { BodyFraming } from '../http/framing.ts';
+import { RESPONSE_VIA, viaLine } from '../http/fields/forwarded.ts';
+import { BodyFraming } from '../http/bodies/framing.ts';
 import type { ExplainInput, Explanation, HeaderField } from './schema.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
 import type { CounterReads } from '../policy/read-only-context.ts';
@@ -31,7 +31,7 @@ import { upstreamPath } from '../proxy/upstream-path.ts';
 import { BODY_TOO_LARGE } from '../proxy/downstream/request-body.ts';
 import { malformed } from '../proxy/reasons.ts';
 import { responseFields } from '../proxy/respond.ts';
-import { tunnelledProtocol } from '../http/switch-protocol.ts';
+import { tunnelledProtocol } from '../http/fields/switch-protocol.ts';
 import { upstreamFailed } from '../proxy/upstream/upstream-failure.ts';
 import { upstreamRequestHead } from '../proxy/upstream/upstream-head.ts';
 

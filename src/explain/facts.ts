@@ -3,7 +3,7 @@
  * not versions or routes, which would keep a replaced configuration alive. Created from the exchange after the engine
  * is done; answer.ts creates the explanation from these facts.
  */
-import { comparablePath } from '../http/canonical-path.ts';
+import { comparablePath } from '../http/paths/canonical-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import type { Reason } from '../model/reason.ts';
 import { partOfStage } from '../policy/registry.ts';

@@ -3,7 +3,7 @@
  * management API. It is the smallest change that removes this denial; explaining the changed request shows what would
  * deny it next. Policy parts define their own fixes.
  */
-import { comparablePath } from '../http/canonical-path.ts';
+import { comparablePath } from '../http/paths/canonical-path.ts';
 import { parseEndpointPath, parseGatewayPath } from '../config/path-patterns.ts';
 import { isKind, operatorDetail, retryAfterSecs, type Reason } from '../model/reason.ts';
 import { CORS_REFUSED } from '../policy/parts/cors/cors-shadow.ts';

@@ -1,7 +1,25 @@
 /** The questions of the main thread to the workers about explain, and the answers. Plain data. */
 import type { ExplainInput, Explanation } from './schema.ts';
-import type { DebugTokenEntry } from './debug-header.ts';
-import type { Sampling } from './recorder.ts';
+
+/** Which successful exchanges are recorded too. */
+export interface Sampling {
+  /** undefined: of all apps. */
+  readonly appId: string | undefined;
+  /** The fraction of exchanges to record, above 0 and up to 1. */
+  readonly rate: number;
+  /** Unix milliseconds. */
+  readonly untilMs: number;
+}
+
+/** A debug token as a worker knows it. */
+export interface DebugTokenEntry {
+  /** SHA-256 of the token, 64 lower-case hex digits. */
+  readonly hash: string;
+  /** undefined: for all apps. */
+  readonly appId: string | undefined;
+  /** Unix milliseconds. */
+  readonly untilMs: number;
+}
 
 /** What operators have requested; the same for all workers. */
 export interface ExplainSetup {

@@ -11,6 +11,7 @@ import type { Reason } from '../model/reason.ts';
 import type { ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { explanationOf } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
+import type { Sampling } from './messages.ts';
 import { recordedField, recordedQuery } from './redact.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
 
@@ -19,16 +20,6 @@ export const RECORDS_PER_SECOND_MAX = 500;
 const HEADERS_MAX = 40;
 const VALUE_CHARS_MAX = 256;
 const PATH_CHARS_MAX = 2_048;
-
-/** Which successful exchanges are recorded too. */
-export interface Sampling {
-  /** undefined: of all apps. */
-  readonly appId: string | undefined;
-  /** The fraction of exchanges to record, above 0 and up to 1. */
-  readonly rate: number;
-  /** Unix milliseconds. */
-  readonly untilMs: number;
-}
 
 export class ExchangeRecorder {
   readonly #ring: (ExchangeFacts | undefined)[] = Array.from({ length: RECORDS_MAX }, () => undefined);

@@ -3,7 +3,7 @@
  * credentials: the user who describes the request knows them. For a recorded exchange, it shows only the values of
  * fields that are known to contain no credentials: the names that an API uses for its credentials cannot be guessed.
  */
-import type { FieldSection } from '../http/field-section.ts';
+import type { FieldSection } from '../http/heads/field-section.ts';
 import { foldedName } from '../lib/folded-name.ts';
 import { REDACTED, type HeaderField } from './schema.ts';
 

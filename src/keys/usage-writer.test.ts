@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SECRET_PLACES } from '../policy/secrets.ts';
+import { SECRET_PLACES } from '../policy/secret-places.ts';
 import { seed } from '../../test/contract/records.ts';
 import { systemClock } from '../lib/clock.ts';
 import { uuidv7 } from '../lib/ids.ts';

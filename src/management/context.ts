@@ -5,11 +5,12 @@ import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
-import type { ConfigReader, NodeRecord } from '../storage/repository.ts';
+import type { NodeRecord } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { ExplainAccess } from '../explain/access.ts';
 import type { Reading } from './crud/reading.ts';
+import type { EgressCheck } from './write/rule-context.ts';
 import type { WritePath } from './write/write.ts';
 
 export interface ManagementStatus {
@@ -36,12 +37,6 @@ export interface ShadowReports {
 }
 
 /** The gateways with the same database. */
-/** Where the gateway may connect (egress/egress.ts). */
-export interface EgressCheck {
-  /** Why the host is denied; undefined when it is allowed, or when only its address can decide. */
-  hostDenial(host: string, port: number): string | undefined;
-}
-
 export interface NodesAccess {
   /** Of this one. */
   readonly selfId: string;
@@ -67,13 +62,4 @@ export interface ManagementContext {
   readonly metricsText: () => Promise<string>;
   /** Whether GATEWAY_ADMIN_TOKEN is set. If so, the last stored admin token may be deleted. */
   readonly hasEnvironmentToken: boolean;
-}
-
-/** What rules may look at while a record is built, inside of the transaction. */
-export interface RuleContext {
-  readonly egress: EgressCheck;
-  readonly reader: ConfigReader;
-  readonly clock: Clock;
-  readonly policyGlobals: RateLimitGlobals | undefined;
-  readonly jwtDefaults: JwtDefaults;
 }

@@ -3,7 +3,7 @@
  * that the test moves. What would go to the workers is kept in `published`.
  */
 import pino from 'pino';
-import { SECRET_PLACES } from '../policy/secrets.ts';
+import { SECRET_PLACES } from '../policy/secret-places.ts';
 import { timestamp, type Clock } from '../lib/clock.ts';
 import type { ConfigChange } from '../model/config.ts';
 import type { Revision } from '../model/resources.ts';

@@ -2,23 +2,28 @@
 import type { ManagementContext } from './context.ts';
 import { crud } from './crud/crud.ts';
 import type { Operation } from './api/operation.ts';
-import { adminTokens } from './routes/admin-tokens.ts';
-import { apps } from './routes/apps.ts';
+import { adminTokens } from './routes/resources/admin-tokens.ts';
+import { apps } from './routes/resources/apps.ts';
 import { auditOperation } from './routes/audit.ts';
 import { configOperations } from './routes/config.ts';
-import { effectivePolicyOperations } from './routes/effective-policy.ts';
-import { endpoints } from './routes/endpoints.ts';
+import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
+import { endpoints } from './routes/resources/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
 import { debugTokenOperations, samplingOperations } from './routes/explain-setup.ts';
 import { introspectOperation } from './routes/introspect.ts';
 import { nodesOperation } from './routes/nodes.ts';
-import { activationOperations, breakerOperation, healthOperation, revisions } from './routes/revisions.ts';
+import {
+  activationOperations,
+  breakerOperation,
+  healthOperation,
+  revisions,
+} from './routes/resources/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
 import { trafficOperations } from './routes/traffic.ts';
-import { tokenUsageOperation } from './routes/token-usage.ts';
-import { rotateOperation, tokens } from './routes/tokens.ts';
-import { versions } from './routes/versions.ts';
+import { tokenUsageOperation } from './routes/resources/token-usage.ts';
+import { rotateOperation, tokens } from './routes/resources/tokens.ts';
+import { versions } from './routes/resources/versions.ts';
 
 export function allOperations(context: ManagementContext): Operation[] {
   return [

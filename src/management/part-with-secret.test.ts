@@ -10,7 +10,7 @@ import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../lib/clock.ts';
 import { definePart } from '../policy/part.ts';
-import { SECRET_PLACES } from '../policy/secrets.ts';
+import { SECRET_PLACES } from '../policy/secret-places.ts';
 import { createSecretBox } from '../storage/secrets/secret-box.ts';
 import { openAppTree, sealApp } from '../storage/secrets/sealed-config.ts';
 import { openSqlite } from '../storage/sqlite/sqlite.ts';

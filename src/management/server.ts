@@ -22,16 +22,11 @@ import {
   type AdminAuthDependencies,
   type Authenticate,
 } from './access/admin-auth.ts';
-import { clientAddress } from '../http/forwarded.ts';
+import { clientAddress } from '../http/fields/forwarded.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
-import type {
-  EgressCheck,
-  ManagementContext,
-  ManagementStatus,
-  NodesAccess,
-  ShadowReports,
-} from './context.ts';
+import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
+import type { EgressCheck } from './write/rule-context.ts';
 import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
 import type { ExplainAccess } from '../explain/access.ts';

@@ -10,7 +10,7 @@ import { errorsOf } from './error-table.ts';
 import { definePart, type PolicyPart } from './part.ts';
 import { PHASES, stageNames } from './pipeline.ts';
 import { PARTS, policySchema, SHADOW_PART_NAMES } from './registry.ts';
-import { secretPlaces } from './secrets.ts';
+import { secretPlaces } from './secret-places.ts';
 import { effective, NOW_MS, run, testApp, testFacts, testGateway } from './test-fixtures.ts';
 import { newEvaluation } from './evaluate.ts';
 

@@ -8,7 +8,7 @@ import {
   versionRecord,
   versionTree,
 } from '../../test/support/data/config-records.ts';
-import { hasEncodedSlash } from '../http/canonical-path.ts';
+import { hasEncodedSlash } from '../http/paths/canonical-path.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import type { App, Endpoint, Version } from '../model/resources.ts';
 import { SnapshotHolder } from '../config/holder.ts';

@@ -1,5 +1,5 @@
 /**
- * Ambiguous paths: what a backend that reads paths leniently (http/lenient-path.ts) could take a path for. The gateway
+ * Ambiguous paths: what a backend that reads paths leniently (http/paths/lenient-path.ts) could take a path for. The gateway
  * applies the policy of the route that it has matched. If a wildcard, a parameter or the fallback of pass-through mode
  * matched another spelling of a stricter endpoint's path, a lenient backend would answer for that endpoint under the
  * looser policy. So a path is refused when its lenient reading belongs to another route with another policy, to a
@@ -8,7 +8,7 @@
  *
  * Owns the lenient readings of a revision's endpoints, which their trie keeps (`known`).
  */
-import { isPlainPath, lenientPath } from '../http/lenient-path.ts';
+import { isPlainPath, lenientPath } from '../http/paths/lenient-path.ts';
 import { buildPathTrie, findRoute, type PathTrie, type PathTrieEntry } from '../config/path-trie.ts';
 import type { CompiledRoute, Snapshot } from '../config/types.ts';
 

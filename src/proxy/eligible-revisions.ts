@@ -61,7 +61,7 @@ export interface FailedOver<P> {
 }
 
 /**
- * @param path in its comparable spelling (http/canonical-path.ts)
+ * @param path in its comparable spelling (http/paths/canonical-path.ts)
  * @param shareOf from 0 (not available) to 1; asked only of revisions that are eligible otherwise
  * @param out overwritten
  */

@@ -3,8 +3,8 @@
  * to answer from here (an error, or a response of the gateway's own). Lives from a parsed head until the last
  * byte of the response is written or the client is gone; `end` runs exactly once.
  */
-import { clientAddress } from '../http/forwarded.ts';
-import { HeaderKind } from '../http/header-kind.ts';
+import { clientAddress } from '../http/fields/forwarded.ts';
+import { HeaderKind } from '../http/heads/header-kind.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { headerLines, type Reason } from '../model/reason.ts';
 import { releasePermit } from '../policy/parts/concurrency/part.ts';

@@ -1,10 +1,10 @@
 /**
  * From the request target to the route that serves it, in the exchange's terms: reads the target, matches it, and answers
- * where there is no route. The rules are in http/canonical-path.ts and match.ts.
+ * where there is no route. The rules are in http/paths/canonical-path.ts and match.ts.
  */
 import { TRAFFIC_CLASSES, type TrafficClass } from '../config/weights.ts';
-import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/canonical-path.ts';
-import { HeaderKind } from '../http/header-kind.ts';
+import { canonicalPath, comparablePath, hasEncodedSlash, pathEnd } from '../http/paths/canonical-path.ts';
+import { HeaderKind } from '../http/heads/header-kind.ts';
 import type { Route } from './interfaces/route.ts';
 import type { Exchange } from './exchange.ts';
 import { matchRequest } from './match.ts';

@@ -2,8 +2,8 @@
  * The stages of a request, in order. Each stage lets the request go on, answers it, or makes it wait; `run` alone
  * decides what comes next. docs/request-path.md explains each stage and its exits.
  */
-import { viaHolds } from '../http/forwarded.ts';
-import { HeaderKind } from '../http/header-kind.ts';
+import { viaHolds } from '../http/fields/forwarded.ts';
+import { HeaderKind } from '../http/heads/header-kind.ts';
 import { evaluate } from '../policy/evaluate.ts';
 import { releasePermit } from '../policy/parts/concurrency/part.ts';
 import type { Reason } from '../model/reason.ts';

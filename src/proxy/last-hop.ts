@@ -3,7 +3,7 @@
  * once policy has let them through. TRACE gets its request line and the fields that say how it came here; no others,
  * since they may hold credentials (section 9.3.8).
  */
-import { forwardsLeft } from '../http/max-forwards.ts';
+import { forwardsLeft } from '../http/fields/max-forwards.ts';
 import type { Exchange } from './exchange.ts';
 import { BAD_MAX_FORWARDS } from './reasons.ts';
 import { DONE, NEXT, type StageResult } from './stage-result.ts';

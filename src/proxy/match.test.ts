@@ -9,7 +9,7 @@ import {
   versionRecord,
   versionTree,
 } from '../../test/support/data/config-records.ts';
-import { canonicalPath, hasEncodedSlash } from '../http/canonical-path.ts';
+import { canonicalPath, hasEncodedSlash } from '../http/paths/canonical-path.ts';
 import type { RevisionTree } from '../model/config.ts';
 import type { App, Endpoint, Revision, Version } from '../model/resources.ts';
 import { SnapshotHolder } from '../config/holder.ts';

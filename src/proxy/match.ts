@@ -6,8 +6,8 @@
  * Owns no state: weighted choice is kept by the version (config/weights.ts), breakers are asked through `shareOf`.
  * Does not look at policy.
  */
-import { canonicalPath } from '../http/canonical-path.ts';
-import { climbsOut } from '../http/lenient-path.ts';
+import { canonicalPath } from '../http/paths/canonical-path.ts';
+import { climbsOut } from '../http/paths/lenient-path.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { givenAuth } from '../policy/parts/auth/auth-of.ts';
 import { routeForUse } from '../config/in-use.ts';
@@ -86,11 +86,11 @@ export const fullShare = (): number => 1;
  * - Among the candidates whose breaker lets requests through, the choice is by weight; when there are candidates
  *   but none of them is available, the code is `circuit_open`. One that is recovering gets a part of its share.
  *
- * @param path canonical, without the query, in its comparable spelling (http/canonical-path.ts)
+ * @param path canonical, without the query, in its comparable spelling (http/paths/canonical-path.ts)
  * @param shareOf from 0 (not available) to 1; must only look: it is asked for revisions that are then not chosen
  * @param out overwritten
  * @param trafficClass each class of requests is shared out among the revisions by itself
- * @param isPlain the path is known to be plain (http/lenient-path.ts)
+ * @param isPlain the path is known to be plain (http/paths/lenient-path.ts)
  * @param fields of the request: where a route has its credential in a field of its own, that field decides between the
  *   bare and the credentialed class
  */

@@ -3,7 +3,7 @@
  * policy. Clients are told neither addresses of backends, nor labels of revisions, nor endpoints that they did not
  * ask for: those are for the access log and explain, where the request id finds them.
  */
-import type { HeadError, HeadErrorStatus } from '../http/head-error.ts';
+import type { HeadError, HeadErrorStatus } from '../http/heads/head-error.ts';
 import type { ErrorCode } from '../model/errors.ts';
 import { plainReason, type Reason, type ReasonKind } from '../model/reason.ts';
 import type { OverloadReason } from './exchange-limiter.ts';

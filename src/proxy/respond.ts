@@ -4,9 +4,9 @@
  */
 import { problemDocument } from '../model/errors.ts';
 import { clientSentence, type Reason } from '../model/reason.ts';
-import { HeaderKind } from '../http/header-kind.ts';
-import { deprecationField, successorField, sunsetField } from '../http/deprecation.ts';
-import { statusText } from '../http/status-text.ts';
+import { HeaderKind } from '../http/heads/header-kind.ts';
+import { deprecationField, successorField, sunsetField } from '../http/fields/deprecation.ts';
+import { statusText } from '../http/heads/status-text.ts';
 import { errorRow } from '../policy/error-table.ts';
 import { limitHeaderLines } from '../policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';

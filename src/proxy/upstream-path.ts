@@ -1,6 +1,6 @@
 /**
  * Paths on the way to a backend: the path that the backend gets for a route, and the parts of the request's path that go
- * into it. Paths are canonical (http/canonical-path.ts), so that what is put behind the backend's base path holds no dot
+ * into it. Paths are canonical (http/paths/canonical-path.ts), so that what is put behind the backend's base path holds no dot
  * segments. Pure functions.
  */
 import { segmentStart } from '../config/path-trie.ts';

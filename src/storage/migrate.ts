@@ -11,7 +11,7 @@ import { nodes } from './migrations/0003-nodes.ts';
 import { auditContext } from './migrations/0004-audit-context.ts';
 import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import type { Migration } from './migrations/migration.ts';
-import type { Tables } from './sql/schema.ts';
+import type { Tables } from './sql/kysely-tables.ts';
 
 /** In order; append only. */
 export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes, auditContext, versionSuccessor];

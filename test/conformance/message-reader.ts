@@ -3,20 +3,20 @@
  * canonicalises the path, decodes the body. Owns the bytes not yet used. It is the harness of the corpus and of the
  * fuzzers, not a part of the gateway: it gathers the whole body in memory.
  */
-import { canonicalPath, pathEnd } from '../../src/http/canonical-path.ts';
-import { ChunkedDecoder } from '../../src/http/chunked-decoder.ts';
-import { BodyFraming } from '../../src/http/framing.ts';
-import type { HeadError } from '../../src/http/head-error.ts';
+import { canonicalPath, pathEnd } from '../../src/http/paths/canonical-path.ts';
+import { ChunkedDecoder } from '../../src/http/bodies/chunked-decoder.ts';
+import { BodyFraming } from '../../src/http/bodies/framing.ts';
+import type { HeadError } from '../../src/http/heads/head-error.ts';
 import {
   findHeadEnd,
   incompleteHeadError,
   incompleteResponseError,
   oversizeHeadError,
   skipEmptyLine,
-} from '../../src/http/head-end.ts';
+} from '../../src/http/heads/head-end.ts';
 import { latin1Text } from '../../src/http/latin1.ts';
-import { RequestHead } from '../../src/http/request-head.ts';
-import { ResponseHead } from '../../src/http/response-head.ts';
+import { RequestHead } from '../../src/http/heads/request-head.ts';
+import { ResponseHead } from '../../src/http/heads/response-head.ts';
 
 export const limits = Object.freeze({ maxHeadBytes: 32 * 1024, maxTargetBytes: 8 * 1024, maxHeaders: 100 });
 

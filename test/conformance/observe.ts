@@ -1,6 +1,6 @@
 /** Says what a reader made of a message, in the words of an `expect` block, so that texts can be compared. */
-import { BodyFraming } from '../../src/http/framing.ts';
-import { HeaderKind } from '../../src/http/header-kind.ts';
+import { BodyFraming } from '../../src/http/bodies/framing.ts';
+import { HeaderKind } from '../../src/http/heads/header-kind.ts';
 import { RequestReader, type ResponseReader } from './message-reader.ts';
 import { unescapeBytes, type ConformanceCase } from './read-cases.ts';
 

@@ -1,7 +1,7 @@
 /** Gateways that share a PostgreSQL database: what they hear of each other, by word and without, and who is listed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { SECRET_PLACES } from '../../src/policy/secrets.ts';
+import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { ConfigPosition } from '../../src/model/config.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';

@@ -1,6 +1,6 @@
 /** The repository's contract over a real PostgreSQL server, in a database that orders texts as a language does. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SECRET_PLACES } from '../../src/policy/secrets.ts';
+import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';

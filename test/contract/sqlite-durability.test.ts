@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SECRET_PLACES } from '../../src/policy/secrets.ts';
+import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { ConfigChange } from '../../src/model/config.ts';
 import type { AuditEntry } from '../../src/model/resources.ts';

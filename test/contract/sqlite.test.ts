@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { SECRET_PLACES } from '../../src/policy/secrets.ts';
+import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { repositoryContract } from './repository.ts';

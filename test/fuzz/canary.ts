@@ -1,5 +1,5 @@
 /** A fuzzer with a planted bug. If it does not fail, failures of the others would not be seen either. */
-import { canonicalPath } from '../../src/http/canonical-path.ts';
+import { canonicalPath } from '../../src/http/paths/canonical-path.ts';
 import { somePath } from './messages.ts';
 import { check, type Fuzzer } from './fuzzer.ts';
 

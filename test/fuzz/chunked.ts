@@ -1,5 +1,5 @@
 /** Fuzzer of the chunked decoder: against its twin, and over all ways to cut the body. */
-import { ChunkedDecoder } from '../../src/http/chunked-decoder.ts';
+import { ChunkedDecoder } from '../../src/http/bodies/chunked-decoder.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { someChunkedBody, someCuts } from './messages.ts';
 import type { Random } from './random.ts';

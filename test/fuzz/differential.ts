@@ -10,7 +10,7 @@
  * as another one.
  */
 import { RequestReader, ResponseReader } from '../conformance/message-reader.ts';
-import { BodyFraming } from '../../src/http/framing.ts';
+import { BodyFraming } from '../../src/http/bodies/framing.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { llhttpMethods, llhttpRequests, llhttpResponses, type LlhttpResult } from './llhttp.ts';
 import { someChunkedBody, someFields, someRequest, someResponse } from './messages.ts';

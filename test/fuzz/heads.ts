@@ -1,9 +1,9 @@
 /** Fuzzers of the head parsers: against their twin, against themselves, and over all ways to cut their input. */
-import { BodyFraming } from '../../src/http/framing.ts';
-import { findHeadEnd } from '../../src/http/head-end.ts';
-import { HeaderKind } from '../../src/http/header-kind.ts';
-import { RequestHead } from '../../src/http/request-head.ts';
-import { ResponseHead } from '../../src/http/response-head.ts';
+import { BodyFraming } from '../../src/http/bodies/framing.ts';
+import { findHeadEnd } from '../../src/http/heads/head-end.ts';
+import { HeaderKind } from '../../src/http/heads/header-kind.ts';
+import { RequestHead } from '../../src/http/heads/request-head.ts';
+import { ResponseHead } from '../../src/http/heads/response-head.ts';
 import { limits, RequestReader, ResponseReader } from '../conformance/message-reader.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { someCuts, someRequest, someResponse } from './messages.ts';

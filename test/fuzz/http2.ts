@@ -2,9 +2,9 @@
  * The translation of HTTP/2 requests into HTTP/1.1: whatever fields come, what is made of them is refused, or is read
  * by the strict parser as exactly one request with the method, path, host, fields and framing that the client named.
  */
-import { BodyFraming } from '../../src/http/framing.ts';
-import { HeaderKind } from '../../src/http/header-kind.ts';
-import { RequestHead } from '../../src/http/request-head.ts';
+import { BodyFraming } from '../../src/http/bodies/framing.ts';
+import { HeaderKind } from '../../src/http/heads/header-kind.ts';
+import { RequestHead } from '../../src/http/heads/request-head.ts';
 import { http1Request, http1Trailers } from '../../src/proxy/downstream/http2/http2-request.ts';
 import { limits } from '../conformance/message-reader.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';

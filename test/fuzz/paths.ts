@@ -1,6 +1,6 @@
 /** Fuzzer of the path canonicaliser. */
-import { canonicalPath } from '../../src/http/canonical-path.ts';
-import { climbsOut, isPlainPath, lenientPath } from '../../src/http/lenient-path.ts';
+import { canonicalPath } from '../../src/http/paths/canonical-path.ts';
+import { climbsOut, isPlainPath, lenientPath } from '../../src/http/paths/lenient-path.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { somePath } from './messages.ts';
 import { referencePath } from './reference/path.ts';

@@ -2,12 +2,12 @@
  * Fuzzers of heads that come one after the other on a connection: what a parser keeps of the head before (`isRepeated`)
  * must never show. Each head is also parsed by a parser that has seen nothing yet.
  */
-import { canonicalPath, comparablePath } from '../../src/http/canonical-path.ts';
-import type { FieldSection } from '../../src/http/field-section.ts';
-import { HeaderKind } from '../../src/http/header-kind.ts';
-import { isPlainPath } from '../../src/http/lenient-path.ts';
-import { RequestHead } from '../../src/http/request-head.ts';
-import { ResponseHead } from '../../src/http/response-head.ts';
+import { canonicalPath, comparablePath } from '../../src/http/paths/canonical-path.ts';
+import type { FieldSection } from '../../src/http/heads/field-section.ts';
+import { HeaderKind } from '../../src/http/heads/header-kind.ts';
+import { isPlainPath } from '../../src/http/paths/lenient-path.ts';
+import { RequestHead } from '../../src/http/heads/request-head.ts';
+import { ResponseHead } from '../../src/http/heads/response-head.ts';
 import { check, checkEqual, type Fuzzer } from './fuzzer.ts';
 import { someRequest, someResponse } from './messages.ts';
 import { mutate } from './mutate.ts';

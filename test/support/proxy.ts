@@ -6,7 +6,7 @@
 import { lookup } from 'node:dns/promises';
 import { Egress, type EgressLists } from '../../src/egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../../src/egress/own-listeners.ts';
-import { viaHops } from '../../src/http/forwarded.ts';
+import { viaHops } from '../../src/http/fields/forwarded.ts';
 import { httpDate, systemClock } from '../../src/lib/clock.ts';
 import { requestIds } from '../../src/lib/ids.ts';
 import { createLimitMemory } from '../../src/limits/local/memory.ts';

@@ -8,8 +8,8 @@ import type { FieldError } from '../../model/errors.ts';
 import { isFailure } from '../../management/api/failure.ts';
 import { validate } from '../../management/api/validate.ts';
 import { applyTree } from '../../management/declaration/apply-tree.ts';
-import { DOCUMENT_SCHEMA } from '../../management/declaration/schema.ts';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { DOCUMENT_SCHEMA } from '../../management/declaration/document-schema.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 
 /** Long enough for every rule about secrets. */

@@ -4,7 +4,7 @@ import { readFiles, readReferenced } from '../../declaration/read-files.ts';
 import { resolveReferences } from '../../declaration/references.ts';
 import type { DeclaredDocument, Place, Problem } from '../../declaration/yaml-reader.ts';
 import { coerceReferences } from '../../management/declaration/coerce.ts';
-import { DOCUMENT_SCHEMA } from '../../management/declaration/schema.ts';
+import { DOCUMENT_SCHEMA } from '../../management/declaration/document-schema.ts';
 import type { CliIo } from '../io.ts';
 
 export interface DeclaredFiles {

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { parseKeyText } from '../../lib/secret-key-text.ts';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { copyDatabase, type CopyEnd, type CopyReport, type CopyTarget } from '../../storage/copy/copy.ts';
 import { openPostgresSource, postgresTarget } from '../../storage/copy/postgres-end.ts';

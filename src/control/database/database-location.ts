@@ -1,7 +1,7 @@
 /** Where the database of the settings lies, and what belongs beside it. Reads no file but the secret key. */
 import { dirname, resolve } from 'node:path';
 import { parseKeyText } from '../../lib/secret-key-text.ts';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { parseDatabaseUrl } from '../../storage/database-url.ts';
 import { createSecretBox, type SecretBox } from '../../storage/secrets/secret-box.ts';

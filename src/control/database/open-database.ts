@@ -1,6 +1,6 @@
 /** Opens the database of the settings, of whichever kind, or only brings its schema up to date. */
 import type { Clock } from '../../lib/clock.ts';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { makeFolder } from '../../storage/make-folder.ts';
 import { migratePostgres, openPostgres, type PostgresSettings } from '../../storage/postgres/postgres.ts';

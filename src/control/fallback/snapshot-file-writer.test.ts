@@ -9,7 +9,7 @@ import { systemClock, type Clock } from '../../lib/clock.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import { createLogger } from '../../observe/log.ts';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { createSecretBox } from '../../storage/secrets/secret-box.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { readSnapshotFile } from './snapshot-file.ts';

@@ -18,7 +18,7 @@ import { keyRecord, versionRecord, versionTree } from '../../../test/support/dat
 import { oneRoute } from '../../../test/support/proxy.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { createSecretBox } from '../../storage/secrets/secret-box.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { hasSnapshotFile, readSnapshotFile, removeLeftovers, SnapshotFile } from './snapshot-file.ts';

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { hasValidChecksum } from '../../model/token.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { Repository } from '../../storage/repository.ts';

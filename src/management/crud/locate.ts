@@ -2,7 +2,8 @@
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
-import type { ManagementContext, RuleContext } from '../context.ts';
+import type { ManagementContext } from '../context.ts';
+import type { RuleContext } from '../write/rule-context.ts';
 import { isFailure, notFound, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call } from '../api/operation.ts';
 import type { Resource, StoredRecord } from './resource.ts';

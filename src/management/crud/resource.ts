@@ -6,7 +6,7 @@ import type { ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader, ConfigWriter, Page, PageRequest } from '../../storage/repository.ts';
-import type { RuleContext } from '../context.ts';
+import type { RuleContext } from '../write/rule-context.ts';
 import type { Failure } from '../api/failure.ts';
 
 export interface StoredRecord {

@@ -8,9 +8,9 @@
 import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, invalid, isFailure, type Failure } from '../api/failure.ts';
-import type { RuleContext } from '../context.ts';
+import type { RuleContext } from '../write/rule-context.ts';
 import { defaultGatewayPath } from '../write/rules/gateway-path.ts';
-import { ChangeLog } from './change-log.ts';
+import { DeclaredChanges } from './declared-changes.ts';
 import {
   allApps,
   loadDeclaredApp,
@@ -46,9 +46,9 @@ export async function applyTree(
   rules: RuleContext,
   tree: DeclaredTree,
   options: ApplyOptions,
-): Promise<ChangeLog | Failure> {
+): Promise<DeclaredChanges | Failure> {
   const { owner, adopt, prune, deletesMax } = options;
-  const log = new ChangeLog();
+  const log = new DeclaredChanges();
   const declared = tree.apps ?? {};
   const known = await allApps(writer);
   const nowMs = rules.clock.nowMs();
@@ -73,7 +73,7 @@ export async function applyTree(
   return log;
 }
 
-function deletesFailure({ changes }: ChangeLog, deletesMax: number): Failure | undefined {
+function deletesFailure({ changes }: DeclaredChanges, deletesMax: number): Failure | undefined {
   const total = changes.reduce((sum, { below }) => sum + 1 + below, 0);
   const [first] = changes;
   if (total <= deletesMax || first === undefined) return undefined;

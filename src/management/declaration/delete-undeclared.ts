@@ -3,7 +3,7 @@ import type { VersionTree } from '../../model/config.ts';
 import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import type { StoredRecord } from '../crud/resource.ts';
-import type { ChangeLog, RecordPlace } from './change-log.ts';
+import type { DeclaredChanges, RecordPlace } from './declared-changes.ts';
 import { member, type DeclaredApp } from './declared-app.ts';
 import { LEVELS, type Item, type Level } from './levels.ts';
 import { OWNER_LABEL } from './tree.ts';
@@ -16,7 +16,7 @@ type Delete = (
   below?: number,
 ) => Promise<void>;
 
-function deletion(writer: ConfigWriter, log: ChangeLog): Delete {
+function deletion(writer: ConfigWriter, log: DeclaredChanges): Delete {
   return async (level, record, path, place, below = 0) => {
     const before = level.itemOf(record, path.at(-1) ?? '');
     log.add({ change: 'delete', type: level.name, path, before, after: undefined, record, below }, place);
@@ -27,7 +27,7 @@ function deletion(writer: ConfigWriter, log: ChangeLog): Delete {
 /** Apps of the owner, or without one, that are not declared. */
 export async function deleteApps(
   writer: ConfigWriter,
-  log: ChangeLog,
+  log: DeclaredChanges,
   known: ReadonlyMap<string, App>,
   declared: object,
   owner: string | undefined,
@@ -45,7 +45,11 @@ export async function deleteApps(
 }
 
 /** What is left out below an app that is declared. */
-export async function deleteBelow(writer: ConfigWriter, log: ChangeLog, app: DeclaredApp): Promise<void> {
+export async function deleteBelow(
+  writer: ConfigWriter,
+  log: DeclaredChanges,
+  app: DeclaredApp,
+): Promise<void> {
   const remove = deletion(writer, log);
   for (const tree of app.stored?.versions ?? []) {
     const { version } = tree;

@@ -1,7 +1,7 @@
 /** The changes of an apply as they are answered: what, where, and each field before and after, with secrets masked. */
 import { isDeepStrictEqual } from 'node:util';
 import { maskRecord } from '../write/policy-secrets-view.ts';
-import type { DeclaredChange } from './change-log.ts';
+import type { DeclaredChange } from './declared-changes.ts';
 import type { Item } from './levels.ts';
 
 /** More changes are counted and not listed. */

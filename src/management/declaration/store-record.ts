@@ -2,17 +2,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { invalid, isFailure, type Failure } from '../api/failure.ts';
-import type { RuleContext } from '../context.ts';
+import type { RuleContext } from '../write/rule-context.ts';
 import type { StoredRecord } from '../crud/resource.ts';
-import type { ChangeLog, RecordPlace } from './change-log.ts';
+import type { DeclaredChanges, RecordPlace } from './declared-changes.ts';
 import type { DeclaredApp } from './declared-app.ts';
 import type { Item, Level } from './levels.ts';
-import { openHandles } from './secrets.ts';
+import { openHandles } from './secret-handles.ts';
 
 export interface Apply {
   readonly writer: ConfigWriter;
   readonly rules: RuleContext;
-  readonly log: ChangeLog;
+  readonly log: DeclaredChanges;
 }
 
 /** One record to be brought to what its item says. */

@@ -14,10 +14,10 @@ import { NO_QUERY } from '../api/query.ts';
 import type { ManagementContext } from '../context.ts';
 import { rulesOf } from '../crud/locate.ts';
 import { applyTree, DELETES_MAX_DEFAULT, type ApplyOptions } from '../declaration/apply-tree.ts';
-import type { ChangeLog } from '../declaration/change-log.ts';
+import type { DeclaredChanges } from '../declaration/declared-changes.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
-import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/schema.ts';
+import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/document-schema.ts';
 import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';
 import { maskRecord } from '../write/policy-secrets-view.ts';
 import { auditEntry, type Unchanged, type WriteWork, type Written } from '../write/write.ts';
@@ -291,7 +291,11 @@ function withoutTokens(real: Answer): Answer {
   return { ...real, body: { ...body, data } };
 }
 
-function auditOfApply(log: ChangeLog, options: ApplyOptions, message: string | undefined): Written['audit'] {
+function auditOfApply(
+  log: DeclaredChanges,
+  options: ApplyOptions,
+  message: string | undefined,
+): Written['audit'] {
   const { totals } = presentChanges(log.changes);
   return {
     action: 'config.apply',
@@ -305,7 +309,7 @@ function auditOfApply(log: ChangeLog, options: ApplyOptions, message: string | u
 
 /** Each change by the names of what it touched, as a write of that resource alone would have it. */
 async function auditChanges(
-  { changes }: ChangeLog,
+  { changes }: DeclaredChanges,
   writer: ConfigWriter,
   call: Call,
   nowMs: number,

@@ -21,7 +21,7 @@ import type { ManagementContext } from '../context.ts';
 import { answer } from '../api/failure.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
-import { presentKey, tokens } from './tokens.ts';
+import { presentKey, tokens } from './resources/tokens.ts';
 
 export function introspectOperation(context: ManagementContext): Operation {
   return {

@@ -24,7 +24,7 @@ import type { Operation } from '../api/operation.ts';
 import { NO_QUERY, type Query } from '../api/query.ts';
 import { normalizeTime } from '../write/rules/times.ts';
 import { NOTHING_TOUCHED } from '../write/write.ts';
-import { apps, findAppScope } from './apps.ts';
+import { apps, findAppScope } from './resources/apps.ts';
 
 const NO_ENDPOINT = 'none';
 const path = `${itemPath(apps)}/shadow-report`;

@@ -18,7 +18,7 @@ import type { Operation } from '../api/operation.ts';
 import { DRY_RUN_QUERY, NO_QUERY } from '../api/query.ts';
 import { trafficWarnings } from '../write/warnings/revision.ts';
 import { nextUpdatedAt } from '../write/write.ts';
-import { findVersionScope, versions } from './versions.ts';
+import { findVersionScope, versions } from './resources/versions.ts';
 
 const PATH = `${itemPath(versions)}/traffic`;
 const SUCCESS = {

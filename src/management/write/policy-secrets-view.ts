@@ -1,10 +1,10 @@
 /**
  * Secrets inside of policies are write-only: they are served, and audited, as `********`. A PATCH or PUT that brings
  * the mask back keeps the stored value, so that a client can read a policy, change a part, and send the whole. The
- * parts say where their secrets are (policy/secrets.ts). Pure.
+ * parts say where their secrets are (policy/secret-places.ts). Pure.
  */
 import type { MaskedPlace } from '../../model/policy.ts';
-import { MASKED_PLACES } from '../../policy/secrets.ts';
+import { MASKED_PLACES } from '../../policy/secret-places.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { valueAt } from '../api/pointer.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { ConfigChange } from '../../model/config.ts';
 import { openSqlite } from '../../storage/sqlite/sqlite.ts';
 import { BILLING, createBilling, manualClock, startManagement, verdict } from '../management.fixture.ts';

@@ -11,10 +11,10 @@
  * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
  * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held (sent-ahead.ts).
  */
-import { skipEmptyLine } from '../../http/head-end.ts';
-import { headError, type HeadError } from '../../http/head-error.ts';
+import { skipEmptyLine } from '../../http/heads/head-end.ts';
+import { headError, type HeadError } from '../../http/heads/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
-import type { RequestHead } from '../../http/request-head.ts';
+import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { ClientConnection, TunnelOfClient } from '../interfaces/client-connection.ts';
 import { ClientLink } from './client-link.ts';
 import type { ClientSocket, ClientSocketEvents } from './client-socket.ts';
@@ -31,7 +31,7 @@ import { DRAIN_BODY_BYTES_MAX, PIPELINED_BYTES_MAX, LINGER_BYTES_MAX, LINGER_MS 
 import { SentAhead, type AheadClient } from './sent-ahead.ts';
 import { RequestBody, type BodySink } from './request-body.ts';
 import { releaseHead, HEAD_RETAINED_MS, NO_HEAD, acquireHead } from './head-pool.ts';
-import { tunnelledProtocol } from '../../http/switch-protocol.ts';
+import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 
 type Phase = 'idle' | 'head' | 'exchange' | 'discarding' | 'tunnel' | 'lingering' | 'closed';
 

@@ -6,12 +6,12 @@
  * As with requests (upstream-head.ts), what follows from the fields is kept with them while the backend repeats them
  * on its connection.
  */
-import { RESPONSE_VIA, viaLine } from '../../http/forwarded.ts';
-import { BodyFraming } from '../../http/framing.ts';
-import { HeaderKind } from '../../http/header-kind.ts';
+import { RESPONSE_VIA, viaLine } from '../../http/fields/forwarded.ts';
+import { BodyFraming } from '../../http/bodies/framing.ts';
+import { HeaderKind } from '../../http/heads/header-kind.ts';
 import { ownText } from '../../http/latin1.ts';
-import type { ResponseHead } from '../../http/response-head.ts';
-import { statusText } from '../../http/status-text.ts';
+import type { ResponseHead } from '../../http/heads/response-head.ts';
+import { statusText } from '../../http/heads/status-text.ts';
 import { addedLines, passedLine } from '../io/edited-fields.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';

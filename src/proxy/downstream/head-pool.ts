@@ -1,9 +1,9 @@
 /**
  * Parsed request heads, for connections with a request under way. A head has more memory than the rest of an idle
  * connection. A connection that has served several requests keeps its head, with the fields in it (`isRepeated` of
- * http/field-section.ts), until it was idle for a while. Owns the free heads of this thread.
+ * http/heads/field-section.ts), until it was idle for a while. Owns the free heads of this thread.
  */
-import { RequestHead } from '../../http/request-head.ts';
+import { RequestHead } from '../../http/heads/request-head.ts';
 
 /** Free heads that are kept. */
 const FREE_MAX = 256;

@@ -2,8 +2,8 @@
  * Finds the end of a request head in the bytes that have come, and how long the rest may take. Owns how far the bytes
  * were searched.
  */
-import { findHeadEnd, incompleteHeadError, oversizeHeadError } from '../../http/head-end.ts';
-import type { HeadError } from '../../http/head-error.ts';
+import { findHeadEnd, incompleteHeadError, oversizeHeadError } from '../../http/heads/head-end.ts';
+import type { HeadError } from '../../http/heads/head-error.ts';
 import type { ProxyOptions } from '../options.ts';
 import { HeadWait } from './head-wait.ts';
 

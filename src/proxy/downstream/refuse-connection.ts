@@ -4,7 +4,7 @@
  * 9.6). Owns the connections that it is about to close.
  */
 import type { Socket } from 'node:net';
-import { statusText } from '../../http/status-text.ts';
+import { statusText } from '../../http/heads/status-text.ts';
 import { headerLines } from '../../model/reason.ts';
 import { LINGER_MS } from '../options.ts';
 import { OVERLOADED } from '../reasons.ts';

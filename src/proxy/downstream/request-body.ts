@@ -2,10 +2,10 @@
  * The body of the request that a downstream connection is receiving: takes bytes as they come, undoes their
  * framing (RFC 9112 section 6) and hands them to a sink. Owns how much is still to come. Keeps no bytes.
  */
-import { ChunkedDecoder, type ChunkedDataHandler } from '../../http/chunked-decoder.ts';
-import type { HeadError } from '../../http/head-error.ts';
-import { BodyFraming } from '../../http/framing.ts';
-import type { RequestHead } from '../../http/request-head.ts';
+import { ChunkedDecoder, type ChunkedDataHandler } from '../../http/bodies/chunked-decoder.ts';
+import type { HeadError } from '../../http/heads/head-error.ts';
+import { BodyFraming } from '../../http/bodies/framing.ts';
+import type { RequestHead } from '../../http/heads/request-head.ts';
 
 export interface BodySink {
   /** The range is valid only during the call. */

@@ -1,7 +1,7 @@
 /**
  * The connection of a client as its exchanges see it. `Connection` implements it.
  */
-import type { RequestHead } from '../../http/request-head.ts';
+import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { BodyBuffer } from '../io/body-buffer-pool.ts';
 import type { ForwardedFields } from '../upstream/forwarded-fields.ts';
 import type { BodySink, RequestBody } from '../downstream/request-body.ts';

@@ -3,7 +3,7 @@
  */
 import type { Snapshot } from '../../config/types.ts';
 import type { Egress } from '../../egress/egress.ts';
-import type { ViaHops } from '../../http/forwarded.ts';
+import type { ViaHops } from '../../http/fields/forwarded.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
 import type { WaitingClients } from '../downstream/waiting-clients.ts';

@@ -1,6 +1,6 @@
 /**
  * Heads that upstream-head.ts and downstream-head.ts have made from fields, kept with those fields (`made` of
- * http/field-section.ts) for the messages that repeat them on a connection. A head depends on more than the fields, such
+ * http/heads/field-section.ts) for the messages that repeat them on a connection. A head depends on more than the fields, such
  * as the route, so there may be several at a time. Each takes as much memory as the fields, so few are kept; and a
  * connection that keeps changing between more routes stops caching after `COUNT_MAX`.
  */

@@ -6,8 +6,8 @@
  *
  *   filling → ready (whole, full, or no room for the app left) → released
  */
-import { chunkHeader } from '../../http/chunked-decoder.ts';
-import type { HeadError } from '../../http/head-error.ts';
+import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
+import type { HeadError } from '../../http/heads/head-error.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import { bodyPace, type ReceivePace } from './receive-pace.ts';
 import type { AnswerableExchange } from '../interfaces/exchange-view.ts';

@@ -3,7 +3,7 @@
  * eligible to take over (eligible-revisions.ts), by weight. Owns no state but scratch memory.
  */
 import { TRAFFIC_CLASSES } from '../../config/weights.ts';
-import { comparablePath } from '../../http/canonical-path.ts';
+import { comparablePath } from '../../http/paths/canonical-path.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
 import type { Revision, Route } from '../interfaces/route.ts';
 import { createEligibleRevisions, findEligibleRevisions } from '../eligible-revisions.ts';

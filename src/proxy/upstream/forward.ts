@@ -9,7 +9,7 @@
  *                          waiting → tunnel → done      after a 101
  */
 import type { CompiledBackend } from '../../config/types.ts';
-import type { ResponseHead } from '../../http/response-head.ts';
+import type { ResponseHead } from '../../http/heads/response-head.ts';
 import { releasePermit } from '../../policy/parts/concurrency/part.ts';
 import type { CompiledTimeouts } from '../../policy/stage.ts';
 import type { Route } from '../interfaces/route.ts';
@@ -24,7 +24,7 @@ import { isIdempotent } from '../resilience/retry.ts';
 import { upstreamPath } from '../upstream-path.ts';
 import { RequestStream, type RequestStreamOwner } from './request-stream.ts';
 import { ResponseRelay } from './response-relay.ts';
-import { tunnelledProtocol } from '../../http/switch-protocol.ts';
+import { tunnelledProtocol } from '../../http/fields/switch-protocol.ts';
 import { Tunnel } from './tunnel.ts';
 import type { UpstreamClient, UpstreamConnection } from './upstream-connection.ts';
 import type { UpstreamFailure } from './upstream-failure.ts';

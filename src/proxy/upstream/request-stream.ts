@@ -3,7 +3,7 @@
  * the backend takes the bytes, and has to keep a least pace where one is set (receive-pace.ts). A streamed body cannot be
  * sent a second time. Owns the pace.
  */
-import type { HeadError } from '../../http/head-error.ts';
+import type { HeadError } from '../../http/heads/head-error.ts';
 import { bodyPace, type ReceivePace } from '../io/receive-pace.ts';
 import type { Exchange } from '../exchange.ts';
 import { malformed } from '../reasons.ts';

@@ -4,10 +4,10 @@
  * write. Nothing has gone to the client before the first `flush`: until then a response that turns out to be broken can
  * still be answered with a 502.
  */
-import { chunkHeader } from '../../http/chunked-decoder.ts';
-import { BodyFraming } from '../../http/framing.ts';
+import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
+import { BodyFraming } from '../../http/bodies/framing.ts';
 import { latin1Text } from '../../http/latin1.ts';
-import type { ResponseHead } from '../../http/response-head.ts';
+import type { ResponseHead } from '../../http/heads/response-head.ts';
 import { clientFraming, downstreamResponseHead, type ClientFraming } from '../downstream/downstream-head.ts';
 import type { Exchange } from '../exchange.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';

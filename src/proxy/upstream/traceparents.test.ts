@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isValidTraceparent } from '../../http/trace-context.ts';
+import { isValidTraceparent } from '../../http/fields/trace-context.ts';
 import { newTraceparent } from './traceparents.ts';
 
 it('makes values that can be passed on, never one twice', () => {

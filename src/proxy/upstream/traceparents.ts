@@ -3,7 +3,7 @@
  * Owns the values that are left.
  */
 import { latin1Text } from '../../http/latin1.ts';
-import { makeTraceparent } from '../../http/trace-context.ts';
+import { makeTraceparent } from '../../http/fields/trace-context.ts';
 import { fillRandom } from '../../lib/ids.ts';
 
 const MADE_AT_ONCE = 128;

@@ -2,7 +2,7 @@
  * Writes one piece of a request body to the backend, with the framing that the client chose. A small piece goes as text,
  * which leaves together with other text that waits; a large one goes from the memory into which it was read.
  */
-import { chunkHeader } from '../../http/chunked-decoder.ts';
+import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import { latin1Text } from '../../http/latin1.ts';
 import type { ClientConnection } from '../interfaces/client-connection.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';

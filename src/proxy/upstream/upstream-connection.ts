@@ -6,16 +6,16 @@
  */
 import * as net from 'node:net';
 import { EgressDenied } from '../../egress/egress.ts';
-import { ChunkedDecoder } from '../../http/chunked-decoder.ts';
-import { BodyFraming } from '../../http/framing.ts';
-import { findHeadEnd, incompleteResponseError } from '../../http/head-end.ts';
-import type { HeadError } from '../../http/head-error.ts';
+import { ChunkedDecoder } from '../../http/bodies/chunked-decoder.ts';
+import { BodyFraming } from '../../http/bodies/framing.ts';
+import { findHeadEnd, incompleteResponseError } from '../../http/heads/head-end.ts';
+import type { HeadError } from '../../http/heads/head-error.ts';
 import { joined } from '../../http/joined-bytes.ts';
-import { ResponseHead } from '../../http/response-head.ts';
+import { ResponseHead } from '../../http/heads/response-head.ts';
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { INTERIM_RESPONSES_MAX, RESPONSE_HEAD_BYTES_MAX, RESPONSE_HEADERS_MAX } from '../options.ts';
-import { isProtocolAskedFor } from '../../http/switch-protocol.ts';
+import { isProtocolAskedFor } from '../../http/fields/switch-protocol.ts';
 import type { UpstreamCause, UpstreamFailure } from './upstream-failure.ts';
 import { UpstreamLink } from './upstream-link.ts';
 import type { ConnectionMeans } from './upstream-socket.ts';

@@ -5,19 +5,19 @@
  * replaced, what a trusted proxy says is continued.
  *
  * What follows from the fields of the request is kept with them for as long as the client repeats them on its
- * connection (`isRepeated` of http/field-section.ts), together with all else that it depends on.
+ * connection (`isRepeated` of http/heads/field-section.ts), together with all else that it depends on.
  */
 import { foldedName } from '../../lib/folded-name.ts';
-import { BodyFraming } from '../../http/framing.ts';
-import { HeaderKind } from '../../http/header-kind.ts';
-import { forwardedForValue, forwardedLines, viaLine } from '../../http/forwarded.ts';
-import { forwardsLeft, isMaxForwards } from '../../http/max-forwards.ts';
-import { isValidTraceparent } from '../../http/trace-context.ts';
-import { trailersWithout } from '../../http/trailers.ts';
+import { BodyFraming } from '../../http/bodies/framing.ts';
+import { HeaderKind } from '../../http/heads/header-kind.ts';
+import { forwardedForValue, forwardedLines, viaLine } from '../../http/fields/forwarded.ts';
+import { forwardsLeft, isMaxForwards } from '../../http/fields/max-forwards.ts';
+import { isValidTraceparent } from '../../http/fields/trace-context.ts';
+import { trailersWithout } from '../../http/bodies/trailers.ts';
 import { ownText } from '../../http/latin1.ts';
 import { carriesApiKey } from '../../policy/parts/auth/api-key.ts';
 import type { CredentialPlace, Evaluation } from '../../policy/stage.ts';
-import type { RequestHead } from '../../http/request-head.ts';
+import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { ClientConnection } from '../interfaces/client-connection.ts';
 import type { Route } from '../interfaces/route.ts';
 import { addedLines, passedLine } from '../io/edited-fields.ts';

@@ -10,7 +10,7 @@ import { StorageRefused, StorageUnavailable } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 import {
   COPIED_TABLES,
   countOf,

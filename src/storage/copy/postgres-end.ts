@@ -9,7 +9,7 @@ import { postgresAddress } from '../postgres/postgres-tls.ts';
 import { migratePostgres, POSTGRES_DEFAULTS, withoutPassword } from '../postgres/postgres.ts';
 import { createSecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 import { at, type CopyEnd, type CopyTarget } from './copy.ts';
 
 const TIMEOUTS: TransactionTimeouts = {

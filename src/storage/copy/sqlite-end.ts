@@ -14,7 +14,7 @@ import { existingSecretBox } from '../secrets/secret-key.ts';
 import { asStartError, checkContent, connectionsOf } from '../sqlite/sqlite-connection.ts';
 import { prepareDatabaseFile } from '../sqlite/sqlite-file.ts';
 import { assertCurrent, assertKnown, hasTable } from '../sqlite/sqlite-schema.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 import type { CopyEnd, CopyTarget } from './copy.ts';
 
 export interface SqliteEndOptions {

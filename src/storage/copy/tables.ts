@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { sql, type Kysely, type RawBuilder } from 'kysely';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 
 /** What a column can hold, in every database. */
 export type Cell = string | number | null;

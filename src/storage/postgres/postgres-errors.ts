@@ -4,7 +4,7 @@
  * error, which passes through as it is.
  */
 import { StorageUnavailable, UniqueViolation } from '../repository.ts';
-import { UNIQUE_CONSTRAINTS } from '../sql/schema.ts';
+import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const READ_ONLY = '25006';

@@ -5,7 +5,7 @@
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../lib/clock.ts';
 import type { NodeDescription, NodeRecord } from '../repository.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 
 const CHANNEL = `'headgate_' || substr(md5(current_schema()), 1, 16)`;
 const NOW_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;

@@ -12,7 +12,7 @@ import { DatabaseEmpty, StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { SECRET_KEY_SETTING, serverSecretBox } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 
 /** For one statement of a migration, and for waiting until another process has migrated. */
 export const MIGRATION_TIMEOUT_MS = 600_000;

@@ -17,7 +17,7 @@ import { MIGRATION_TIMEOUT_MS, preparePostgres } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
 import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/repository.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 
 /** How long one statement may take when everything is loaded. */
 const LOAD_STATEMENT_TIMEOUT_MS = 30_000;

@@ -4,7 +4,7 @@ import { memoryDatabase } from '../../../test/support/programs/memory-database.t
 import { systemClock } from '../../lib/clock.ts';
 import { migrate } from '../migrate.ts';
 import { CHANGES_KEPT, logChange, touchedSince } from './change-log.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 let db: Kysely<Tables>;
 beforeEach(async () => {

@@ -6,7 +6,7 @@
 import type { Kysely } from 'kysely';
 import { randomHex } from '../../lib/ids.ts';
 import type { ConfigPosition, ChangeSet } from '../../model/config.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 /** Config versions whose changes are kept: some megabytes. */
 export const CHANGES_KEPT = 10_000;

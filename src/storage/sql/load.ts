@@ -15,7 +15,7 @@ import type {
 } from '../../model/config.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../model/resources.ts';
 import type { Codecs } from './rows.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 /** Ids in one query; databases limit the number of parameters (SQLite: 32,766). */
 const IDS_PER_QUERY_MAX = 500;

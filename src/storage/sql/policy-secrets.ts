@@ -1,13 +1,13 @@
 /**
  * The secrets inside of policies, sealed on the way into a row and opened on the way out, so that no other part of
  * the program meets a sealed value. Plain values are read as they are. Knows neither policies nor encryption: the
- * places of secrets come from the schemas of the parts (policy/secrets.ts).
+ * places of secrets come from the schemas of the parts (policy/secret-places.ts).
  */
 import { sql, type Kysely } from 'kysely';
 import type { PolicyValues, SecretPlaces } from '../../model/policy.ts';
 import { StorageUnavailable } from '../repository.ts';
 import { isSealed, type SecretBox } from '../secrets/secret-box.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 /** What it takes to seal policies: the key of the database, and where policies have secrets. */
 export interface Sealing {

@@ -6,10 +6,10 @@ import { sql, type Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { AuditFilter, ConfigReader, Page, PageRequest } from '../repository.ts';
-import { readKeyUsage } from './key-usage.ts';
+import { readKeyUsage } from './usage-days.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 import { stateReads } from './state-reads.ts';
 
 const PAGE_LIMIT_MAX = 500;

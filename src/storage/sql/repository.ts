@@ -16,12 +16,12 @@ import {
   type WriteResult,
 } from '../repository.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
-import { addKeyUsage, removeKeyUsage } from './key-usage.ts';
+import { addKeyUsage, removeKeyUsage } from './usage-days.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
 import type { Sealing } from './policy-secrets.ts';
 import { createCodecs, type Codecs } from './rows.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 import { WriteQueue } from './write-queue.ts';
 import { createWriter } from './writer.ts';
 

@@ -15,7 +15,7 @@ import type {
 } from '../../model/resources.ts';
 import type { PolicyValues } from '../../model/policy.ts';
 import { openPolicy, sealPolicy, type Sealing } from './policy-secrets.ts';
-import type { RowOf } from './schema.ts';
+import type { RowOf } from './kysely-tables.ts';
 
 /** How each field of `T` lies in its column: as it is, or in another way. */
 type FieldKinds<T> = {

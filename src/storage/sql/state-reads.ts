@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { ConfigReader } from '../repository.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 /** Keys of an app whose scopes are looked at, the newest first. */
 export const KEYS_LOOKED_AT_MAX = 1_000;

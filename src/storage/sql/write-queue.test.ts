@@ -4,7 +4,7 @@ import { memoryDatabase } from '../../../test/support/programs/memory-database.t
 import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, newBudget, withBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable } from '../repository.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 import { GROUP_WRITES_MAX, WAITING_WRITES_MAX, WriteQueue } from './write-queue.ts';
 
 let db: Kysely<Tables>;

@@ -13,7 +13,7 @@ import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { currentBudget, withBudget, type DeadlineBudget } from '../../lib/deadline-budget.ts';
 import { StorageUnavailable } from '../repository.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 /** Writes of one transaction. It holds the main thread meanwhile. */
 export const GROUP_WRITES_MAX = 16;

@@ -8,7 +8,7 @@ import type { AuditEntry } from '../../model/resources.ts';
 import type { ConfigWriter } from '../repository.ts';
 import { countRows, createReader } from './reader.ts';
 import type { Codecs } from './rows.ts';
-import type { Tables } from './schema.ts';
+import type { Tables } from './kysely-tables.ts';
 
 type PendingAudit = Omit<AuditEntry, 'config_version'>;
 type ConfigTable = 'app' | 'version' | 'revision' | 'endpoint' | 'api_key' | 'admin_token';

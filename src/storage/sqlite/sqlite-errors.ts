@@ -3,7 +3,7 @@
  * cannot be used now, or a programmer error, which passes through as it is.
  */
 import { StorageUnavailable, UniqueViolation } from '../repository.ts';
-import { UNIQUE_CONSTRAINTS } from '../sql/schema.ts';
+import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const SQLITE_BUSY = 5;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;

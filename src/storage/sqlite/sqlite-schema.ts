@@ -10,7 +10,7 @@ import { StorageRefused } from '../repository.ts';
 import type { SecretBox } from '../secrets/secret-box.ts';
 import { fileSecretBox, memorySecretBox, wantedKey } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 
 export const MEMORY = ':memory:';
 

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { change, makeApp, makeEndpoint, makeRevision, makeVersion } from '../../../test/contract/records.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { secretBytes } from '../../lib/ids.ts';

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SECRET_PLACES } from '../../policy/secrets.ts';
+import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import { assert } from '../../lib/assert.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { MIGRATIONS } from '../migrate.ts';

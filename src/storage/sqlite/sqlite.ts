@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import type { Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/repository.ts';
-import type { Tables } from '../sql/schema.ts';
+import type { Tables } from '../sql/kysely-tables.ts';
 import { GROUP_WRITES_MAX } from '../sql/write-queue.ts';
 import { asStartError, checkContent, connectionsOf } from './sqlite-connection.ts';
 import { prepareDatabaseFile } from './sqlite-file.ts';

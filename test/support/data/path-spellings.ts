@@ -126,7 +126,7 @@ export const SPELLINGS: Readonly<Record<string, Spelling>> = {
 /**
  * The paths that a target may name to a backend, by any combination of what backends do: decode up to three times,
  * cut parameters, white space and dots, collapse slashes, resolve dots, ignore case. Written without the gateway's own
- * reading (src/http/lenient-path.ts), which it must not share a mistake with.
+ * reading (src/http/paths/lenient-path.ts), which it must not share a mistake with.
  */
 export function readingsOf(target: string): ReadonlySet<string> {
   const readings = new Set<string>();

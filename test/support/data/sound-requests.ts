@@ -2,8 +2,8 @@
  * Requests that the gateway takes, each with what its body is: the accepted ones of the conformance corpus, generated
  * ones of HTTP/1.1 and of HTTP/2. Their bodies look like requests. What is generated comes from a seed.
  */
-import { RequestHead } from '../../../src/http/request-head.ts';
-import { BodyFraming } from '../../../src/http/framing.ts';
+import { RequestHead } from '../../../src/http/heads/request-head.ts';
+import { BodyFraming } from '../../../src/http/bodies/framing.ts';
 import { http1Request } from '../../../src/proxy/downstream/http2/http2-request.ts';
 import { RequestReader } from '../../conformance/message-reader.ts';
 import { readCases } from '../../conformance/read-cases.ts';

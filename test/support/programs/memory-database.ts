@@ -4,7 +4,7 @@ import { Kysely, type LogEvent } from 'kysely';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { nodeSqliteDialect } from '../../../src/storage/sqlite/node-sqlite-dialect.ts';
 import { StorageUnavailable } from '../../../src/storage/repository.ts';
-import type { Tables } from '../../../src/storage/sql/schema.ts';
+import type { Tables } from '../../../src/storage/sql/kysely-tables.ts';
 import { isBusy, mapSqliteError } from '../../../src/storage/sqlite/sqlite-errors.ts';
 
 /** @param log is told of each statement */

@@ -4,7 +4,7 @@
  * with the error when a write is refused.
  */
 import { writeSync } from 'node:fs';
-import { SECRET_PLACES } from '../../../src/policy/secrets.ts';
+import { SECRET_PLACES } from '../../../src/policy/secret-places.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/storage/sqlite/sqlite.ts';
 import { makeApp, makeAudit, makeVersion, touched } from '../../contract/records.ts';

@@ -2,7 +2,7 @@
 import type { FieldError } from '../../../model/errors.ts';
 import type { PolicyValues } from '../../../model/policy.ts';
 import { validatePolicy } from '../../../policy/policy-rules.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 
 export function policyErrors(
   policy: PolicyValues | null | undefined,

@@ -1,7 +1,7 @@
 /** Warnings of an app. */
 import type { App } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 import { policyWarnings } from './policy.ts';
 
 export async function appWarnings(app: App, rules: RuleContext): Promise<Warning[]> {

@@ -1,7 +1,7 @@
 /** Warnings of an endpoint. */
 import type { Endpoint, Revision } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 import { policyWarnings } from './policy.ts';
 import { endpointWarnings as endpointsOfRevision, type RevisionPlace } from './revision.ts';
 

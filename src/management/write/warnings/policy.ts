@@ -8,7 +8,7 @@ import type { App, Endpoint, Revision } from '../../../model/resources.ts';
 import type { Warning } from '../../../model/warnings.ts';
 import { mergePolicy } from '../../../config/merge-policy.ts';
 import { warningsOfPolicy, type PolicyView } from '../../../policy/policy-warnings.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 
 /** Of the policy that an app, a revision or an endpoint has been given; the most specific of those named. */
 export function policyWarnings(

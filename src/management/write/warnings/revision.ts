@@ -1,7 +1,7 @@
 /** Warnings of a revision: its place in the traffic of its version, its backend, its endpoints, its policy. */
 import type { App, Revision, Version } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 import { policyWarnings } from './policy.ts';
 
 export interface RevisionPlace {

@@ -5,7 +5,7 @@ import { warning, warningOf, type Warning } from '../../../model/warnings.ts';
 import { authOf } from '../../../policy/parts/auth/auth-of.ts';
 import { requiredScopes } from '../../../policy/parts/scopes/schema.ts';
 import { scopesWithoutHolder } from '../../../policy/parts/scopes/warnings.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 
 export async function tokenWarnings(app: App, key: StoredApiKey, rules: RuleContext): Promise<Warning[]> {
   return [...expiryWarnings(key, rules), ...(await scopeWarnings(app, key, rules))];

@@ -1,7 +1,7 @@
 /** Warnings of a version. Pure. */
 import type { Version } from '../../../model/resources.ts';
 import { warning, type Warning } from '../../../model/warnings.ts';
-import type { RuleContext } from '../../context.ts';
+import type { RuleContext } from '../rule-context.ts';
 
 export function versionWarnings({ status, sunset_at: sunset }: Version, { clock }: RuleContext): Warning[] {
   if (sunset === null || status === 'retired') return [];

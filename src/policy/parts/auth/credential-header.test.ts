@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HeaderKind, headerKindOf } from '../../../http/header-kind.ts';
+import { HeaderKind, headerKindOf } from '../../../http/heads/header-kind.ts';
 import { mayCarryCredential } from './credential-header.ts';
 
 /** Those that the gateway knows by name, one of each family at least. */

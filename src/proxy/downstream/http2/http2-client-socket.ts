@@ -5,7 +5,7 @@
  * incomplete ends in RST_STREAM, never in END_STREAM: a part cannot pass for the whole.
  */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { chunkHeader } from '../../../http/chunked-decoder.ts';
+import { chunkHeader } from '../../../http/bodies/chunked-decoder.ts';
 import type { ClientSocket, ClientSocketEvents } from '../client-socket.ts';
 import type { Http2Guard } from './http2-guard.ts';
 import { http1Trailers, type Http2Request } from './http2-request.ts';

@@ -6,7 +6,7 @@
  * merely unwelcome (CONNECT, `//host` in a path, a second Authorization) is left for that parser to answer.
  */
 import { isFieldValue, isToken, TOKEN } from '../../../http/characters.ts';
-import { isHostAndPort } from '../../../http/host.ts';
+import { isHostAndPort } from '../../../http/fields/host.ts';
 
 /** How the body goes on after the head. */
 export type Http2BodyFraming = 'none' | 'length' | 'chunked';

@@ -4,10 +4,10 @@
  * defect, and the stream is ended rather than guessed at. Fields of the connection are left out (RFC 9113 section
  * 8.2.2), names are in lower case.
  */
-import { ChunkedDecoder } from '../../../http/chunked-decoder.ts';
-import { BodyFraming } from '../../../http/framing.ts';
-import { findHeadEnd } from '../../../http/head-end.ts';
-import { ResponseHead } from '../../../http/response-head.ts';
+import { ChunkedDecoder } from '../../../http/bodies/chunked-decoder.ts';
+import { BodyFraming } from '../../../http/bodies/framing.ts';
+import { findHeadEnd } from '../../../http/heads/head-end.ts';
+import { ResponseHead } from '../../../http/heads/response-head.ts';
 
 export interface Http2ResponseSink {
   /** Fields as names and values alternating. */

@@ -1,0 +1,69 @@
+/**
+ * Which trailer fields may be forwarded (RFC 9110 section 6.5.1): none that frames or routes a message, modifies the
+ * request, authenticates, or describes the content. A recipient that merged such a field into the head would act on a
+ * value that no stage of the gateway has checked.
+ */
+import { foldedName } from '../../lib/folded-name.ts';
+import { TrailerSection } from '../heads/field-section.ts';
+import type { HeadError } from '../heads/head-error.ts';
+import { HeaderKind } from '../heads/header-kind.ts';
+
+/** Limit of the fields in a trailer section. */
+export const TRAILERS_MAX = 64;
+
+const forbidden: ReadonlySet<string> = new Set([
+  'age',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-location',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expires',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'location',
+  'max-forwards',
+  'pragma',
+  'range',
+  'retry-after',
+  'set-cookie',
+  'vary',
+  'warning',
+  'www-authenticate',
+]);
+
+/**
+ * The forwardable lines of the trailers in `text` (each with its CRLF), as `Name: value` CRLF; undefined when none is
+ * left, an error when the section is malformed.
+ */
+export function forwardableTrailers(text: string): string | undefined | HeadError {
+  const section = new TrailerSection();
+  const error = section.parse(text, TRAILERS_MAX);
+  if (error !== undefined) return error;
+  let lines = '';
+  for (let index = 0; index < section.count; index++) {
+    if (section.kind(index) !== HeaderKind.ordinary) continue;
+    if (!forbidden.has(section.name(index).toLowerCase())) lines += section.line(index);
+  }
+  return lines === '' ? undefined : lines;
+}
+
+/**
+ * Trailer lines, as returned by `forwardableTrailers`, without the fields of these names.
+ * @param names in the form of `foldedName`
+ */
+export function trailersWithout(lines: string, names: ReadonlySet<string>): string {
+  let kept = '';
+  for (let from = 0; from < lines.length;) {
+    const end = lines.indexOf('\r\n', from) + 2;
+    if (!names.has(foldedName(lines.slice(from, lines.indexOf(':', from))))) kept += lines.slice(from, end);
+    from = end;
+  }
+  return kept;
+}

@@ -1,0 +1,149 @@
+/** Apps (contract part 2). A change of `gateway_path` also changes the versions whose path is the default. */
+import type { App } from '../../../model/resources.ts';
+import { AppInputSchema, AppSchema, type AppInput } from '../../schemas/app.ts';
+import { PAGE_LIMIT_MAX } from '../../schemas/common.ts';
+import { jsonSchema } from '../../../model/json-schema.ts';
+import { parseGatewayPath } from '../../../config/path-patterns.ts';
+import type { ConfigReader, ConfigWriter } from '../../../storage/repository.ts';
+import type { RuleContext } from '../../write/rule-context.ts';
+import { conflict, invalid, notFound, type Failure } from '../../api/failure.ts';
+import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
+import {
+  appPathConflict,
+  defaultGatewayPath,
+  gatewayPathFailure,
+  versionPathConflict,
+} from '../../write/rules/gateway-path.ts';
+import { labelErrors } from '../../write/rules/labels.ts';
+import { policyErrors, storedPolicy } from '../../write/rules/policy.ts';
+import { maskPolicy } from '../../write/policy-secrets-view.ts';
+import { appWarnings } from '../../write/warnings/app.ts';
+import { nextUpdatedAt } from '../../write/write.ts';
+
+export const apps: Resource<object, AppInput, App> = {
+  type: 'app',
+  names: ['App', 'Apps'],
+  operationNames: ['App', 'Apps'],
+  tag: 'Apps',
+  collection: '/apps',
+  parameter: 'app_id',
+  dryRun: true,
+  access: { read: 'viewer', write: 'editor' },
+  inputSchema: jsonSchema(AppInputSchema),
+  schema: jsonSchema(AppSchema),
+  example: {
+    input: { name: 'Billing', slug: 'billing', gateway_path: '/billing', routing_mode: 'pass_through' },
+    patch: { default_policy: { rate_limit: { enabled: true, requests: 100, window_seconds: 60 } } },
+  },
+  scope: async () => ({}),
+  list: (reader, _scope, page) => reader.listApps(page),
+  find: (reader, _scope, reference) => reader.findApp(reference),
+  build: buildApp,
+  insert: (writer, app) => writer.insertApp(app),
+  update: updateApp,
+  nameOf: ({ slug }) => slug,
+  remove: (writer, app) => writer.deleteApp(app.id),
+  children: async (writer, app) => [
+    ...counted(await writer.countVersions(app.id), 'version'),
+    ...counted(await writer.countKeys(app.id), 'token'),
+  ],
+  writable(app) {
+    const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...writable } = app;
+    return writable;
+  },
+  present: (app) => ({ ...app, default_policy: maskPolicy(app.default_policy) }),
+  warnings: (rules, _scope, app) => appWarnings(app, rules),
+  touched: (_scope, app) => ({ appIds: [app.id], versionIds: [], keyIds: [] }),
+  touchedByRemoval: async (writer, _scope, app) => ({
+    appIds: [app.id],
+    versionIds: [],
+    keyIds: await writer.keyIdsOfApp(app.id),
+  }),
+};
+
+/** The app that a path names, for the resources below it. */
+export async function findAppScope(
+  reader: ConfigReader,
+  params: Readonly<Record<string, string>>,
+): Promise<{ readonly app: App } | Failure> {
+  const reference = params['app_id'] ?? '';
+  const app = await reader.findApp(reference);
+  return app === undefined ? notFound('app', reference) : { app };
+}
+
+/** `2 versions`, `1 version`, or nothing for none. */
+export function counted(count: number, noun: string): string[] {
+  return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`];
+}
+
+async function buildApp(
+  input: AppInput,
+  base: RecordBase,
+  _previous: App | undefined,
+  _scope: object,
+  rules: RuleContext,
+): Promise<Built<App> | Failure> {
+  const errors = [
+    ...labelErrors(input.slug, '/slug'),
+    ...policyErrors(input.default_policy, '/default_policy', rules),
+  ];
+  const badPath = gatewayPathFailure(input.gateway_path);
+  if (badPath !== undefined) errors.push(...(badPath.errors ?? []));
+  if (errors.length > 0) return invalid(errors);
+  const sameSlug = await rules.reader.findApp(input.slug);
+  if (sameSlug !== undefined && sameSlug.id !== base.id) {
+    return conflict('/slug', `"${input.slug}" is already taken by the app "${sameSlug.name}"`);
+  }
+  const pathTaken = await appPathConflict(rules.reader, input.gateway_path, base.id);
+  if (pathTaken !== undefined) return pathTaken;
+  return {
+    record: {
+      ...base,
+      name: input.name,
+      slug: input.slug,
+      gateway_path: input.gateway_path,
+      routing_mode: input.routing_mode ?? 'pass_through',
+      default_policy: storedPolicy(input.default_policy),
+      description: input.description ?? null,
+      labels: input.labels ?? {},
+      allow_encoded_slashes: input.allow_encoded_slashes ?? false,
+    },
+  };
+}
+
+async function updateApp(
+  writer: ConfigWriter,
+  app: App,
+  previous: App,
+  rules: RuleContext,
+): Promise<Failure | undefined> {
+  await writer.updateApp(app);
+  return app.gateway_path === previous.gateway_path ? undefined : moveDefaultPaths(writer, app, rules);
+}
+
+/** No two of the new paths can clash with each other or with an old one of the same app: their labels differ. */
+async function moveDefaultPaths(
+  writer: ConfigWriter,
+  app: App,
+  rules: RuleContext,
+): Promise<Failure | undefined> {
+  let after: string | undefined;
+  do {
+    const page = await writer.listVersions(app.id, { limit: PAGE_LIMIT_MAX, after });
+    for (const version of page.items) {
+      if (!version.gateway_path_is_default) continue;
+      const path = defaultGatewayPath(app, version.version);
+      const parsed = parseGatewayPath(path);
+      if ('error' in parsed) {
+        const detail = `makes the path "${path}" of the version "${version.version}", which ${parsed.error}`;
+        return invalid([{ pointer: '/gateway_path', detail }]);
+      }
+      const taken = await versionPathConflict(writer, path, version);
+      if (taken !== undefined) return taken;
+      const updated_at = nextUpdatedAt(version.updated_at, rules.clock.nowMs());
+      await writer.updateVersion({ ...version, gateway_path: path, updated_at });
+    }
+    after = page.nextAfter ?? undefined;
+  } while (after !== undefined);
+  return undefined;
+}

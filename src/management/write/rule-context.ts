@@ -1,0 +1,18 @@
+/** What rules may look at while a record is built, inside of the transaction. */
+import type { Clock } from '../../lib/clock.ts';
+import type { JwtDefaults, RateLimitGlobals } from '../../policy/dependencies.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+
+/** Where the gateway may connect (egress/egress.ts). */
+export interface EgressCheck {
+  /** Why the host is denied; undefined when it is allowed, or when only its address can decide. */
+  hostDenial(host: string, port: number): string | undefined;
+}
+
+export interface RuleContext {
+  readonly egress: EgressCheck;
+  readonly reader: ConfigReader;
+  readonly clock: Clock;
+  readonly policyGlobals: RateLimitGlobals | undefined;
+  readonly jwtDefaults: JwtDefaults;
+}

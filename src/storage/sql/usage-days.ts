@@ -1,0 +1,114 @@
+/**
+ * Counts and last uses of API keys, over any SQL database. Many keys are written by two statements, so that a batch
+ * of hundreds holds the write connection for milliseconds; keys that are gone are passed over.
+ */
+import { sql, type Kysely } from 'kysely';
+import { timestamp } from '../../lib/clock.ts';
+import type { KeyUsage, UsageDay } from '../../model/key-usage.ts';
+import type { Repository } from '../repository.ts';
+import type { Tables } from './kysely-tables.ts';
+
+/** Keys whose old days are removed in one transaction. */
+const KEYS_PER_REMOVAL = 1_000;
+
+/** @param usage at most one entry per key and day; soonest done in the order of the keys' ids */
+export async function addKeyUsage(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  usage: readonly KeyUsage[],
+): Promise<void> {
+  const counted = usage.filter(({ allowed, limited, denied }) => allowed + limited + denied > 0);
+  if (counted.length > 0) await addCounts(db, driver, counted);
+  await moveLastUses(db, driver, usage);
+}
+
+async function addCounts(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  counted: readonly KeyUsage[],
+): Promise<void> {
+  const json = JSON.stringify(
+    counted.map(({ keyId, date, allowed, limited, denied }) => [keyId, date, allowed, limited, denied]),
+  );
+  await sql`
+    insert into key_usage (key_id, date, allowed, limited, denied)
+    select key_id, date, allowed, limited, denied from ${rowsOf[driver].counts(json)}
+    where exists (select 1 from api_key where api_key.id = used.key_id)
+    on conflict (key_id, date) do update set
+      allowed = key_usage.allowed + excluded.allowed,
+      limited = key_usage.limited + excluded.limited,
+      denied = key_usage.denied + excluded.denied`.execute(db);
+}
+
+/** Forward, never back. */
+async function moveLastUses(
+  db: Kysely<Tables>,
+  driver: Repository['driver'],
+  usage: readonly KeyUsage[],
+): Promise<void> {
+  const latest = new Map<string, number>();
+  for (const { keyId, lastUsedMs } of usage) {
+    if (lastUsedMs > (latest.get(keyId) ?? 0)) latest.set(keyId, lastUsedMs);
+  }
+  if (latest.size === 0) return;
+  const json = JSON.stringify(Array.from(latest, ([keyId, ms]) => [keyId, timestamp(ms)]));
+  await sql`
+    update api_key set last_used_at = used.at from ${rowsOf[driver].lastUses(json)}
+    where api_key.id = used.key_id and (last_used_at is null or last_used_at < used.at)`.execute(db);
+}
+
+/**
+ * Rows as one parameter, whatever their number: the statement is prepared once, and SQLite does not plan to walk
+ * through all keys, as it does when it sees that a VALUES has hundreds of rows.
+ */
+const rowsOf = {
+  sqlite: {
+    counts: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as date,
+        value ->> 2 as allowed, value ->> 3 as limited, value ->> 4 as denied
+      from json_each(${json})) as used`,
+    lastUses: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as at from json_each(${json})) as used`,
+  },
+  postgres: {
+    counts: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as date,
+        (value ->> 2)::bigint as allowed, (value ->> 3)::bigint as limited, (value ->> 4)::bigint as denied
+      from json_array_elements(${json}::json)) as used`,
+    lastUses: (json: string) => sql`(
+      select value ->> 0 as key_id, value ->> 1 as at from json_array_elements(${json}::json)) as used`,
+  },
+};
+
+/** Days with requests, oldest first; both ends count. */
+export async function readKeyUsage(
+  db: Kysely<Tables>,
+  keyId: string,
+  fromDate: string,
+  toDate: string,
+): Promise<UsageDay[]> {
+  return db
+    .selectFrom('key_usage')
+    .select(['date', 'allowed', 'limited', 'denied'])
+    .where('key_id', '=', keyId)
+    .where('date', '>=', fromDate)
+    .where('date', '<=', toDate)
+    .orderBy('date')
+    .execute();
+}
+
+/** Removes days before `date`, of some keys; false when there may be more. */
+export async function removeKeyUsage(db: Kysely<Tables>, date: string): Promise<boolean> {
+  const old = await db
+    .selectFrom('key_usage')
+    .select('key_id')
+    .where('date', '<', date)
+    .orderBy('date')
+    .orderBy('key_id')
+    .limit(KEYS_PER_REMOVAL)
+    .execute();
+  if (old.length === 0) return true;
+  const keyIds = [...new Set(old.map(({ key_id }) => key_id))];
+  await db.deleteFrom('key_usage').where('key_id', 'in', keyIds).where('date', '<', date).execute();
+  return old.length < KEYS_PER_REMOVAL;
+}
