@@ -3,8 +3,8 @@
  * come and answers the supervisor. gateway.ts does the same for the main thread.
  */
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIPv6 } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { blockList } from './egress/blocks.ts';
 import { Egress } from './egress/egress.ts';
 import { OwnListeners } from './egress/own-listeners.ts';
 import { viaHops } from './http/fields/forwarded.ts';
@@ -165,7 +165,7 @@ const context: ProxyContext = {
   snapshot: () => holder.current,
   breakerOf,
   shareOf: shares(breakerOf, clock),
-  isTrustedProxy: trustedProxies(settings.trustedProxyIps),
+  isTrustedProxy: blockList(settings.trustedProxyIps),
   nextRequestId: requestIds(),
   isDraining: () => draining,
   httpDate: httpDates(),
@@ -298,19 +298,6 @@ async function drain(): Promise<void> {
   output.flushSync();
   send({ type: 'drained' });
   process.exit(0);
-}
-
-/** @param entries addresses and CIDR blocks, checked by the settings */
-function trustedProxies(entries: readonly string[]): (address: string) => boolean {
-  if (entries.length === 0) return () => false;
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [address = '', bits] = entry.split('/');
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
 /** RFC 9110 section 5.6.7, made once per second. */

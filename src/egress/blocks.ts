@@ -4,7 +4,7 @@
  * rule about `169.254.169.254`.
  */
 import { BlockList, isIP } from 'node:net';
-import { addressGroups, normaliseAddress } from '../http/address.ts';
+import { addressGroups, dotted, normaliseAddress, readBlock, type AddressBlock } from '../http/address.ts';
 
 export interface Block {
   /** The number of significant leading bits; 32 or 128 for a single address. */
@@ -15,12 +15,11 @@ export interface Block {
 
 /** @param text an address or a block, already validated by the settings */
 export function parseBlock(text: string): Block {
-  const [address = '', bitsText] = text.split('/');
-  const widest = isIP(address) === 4 ? 32 : 128;
-  const bits = bitsText === undefined ? widest : Number(bitsText);
+  const { address, bits } = checkedBlock(text);
   const list = new BlockList();
   addBlock(list, text);
-  return { bits, isSingle: bits === widest, contains: (one) => inList(list, one) };
+  const isSingle = bits === (isIP(address) === 4 ? 32 : 128);
+  return { bits, isSingle, contains: (one) => inList(list, one) };
 }
 
 /** A predicate that checks all blocks in one look-up. */
@@ -32,12 +31,14 @@ export function blockList(texts: readonly string[]): (address: string) => boolea
 }
 
 function addBlock(list: BlockList, text: string): void {
-  const [address = '', bits] = text.split('/');
-  const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
-  // An IPv4 address in IPv6 notation counts as an IPv4 address.
-  const plain = bits === undefined ? normaliseAddress(address) : undefined;
-  if (plain !== undefined) list.addAddress(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
-  else list.addSubnet(address, Number(bits), family);
+  const { address, bits } = checkedBlock(text);
+  list.addSubnet(address, bits, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+}
+
+function checkedBlock(text: string): AddressBlock {
+  const block = readBlock(text);
+  if (block === undefined) throw new TypeError(`"${text}" is neither an IP address nor a block`);
+  return block;
 }
 
 function inList(list: BlockList, address: string): boolean {
@@ -70,5 +71,3 @@ function carriedIPv4(groups: readonly number[]): string | undefined {
   const isLong = (g3 | g4 | g5) === 0 || (g6 | g7) !== 0;
   return isLong ? dotted(g6, g7) : dotted(g3, ((g4 & 0xff) << 8) | (g5 >> 8));
 }
-
-const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;

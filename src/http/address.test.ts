@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressBlock, normaliseAddress } from './address.ts';
+import { addressBlock, networkAddress, normaliseAddress, readBlock } from './address.ts';
 
 describe('normaliseAddress', () => {
   it.each([
@@ -60,4 +60,48 @@ it.each([
   ['2001:db8::1', 0, '::/0'],
 ])('%s with /%i is counted as %s', (address, bits, block) => {
   expect(addressBlock(address, bits)).toBe(block);
+});
+
+describe('readBlock', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1', 32],
+    ['10.1.2.3/8', '10.1.2.3', 8],
+    ['0.0.0.0/0', '0.0.0.0', 0],
+    ['2001:DB8:0::1', '2001:db8::1', 128],
+    ['2001:DB8::/32', '2001:db8::', 32],
+    ['::ffff:192.0.2.1', '192.0.2.1', 32],
+    ['::FFFF:a00:0/104', '10.0.0.0', 8],
+    ['::ffff:0:0/96', '0.0.0.0', 0],
+    ['::ffff:192.0.2.1/64', '::ffff:c000:201', 64],
+  ])('reads %s as %s with %i bits', (text, address, bits) =>
+    expect(readBlock(text)).toEqual({ address, bits }),
+  );
+
+  it.each([
+    '',
+    '/8',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/8/8',
+    '10.0.0/8',
+    '10.0.0.0/8.0',
+    ' 10.0.0.0/8',
+    '2001:db8::/129',
+    'fe80::1%eth0',
+    'fe80::%eth0/64',
+    'localhost',
+  ])('refuses %j', (text) => expect(readBlock(text)).toBeUndefined());
+});
+
+it.each([
+  ['10.1.2.3/8', '10.0.0.0'],
+  ['10.1.2.3', '10.1.2.3'],
+  ['10.1.2.3/0', '0.0.0.0'],
+  ['255.255.255.255/17', '255.255.128.0'],
+  ['2001:db8:ffff::1/33', '2001:db8:8000::'],
+  ['::ffff:192.0.2.1/64', '::'],
+])('the network of %s begins at %s', (text, first) => {
+  const block = readBlock(text);
+  expect(block && networkAddress(block)).toBe(first);
 });

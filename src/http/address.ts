@@ -5,6 +5,8 @@
 import { isIP, isIPv4 } from 'node:net';
 
 const GROUPS = 8;
+/** Leading bits that all IPv4-mapped IPv6 addresses share. */
+const MAPPED_BITS = 96;
 
 /**
  * `address` in canonical form: IPv4 unchanged, IPv4-mapped IPv6 as IPv4, other IPv6 as in RFC 5952 and without zone.
@@ -17,9 +19,7 @@ export function normaliseAddress(address: string): string | undefined {
   if (isIP(bare) !== 6) return undefined;
   const groups = addressGroups(bare);
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
-    const high = groups[6] as number;
-    const low = groups[7] as number;
-    return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+    return dotted(groups[6] as number, groups[7] as number);
   }
   return formatGroups(groups);
 }
@@ -30,14 +30,44 @@ export function normaliseAddress(address: string): string | undefined {
  */
 export function addressBlock(address: string, ipv6PrefixBits: number): string {
   if (!address.includes(':') || isIP(address) !== 6) return address;
-  const groups = addressGroups(address).map((group, index) => {
-    const bits = Math.min(16, Math.max(0, ipv6PrefixBits - 16 * index));
-    return group & (0xffff << (16 - bits)) & 0xffff;
-  });
-  return `${formatGroups(groups)}/${ipv6PrefixBits}`;
+  return `${networkAddress({ address, bits: ipv6PrefixBits })}/${ipv6PrefixBits}`;
 }
 
-/** The eight groups of a valid IPv6 address without zone. */
+export interface AddressBlock {
+  /** In canonical form; it may have bits set after the first `bits`. */
+  readonly address: string;
+  /** How many leading bits count: 32 or 128 for a single address. */
+  readonly bits: number;
+}
+
+/**
+ * Reads an address, or a block in CIDR notation (RFC 4632 section 3.1, RFC 4291 section 2.3). A block of IPv4-mapped
+ * IPv6 addresses is read as the IPv4 block. Undefined when the text is neither; an address with a zone is neither.
+ */
+export function readBlock(text: string): AddressBlock | undefined {
+  const slash = text.indexOf('/');
+  const bare = slash < 0 ? text : text.slice(0, slash);
+  const address = bare.includes('%') ? undefined : normaliseAddress(bare);
+  if (address === undefined) return undefined;
+  const bitsMax = bare.includes(':') ? 128 : 32;
+  const bitsText = slash < 0 ? String(bitsMax) : text.slice(slash + 1);
+  const bits = /^\d{1,3}$/.test(bitsText) ? Number(bitsText) : Infinity;
+  if (bits > bitsMax) return undefined;
+  if (bitsMax === 32 || address.includes(':')) return { address, bits };
+  if (bits >= MAPPED_BITS) return { address, bits: bits - MAPPED_BITS };
+  return { address: formatGroups(addressGroups(bare)), bits };
+}
+
+/** The first address of a block, in canonical form. */
+export function networkAddress({ address, bits }: AddressBlock): string {
+  const groups = addressGroups(address).map((group, index) => {
+    const groupBits = Math.min(16, Math.max(0, bits - 16 * index));
+    return group & (0xffff << (16 - groupBits)) & 0xffff;
+  });
+  return groups.length === GROUPS ? formatGroups(groups) : dotted(groups[0] as number, groups[1] as number);
+}
+
+/** The eight groups of 16 bits of a valid IPv6 address without zone; the two of an IPv4 address. */
 export function addressGroups(address: string): number[] {
   const gap = address.indexOf('::');
   if (gap < 0) return parseGroups(address);
@@ -59,6 +89,9 @@ function parseGroups(text: string): number[] {
   }
   return groups;
 }
+
+export const dotted = (high: number, low: number): string =>
+  `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
 
 /** RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as "::". */
 function formatGroups(groups: readonly number[]): string {
