@@ -101,7 +101,7 @@ function appliesTo(stage: StageName, facts: ExchangeFacts, decider: Decider | un
 }
 
 function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSettings): Decider | undefined {
-  const { policy, revision, evaluation, maxBodyBytes } = facts;
+  const { policy, revision, evaluation, clientIp, maxBodyBytes } = facts;
   if (policy === undefined) return undefined;
   if (stage === 'circuit_breaker')
     return { level: 'revision', sourceId: revision?.id ?? null, value: facts.breakerRules };
@@ -111,7 +111,7 @@ function deciderOf(stage: StageName, facts: ExchangeFacts, settings: ExplainSett
   const own = ownDecider(part, policy);
   if (part.explain?.decider === undefined) return own;
   const appId = facts.app?.id ?? null;
-  const subject = { policy, evaluation, appId, settings, maxBodyBytes, own };
+  const subject = { policy, evaluation, clientIp, appId, settings, maxBodyBytes, own };
   return part.explain.decider(stage, valueOf(part, policy), subject);
 }
 

@@ -33,6 +33,7 @@ export interface Decider {
 export interface ExplainSubject {
   readonly policy: CompiledPolicy;
   readonly evaluation: Evaluation;
+  readonly clientIp: string;
   readonly appId: string | null;
   readonly settings: ExplainSettings;
   /** Of the settings; 0: unlimited. */
