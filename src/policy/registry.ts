@@ -10,6 +10,7 @@ import { BODY_PACE } from './parts/body-pace/part.ts';
 import { BODY_SIZE } from './parts/body-size/part.ts';
 import { CONCURRENCY } from './parts/concurrency/part.ts';
 import { CORS } from './parts/cors/part.ts';
+import { IP_ACCESS } from './parts/ip-access/part.ts';
 import { METHODS } from './parts/methods/part.ts';
 import { RATE_LIMIT } from './parts/rate-limit/part.ts';
 import { REQUEST_BUFFER } from './parts/request-buffer/part.ts';
@@ -25,6 +26,7 @@ const APPLIED = [
   AUTH,
   SCOPES,
   METHODS,
+  IP_ACCESS,
   CONCURRENCY,
   RATE_LIMIT,
   CORS,

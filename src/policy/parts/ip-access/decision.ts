@@ -1,0 +1,34 @@
+/** What `ip_access` says of one address, for the stage and for explain. Pure. */
+import { addressKey, findRange, rangesOf, type AddressRange } from './address-ranges.ts';
+import type { IpAccessPolicy, ListName } from './schema.ts';
+
+export interface AccessTable {
+  readonly allow: readonly AddressRange[];
+  readonly deny: readonly AddressRange[];
+}
+
+export interface Decision {
+  readonly allowed: boolean;
+  /** The list that decided. */
+  readonly list: ListName;
+  /** The entry of the list that has the address; null where none has. */
+  readonly entry: string | null;
+}
+
+export function accessTable({ allow = [], deny = [] }: IpAccessPolicy): AccessTable {
+  return Object.freeze({ allow: rangesOf(allow), deny: rangesOf(deny) });
+}
+
+/** An address that cannot be read is in no entry of either list. */
+export function decide({ allow, deny }: AccessTable, address: string): Decision {
+  const key = addressKey(address);
+  const denying = entryOf(deny, key);
+  if (denying !== null || allow.length === 0)
+    return { allowed: denying === null, list: 'deny', entry: denying };
+  const allowing = entryOf(allow, key);
+  return { allowed: allowing !== null, list: 'allow', entry: allowing };
+}
+
+function entryOf(ranges: readonly AddressRange[], key: string | undefined): string | null {
+  return key === undefined ? null : (findRange(ranges, key)?.entry ?? null);
+}

@@ -1,0 +1,27 @@
+/** Warnings of `ip_access`: lists that let no address through. */
+import type { WarningRule } from '../../part.ts';
+import { coversRange, rangeOf, rangesOf } from './address-ranges.ts';
+import type { IpAccessPolicy } from './schema.ts';
+
+/** What an empty `allow` allows. */
+const ALL = ['0.0.0.0/0', '::/0'];
+
+export const ipDeniesAllAllowed: WarningRule<IpAccessPolicy> = {
+  code: 'ip_access_denies_all',
+  title: '`ip_access.deny` covers all that `allow` allows: every request is 403',
+  advice: 'Remove from `deny` what may call: it wins over `allow`',
+  find: ({ allow = [], deny = [] }, { isOwn, pointer }) => {
+    if (!isOwn || deny.length === 0) return [];
+    const denied = rangesOf(deny);
+    const isDenied = (entry: string): boolean => {
+      const range = rangeOf(entry);
+      return range !== undefined && coversRange(denied, range);
+    };
+    if (!(allow.length === 0 ? ALL : allow).every(isDenied)) return [];
+    const what =
+      allow.length === 0
+        ? 'deny has every address'
+        : `deny has every address of the ${allow.length} in allow`;
+    return [{ pointer: `${pointer}/deny`, what }];
+  },
+};
