@@ -14,6 +14,7 @@ import type { AnswerableExchange } from '../interfaces/exchange-view.ts';
 import { BODY_TOO_SLOW, malformed } from '../reasons.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { BodySink } from '../downstream/request-body.ts';
+import { upstreamTrailers } from '../upstream/upstream-head.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
 
 const EMPTY = Buffer.alloc(0);
@@ -97,7 +98,7 @@ export class RequestBuffer implements BodySink {
     if (this.#length > TEXT_BODY_BYTES_MAX) return this;
     const text = latin1Text(this.#memory, 0, this.#length);
     this.release();
-    return this.#isChunked ? `${this.#chunk(text)}0\r\n${this.#trailers}\r\n` : text;
+    return this.#isChunked ? `${this.#chunk(text)}${this.#end()}` : text;
   }
 
   /** Writes what there is. Of a whole body it may be done again, for another attempt. */
@@ -110,7 +111,7 @@ export class RequestBuffer implements BodySink {
       upstream.writeFrom(this.#memory, 0, this.#length, RELEASE_NOTHING);
       if (isChunked) upstream.writeText('\r\n');
     }
-    if (isChunked && this.#isWhole) upstream.writeText(`0\r\n${this.#trailers}\r\n`);
+    if (isChunked && this.#isWhole) upstream.writeText(this.#end());
     upstream.uncork();
     if (!this.#isWhole) this.release();
   }
@@ -129,6 +130,10 @@ export class RequestBuffer implements BodySink {
 
   #chunk(text: string): string {
     return text === '' ? '' : `${chunkHeader(text.length)}${text}\r\n`;
+  }
+
+  #end(): string {
+    return upstreamTrailers(this.#exchange.route, this.#trailers);
   }
 
   /** Room for so many bytes more. Not for all that a head announces: a client may never send it. */

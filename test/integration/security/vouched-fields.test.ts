@@ -2,7 +2,7 @@
  * What the gateway vouches for cannot come from a client: neither under the name itself nor under one that a backend
  * may read as it, neither in the head nor in trailers, over HTTP/1.1 and HTTP/2.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { foldedName } from '../../../src/lib/folded-name.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import {
@@ -133,6 +133,20 @@ describe.each([
     const seen = await send(['X.User.Mail: mine', 'X-User-Emails: mine'], []);
     expect(seen.headers).toMatchObject({ 'x.user.mail': 'mine', 'x-user-emails': 'mine' });
   });
+});
+
+test.each([1, 100_000])('a body of %i bytes that is held first brings no forged trailer', async (length) => {
+  const policy: Policy = { ...POLICY, buffer_request_bytes: 200_000 };
+  const buffered = await startProxy(oneRoute({ backendPort: origin.port, policy }));
+  const before = origin.seen.length;
+  const trailers = `X-User-Email: ${FORGED}\r\nX_User_Email: ${FORGED}\r\nX-Own: kept\r\n`;
+  await sendRaw(
+    buffered.port,
+    `POST /a/v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${length.toString(16)}\r\n${'a'.repeat(length)}\r\n0\r\n${trailers}\r\n`,
+  );
+  expect(origin.seen[before]?.body).toHaveLength(length);
+  expect(origin.seen[before]?.trailers).toEqual({ 'x-own': 'kept' });
+  await buffered.close();
 });
 
 describe('claims_to_headers', () => {
