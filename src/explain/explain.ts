@@ -153,7 +153,7 @@ function forwardedRun(exchange: ExchangeView, route: Route): Outcome {
   const lines = upstreamRequestHead(exchange, route, target, head.expectContinue && !isWhole, upgrade);
   // As for a backend that speaks HTTP/1.1 and adds no Via of its own; a 101 has no Via.
   const via = upgrade === undefined ? viaLine(RESPONSE_VIA, 1, undefined) : '';
-  const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange)), body: null };
+  const response = { status: null, headers: fieldsOfLines(via + responseFields(exchange, '')), body: null };
   const place = route.policy.credentialPlace?.foldedName;
   const upstreamHeaders = fieldsOfLines(lines.slice(lines.indexOf('\r\n') + 2), place);
   return { facts: factsOf(exchange, true), upstreamHeaders, response };

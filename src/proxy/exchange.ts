@@ -293,7 +293,7 @@ export class Exchange implements AnswerableExchange {
     self.status = status;
     self.responseStarted = true;
     releasePermit(this.evaluation);
-    const text = gatewayResponse(this, status, fields + responseFields(this), body, persist);
+    const text = gatewayResponse(this, status, fields + responseFields(this, fields), body, persist);
     self.bytesOut = this.method === 'HEAD' ? 0 : body.length;
     connection.writeText(text);
     this.end(persist);

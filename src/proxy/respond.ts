@@ -7,11 +7,13 @@ import { clientSentence, type Reason } from '../model/reason.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
 import { deprecationField, successorField, sunsetField } from '../http/fields/deprecation.ts';
 import { statusText } from '../http/heads/status-text.ts';
+import { linesWithout, namesOfLines } from '../http/bodies/trailers.ts';
 import { errorRow } from '../policy/error-table.ts';
 import { limitHeaderLines } from '../policy/parts/rate-limit/rate-limit.ts';
 import type { CompiledCors } from '../policy/stage.ts';
 import type { Version } from './interfaces/route.ts';
 import type { ExchangeView } from './interfaces/exchange-view.ts';
+import { addedLines } from './io/edited-fields.ts';
 
 /** The problem document as ASCII text, so that its length in characters is its length in bytes. */
 export function problemBody(
@@ -32,12 +34,22 @@ function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Fields of the gateway's own that go on every response of the exchange; each line ends in CRLF. */
-export function responseFields(exchange: ExchangeView): string {
-  return `X-Request-Id: ${exchange.requestId}\r\n${fieldsBehindId(exchange)}`;
+/**
+ * Fields that the gateway puts on every response of the exchange that it writes itself, those that the policy adds
+ * included; each line ends in CRLF.
+ * @param own lines of this response: the policy adds no field that is among them
+ */
+export function responseFields(exchange: ExchangeView, own: string): string {
+  const { route, requestId } = exchange;
+  const added = route === undefined ? '' : addedLines(route.policy.responseFields, exchange, route);
+  return `X-Request-Id: ${requestId}\r\n${fieldsBehindId(exchange)}${linesBeside(own, added)}`;
 }
 
-/** Those of `responseFields` that not every response has; they stand behind the request id. */
+function linesBeside(own: string, added: string): string {
+  return added === '' || own === '' ? added : linesWithout(added, namesOfLines(own));
+}
+
+/** Those of the gateway's own that not every response has; they stand behind the request id. */
 export function fieldsBehindId(exchange: ExchangeView): string {
   const { route, version, evaluation } = exchange;
   let fields = '';

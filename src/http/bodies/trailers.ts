@@ -6,7 +6,7 @@
 import { foldedName } from '../../lib/folded-name.ts';
 import { TrailerSection } from '../heads/field-section.ts';
 import type { HeadError } from '../heads/head-error.ts';
-import { HeaderKind } from '../heads/header-kind.ts';
+import { HeaderKind, headerKindOf } from '../heads/header-kind.ts';
 
 /** Limit of the fields in a trailer section. */
 export const TRAILERS_MAX = 64;
@@ -54,11 +54,16 @@ export function forwardableTrailers(text: string): string | undefined | HeadErro
   return lines === '' ? undefined : lines;
 }
 
+/** Whether a trailer of this name may be passed on. */
+export function mayBeTrailer(name: string): boolean {
+  return headerKindOf(name) === HeaderKind.ordinary && !forbidden.has(name.toLowerCase());
+}
+
 /**
- * Trailer lines, as returned by `forwardableTrailers`, without the fields of these names.
- * @param names in the form of `foldedName`
+ * Lines, each `Name: value` and CRLF, without those of these names.
+ * @param names as `foldedName` gives them
  */
-export function trailersWithout(lines: string, names: ReadonlySet<string>): string {
+export function linesWithout(lines: string, names: ReadonlySet<string>): string {
   let kept = '';
   for (let from = 0; from < lines.length;) {
     const end = lines.indexOf('\r\n', from) + 2;
@@ -66,4 +71,9 @@ export function trailersWithout(lines: string, names: ReadonlySet<string>): stri
     from = end;
   }
   return kept;
+}
+
+/** The names of such lines, as `foldedName` gives them. */
+export function namesOfLines(lines: string): ReadonlySet<string> {
+  return new Set(lines.split('\r\n').map((line) => foldedName(line.slice(0, line.indexOf(':')))));
 }

@@ -133,18 +133,16 @@ function ownTemplate(template: HeadTemplate): HeadTemplate {
 }
 
 /** An interim response (RFC 9110 section 15.2), for clients that know of them. */
-export function interimResponseHead(head: ResponseHead): string {
+export function interimResponseHead(exchange: ExchangeView, head: ResponseHead): string {
   const reason = head.reason === '' ? statusText(head.status) : head.reason;
-  return `HTTP/1.1 ${head.status} ${reason}\r\n${head.ordinaryLines()}\r\n`;
+  return `HTTP/1.1 ${head.status} ${reason}\r\n${ordinaryLines(exchange, head)}\r\n`;
 }
 
 /** The 101 that begins a tunnel; `upgrade` is the protocol that the backend has chosen. */
 export function switchingResponseHead(exchange: ExchangeView, head: ResponseHead, upgrade: string): string {
-  const { route } = exchange;
-  const added = route === undefined ? '' : addedLines(route.policy.responseFields, exchange, route);
   return (
     `HTTP/1.1 101 Switching Protocols\r\n${ordinaryLines(exchange, head)}${managedLines(exchange, head, 'none')}` +
-    `${responseFields(exchange)}${added}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
+    `${responseFields(exchange, '')}Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`
   );
 }
 

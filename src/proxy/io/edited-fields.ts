@@ -2,6 +2,7 @@
  * Fields of a message as the policy edits them (`FieldEditor` of policy/stage.ts): those that pass, in the pass that
  * writes them, and those that are added. A route without an editor pays one comparison.
  */
+import { mayBeTrailer } from '../../http/bodies/trailers.ts';
 import type { FieldEditor, FieldSubject } from '../../policy/stage.ts';
 import type { Route } from '../interfaces/route.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
@@ -21,6 +22,22 @@ export function passedLine(fields: Fields, index: number, editor: FieldEditor | 
   return name === '' ? '' : `${name}: ${fields.value(index)}\r\n`;
 }
 
+/**
+ * Trailers that pass, as lines with their CRLF. A field that the editor renames is left out where no trailer may have
+ * the new name.
+ */
+export function passedTrailers(lines: string, editor: FieldEditor | undefined): string {
+  if (editor === undefined || lines === '') return lines;
+  let passed = '';
+  for (const line of lines.split('\r\n')) {
+    const colon = line.indexOf(':');
+    if (colon < 0) continue;
+    const name = editor.nameOf(line.slice(0, colon)) ?? line.slice(0, colon);
+    if (name !== '' && mayBeTrailer(name)) passed += `${name}${line.slice(colon)}\r\n`;
+  }
+  return passed;
+}
+
 /** The lines that an editor adds; '' without one. */
 export function addedLines(editor: FieldEditor | undefined, exchange: ExchangeView, route: Route): string {
   return editor === undefined ? '' : editor.lines(subjectOf(exchange, route));
@@ -38,6 +55,9 @@ function subjectOf(exchange: ExchangeView, route: Route): FieldSubject {
     evaluation,
     header: (lowerName) => exchange.header(lowerName),
     combined: (lowerName) => exchange.combined(lowerName),
-    pathParameter: (name) => pathParameters(route, path, exchange.suffixStart)[name],
+    pathParameter: (name) => {
+      const parameters = pathParameters(route, path, exchange.suffixStart);
+      return Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    },
   };
 }

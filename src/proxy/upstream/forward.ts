@@ -179,7 +179,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
       this.#stream?.expectBytes();
       this.extendIdle();
     }
-    if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(head));
+    if (connection.head.httpMinor === 1) connection.writeText(interimResponseHead(this.#exchange, head));
   }
 
   onSwitch(head: ResponseHead): void {

@@ -10,6 +10,7 @@ import { latin1Text } from '../../http/latin1.ts';
 import type { ResponseHead } from '../../http/heads/response-head.ts';
 import { clientFraming, downstreamResponseHead, type ClientFraming } from '../downstream/downstream-head.ts';
 import type { Exchange } from '../exchange.ts';
+import { passedTrailers } from '../io/edited-fields.ts';
 import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
@@ -60,7 +61,10 @@ export class ResponseRelay {
   }
 
   end(trailers: string): void {
-    if (this.#framing === 'chunked') this.#text += `0\r\n${trailers}\r\n`;
+    if (this.#framing === 'chunked') {
+      const editor = this.#exchange.route?.policy.responseFields;
+      this.#text += `0\r\n${passedTrailers(trailers, editor)}\r\n`;
+    }
     this.#isComplete = true;
   }
 

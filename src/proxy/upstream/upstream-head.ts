@@ -13,14 +13,14 @@ import { HeaderKind } from '../../http/heads/header-kind.ts';
 import { forwardedForValue, forwardedLines, viaLine } from '../../http/fields/forwarded.ts';
 import { forwardsLeft, isMaxForwards } from '../../http/fields/max-forwards.ts';
 import { isValidTraceparent } from '../../http/fields/trace-context.ts';
-import { trailersWithout } from '../../http/bodies/trailers.ts';
+import { linesWithout } from '../../http/bodies/trailers.ts';
 import { ownText } from '../../http/latin1.ts';
 import { carriesApiKey } from '../../policy/parts/auth/api-key.ts';
 import type { CredentialPlace, Evaluation } from '../../policy/stage.ts';
 import type { RequestHead } from '../../http/heads/request-head.ts';
 import type { ClientConnection } from '../interfaces/client-connection.ts';
 import type { Route } from '../interfaces/route.ts';
-import { addedLines, passedLine } from '../io/edited-fields.ts';
+import { addedLines, passedLine, passedTrailers } from '../io/edited-fields.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { newTraceparent } from './traceparents.ts';
@@ -28,8 +28,8 @@ import { newTraceparent } from './traceparents.ts';
 /** The end of a chunked body; trailers, as lines, that a backend could take for fields of the gateway's are left out. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
   const withheld = route?.policy.withheldTrailers;
-  const kept = withheld === undefined ? trailers : trailersWithout(trailers, withheld);
-  return `0\r\n${kept}\r\n`;
+  const kept = withheld === undefined ? trailers : linesWithout(trailers, withheld);
+  return `0\r\n${passedTrailers(kept, route?.policy.requestFields)}\r\n`;
 }
 
 /** A head but for what is new in every request: its target, its id, and mostly its trace. */

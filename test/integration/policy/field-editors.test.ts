@@ -62,3 +62,28 @@ test('fields are renamed, dropped and added in both directions, for each request
   expect(seen).not.toMatch(/x-old|x-drop/i);
   await origin.close();
 });
+
+test('trailers and interim responses pass through the editors, answers of the gateway get what they add', async () => {
+  const origin = await startRawOrigin((socket, received) => {
+    if (received.endsWith('0\r\n\r\n') || received.endsWith('X-Sum: 7\r\n\r\n'))
+      socket.write(
+        'HTTP/1.1 103 Early Hints\r\nServer: s\r\nX-Inner: 0\r\n\r\n' +
+          'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Inner: 2\r\nX-Left: 3\r\n\r\n',
+      );
+  });
+  const policy = { edits: true, allowed_methods: ['POST'] } as Policy;
+  proxy = await startProxy(oneRoute({ backendPort: origin.port, policy }), { parts: [...PARTS, EDITS] });
+  const client = await connectRaw(proxy.port);
+  client.write(
+    'POST /a/v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Drop: d\r\nX-Old: v\r\nX-Sum: 7\r\n\r\n',
+  );
+  expect((await client.response()).interim).toEqual([103]);
+  expect(client.received()).toContain('103 Early Hints\r\nX-Outer: 0\r\n\r\n');
+  expect(client.received()).toContain('0\r\nX-Outer: 2\r\nX-Left: 3\r\n\r\n');
+  expect(origin.received.join('')).toMatch(/0\r\nX-New: v\r\nX-Sum: 7\r\n\r\n$/);
+  client.write('GET /a/v1/x HTTP/1.1\r\nHost: a\r\n\r\n');
+  const { status, headers } = await client.response();
+  expect([status, headers['x-answer']]).toEqual([405, headers['x-request-id']]);
+  client.end();
+  await origin.close();
+});
