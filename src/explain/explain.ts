@@ -8,6 +8,7 @@
 import { normaliseAddress } from '../http/address.ts';
 import { RESPONSE_VIA, viaLine } from '../http/fields/forwarded.ts';
 import { BodyFraming } from '../http/bodies/framing.ts';
+import { foldedName } from '../lib/folded-name.ts';
 import type { ExplainInput, Explanation, HeaderField } from './schema.ts';
 import type { PolicyCompilers } from '../policy/compile-policy.ts';
 import type { CounterReads } from '../policy/read-only-context.ts';
@@ -20,7 +21,7 @@ import type { Route } from '../proxy/interfaces/route.ts';
 import type { AnswerableExchange, ExchangeView } from '../proxy/interfaces/exchange-view.ts';
 import { explanationOf, type Described } from './answer.ts';
 import { factsOf, type ExchangeFacts } from './facts.ts';
-import { fieldsOfLines, shownField } from './redact.ts';
+import { fieldsOfLines, isSecretName, shownField, withoutRepeated } from './redact.ts';
 import { describedHead, fieldsOf } from './described-request.ts';
 import { ExplainSocket } from './described-socket.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
@@ -88,7 +89,23 @@ async function runDescribed(
   const counterReads: CounterReads = { limits: [], concurrency: [] };
   const socket = new ExplainSocket();
   const outcome = await feed(input, describedHead(input, place), parts, counterReads, socket);
-  return { ...outcome, response: outcome.response ?? responseOf(socket.written), counterReads };
+  const response = outcome.response ?? responseOf(socket.written);
+  const secrets = secretValues(input, outcome.facts.policy?.credentialPlace?.foldedName);
+  return {
+    facts: outcome.facts,
+    upstreamHeaders: withoutRepeated(outcome.upstreamHeaders, secrets),
+    response: { ...response, headers: withoutRepeated(response.headers, secrets) },
+    counterReads,
+  };
+}
+
+/** Values of described fields that are masked. @param place folded name of the field with the credential */
+function secretValues(input: ExplainInput, place: string | undefined): string[] {
+  const values = fieldsOf(input)
+    .filter(([name]) => isSecretName(name) || foldedName(name) === place)
+    .map(([, value]) => Buffer.from(value.trim(), 'utf8').toString('latin1'));
+  if (input.token !== undefined) values.push(input.token);
+  return values.filter((value) => value !== '');
 }
 
 /** Feeds the request to a connection and waits for the result. */

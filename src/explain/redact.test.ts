@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOfLines, isSecretName, recordedField, recordedQuery } from './redact.ts';
+import { fieldsOfLines, isSecretName, recordedField, recordedQuery, withoutRepeated } from './redact.ts';
 
 describe('isSecretName', () => {
   it.each([
@@ -74,4 +74,19 @@ describe('recordedQuery', () => {
     ['?a b=1&=v&&', '?********&********&********&********'],
     [`?${'a=1&'.repeat(45)}`, `?${Array.from({ length: 40 }, () => 'a=********').join('&')}&...`],
   ])('%s is shown as %s', (query, shown) => expect(recordedQuery(query)).toBe(shown));
+});
+
+describe('withoutRepeated', () => {
+  it('masks values that repeat a secret under another name; a short one only where it is the whole value', () => {
+    const fields = [
+      { name: 'X-Copy', value: 'of secret-value, twice' },
+      { name: 'X-Short', value: 'ab' },
+      { name: 'X-Other', value: 'table' },
+    ];
+    expect(withoutRepeated(fields, ['secret-value', 'ab']).map(({ value }) => value)).toEqual([
+      '********',
+      '********',
+      'table',
+    ]);
+  });
 });

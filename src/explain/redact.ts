@@ -94,6 +94,20 @@ export function shownField(name: string, value: string, place?: string): HeaderF
   return { name, value: isSecret ? REDACTED : value };
 }
 
+/** Shorter ones are compared whole: they are part of many values. */
+const REPEATED_CHARS_MIN = 8;
+
+/**
+ * The same fields with every value masked that repeats one of `secrets`: a policy may write a field under another name.
+ */
+export function withoutRepeated(fields: readonly HeaderField[], secrets: readonly string[]): HeaderField[] {
+  const repeats = (value: string): boolean =>
+    secrets.some((secret) =>
+      secret.length < REPEATED_CHARS_MIN ? value === secret : value.includes(secret),
+    );
+  return fields.map(({ name, value }) => ({ name, value: repeats(value) ? REDACTED : value }));
+}
+
 /** The fields of a head that was read without an error. */
 export function fieldsOf(head: FieldSection, place?: string): HeaderField[] {
   const fields: HeaderField[] = [];
