@@ -114,6 +114,8 @@ export interface RulesContext {
   /** RFC 6901 pointer of the value, such as `/default_policy/auth`. */
   readonly pointer: string;
   readonly globals: RateLimitGlobals | undefined;
+  /** Names of the parameters in the endpoint's path; undefined on other levels. */
+  readonly endpointParameters?: readonly string[];
   /** Why the gateway may not connect, as far as the host tells; undefined when it may. */
   readonly hostDenial?: (host: string, port: number) => string | undefined;
 }

@@ -15,7 +15,7 @@ import { PARTS } from './registry.ts';
  */
 export function validatePolicy(
   policy: PolicyValues,
-  context: Pick<RulesContext, 'globals' | 'hostDenial'>,
+  context: Pick<RulesContext, 'globals' | 'hostDenial' | 'endpointParameters'>,
   pointerPrefix: string,
 ): FieldError[] {
   return PARTS.flatMap((part) => {

@@ -69,8 +69,9 @@ async function buildEndpoint(
   { revision }: Scope,
   rules: RuleContext,
 ): Promise<Built<Endpoint> | Failure> {
-  const errors = policyErrors(input.policy_override, '/policy_override', rules);
   const pattern = parseEndpointPath(input.path);
+  const names = 'error' in pattern ? undefined : pattern.names;
+  const errors = policyErrors(input.policy_override, '/policy_override', rules, names);
   if ('error' in pattern) errors.unshift({ pointer: '/path', detail: pattern.error });
   else if (input.backend_path) {
     const detail = backendPathError(input.backend_path, pattern);

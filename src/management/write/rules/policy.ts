@@ -8,10 +8,15 @@ export function policyErrors(
   policy: PolicyValues | null | undefined,
   pointer: string,
   { policyGlobals: globals, egress }: RuleContext,
+  endpointParameters?: readonly string[],
 ): FieldError[] {
   if (!policy) return [];
   const hostDenial = (host: string, port: number) => egress.hostDenial(host, port);
-  return validatePolicy(policy, { globals, hostDenial }, pointer);
+  return validatePolicy(
+    policy,
+    { globals, hostDenial, ...(endpointParameters && { endpointParameters }) },
+    pointer,
+  );
 }
 
 /** A part that is null inherits, as an absent one does; only the absent form is stored. */
