@@ -100,12 +100,12 @@ export interface PartExplain<Value> {
    * @returns undefined where the stage does not apply to the request
    */
   decider?(stage: string, value: Value | undefined, subject: ExplainSubject): Decider | undefined;
-  /** How the part has the request carried to the backend, for a part that denies nothing. */
+  /** How the part has the request carried to the backend, for a part that denies nothing; undefined: nothing to tell. */
   carrying?(
     value: Value | undefined,
     policy: CompiledPolicy,
     defaults: CarryDefaults,
-  ): Readonly<Record<string, unknown>>;
+  ): Readonly<Record<string, unknown>> | undefined;
   /** The stage that a denial belongs to, where another stage has asked for it. */
   stageOf?(denial: Reason): string | undefined;
   /** True for a stage that was not asked, although it stands before the one that denied. */
