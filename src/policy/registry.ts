@@ -11,6 +11,7 @@ import { BODY_SIZE } from './parts/body-size/part.ts';
 import { CONCURRENCY } from './parts/concurrency/part.ts';
 import { CORS } from './parts/cors/part.ts';
 import { IP_ACCESS } from './parts/ip-access/part.ts';
+import { HEADERS } from './parts/headers/part.ts';
 import { METHODS } from './parts/methods/part.ts';
 import { RATE_LIMIT } from './parts/rate-limit/part.ts';
 import { REQUEST_BUFFER } from './parts/request-buffer/part.ts';
@@ -35,6 +36,7 @@ const APPLIED = [
   BODY_PACE,
   TIMEOUTS,
   RETRIES,
+  HEADERS,
 ] as const;
 
 type Applied = (typeof APPLIED)[number];

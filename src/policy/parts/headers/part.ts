@@ -1,0 +1,74 @@
+/**
+ * The policy part `headers`: fields of requests and of responses that are set, added, removed and renamed. edits.ts
+ * makes the editors, template.ts reads the values, header-rules.ts refuses names that are the gateway's. It denies
+ * nothing and has no stage.
+ */
+import { definePart, type CompileContext, type PartContribution } from '../../part.ts';
+import type { AuthPolicy } from '../auth/schema.ts';
+import { givenAuth } from '../auth/auth-of.ts';
+import { compileEdits } from './edits.ts';
+import { vouchedNames } from './field-names.ts';
+import { headerErrors } from './header-rules.ts';
+import { DIRECTIONS, HeadersSchema, type FieldEdits, type HeadersPolicy } from './schema.ts';
+
+const TEXT = `- Within one direction, \`remove\` and \`rename\` come before \`set\` and \`add\`. A name may stand in one of \`set\`, \`add\`, \`remove\` and the old names of \`rename\`. A field that already has the new name of a renamed one stays; name it in \`remove\` to drop it.
+- A value is text with \`\${caller.id}\`, \`\${caller.key_name}\`, \`\${claim.<name>}\`, \`\${path.<parameter>}\`, \`\${header.<name>}\` (a field of the request, several of one name as a list), \`\${request.id}\` and \`\${client.ip}\`. \`$\${\` stands for the text \`\${\`. The text is of visible ASCII characters, spaces and tabs.
+- A source that is absent gives an empty text. A field whose whole value is one absent source is left out, and so is one whose value would be longer than 4,096 characters. What the client sent under a name of \`set\` is dropped in either case.
+- Key names, ids and claims are percent-encoded as in \`X-Headgate-Key-Name\`: visible ASCII stays, except \`%\`. A claim that is a list or an object is JSON. Path parameters are as they are in the path, percent-encoded. From other sources control characters are left out.
+- Names are compared without case, and every character that is neither letter nor digit counts as \`-\`: \`X_User\` is \`X-User\`. Trailers are removed and renamed as fields of the head are, but a trailer does not become one that may not be a trailer.
+- Refused (422) are hop-by-hop fields, framing (\`Content-Length\`, \`Content-Encoding\`, \`Content-Range\`), \`Host\`, \`Date\`, \`Expect\`, \`Max-Forwards\`, \`Via\`, \`X-Request-Id\`, \`traceparent\`, \`tracestate\`, \`Sec-WebSocket-*\` and \`X-Headgate-*\`; in requests also \`Forwarded\`, \`X-Forwarded-*\`, \`X-Real-IP\` and its kin, fields that replace path or method, and what \`auth\` reads or writes (\`in\`, \`claims_to_headers\`). \`Authorization\`, \`Cookie\`, \`Origin\` and \`Sec-*\` of requests may be removed and renamed, not written. \`Access-Control-*\`, \`RateLimit*\`, \`Deprecation\` and \`Sunset\` may be removed from what the backend sends, not written. A template reads no field that carries credentials, or that the backend does not get.
+- Where \`auth\` of another level reads or writes a field, \`headers\` leaves it alone.
+- \`set\` and \`add\` of \`response\` go on every answer of the route: those of the backend, 101 included, and those of the gateway, such as 401 and preflights. An answer of the gateway keeps its own \`Content-Type\`, \`Cache-Control\`, \`WWW-Authenticate\`, \`Allow\` and \`Retry-After\`. A 404 that no route gives has none of them. \`remove\` and \`rename\` apply to what the backend sends, interim responses included.
+- Values are served and shown as they are written: put no secrets into them.`;
+
+export const HEADERS = definePart({
+  name: 'headers',
+  schema: HeadersSchema,
+  docs: {
+    summary: 'header fields that are set, added, removed and renamed',
+    example: {
+      request: { set: { 'X-User': '${claim.sub}' }, remove: ['X-Debug'] },
+      response: { set: { 'Strict-Transport-Security': 'max-age=31536000' }, remove: ['Server'] },
+    },
+    text: TEXT,
+  },
+  off: { example: {}, is: isOff },
+  mayShadow: false,
+  explain: { carrying: (value) => (value === undefined || isOff(value) ? undefined : namesIn(value)) },
+  rules: headerErrors,
+  compile: compileHeaders,
+});
+
+function isOff(headers: HeadersPolicy): boolean {
+  return DIRECTIONS.every((direction) =>
+    Object.values(headers[direction] ?? {}).every((edits) => Object.keys(edits).length === 0),
+  );
+}
+
+/** Without the values: what the messages have shows with their fields. */
+function namesIn(headers: HeadersPolicy): Record<string, unknown> {
+  const names = ({ set = {}, add = {}, remove = [], rename = {} }: FieldEdits) => ({
+    set: Object.keys(set),
+    add: Object.keys(add),
+    remove,
+    rename,
+  });
+  return {
+    ...(headers.request && { request: names(headers.request) }),
+    ...(headers.response && { response: names(headers.response) }),
+  };
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+function compileHeaders(
+  headers: HeadersPolicy | undefined,
+  { effective }: CompileContext<undefined>,
+): PartContribution | undefined {
+  if (headers === undefined || isOff(headers)) return undefined;
+  const replaced = (effective.replaced?.['auth'] ?? []) as readonly AuthPolicy[];
+  const vouched = vouchedNames([givenAuth(effective.policy), ...replaced]);
+  const requestFields = compileEdits(headers.request, { edited: vouched, read: vouched });
+  const responseFields = compileEdits(headers.response, { edited: NOTHING, read: vouched });
+  return { ...(requestFields && { requestFields }), ...(responseFields && { responseFields }) };
+}
