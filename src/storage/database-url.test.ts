@@ -35,7 +35,7 @@ describe('Postgres URLs are passed on as they are', () => {
   });
 });
 
-describe('anything else is an error that says what was expected', () => {
+describe('any other URL is an error that says what was expected', () => {
   test.each([
     ['', 'no scheme'],
     ['headgate.db', 'no scheme'],
@@ -54,7 +54,7 @@ describe('anything else is an error that says what was expected', () => {
     expect(result).toHaveProperty('error', expect.stringContaining('expected sqlite://path'));
   });
 
-  test('the value is not repeated, since it may carry a password', () => {
+  test('the error does not repeat the value, which may contain a password', () => {
     expect(JSON.stringify(parseDatabaseUrl('mysql://root:hunter2@localhost/x'))).not.toContain('hunter2');
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Reads GATEWAY_DATABASE_URL (contract part 1): the SQLite forms that other programs use for the same, and
- * Postgres connection URIs. It neither opens nor checks what the URL leads to.
+ * Parses GATEWAY_DATABASE_URL (contract part 1): the common forms of SQLite URLs, and Postgres connection URIs. Does
+ * not open the database or check whether it exists.
  */
 
 export type DatabaseUrl =
@@ -12,10 +12,9 @@ const EXPECTED =
   'expected sqlite://path (three slashes: an absolute path), sqlite:path, file:path, sqlite://:memory: or postgres://user@host/database';
 
 /**
- * `sqlite://data/x.db` and `sqlite:data/x.db` are relative to the working folder, `sqlite:///var/x.db` and
- * `sqlite:/var/x.db` absolute; `file:` is read in the same way. A query (`?mode=rwc`) is accepted and ignored,
- * percent-escapes are decoded. Errors say what is wrong and what was expected, and never repeat the value, which
- * may carry a password.
+ * `sqlite://data/x.db` and `sqlite:data/x.db` are relative to the working folder; `sqlite:///var/x.db` and
+ * `sqlite:/var/x.db` are absolute. `file:` works in the same way. A query (`?mode=rwc`) is ignored, and percent-escapes
+ * are decoded. Errors never repeat the value, which may contain a password.
  */
 export function parseDatabaseUrl(text: string): DatabaseUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
@@ -49,7 +48,7 @@ function parseSqlite(rest: string): DatabaseUrl {
 }
 
 function parsePostgres(text: string): DatabaseUrl {
-  // The host may be left out (a local socket), which URL cannot read: libpq's form is wider than RFC 3986's.
+  // `URL` rejects a URI without a host (a local socket), which libpq accepts.
   const authority = /^[a-z]+:\/\//i.test(text);
   return authority
     ? { kind: 'postgres', url: text }

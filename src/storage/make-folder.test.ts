@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe('makeFolder', () => {
-  it('makes it with all above it that are missing, and leaves alone what is there', () => {
+  it('makes the folder and its missing parents, and leaves existing folders unchanged', () => {
     const there = join(folder, 'there');
     mkdirSync(there);
     chmodSync(there, 0o755);
@@ -31,7 +31,7 @@ describe('makeFolder', () => {
     ]);
   });
 
-  it('takes a link to a folder for one', () => {
+  it('accepts a link to a folder', () => {
     const link = join(folder, 'link');
     symlinkSync(folder, link);
     makeFolder(link, 0o700);
@@ -43,13 +43,13 @@ describe('makeFolder', () => {
     ['a file', 'EEXIST', (path: string) => writeFileSync(path, '')],
     ['a link that leads nowhere', 'EEXIST', (path: string) => symlinkSync(join(folder, 'gone'), path)],
     ['a loop of links', 'EEXIST', (path: string) => symlinkSync(path, path)],
-  ])('throws where there is %s', (_what, code, make) => {
+  ])('throws at %s', (_what, code, make) => {
     make(join(folder, 'x'));
     expect(() => makeFolder(join(folder, 'x'), 0o700)).toThrow(expect.objectContaining({ code }) as Error);
     expect(() => makeFolder(join(folder, 'x', 'y', 'z'), 0o700)).toThrow(/ENOTDIR|EEXIST|ELOOP/);
   });
 
-  it('makes one that several processes make at once', { timeout: 60_000 }, async () => {
+  it('succeeds in several processes at once', { timeout: 60_000 }, async () => {
     const program = `
       import { makeFolder } from ${JSON.stringify(new URL('make-folder.ts', import.meta.url).href)};
       process.stdin.on('data', () => {
@@ -72,7 +72,7 @@ describe('makeFolder', () => {
     expect(modeOf(join(folder, '299/a/b/c'))).toBe('700');
   });
 
-  it.runIf(process.platform === 'linux')('comes to an end where nothing can be made', () => {
+  it.runIf(process.platform === 'linux')('ends where nothing can be made', () => {
     for (const path of ['/proc/nothing', '/proc/nothing/a/b', `/proc/${process.pid}/nothing`]) {
       expect(() => makeFolder(path, 0o700)).toThrow(/^nothing can be made in "\/proc(?:\/\d+)?"$/);
     }

@@ -1,13 +1,13 @@
 /**
- * A folder with those above it, as `mkdir -p` makes it. Not by `mkdirSync` with `recursive`: where a folder that is
- * there says of a new one in it that it does not exist, as `/proc` does, that of Node.js turns in circles for ever.
+ * Makes a folder and its missing parents, like `mkdir -p`. `mkdirSync` with `recursive` is not used: it loops forever
+ * where an existing folder reports ENOENT for a new one in it, as `/proc` does.
  */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * @param mode of those that are made; those that are there keep theirs
- * @throws the error of the file system, or one that says in which folder nothing can be made
+ * @param mode of new folders; existing folders keep theirs
+ * @throws the error of the file system, or an error that names the folder in which nothing can be made
  */
 export function makeFolder(folder: string, mode: number): void {
   if (isFolder(folder)) return;
@@ -16,7 +16,7 @@ export function makeFolder(folder: string, mode: number): void {
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
-    // By a start at the same time.
+    // Another start made it at the same time.
     if (isFolder(folder)) return;
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     throw new Error(`nothing can be made in "${parent}"`, { cause: error });

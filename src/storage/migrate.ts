@@ -1,7 +1,7 @@
 /**
- * Brings a database's schema to the program's. All pending migrations run in one transaction, each recorded in
- * `schema_migration`, so a schema is either as it was or complete. Not for the data of one migration to another
- * database, and never backwards: a newer schema is reported, not touched.
+ * Migrates a database's schema. All pending migrations run in one transaction, each recorded in `schema_migration`, so
+ * a schema is either unchanged or complete. A newer schema is reported and not changed. To move data to another
+ * database, use copy/.
  */
 import { sql, type Kysely } from 'kysely';
 import { timestamp, type Clock } from '../lib/clock.ts';
@@ -13,7 +13,7 @@ import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { Tables } from './sql/kysely-tables.ts';
 
-/** In order; append only. */
+/** Append only. */
 export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes, auditContext, versionSuccessor];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (
@@ -21,22 +21,22 @@ const HISTORY_TABLE = `create table if not exists schema_migration (
   applied_at text not null
 )`;
 
-/** What a database needs that others do not. */
+/** What differs between databases. */
 export interface MigrationDialect {
-  /** Runs first in the transaction: it keeps out other processes that migrate. */
+  /** Runs first in the transaction: locks out other processes that migrate. */
   readonly lock?: (transaction: Kysely<Tables>) => Promise<void>;
-  /** A statement of a migration as this database wants it. */
+  /** Adapts a statement of a migration to this database. */
   readonly adapt?: (statement: string) => string;
 }
 
 export interface MigrationState {
-  /** Names that the program has and the database has not, in order. */
+  /** Migrations of the program that the database lacks, in order. */
   readonly pending: readonly string[];
-  /** Names that the database has and the program has not: the schema is newer than the program. */
+  /** Migrations of the database that the program does not know: the schema is newer. */
   readonly unknown: readonly string[];
 }
 
-/** What is to be done; creates nothing. */
+/** Compares the schema with the program; changes nothing. */
 export async function migrationState(
   db: Kysely<Tables>,
   hasTable: (name: string) => Promise<boolean>,
@@ -45,8 +45,8 @@ export async function migrationState(
 }
 
 /**
- * Applies what is pending and returns the names. Does nothing when the schema is newer than the program.
- * Two processes may call it at once: the second waits for the first's transaction and finds nothing to do.
+ * Applies pending migrations and returns their names. Does nothing if the schema is newer than the program. Two
+ * processes may call it at once: the second waits for the transaction of the first and then finds nothing to do.
  */
 export async function migrate(
   db: Kysely<Tables>,

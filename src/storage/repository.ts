@@ -1,7 +1,7 @@
 /**
- * The boundary between Headgate and its database: reads, and writes inside one transaction that also carries
- * the audit entry and the next config version. SQLite implements it; test/contract/repository.ts is the suite
- * that every implementation must pass. Nothing here knows SQL, HTTP or the proxy.
+ * The boundary between Headgate and its database: reads, and writes inside one transaction that also stores the audit
+ * entry and the next config version. SQLite and Postgres implement it; every implementation must pass
+ * test/contract/repository.ts. Nothing here knows SQL, HTTP or the proxy.
  */
 import type { AppTree, ConfigChange, ConfigPosition, ChangeSet } from '../model/config.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
@@ -16,41 +16,41 @@ import type {
   Version,
 } from '../model/resources.ts';
 
-/** One page of a list, ordered by id (that is, by time of creation). */
+/** One page of a list, ordered by id, which is the order of creation. */
 export interface PageRequest {
   /** 1 to 500. */
   readonly limit: number;
-  /** Id after which the page starts; undefined for the first. */
+  /** The page starts after this id; undefined for the first page. */
   readonly after: string | undefined;
 }
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Number of all items, over all pages. */
+  /** Number of items on all pages. */
   readonly total: number;
-  /** Id to give as `after` for the next page; null on the last. */
+  /** Pass it as `after` to get the next page; null on the last. */
   readonly nextAfter: string | null;
 }
 
-/** Entries that have all of these values. Times are RFC 3339, UTC, as `AuditEntry.at`. */
+/** Selects entries that match all given values. Times are RFC 3339, UTC, as `AuditEntry.at`. */
 export interface AuditFilter {
   readonly actor?: string;
   readonly action?: string;
   readonly resource_type?: string;
   readonly resource_id?: string;
   readonly resource_name?: string;
-  /** From this moment on. */
+  /** Inclusive. */
   readonly since?: string;
-  /** Before this moment. */
+  /** Exclusive. */
   readonly until?: string;
 }
 
-/** Audit entries are the one list of which the end matters most. */
+/** Audit entries may be listed newest first. */
 export type AuditOrder = 'oldest_first' | 'newest_first';
 
 /**
- * Reads. Parents are always part of the look-up: an id below another parent is not found. `ref` is an id or
- * the natural label (slug, version label, revision label); an id wins over a label of the same spelling.
+ * Reads. Every look-up includes the parents: an id below another parent is not found. `ref` is an id or the natural
+ * label (slug, version label, revision label); an id takes precedence over an equal label.
  */
 export interface ConfigReader {
   configVersion(): Promise<number>;
@@ -60,7 +60,7 @@ export interface ConfigReader {
   listVersions(appId: string, page: PageRequest): Promise<Page<Version>>;
   findVersion(appId: string, ref: string): Promise<Version | undefined>;
   findVersionByGatewayPath(gatewayPath: string): Promise<Version | undefined>;
-  /** The versions of the app that name this label as their successor. */
+  /** Versions of the app whose successor is this label. */
   findVersionsBySuccessor(appId: string, label: string): Promise<readonly Version[]>;
   listRevisions(versionId: string, page: PageRequest): Promise<Page<Revision>>;
   findRevision(versionId: string, ref: string): Promise<Revision | undefined>;
@@ -71,43 +71,43 @@ export interface ConfigReader {
     method: string,
     path: string,
   ): Promise<Endpoint | undefined>;
-  /** The endpoints with this method whose path begins with `prefix`, by code units; of each its id and path. */
+  /** Id and path of the endpoints with this method whose path begins with `prefix`, ordered by code units. */
   findEndpointPaths(
     revisionId: string,
     method: string,
     prefix: string,
   ): Promise<readonly Pick<Endpoint, 'id' | 'path'>[]>;
   hasActiveEndpoint(revisionId: string): Promise<boolean>;
-  /** Labels of a current revision without an active endpoint, in a version of the app that is not retired. */
+  /** Labels of current revisions without an active endpoint, in versions of the app that are not retired. */
   findRevisionWithoutEndpoint(
     appId: string,
   ): Promise<(Pick<Version, 'version'> & Pick<Revision, 'revision'>) | undefined>;
-  /** How many revisions of a version are current, and the sum of their weights. */
+  /** The number of current revisions of a version, and the sum of their weights. */
   currentWeights(versionId: string): Promise<{ readonly count: number; readonly weight: number }>;
   /**
-   * Whether a key of an app has all of the scopes and is good at a time (RFC 3339, UTC); undefined when none of the
-   * newest 1,000 has them and there are more.
+   * Whether a key of the app has all of the scopes and is valid at a time (RFC 3339, UTC). undefined if none of the
+   * newest 1,000 keys has them and there are more keys.
    */
   someKeyHasScopes(appId: string, scopes: readonly string[], now: string): Promise<boolean | undefined>;
   listKeys(appId: string, page: PageRequest): Promise<Page<StoredApiKey>>;
   findKey(appId: string, id: string): Promise<StoredApiKey | undefined>;
-  /** The key whose value has, or before its last rotation had, this SHA-256, whether that is still good or not. */
+  /** The key whose current or previous value has this SHA-256, whether or not that value is still valid. */
   findKeyByHash(hash: string): Promise<StoredApiKey | undefined>;
-  /** The days with requests of a key, oldest first; `YYYY-MM-DD`, both ends count. */
+  /** Days on which a key was used, oldest first; `YYYY-MM-DD`, both ends inclusive. */
   listKeyUsage(keyId: string, fromDate: string, toDate: string): Promise<readonly UsageDay[]>;
   listAdminTokens(page: PageRequest): Promise<Page<AdminToken>>;
   findAdminToken(id: string): Promise<StoredAdminToken | undefined>;
   findAdminTokenByHash(hash: string): Promise<StoredAdminToken | undefined>;
-  /** `after` is the last id of the page before in either order. */
+  /** `after` is the last id of the previous page, in either order. */
   listAudit(page: PageRequest, order?: AuditOrder, filter?: AuditFilter): Promise<Page<AuditEntry>>;
   /** One app with everything below it, for the snapshot. */
   loadAppTree(appId: string): Promise<AppTree | undefined>;
 }
 
 /**
- * Everything that may happen inside one write. Inserting or updating into a duplicate throws `UniqueViolation`;
- * the write is to be given up then, since some databases take no further statement in the transaction. Updating a
- * record that is not there is a programmer error.
+ * The operations of one write. Inserting or updating to a duplicate throws `UniqueViolation`; the caller must then
+ * abandon the write, since some databases accept no further statement in the transaction. Updating a missing record is
+ * a programmer error.
  */
 export interface ConfigWriter extends ConfigReader {
   insertApp(app: App): Promise<void>;
@@ -117,26 +117,26 @@ export interface ConfigWriter extends ConfigReader {
   insertRevision(revision: Revision): Promise<void>;
   updateRevision(revision: Revision): Promise<void>;
   insertEndpoint(endpoint: Endpoint): Promise<void>;
-  /** Some hundreds at once, at most. */
+  /** At most some hundreds at once. */
   insertEndpoints(endpoints: readonly Endpoint[]): Promise<void>;
   updateEndpoint(endpoint: Endpoint): Promise<void>;
   insertKey(key: StoredApiKey): Promise<void>;
   updateKey(key: StoredApiKey): Promise<void>;
   insertAdminToken(token: StoredAdminToken): Promise<void>;
-  /** Each deletes the record and everything below it; false when there was none. */
+  /** Deletes the record and everything below it; false if it does not exist. */
   deleteApp(id: string): Promise<boolean>;
   deleteVersion(id: string): Promise<boolean>;
   deleteRevision(id: string): Promise<boolean>;
   deleteEndpoint(id: string): Promise<boolean>;
   deleteKey(id: string): Promise<boolean>;
   deleteAdminToken(id: string): Promise<boolean>;
-  /** Counts of direct children, for the refusal to delete a parent. */
+  /** Counts direct children, to refuse the deletion of a parent. */
   countVersions(appId: string): Promise<number>;
   countKeys(appId: string): Promise<number>;
   countRevisions(versionId: string): Promise<number>;
   countEndpoints(revisionId: string): Promise<number>;
   keyIdsOfApp(appId: string): Promise<readonly string[]>;
-  /** How many revisions have changed by it: none when all of them were so already. */
+  /** Returns how many revisions changed: none if all already had the value. */
   setCurrentRevision(
     versionId: string,
     revisionId: string,
@@ -147,7 +147,7 @@ export interface ConfigWriter extends ConfigReader {
   appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
 }
 
-/** A duplicate that the database itself refused; `field` is the API's name of the field. */
+/** The database refused a duplicate; `field` is the API's name of the field. */
 export class UniqueViolation extends Error {
   readonly resource: string;
   readonly field: string;
@@ -161,7 +161,7 @@ export class UniqueViolation extends Error {
 
 /** The database cannot be reached, is locked, full, read-only or corrupt: the API answers 503. */
 export class StorageUnavailable extends Error {
-  /** In words that name no path and no host; undefined where there are none. */
+  /** The reason without paths or hosts; undefined if unknown. */
   readonly reason: string | undefined;
   constructor(message: string, cause?: unknown, reason?: string) {
     super(message, { cause });
@@ -170,16 +170,18 @@ export class StorageUnavailable extends Error {
   }
 }
 
-/** The database is there and must not be used as things are: the operator has to decide. Nothing stands in for it. */
+/**
+ * The database answers but must not be used in its current state: the operator has to decide. No fallback replaces it.
+ */
 export class StorageRefused extends StorageUnavailable {}
 
-/** The server has the database, and nothing of Headgate is in it, where something was expected. */
+/** The server has the database, but it has no tables of Headgate where some were expected. */
 export class DatabaseEmpty extends StorageUnavailable {}
 
-/** A secret was to be stored, and there is no key for it. The message may be shown to the caller. */
+/** A secret cannot be stored because there is no key. The message may be shown to the caller. */
 export class SecretKeyMissing extends StorageRefused {}
 
-/** What a write's work returns: the answer for the caller and what was touched. */
+/** The result of a write's work: the answer for the caller, and what was touched. */
 export interface WriteResult<T> {
   readonly value: T;
   readonly touched: ChangeSet;
@@ -187,33 +189,33 @@ export interface WriteResult<T> {
 
 export interface Committed<T> {
   readonly value: T;
-  /** What the workers must apply; undefined when nothing that they know of was touched. */
+  /** What the workers must apply; undefined if the write touched nothing that they use. */
   readonly change: ConfigChange | undefined;
   readonly configVersion: number;
 }
 
 /**
- * Refuses a write by a throw, before it is committed.
- * @param change what the workers would have to apply
- * @param missed what other gateways have written that the caller has not seen yet
+ * Throws to refuse a write before it is committed.
+ * @param change what the workers would apply
+ * @param missed what other gateways have written and the caller has not applied yet
  */
 export type WriteCheck = (change: ConfigChange, missed: ConfigChange | undefined) => void;
 
-/** A gateway process, as it makes itself known to the others. */
+/** How a gateway process announces itself to the others. */
 export interface NodeDescription {
-  /** A new one for each start. */
+  /** New at each start. */
   readonly id: string;
   readonly name: string;
   readonly programVersion: string;
   /** RFC 3339. */
   readonly startedAt: string;
-  /** How often it tells that it lives, and looks for changes that it was not told of. */
+  /** Interval of heartbeats, each of which also looks for missed changes. */
   readonly heartbeatMs: number;
-  /** After so long without a word it counts as gone. */
+  /** A gateway without a heartbeat for this long counts as gone. */
   readonly timeoutMs: number;
 }
 
-/** A gateway that lives, as the database has it. */
+/** A live gateway as recorded in the database. */
 export interface NodeRecord {
   readonly id: string;
   readonly name: string;
@@ -222,72 +224,72 @@ export interface NodeRecord {
   readonly startedAt: string;
   /** RFC 3339, by the database's clock. */
   readonly lastSeenAt: string;
-  /** What all of its workers obey. */
+  /** The version that all of its workers serve. */
   readonly configVersion: number;
 }
 
-/** One gateway among those that live. */
+/** Position of one gateway among the live ones. */
 export interface NodePlace {
-  /** Of those that live, this one included. */
+  /** Number of live gateways, including this one. */
   readonly count: number;
-  /** From 0, by their start: a different one for each. */
+  /** Rank by start time, from 0; unique. */
   readonly rank: number;
 }
 
-/** What a member hears; none may throw. */
+/** Events of a membership; handlers must not throw. */
 export interface MembershipEvents {
   /** A gateway has written something. */
   onChanged(): void;
-  /** The database is in this state; with each heartbeat. */
+  /** The state of the database; sent with each heartbeat. */
   onPosition(position: ConfigPosition): void;
-  /** Another gateway's workers obey this version. */
+  /** The workers of another gateway serve this version. */
   onApplied(nodeId: string, configVersion: number): void;
-  /** How many gateways live, and which of them this one is; with each heartbeat. */
+  /** The number of live gateways and the rank of this one; sent with each heartbeat. */
   onNodes(place: NodePlace): void;
-  /** The connection was lost and is tried again, or is back. */
+  /** The connection was lost and is being retried, or is back. */
   onLost(error: unknown): void;
   onBack(): void;
 }
 
-/** One gateway among others; it reconnects by itself until it leaves. */
+/** Membership of one gateway; reconnects until it leaves. */
 export interface Membership {
-  /** All workers obey this version now; the others are told. */
+  /** Announces that all workers serve this version. */
   applied(configVersion: number): void;
-  /** Takes the row away. Never rejects. */
+  /** Removes the row. Never rejects. */
   leave(): Promise<void>;
 }
 
 /** The gateways that share a database. */
 export interface ClusterStore {
   /**
-   * Makes a gateway known. From then on the others wait for it, so it has to look for changes before it serves.
-   * @param configVersion what it would serve now
-   * @throws StorageUnavailable when the database does not answer; StorageRefused when other gateways seal secrets with
-   * another key
+   * Announces a gateway. From then on the others wait for it, so it must look for changes before it serves.
+   * @param configVersion the version that it would serve now
+   * @throws StorageUnavailable if the database does not answer; StorageRefused if other gateways encrypt secrets with
+   *   another key
    */
   join(node: NodeDescription, configVersion: number, events: MembershipEvents): Promise<Membership>;
-  /** Those that live, ordered by their start. */
+  /** Live gateways, ordered by start time. */
   liveNodes(): Promise<readonly NodeRecord[]>;
 }
 
 export interface Repository {
   readonly driver: 'sqlite' | 'postgres';
-  /** Throws `StorageUnavailable` when the database does not answer. */
+  /** Throws `StorageUnavailable` if the database does not answer. */
   ping(): Promise<void>;
-  /** The same for writing: a write that changes nothing, down to the disk. */
+  /** Checks writing: commits a transaction that changes nothing. */
   pingWrite(): Promise<void>;
   /**
    * Runs `work` on one consistent state of the database. Neither `work` here nor that of a write may wait for the
-   * network or call the repository itself: it has the reader or writer that it is given.
+   * network or call the repository itself: it must use the reader or writer that it gets.
    */
   read<T>(work: (reader: ConfigReader) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in one transaction; writes are serialised, and settle in the order of their config versions. When it
-   * returns `touched` with anything in it, the config version grows by one, the change is loaded inside the same
-   * transaction and handed to `check` (which may throw to refuse: then nothing has happened). Returning `abort` rolls
-   * back and gives the value. The promise resolves only when the transaction is durable. Throws `StorageUnavailable`
-   * when the database cannot take the write, and whatever `work` or `check` throw; nothing has happened then.
-   * @param known asked for the state that the caller has, when `check` is to be told what it misses
+   * Runs `work` in one transaction. Writes are serialised and settle in the order of their config versions. If `work`
+   * returns a non-empty `touched`, the config version grows by one, and the change is loaded in the same transaction
+   * and passed to `check`, which may throw to refuse the write. Returning `abort` rolls back and resolves with its
+   * value. The promise resolves once the transaction is durable. Throws `StorageUnavailable` if the database cannot
+   * complete the write, and whatever `work` or `check` throw; nothing is written then.
+   * @param known returns the state that the caller has, so that `check` gets the changes it missed
    */
   write<T>(
     work: (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>,
@@ -295,30 +297,29 @@ export interface Repository {
     known?: () => ConfigPosition,
   ): Promise<Committed<T>>;
   /**
-   * The whole configuration as one change with `reset: true`.
-   * @param onKeys takes the keys as they are read, some at a time, so that a million of them need not be held at
-   * once; the change has none then
+   * Loads the whole configuration as one change with `reset: true`.
+   * @param onKeys receives the keys in batches, so that they are never all in memory; the change then has none
    */
   loadAll(onKeys?: (keys: readonly StoredApiKey[]) => void): Promise<ConfigChange>;
-  /** The state that the database is in. */
+  /** The current state of the database. */
   position(): Promise<ConfigPosition>;
   /**
-   * From `known` to the database's state as one change, of only what is different, or with `reset` where that cannot
-   * be told; undefined when it is the same state.
+   * The difference from `known` to the current state as one change. With `reset` if the difference is unknown;
+   * undefined if the states are equal.
    */
   loadSince(known: ConfigPosition): Promise<ConfigChange | undefined>;
   /**
-   * Adds to the counts of keys and moves their `last_used_at` forward, in one transaction outside of config
-   * versions. Keys that are gone are passed over.
+   * Adds to the counts of keys and moves their `last_used_at` forward, in one transaction that creates no config
+   * version. Skips deleted keys.
    * @param usage at most one entry per key and day
    */
   recordKeyUsage(usage: readonly KeyUsage[]): Promise<void>;
-  /** Removes counts of days before `beforeDate`, a bounded number at once; false when there may be more. */
+  /** Deletes counts of days before `beforeDate`, a bounded number at once; false if there may be more. */
   removeKeyUsage(beforeDate: string): Promise<boolean>;
   /** Moves `last_used_at` forward, never back. */
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;
-  /** undefined where a database has one gateway, and while it is away since the start. */
+  /** undefined if a database has only one gateway, or has been unreachable since the start. */
   readonly cluster: ClusterStore | undefined;
   close(): Promise<void>;
 }

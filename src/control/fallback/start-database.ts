@@ -2,9 +2,9 @@
  * Opens the database at start, or falls back to the snapshot file: if the database is gone, locked, corrupt or
  * unreachable, the gateway starts with the configuration of the snapshot file and waits for the database.
  *
- * A missing database file is created only if there is no snapshot file, that is, at a first start. Otherwise it was
- * lost, and an empty one in its place would remove every route. The same holds for a database on a server that is empty
- * while the snapshot file holds a configuration. What the operator has to decide (a wrong key, a database of another
+ * A missing database file is created only if there is no snapshot file, which means a first start. Otherwise it was
+ * lost, and an empty one in its place would remove every route. The same applies to an empty database on a server while
+ * the snapshot file has a configuration. A problem that the operator must resolve (a wrong key, a database of another
  * program or of a newer version) always stops the start.
  */
 import { statSync } from 'node:fs';
@@ -111,8 +111,8 @@ function savedConfig(
 }
 
 /**
- * Opens a database on a server, unless it is empty while the snapshot file holds a configuration.
- * @param isServed whether the snapshot file holds a configuration; called only for an empty database
+ * Opens a database on a server, unless it is empty while the snapshot file has a configuration.
+ * @param isServed whether the snapshot file has a configuration; called only for an empty database
  */
 async function openFilled(
   open: (mustExist: boolean) => Promise<Repository>,
@@ -128,7 +128,7 @@ async function openFilled(
     repository = await open(true);
   } catch (error) {
     if (!(error instanceof DatabaseEmpty)) throw error;
-    if (isServed()) throw lost('there is nothing of Headgate in it');
+    if (isServed()) throw lost('it has no tables of Headgate');
     return open(false);
   }
   try {
@@ -140,7 +140,7 @@ async function openFilled(
   }
 }
 
-/** Infinity for a snapshot file that cannot be read: it may hold a configuration. */
+/** Infinity for an unreadable snapshot file: it may contain a configuration. */
 function savedVersionOf(snapshotFile: string | undefined): number {
   if (snapshotFile === undefined) return 0;
   const saved = readSnapshotFile(snapshotFile, { box: undefined, places: [] });
@@ -152,7 +152,7 @@ function assertNotLost(databaseFile: string, snapshotFile: string | undefined): 
   try {
     bytes = statSync(databaseFile, { throwIfNoEntry: false })?.size;
   } catch {
-    // The error of opening it says more.
+    // Opening the file then gives a more precise error.
     return;
   }
   if (bytes !== undefined && bytes > 0) return;

@@ -1,8 +1,8 @@
 /**
- * Moves everything from one database to another: `headgate copy`. The source is read in one transaction, so that it
- * is of one moment also while a gateway writes to it; the target gets everything in one transaction, in which it is
- * read again before the commit. What comes back must have the checksum of what was sent. Holds a page of rows at a
- * time. How each kind of database is opened for it is in sqlite-end.ts and postgres-end.ts.
+ * `headgate copy`: copies everything from one database to another. It reads the source in one transaction, which sees
+ * one state even while a gateway writes to the source. It writes the target in one transaction and reads it back before
+ * the commit; the checksums must match. Memory: one page of rows. sqlite-end.ts and postgres-end.ts open the two kinds
+ * of databases.
  */
 import { sql, type Kysely } from 'kysely';
 import type { SecretPlaces } from '../../model/policy.ts';
@@ -24,21 +24,21 @@ import {
 
 /** One side of a copy. */
 export interface CopyEnd {
-  /** For messages: without a password. */
+  /** Names the database in messages, without a password. */
   readonly name: string;
-  /** Transactions of a source see one moment; those of a target keep other writers out when they begin. */
+  /** A transaction of a source sees one state. A transaction of a target locks out other writers when it begins. */
   readonly db: Kysely<Tables>;
-  /** The key with which a gateway on this database would open secrets; undefined: it has none. */
+  /** The key with which a gateway on this database would open secrets; undefined if it has none. */
   readonly secrets: SecretBox | undefined;
   readonly secretPlaces: SecretPlaces;
 }
 
 export interface CopyTarget extends CopyEnd {
-  /** Whether the table is there; before the first migration there is none. */
+  /** Whether the table exists; before the first migration there is none. */
   readonly hasTable: (db: Kysely<Tables>, name: string) => Promise<boolean>;
-  /** Writes rows that are not there yet; they come as one parameter, which is many times faster than one for each cell. */
+  /** Inserts rows as one parameter, which is many times faster than one parameter per cell. */
   readonly insert: (db: Kysely<Tables>, table: string, page: readonly Row[]) => Promise<void>;
-  /** Brings the schema up to date; throws `StorageRefused` when it is newer than the program. */
+  /** Applies migrations; throws `StorageRefused` if the schema is newer than the program. */
   migrate(): Promise<void>;
 }
 
@@ -49,20 +49,20 @@ export interface CopyProgress {
 }
 
 export interface CopyReport {
-  /** Of the rows as they were read from the source. */
+  /** Checksum of the rows that were read from the source. */
   readonly sent: Digest;
-  /** Of the rows as they were read from the target afterwards; the same checksum. */
+  /** Checksum of the rows that were read back from the target: the same. */
   readonly stored: Digest;
   readonly configVersion: number;
-  /** Encrypted secrets in policies; they keep the key that they were encrypted with. */
+  /** Encrypted secrets in policies; they are copied as they are, under the same key. */
   readonly secrets: number;
 }
 
 /**
- * @returns when the target holds everything, durably
- * @throws StorageRefused when the target is not empty, the secrets do not fit its key, or what it stored is not what
- * was sent; StorageUnavailable when one of the two does not answer. The target is empty then, except
- * when the connection is lost during the commit: then the state of the target is unknown, and the message says so.
+ * @returns when the target durably holds everything
+ * @throws StorageRefused if the target is not empty, if its key does not open the secrets, or if it returns other rows
+ *   than were written; StorageUnavailable if one of the databases does not answer. The target is empty then, unless the
+ *   connection is lost during the commit: its state is then unknown, and the message says so.
  */
 export async function copyDatabase(
   source: CopyEnd,
@@ -86,14 +86,14 @@ export async function copyDatabase(
       });
     });
   } catch (error) {
-    // The target has committed: a source that is lost only now had given everything.
+    // The target has committed. Everything was read from the source by then, so its failure no longer matters.
     if (report === undefined) throw error;
   }
   if (report === undefined) throw new StorageUnavailable('Cannot copy: the target gave no answer');
   return report;
 }
 
-/** What `work` gives; an error of the database is told with its name, as there are two. */
+/** Runs `work`; adds the name of the database to its error. */
 export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -104,7 +104,7 @@ export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<
   }
 }
 
-/** Checked before the schema is changed, and again once other writers are locked out. */
+/** Runs before the schema is changed, and again once other writers are locked out. */
 async function assertEmpty({ name, hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
   for (const table of COPIED_TABLES) {
     if (!(await hasTable(db, table.name))) continue;
@@ -122,7 +122,7 @@ async function configVersionOf(db: Kysely<Tables>): Promise<number> {
   return row?.config_version ?? 0;
 }
 
-/** @returns how many there are; throws unless the key of the target, or else of the source, opens them all */
+/** @returns the number of secrets; throws unless the key of the target, or else of the source, opens all of them */
 async function countSecrets(db: Kysely<Tables>, source: CopyEnd, target: CopyEnd): Promise<number> {
   const box = target.secrets ?? source.secrets;
   const { total, otherKey, damaged } = await inspectSealedValues(db, source.secretPlaces, box);

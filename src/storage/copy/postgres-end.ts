@@ -1,4 +1,4 @@
-/** A Postgres database as one side of a copy: transactions that may take long, and one connection for them. */
+/** A Postgres database as the source or target of a copy: one connection, with long transactions. */
 import { Kysely, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
@@ -13,11 +13,11 @@ import type { Tables } from '../sql/kysely-tables.ts';
 import { at, type CopyEnd, type CopyTarget } from './copy.ts';
 
 const TIMEOUTS: TransactionTimeouts = {
-  /** A statement is a page of rows, or the count of all. */
+  /** Limit for a statement that reads a page of rows or counts all rows. */
   statementMs: 120_000,
-  /** How long a target is waited for while others write to it. */
+  /** How long to wait for a target while others write to it. */
   lockMs: 10_000,
-  /** Between two statements the other side is busy with a page. */
+  /** Time between two statements, in which the other side handles a page. */
   idleMs: 120_000,
 };
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -25,14 +25,14 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface PostgresEndOptions {
   readonly url: string;
   readonly clock: Clock;
-  /** Of the setting; undefined: there is none. */
+  /** Value of the setting; undefined if unset. */
   readonly secretKey: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
-  /** Of the setting; PEM file of the server's authority. */
+  /** PEM file of the server's certificate authority, from the settings. */
   readonly caFile?: string | undefined;
 }
 
-/** @throws StorageUnavailable when it does not answer, and `StorageRefused` when its schema is not up to date */
+/** @throws StorageUnavailable if the database does not answer; `StorageRefused` if its schema is not up to date */
 export async function openPostgresSource(options: PostgresEndOptions): Promise<CopyEnd> {
   const end = endOf(options, beginRead(TIMEOUTS));
   try {
@@ -46,7 +46,7 @@ export async function openPostgresSource(options: PostgresEndOptions): Promise<C
   }
 }
 
-/** Connects when it is first used. */
+/** Connects at the first use. */
 export function postgresTarget(options: PostgresEndOptions): CopyTarget {
   return {
     ...endOf(options, beginWrite(TIMEOUTS)),

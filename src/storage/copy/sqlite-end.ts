@@ -1,6 +1,6 @@
 /**
- * An SQLite file as one side of a copy. A source is opened for reading only, and must be there; a gateway may go on
- * writing to it, as the log (WAL) keeps what an open transaction sees. A target is made when it is missing.
+ * A SQLite file as the source or target of a copy. A source is opened read-only and must exist; a gateway may write to
+ * it meanwhile, since the write-ahead log keeps what an open transaction sees. A missing target is created.
  */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -18,15 +18,15 @@ import type { Tables } from '../sql/kysely-tables.ts';
 import type { CopyEnd, CopyTarget } from './copy.ts';
 
 export interface SqliteEndOptions {
-  /** Relative to the working folder, or absolute. */
+  /** Absolute, or relative to the working folder. */
   readonly path: string;
   readonly clock: Clock;
-  /** Of the setting; undefined: the file `secret-key` beside the database has it, if it is there. */
+  /** Value of the setting; undefined: read from the file `secret-key` beside the database, if it exists. */
   readonly secretKey: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
 }
 
-/** @throws StorageUnavailable when there is no sound file, and `StorageRefused` when its schema is not up to date */
+/** @throws StorageUnavailable if the file is missing or corrupt; `StorageRefused` if its schema is not up to date */
 export async function openSqliteSource(options: SqliteEndOptions): Promise<CopyEnd> {
   const path = resolve(options.path);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
@@ -46,7 +46,7 @@ export async function openSqliteSource(options: SqliteEndOptions): Promise<CopyE
   }
 }
 
-/** @throws StorageUnavailable when the file cannot be made or written, or is one of another program */
+/** @throws StorageUnavailable if the file cannot be created or written, or belongs to another program */
 export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
   const end = open(options, 'begin immediate', 'busy_timeout = 0');
   return {

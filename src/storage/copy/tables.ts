@@ -1,23 +1,24 @@
 /**
- * What a copy of a database consists of: which tables, in which order, how their rows are read page by page in the
- * same order from every database, and how rows become the bytes of the checksum. Rows stay as they lie in their
- * columns: nothing is decoded, and secrets stay sealed.
+ * The content of a copy: the tables in their order, how rows are read page by page in the same order from every
+ * database, and the bytes that the checksum covers. Column values are copied as stored; secrets stay encrypted.
  */
 import { createHash } from 'node:crypto';
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { Tables } from '../sql/kysely-tables.ts';
 
-/** What a column can hold, in every database. */
+/** Types of column values, the same in every database. */
 export type Cell = string | number | null;
 export type Row = Readonly<Record<string, Cell>>;
 
 export interface CopiedTable {
   readonly name: keyof Tables;
-  /** The primary key: texts that every database orders by their bytes, or numbers. */
+  /** The primary key: text that every database orders by its bytes, or numbers. */
   readonly key: readonly string[];
 }
 
-/** Of every table its primary key, or why it stays behind. Parents come before their children. */
+/**
+ * The primary key of each copied table, or the reason why a table is not copied. Parents come before their children.
+ */
 const TABLES = {
   config_state: ['id'],
   app: ['id'],
@@ -28,24 +29,23 @@ const TABLES = {
   key_usage: ['key_id', 'date'],
   admin_token: ['id'],
   audit_entry: ['id'],
-  config_change:
-    'a gateway on the target starts by loading everything, and needs no changes from an earlier state',
-  node: 'gateways that are running, on the source database',
+  config_change: 'a gateway on the target loads everything at its start and needs no earlier changes',
+  node: 'it lists the gateways that run on the source database',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;
 
-/** In the order in which they are written. */
+/** The order in which tables are written. */
 export const COPIED_TABLES: readonly CopiedTable[] = Object.entries(TABLES).flatMap(
   ([name, key]: [string, readonly string[] | string]) =>
     typeof key === 'string' ? [] : [{ name: name as keyof Tables, key }],
 );
 
-/** The table whose one row is there from the first migration on. */
+/** The table that has one row after the first migration. */
 export const STATE_TABLE = 'config_state';
 
-/** Rows that are held at once: a million keys take as much memory as these. */
+/** Rows in memory at once, whatever the size of the database. */
 const PAGE_ROWS = 1_000;
 
-/** All rows of a table, a page at a time, in the order of its key. To be used within one transaction. */
+/** All rows of a table, one page at a time, ordered by its key. Call it inside one transaction. */
 export async function* pagesOf(
   db: Kysely<Tables>,
   { name, key }: CopiedTable,
@@ -69,15 +69,17 @@ export async function countOf(db: Kysely<Tables>, { name }: CopiedTable): Promis
   return Number(rows[0]?.count);
 }
 
-/** What a checksum of whole tables says. */
+/** The checksum of whole tables, with the number of rows. */
 export interface Digest {
-  /** SHA-256 of all rows of all tables, in hexadecimal digits. */
+  /** SHA-256 of all rows of all tables, in hexadecimal. */
   readonly sha256: string;
   /** Rows of each table. */
   readonly rows: ReadonlyMap<keyof Tables, number>;
 }
 
-/** Adds up pages, which come in the order of `COPIED_TABLES` and within one table in the order of its key. */
+/**
+ * Computes the checksum of pages. They must arrive in the order of `COPIED_TABLES`, and ordered by key within a table.
+ */
 export class Digester {
   readonly #hash = createHash('sha256');
   readonly #rows = new Map<keyof Tables, number>();
@@ -87,10 +89,10 @@ export class Digester {
     this.#hash.update(`${JSON.stringify({ table: name })}\n`);
   }
 
-  /** @returns the rows of the table so far */
+  /** @returns the number of rows of the table so far */
   add({ name }: CopiedTable, page: readonly Row[]): number {
     const columns = Object.keys(page[0] ?? {}).toSorted();
-    // With the names of the columns in each line, no two contents have the same bytes.
+    // Each line contains the column names, so that different contents never give the same bytes.
     const lines = page.map((row) => JSON.stringify(columns.map((column) => [column, row[column]])));
     this.#hash.update(`${lines.join('\n')}\n`);
     const count = (this.#rows.get(name) ?? 0) + page.length;

@@ -41,7 +41,7 @@ export const initial: Migration = {
     )`,
     `create unique index version_app_id_version_unique on version (app_id, version)`,
     `create unique index version_gateway_path_unique on version (gateway_path)`,
-    // The indexes on (parent, id) serve pages of a list, which are ordered by id.
+    // The indexes on (parent, id) serve list pages, which are ordered by id.
     `create index version_app_id_id on version (app_id, id)`,
     `create table revision (
       id text not null primary key,

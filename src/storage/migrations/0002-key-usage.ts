@@ -1,4 +1,4 @@
-/** Counts of requests per API key and UTC day; and look-ups of a key by the value before its last rotation. */
+/** Counts of requests per API key and UTC day, and look-up of a key by its value before the last rotation. */
 import type { Migration } from './migration.ts';
 
 export const keyUsage: Migration = {
@@ -12,7 +12,7 @@ export const keyUsage: Migration = {
       denied bigint not null,
       primary key (key_id, date)
     )`,
-    // For the removal of old days.
+    // Serves the deletion of old days.
     `create index key_usage_date_key_id on key_usage (date, key_id)`,
     `create index api_key_previous_token_hash on api_key (previous_token_hash)
       where previous_token_hash is not null`,

@@ -1,19 +1,20 @@
 /**
- * What several gateways with one database need: a log of what each config version touched, so that a gateway that
- * missed some reads only that, and a row for each gateway that runs. A SQLite file has one gateway and no such rows.
+ * Tables for several gateways on one database: a log of what each config version touched, so that a gateway that missed
+ * some versions loads only those changes, and a row for each running gateway. A SQLite file has one gateway and no such
+ * rows.
  */
 import type { Migration } from './migration.ts';
 
 export const nodes: Migration = {
   name: '0003-nodes',
   statements: [
-    // `change_id` tells apart two histories that have come to the same version; `touched` is null when it was too much.
+    // `change_id` distinguishes two histories that reached the same version. `touched` is null if it was too large.
     `create table config_change (
       config_version bigint not null primary key,
       change_id text not null,
       touched text
     )`,
-    // Times are of the database, in milliseconds since the epoch: the clocks of gateways may differ.
+    // Times come from the database, in Unix milliseconds: the clocks of gateways may differ.
     `create table node (
       id text not null primary key,
       name text not null,

@@ -1,10 +1,10 @@
-/** Audit entries say where a request came from and what was touched by name, and are found by that. */
+/** Audit entries record the client address and the name of what was touched, with indexes on both. */
 import type { Migration } from './migration.ts';
 
 export const auditContext: Migration = {
   name: '0004-audit-context',
   statements: [
-    // Null in entries of before.
+    // Null in older entries.
     `alter table audit_entry add column address text`,
     `alter table audit_entry add column request_id text`,
     `alter table audit_entry add column resource_name text`,

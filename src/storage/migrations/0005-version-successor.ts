@@ -1,4 +1,4 @@
-/** What takes the place of a version: a label or a URI reference. */
+/** The successor of a version: a label or a URI reference. */
 import type { Migration } from './migration.ts';
 
 export const versionSuccessor: Migration = {

@@ -1,6 +1,6 @@
 /**
- * How transactions on Postgres begin. Time-outs are set per transaction, as a pooler between here and the server may
- * hand out other sessions; they are for the server, in case that the end of the connection does not reach it.
+ * Statements that begin transactions on Postgres. Timeouts are set per transaction, since a pooler may hand out
+ * different sessions. The server enforces them, in case it does not notice that the connection is gone.
  */
 
 export interface TransactionTimeouts {
@@ -12,17 +12,17 @@ export interface TransactionTimeouts {
   readonly idleMs: number;
 }
 
-/** Statements separated by semicolons, as is the next one: a transaction that sees one state of the database. */
+/** Begins a transaction that sees one state of the database: statements separated by semicolons. */
 export function beginRead(timeouts: TransactionTimeouts): string {
   return ['begin isolation level repeatable read read only', ...setTimeouts(timeouts)].join('; ');
 }
 
-/** With the row lock everything after it sees what the transactions before it have committed. */
+/** Takes the row lock, so that every later statement sees what earlier transactions have committed. */
 export function beginWrite(timeouts: TransactionTimeouts): string {
   return [
     'begin isolation level read committed read write',
     ...setTimeouts(timeouts),
-    // Acknowledged means durable, whatever the server's default; what is stricter than `on` stays.
+    // Acknowledged means durable, whatever the server's default. Stricter values than `on` stay.
     "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'",
     'select config_version from config_state where id = 1 for update',
   ].join('; ');

@@ -12,8 +12,8 @@ import type { PostgresAddress } from './postgres-tls.ts';
 import { StorageUnavailable } from '../repository.ts';
 
 /**
- * An answer that comes this fast, and the work in between, do not count against the operation's time: a long write on
- * a database in good health is not a slow one.
+ * Statements faster than this are not charged to the budget of an operation: a long write on a healthy database is not
+ * a slow one.
  */
 const PROMPT_ANSWER_MS = 50;
 
@@ -35,10 +35,10 @@ export interface PostgresConnectionConfig {
 export class PostgresConnection implements DatabaseConnection {
   readonly #config: PostgresConnectionConfig;
   #live: PostgresClient | undefined;
-  /** What has been waited of the operation's time. */
+  /** Waits charged to the operation so far. */
   #budget: DeadlineBudget = newBudget();
   #inTransaction = false;
-  /** The end of the statement before: the driver takes one at a time. */
+  /** Resolves after the previous statement: the driver accepts one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(config: PostgresConnectionConfig) {
@@ -46,8 +46,8 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   /**
-   * @param waits of the call that the operation is for; it grows
-   * @param sinceMs when the operation was asked for, by the monotonic clock
+   * @param waits of the call that the operation belongs to; grows
+   * @param sinceMs start of the operation, by the monotonic clock
    */
   startOperation(budget: DeadlineBudget, sinceMs: number): void {
     this.#budget = budget;
@@ -76,7 +76,7 @@ export class PostgresConnection implements DatabaseConnection {
     yield await this.executeQuery<R>(query);
   }
 
-  /** A connection that was lost while it lay idle is replaced: nothing has happened on it yet. */
+  /** Replaces a connection that was lost while idle: no statement was sent on it. */
   async begin(): Promise<void> {
     try {
       const idle = this.#usable();
@@ -85,13 +85,13 @@ export class PostgresConnection implements DatabaseConnection {
       }
       this.#inTransaction = true;
     } catch (error) {
-      // A part of the statements may have been executed.
+      // Some of the statements may have been executed.
       this.discard();
       throw mapPostgresError(error);
     }
   }
 
-  /** False when the connection had been lost, and only that. */
+  /** False if the connection was lost; throws other errors. */
   async #beginOn(idle: PostgresClient): Promise<boolean> {
     try {
       await this.#send(idle, this.#config.begin);
@@ -103,8 +103,8 @@ export class PostgresConnection implements DatabaseConnection {
   }
 
   /**
-   * @throws StorageUnavailable when the connection is lost before the answer; the transaction may have been committed
-   * or not, and the message says so
+   * @throws StorageUnavailable if the connection is lost before the answer. The transaction may or may not have been
+   *   committed, as the message says.
    */
   async commit(): Promise<void> {
     const live = this.#usable();
@@ -121,11 +121,11 @@ export class PostgresConnection implements DatabaseConnection {
       );
     }
     this.#inTransaction = false;
-    // A transaction in which a statement had failed ends in a rollback, without an error.
+    // COMMIT of a transaction with a failed statement rolls back without an error.
     assert(command === 'COMMIT', `a transaction with a failed statement was to be given up, not committed`);
   }
 
-  /** Never throws: the error that led to the rollback is the one to report. */
+  /** Never throws: the caller reports the error that led to the rollback. */
   async rollback(): Promise<void> {
     const live = this.#usable();
     if (live === undefined || !this.#inTransaction) return;
@@ -137,7 +137,7 @@ export class PostgresConnection implements DatabaseConnection {
     }
   }
 
-  /** What comes back into the pool with a transaction open must not be used again. */
+  /** A connection that returns to the pool with an open transaction must not be used again. */
   endOperation(): void {
     this.#budget = newBudget();
     if (this.#inTransaction) this.discard();
@@ -187,7 +187,7 @@ export class PostgresConnection implements DatabaseConnection {
     return (this.#config.operationTimeoutMs ?? Infinity) - this.#budget.spentMs;
   }
 
-  /** One wait, of at most `timeoutMs` and of what is left of the operation's time. */
+  /** One wait, limited by `timeoutMs` and by the rest of the operation's time. */
   async #bounded<T>(timeoutMs: number, work: (waitMs: number) => Promise<T>): Promise<T> {
     const budget = this.#budget;
     const startedMs = this.#config.clock.monotonicMs();
@@ -205,8 +205,8 @@ function lostConnection(): StorageUnavailable {
 }
 
 /**
- * Postgres cannot hold NUL in a text, and refuses to compare with one. Schemas keep it out of what is stored, so it
- * comes in look-ups only: it is replaced by a noncharacter, which is found as little.
+ * Replaces NUL, which Postgres cannot store or compare, with a noncharacter. Schemas keep NUL out of stored text, so it
+ * occurs only in look-ups, which then find nothing.
  */
 function storable(value: unknown): unknown {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uffff') : value;

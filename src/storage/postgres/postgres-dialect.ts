@@ -1,7 +1,7 @@
 /**
- * A Kysely dialect over connections to Postgres: a small pool with a bounded queue, in which an operation's time-out
- * begins with its call, or with the operations before it of the same call from outside (lib/deadline-budget.ts). Knows
- * nothing of Headgate's tables. What happens on a connection is in postgres-connection.ts.
+ * A Kysely dialect over connections to Postgres: a small pool with a bounded queue. The timeout of an operation starts
+ * with its call, or with the earlier operations of the same management call (lib/deadline-budget.ts). Knows nothing of
+ * Headgate's tables. postgres-connection.ts is one connection.
  */
 import {
   PostgresAdapter,
@@ -17,9 +17,9 @@ import { tooLate } from './postgres-client.ts';
 import { PostgresConnection, type PostgresConnectionConfig } from './postgres-connection.ts';
 import { StorageUnavailable } from '../repository.ts';
 
-/** Callers that may wait for a connection; further ones are refused. */
+/** Callers that may wait for a connection; more are refused. */
 const WAITERS_MAX = 10_000;
-/** How long a caller waits for a connection when its operation has no time-out of its own. */
+/** How long a caller waits for a connection if its operation has no timeout of its own. */
 const ACQUIRE_TIMEOUT_MS = 15_000;
 
 export interface PostgresDialectConfig extends PostgresConnectionConfig {
@@ -49,7 +49,7 @@ class PostgresPool implements Driver {
   readonly #config: PostgresDialectConfig;
   readonly #idle: { readonly connection: PostgresConnection; readonly timer: NodeJS.Timeout }[] = [];
   readonly #waiters: Waiter[] = [];
-  /** Handed out or idle. */
+  /** Connections in use or idle. */
   #count = 0;
   #closed = false;
   #drained: (() => void) | undefined;
@@ -63,7 +63,7 @@ class PostgresPool implements Driver {
   async acquireConnection(): Promise<PostgresConnection> {
     if (this.#closed) throw unavailable('it is closed');
     const budget = currentBudget() ?? newBudget();
-    // A connection that could not be waited for would be lost.
+    // A connection that arrives after its caller's timeout would be lost.
     if (this.#leftMs(budget) <= 0) throw tooLate('answer');
     const sinceMs = this.#config.clock.monotonicMs();
     const idle = this.#idle.pop();
@@ -137,7 +137,7 @@ class PostgresPool implements Driver {
     await connection.rollback();
   }
 
-  /** Refuses those that wait, lets those that hold a connection finish, and closes everything. */
+  /** Refuses waiting callers, lets callers with a connection finish, and closes everything. */
   async destroy(): Promise<void> {
     this.#closed = true;
     for (const waiter of this.#waiters.splice(0)) {

@@ -1,17 +1,16 @@
 /**
- * What Postgres's SQLSTATE codes (PostgreSQL documentation, appendix A) and the failures of its connections mean for
- * callers: a duplicate, a database that cannot be used now, a transaction that may be tried again, or a programmer
- * error, which passes through as it is.
+ * Classifies Postgres's SQLSTATE codes (PostgreSQL documentation, appendix A) and connection failures: a duplicate, an
+ * unavailable database, a transaction that may be retried, or a programmer error, which is returned unchanged.
  */
 import { StorageUnavailable, UniqueViolation } from '../repository.ts';
 import { UNIQUE_CONSTRAINTS } from '../sql/kysely-tables.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const READ_ONLY = '25006';
-/** Serialisation failure and deadlock: the database has rolled back, and nothing has happened. */
+/** Serialization failure and deadlock: the database has rolled back. */
 const TRY_AGAIN: ReadonlySet<string> = new Set(['40001', '40P01']);
 
-/** Codes, or their classes (two characters), after which the database, not the statement, is to blame. */
+/** Codes, or their classes (two characters), whose cause is the database and not the statement. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ['08', 'the connection to it failed'],
   ['28', 'it refuses the user or the password'],
@@ -38,33 +37,33 @@ interface ServerError extends Error {
   readonly constraint?: string;
 }
 
-/** True when the server itself has answered with an error. */
+/** True if the server itself sent the error. */
 function isServerError(error: unknown): error is ServerError {
   return error instanceof Error && 'severity' in error && 'code' in error && typeof error.code === 'string';
 }
 
-/** True when the transaction was rolled back only because of others. */
+/** True if the transaction was rolled back only because of other transactions. */
 export function mayTryAgain(error: unknown): boolean {
   return isServerError(sourceOf(error)) && TRY_AGAIN.has((sourceOf(error) as ServerError).code);
 }
 
-/** True when the server's answer leaves no doubt that the transaction is rolled back. */
+/** True if the server's answer shows that the transaction is rolled back. */
 export function isRefusal(error: unknown): boolean {
   return isServerError(error) && error.severity === 'ERROR';
 }
 
-/** True when the connection must not be used again: it is gone, or leads to a server that has become a standby. */
+/** True if the connection must be closed: it is lost, or the server has become a standby. */
 export function endsConnection(error: unknown): boolean {
   return !isServerError(error) || error.severity !== 'ERROR' || error.code === READ_ONLY;
 }
 
-/** The SQLSTATE of the error, or of what caused it; undefined when it did not come from the server. */
+/** The SQLSTATE of the error or of its cause; undefined if the error did not come from the server. */
 export function sqlState(error: unknown): string | undefined {
   const source = sourceOf(error);
   return isServerError(source) ? source.code : undefined;
 }
 
-/** `UniqueViolation`, `StorageUnavailable`, or the error itself. */
+/** Returns a `UniqueViolation`, a `StorageUnavailable`, or the error itself. */
 export function mapPostgresError(error: unknown): unknown {
   if (error instanceof StorageUnavailable) return error;
   if (!isServerError(error)) {
@@ -82,7 +81,7 @@ function sourceOf(error: unknown): unknown {
   return error instanceof StorageUnavailable ? error.cause : error;
 }
 
-/** Several addresses of a host fail with an error that has no message of its own. */
+/** Node.js reports the failure of several addresses as an error without a message. */
 function failureText(error: Error): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join(', ');

@@ -1,10 +1,10 @@
 /**
- * One gateway among the others of a Postgres database: a connection of its own that listens to what they say, and a
- * heartbeat on it that is at once the sign of life, the look for changes that were not heard of, and the proof that
- * the connection still leads to the server. When it does not, it is made again, with waits that grow; nothing is
- * missed by that, as every heartbeat brings the state of the database.
+ * Membership of one gateway among the gateways on a Postgres database. It owns a connection that listens for
+ * notifications, and the gateway's row. A periodic heartbeat on the connection shows that the gateway lives, finds
+ * changes whose notification was missed, and checks the connection. A lost connection is replaced after waits that
+ * grow; the next heartbeat reads the current state, so nothing is missed.
  *
- * Owns the row of its gateway. Which changes there are, and what is done with them, is for its listener.
+ * Its listener decides what to do with changes.
  */
 import { PostgresClient } from './postgres-client.ts';
 import { mapPostgresError } from './postgres-errors.ts';
@@ -40,22 +40,22 @@ export class PostgresMembership implements Membership {
   readonly #options: MembershipOptions;
   #client: PostgresClient | undefined;
   #applied: number;
-  /** The version that the others were told of last, on this connection. */
+  /** The version last announced to the others on this connection. */
   #told: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #failures = 0;
   #left = false;
 
-  /** @param configVersion what the gateway obeys now */
+  /** @param configVersion the version that the gateway serves now */
   constructor(options: MembershipOptions, configVersion: number) {
     this.#options = options;
     this.#applied = configVersion;
   }
 
   /**
-   * The first heartbeat.
-   * @throws StorageUnavailable; StorageRefused when other gateways have another key
+   * Sends the first heartbeat.
+   * @throws StorageUnavailable; StorageRefused if other gateways use another key
    */
   async join(): Promise<void> {
     try {
@@ -71,7 +71,7 @@ export class PostgresMembership implements Membership {
 
   applied(configVersion: number): void {
     this.#applied = configVersion;
-    // One that is under way may have been sent with the version before: it is followed by another.
+    // A heartbeat under way may carry the previous version: another one follows it.
     if (this.#working === undefined && !this.#left) this.#work();
   }
 
@@ -93,7 +93,7 @@ export class PostgresMembership implements Membership {
     if (!this.#left) this.#timer = setTimeout(() => this.#work(), ms);
   }
 
-  /** A heartbeat, on a new connection if need be; never two at once. */
+  /** Sends a heartbeat, on a new connection if necessary; never two at once. */
   #work(): void {
     if (this.#working !== undefined || this.#left) return;
     clearTimeout(this.#timer);
@@ -116,7 +116,7 @@ export class PostgresMembership implements Membership {
       this.#failures = 0;
       return true;
     } catch (error) {
-      // Of its end nothing more is to be heard: after a failure the next attempt has to wait.
+      // Stop listening for the end of this connection: after a failure the next attempt has to wait.
       const client = this.#client;
       this.#client = undefined;
       client?.drop();
@@ -134,7 +134,7 @@ export class PostgresMembership implements Membership {
     await client.connect(connectTimeoutMs);
     client.onNotification((payload) => this.#hear(payload));
     client.onEnd(() => {
-      // Not at the next heartbeat only: nothing is heard meanwhile.
+      // Reconnect now, not at the next heartbeat: no notification arrives meanwhile.
       if (this.#client === client) this.#work();
     });
     const { rows } = await client.query<{ channel: string }>(CHANNEL_QUERY, undefined, statementTimeoutMs);

@@ -1,6 +1,6 @@
 /**
- * The table of the gateways that share a database, and how they tell each other of changes: statements only. Times
- * are those of the database, so that the clocks of the gateways do not matter. The channel is one for each schema.
+ * Statements for the table of gateways that share a database and for their notifications. Times come from the database,
+ * since the clocks of the gateways may differ. Each schema has its own channel.
  */
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../lib/clock.ts';
@@ -10,12 +10,12 @@ import type { Tables } from '../sql/kysely-tables.ts';
 const CHANNEL = `'headgate_' || substr(md5(current_schema()), 1, 16)`;
 const NOW_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
-/** What is sent on the channel. */
+/** A payload on the channel. */
 export type Notice =
   | { readonly kind: 'changed' }
   | { readonly kind: 'applied'; readonly nodeId: string; readonly configVersion: number };
 
-/** undefined for what another program has sent. */
+/** undefined for payloads of other programs. */
 export function parseNotice(payload: string): Notice | undefined {
   const [kind, nodeId = '', version = ''] = payload.split(' ');
   if (kind === 'changed') return { kind };
@@ -24,12 +24,12 @@ export function parseNotice(payload: string): Notice | undefined {
     : undefined;
 }
 
-/** Inside of a write: the others hear of it when it is committed. */
+/** Call it inside a write: the others are notified when it commits. */
 export async function announceChange(db: Kysely<Tables>, configVersion: number): Promise<void> {
   await sql`select pg_notify(${sql.raw(CHANNEL)}, ${`changed ${configVersion}`})`.execute(db);
 }
 
-/** Those that live, ordered by their start. */
+/** Live gateways, ordered by start time. */
 export async function readLiveNodes(db: Kysely<Tables>): Promise<NodeRecord[]> {
   const rows = await db
     .selectFrom('node')
@@ -55,13 +55,13 @@ export interface Beat {
   readonly config_version: number;
   readonly change_id: string | null;
   readonly live: number;
-  /** How many of them have started before this one. */
+  /** Number of gateways that started before this one. */
   readonly before: number;
 }
 
 /**
- * Tells that the node lives, removes those that do not, and asks for the state of the database, all in one round trip.
- * Nothing is lost with it in a crash of the server, so its commit does not wait for the disk.
+ * One round trip that records a sign of life, removes dead gateways, and reads the state of the database. A crash of
+ * the server may lose it without harm, so its commit does not wait for the disk.
  */
 const beat = (first: string): string => `
   with quiet as (select set_config('synchronous_commit', 'off', true) as value),
@@ -83,10 +83,10 @@ const beat = (first: string): string => `
   ) as others`;
 
 const BEAT = beat('');
-/** The same, and tells the others which version the node obeys. */
+/** The same, and announces the version that the node serves. */
 const BEAT_AND_TELL = beat(`pg_notify(${CHANNEL}, $8),`);
 
-/** @param tell whether the others are to hear of the version */
+/** @param tell whether to announce the version to the others */
 export function beatQuery(
   node: NodeDescription,
   secretKeyId: string | undefined,
@@ -99,7 +99,7 @@ export function beatQuery(
   return { text: BEAT_AND_TELL, values: [...values, `applied ${node.id} ${configVersion}`] };
 }
 
-/** Whether another gateway that lives seals secrets with another key. */
+/** Finds a live gateway that encrypts secrets with another key. */
 export function otherKeyQuery(
   nodeId: string,
   secretKeyId: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * The schema on Postgres: checked at a start, and brought up to date under an advisory lock, so that of several
- * gateways that start at once one migrates and the others wait. The statements are the same as for SQLite but for
- * one thing: texts compare by their bytes, whatever the language of the database.
+ * Checks the schema on Postgres at a start and migrates it. An advisory lock makes other gateways that start at the
+ * same time wait. The statements are those of SQLite, except that text columns compare by bytes, whatever the locale of
+ * the database.
  */
 import { sql, type Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,11 +14,11 @@ import { SECRET_KEY_SETTING, serverSecretBox } from '../secrets/secret-key.ts';
 import { inspectSealedValues } from '../sql/policy-secrets.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 
-/** For one statement of a migration, and for waiting until another process has migrated. */
+/** Limit for one statement of a migration, and for waiting until another process has migrated. */
 export const MIGRATION_TIMEOUT_MS = 600_000;
-/** "headgate" in ASCII: the name of the lock. */
+/** The name of the lock: "headgate" in ASCII. */
 const LOCK_KEY = '7522525836451345509';
-/** A table or a column is there, or not there, against what Headgate has made. */
+/** An existing or missing table or column contradicts the recorded migrations. */
 const OTHER_SCHEMA: ReadonlySet<string | undefined> = new Set(['42P07', '42703', '42P01', '42704', '42804']);
 
 const MIGRATION_DIALECT: MigrationDialect = {
@@ -30,24 +30,24 @@ const MIGRATION_DIALECT: MigrationDialect = {
 
 export interface PrepareOptions {
   readonly autoMigrate: boolean;
-  /** True: a database without tables is to be left without, and throws `DatabaseEmpty`. */
+  /** True: leave a database without tables as it is and throw `DatabaseEmpty`. */
   readonly mustExist?: boolean;
   readonly clock: Clock;
   readonly secretKey?: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
 }
 
-/** Connections for what differs in how long it may take; they may be one. */
+/** Connections that differ in their time limits; they may be one connection. */
 export interface PrepareConnections {
-  /** A start, or a recovery, is held up by these: they give up as soon as a management call does. */
+  /** For checks that delay a start or a recovery: as short as for a management call. */
   readonly check: Kysely<Tables>;
-  /** Walks through whole tables. */
+  /** For statements that read whole tables. */
   readonly load: Kysely<Tables>;
-  /** Waits until another gateway has migrated. */
+  /** For waiting until another gateway has migrated. */
   readonly migrate: Kysely<Tables>;
 }
 
-/** In this order: a database that cannot be used is left as it is. Throws `StorageRefused` for one of those. */
+/** Checks come first, so that an unusable database is not changed. Throws `StorageRefused`. */
 export async function preparePostgres(
   { check, load, migrate: migrating }: PrepareConnections,
   { autoMigrate, mustExist = false, clock, ...keys }: PrepareOptions,
@@ -72,24 +72,24 @@ export async function preparePostgres(
   }
 }
 
-/** @throws StorageRefused for a database that is not to be used, and `DatabaseEmpty` */
+/** @throws StorageRefused if the database must not be used; `DatabaseEmpty` */
 async function inspectSchema(db: Kysely<Tables>, mustExist: boolean): Promise<MigrationState> {
   await assertEncoding(db);
   if (mustExist && !(await hasTable(db, 'config_state'))) {
-    throw new DatabaseEmpty('Cannot use the database: there is nothing of Headgate in it');
+    throw new DatabaseEmpty('Cannot use the database: it has no tables of Headgate');
   }
   const state = await migrationState(db, (name) => hasTable(db, name));
   assertKnown(state);
   return state;
 }
 
-/** In the schemas that statements without a schema find. */
+/** Looks in the schemas of the search path. */
 export async function hasTable(db: Kysely<Tables>, name: string): Promise<boolean> {
   const result = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db);
   return result.rows[0]?.there === true;
 }
 
-/** What is stored is Unicode, and comes back as it was. */
+/** Stored text is Unicode and must be returned unchanged. */
 async function assertEncoding(db: Kysely<Tables>): Promise<void> {
   const result = await sql<{ name: string }>`select current_setting('server_encoding') as name`.execute(db);
   const name = result.rows[0]?.name;

@@ -1,7 +1,7 @@
 /**
- * TLS to a Postgres server, as the connection URI asks for it: `sslmode` with the meaning that libpq gives it
- * (PostgreSQL documentation, "SSL Support" of libpq), `sslrootcert`, `sslcert` and `sslkey`. Modes that would fall
- * back to plain text (`allow`, `prefer`) are refused. Files are read for each connection, so that they may be renewed.
+ * TLS to a Postgres server as the connection URI requests it: `sslmode` as in libpq (PostgreSQL documentation, "SSL
+ * Support"), `sslrootcert`, `sslcert` and `sslkey`. Modes that may fall back to plain text (`allow`, `prefer`) are
+ * refused. Files are read for each connection, so that they can be renewed.
  */
 import { readFileSync } from 'node:fs';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
@@ -10,23 +10,24 @@ import { StorageRefused } from '../repository.ts';
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 type Mode = (typeof MODES)[number];
 
-/** Names that are taken out of the URI, so that no one else gives them another meaning. */
+/** Parameters that are removed from the URI, so that the driver does not interpret them. */
 const PARAMETERS = new Set(['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'ssl', 'uselibpqcompat']);
 const SETTING = 'GATEWAY_DATABASE_URL';
 
 export interface PostgresAddress {
-  /** The URI without what is about TLS. */
+  /** The URI without its TLS parameters. */
   readonly url: string;
   /**
-   * For one connection; undefined: plain text.
-   * @throws StorageRefused when a file cannot be read
+   * Options of one connection; undefined: plain text.
+   * @throws StorageRefused if a file cannot be read
    */
   readonly tls: (() => ConnectionOptions) | undefined;
 }
 
 /**
- * @param caFile of the settings; the URI's `sslrootcert` wins. With one of them the default is `verify-full`, else `disable`
- * @throws StorageRefused when the parameters contradict each other or are not known
+ * @param caFile of the settings; the URI's `sslrootcert` takes precedence. The default mode is `verify-full` with a CA
+ *   file and `disable` without
+ * @throws StorageRefused if parameters contradict each other or are unknown
  */
 export function postgresAddress(uri: string, caFile: string | undefined): PostgresAddress {
   const { url, parameters } = takeOut(uri);
@@ -43,7 +44,7 @@ export function postgresAddress(uri: string, caFile: string | undefined): Postgr
   if (mode === 'verify-ca' && ca === undefined) {
     throw refused('sslmode=verify-ca needs sslrootcert or GATEWAY_DATABASE__CA_FILE');
   }
-  // As in libpq: who brings a certificate authority wants it to be asked.
+  // As in libpq: with a certificate authority, `require` verifies the certificate.
   const checked = mode !== 'require' || ca !== undefined;
   return {
     url,
@@ -57,7 +58,7 @@ export function postgresAddress(uri: string, caFile: string | undefined): Postgr
   };
 }
 
-/** The query as it is, but for the parameters that are about TLS. */
+/** The query without TLS parameters, otherwise unchanged. */
 function takeOut(uri: string): { readonly url: string; readonly parameters: ReadonlyMap<string, string> } {
   const start = uri.indexOf('?');
   const parameters = new Map<string, string>();

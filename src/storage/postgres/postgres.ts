@@ -1,9 +1,9 @@
 /**
- * Postgres: opens a database on a server and supplies the SQL repository with connections to it. One connection
- * writes, in transactions that take the lock on the config version when they begin, so that the writes of all
- * gateways are serialised; a few read, each transaction from one state of the database; a further one loads
- * everything. What happens on the connections is in sql/, how they wait and fail in postgres-connection.ts, the
- * schema's part in postgres-schema.ts, what several gateways tell each other in postgres-membership.ts.
+ * Opens a database on a Postgres server and gives the SQL repository its connections. One connection writes; its
+ * transactions first lock the config version, which serialises the writes of all gateways. A few connections read, each
+ * transaction from one state of the database, and one more loads everything. sql/ has the queries,
+ * postgres-connection.ts waits and failures, postgres-schema.ts the schema, postgres-membership.ts the messages between
+ * gateways.
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -19,25 +19,28 @@ import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } fr
 import { createSqlRepository } from '../sql/repository.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
 
-/** How long one statement may take when everything is loaded. */
+/** Limit for one statement when everything is loaded. */
 const LOAD_STATEMENT_TIMEOUT_MS = 30_000;
-/** A gateway that is frozen within a transaction holds up the writes of the others for no longer. */
+/**
+ * Limit for the pause between statements: a gateway that freezes inside a transaction blocks other writers for this
+ * long.
+ */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
-/** Of the time for a statement. */
+/** Share of a statement's limit that a lock may take. */
 const LOCK_TIMEOUT_PART = 0.8;
 
 export interface PostgresSettings {
-  /** Connections that read, at most. There are two more: one that writes and one that loads everything. */
+  /** Number of read connections. There are two more: one for writes and one for loading everything. */
   readonly readConnectionsMax: number;
-  /** A read or a write that takes longer ends as unavailable; counted from the call. */
+  /** A read or write that takes longer fails as unavailable; counted from the call. */
   readonly timeoutMs: number;
-  /** For one connection to be made; absent: `timeoutMs`. */
+  /** Limit for connecting; default: `timeoutMs`. */
   readonly connectTimeoutMs?: number | undefined;
-  /** For one statement, also on the server; absent: `timeoutMs`. */
+  /** Limit for one statement, also enforced by the server; default: `timeoutMs`. */
   readonly statementTimeoutMs?: number | undefined;
   /** Idle connections are closed after this time. */
   readonly idleTimeoutMs: number;
-  /** PEM file of the authority that the server's certificate must come from. */
+  /** PEM file of the authority that must have issued the server's certificate. */
   readonly caFile?: string | undefined;
 }
 
@@ -50,21 +53,21 @@ export const POSTGRES_DEFAULTS: PostgresSettings = Object.freeze({
 export interface OpenPostgresOptions {
   /** A connection URI, with TLS parameters in its query. */
   readonly url: string;
-  /** False: a schema that is behind is an error that names the command to run. */
+  /** False: an old schema is an error that names the command to run. */
   readonly autoMigrate: boolean;
-  /** True: a database without tables is not made one of Headgate's, but throws `DatabaseEmpty`. */
+  /** True: throws `DatabaseEmpty` for a database without tables, instead of creating them. */
   readonly mustExist?: boolean;
   readonly clock: Clock;
-  /** 32 bytes for the secrets in it; needed as soon as there are some. */
+  /** 32 bytes, for the secrets in the database; required once it contains secrets. */
   readonly secretKey?: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
   readonly settings?: PostgresSettings;
 }
 
 /**
- * Connects, checks the schema, or brings it up to date, and that the secrets can be read.
- * @throws StorageUnavailable with a message for the operator: action, value without password, what was expected;
- * `DatabaseEmpty` among them
+ * Connects, checks or migrates the schema, and checks that the secrets can be decrypted.
+ * @throws StorageUnavailable with a message for the operator: action, value without password, what was expected; also
+ *   `DatabaseEmpty`
  */
 export async function openPostgres(options: OpenPostgresOptions): Promise<Repository> {
   const { secrets } = await prepare(options);
@@ -99,7 +102,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
   };
 }
 
-/** @throws StorageRefused when the URL cannot be used */
+/** @throws StorageRefused if the URL is invalid */
 function addressOf({ url, settings = POSTGRES_DEFAULTS }: OpenPostgresOptions): PostgresAddress {
   return postgresAddress(url, settings.caFile);
 }
@@ -110,8 +113,8 @@ function waits({ settings = POSTGRES_DEFAULTS }: OpenPostgresOptions) {
 }
 
 /**
- * Only brings the schema up to date: the command `headgate migrate`.
- * @returns the names of the migrations that were applied, in order
+ * Only migrates the schema: the command `headgate migrate`.
+ * @returns the names of the applied migrations, in order
  * @throws StorageUnavailable as `openPostgres` does
  */
 export async function migratePostgres(
@@ -130,7 +133,7 @@ async function prepare(options: OpenPostgresOptions): ReturnType<typeof prepareP
     migrate: kyselyOf(options, {
       ...part,
       begin: 'begin isolation level read committed read write',
-      // Other gateways may be migrating; they are waited for.
+      // Waits for other gateways that may be migrating.
       statementTimeoutMs: MIGRATION_TIMEOUT_MS,
     }),
   };
@@ -160,7 +163,7 @@ function connections(options: OpenPostgresOptions) {
   };
 }
 
-/** Reading whole tables takes its time; a lock on one of them is waited for as long as anywhere. */
+/** Reading whole tables takes time; the limit for waiting for a lock is the usual one. */
 function loading(usualStatementTimeoutMs: number): Part {
   const { lockMs } = timeouts(usualStatementTimeoutMs);
   return {
@@ -186,7 +189,7 @@ function kyselyOf(options: OpenPostgresOptions, part: Part) {
 }
 
 function timeouts(statementMs: number): TransactionTimeouts {
-  // The lock's a little earlier, so that the error says what it was.
+  // The limit for locks ends a little earlier, so that the error names the lock.
   const lockMs = Math.ceil(statementMs * LOCK_TIMEOUT_PART);
   return { statementMs, lockMs, idleMs: IDLE_IN_TRANSACTION_TIMEOUT_MS };
 }
@@ -206,7 +209,7 @@ function startError(url: string, error: unknown): unknown {
   );
 }
 
-/** Host, port and database: what an operator needs to know which one is meant. */
+/** Host, port and database, to identify the database to an operator. */
 export function withoutPassword(url: string): string {
   try {
     const { host, pathname } = new URL(url);

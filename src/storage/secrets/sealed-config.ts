@@ -1,6 +1,6 @@
 /**
- * Seals and opens the secrets of policies in configuration that is stored outside the database, such as in the
- * snapshot file, with the same key as in the database. Works on copies of app trees.
+ * Encrypts and decrypts the secrets of policies in configuration that is stored outside the database, such as the
+ * snapshot file, with the key of the database. Works on copies of app trees.
  */
 import { secretBytes } from '../../lib/ids.ts';
 import type { AppTree, VersionTree } from '../../model/config.ts';
@@ -27,9 +27,9 @@ export function sealVersionTree(tree: VersionTree, sealing: Sealing): VersionTre
 }
 
 /**
- * The tree as it was before it was sealed. A secret that cannot be decrypted is replaced by a random one,
- * so that its routes refuse every token.
- * @param onClosed gets the id of each record whose secret could not be decrypted
+ * Decrypts the secrets of a tree. Replaces a secret that cannot be decrypted with a random one, so that its routes
+ * refuse every token.
+ * @param onClosed receives the id of each record whose secret could not be decrypted
  */
 export function openAppTree(
   tree: AppTree,
@@ -59,7 +59,7 @@ function withAppPolicy(app: App, change: ChangePolicy): App {
   return policy === null ? app : { ...app, default_policy: change(policy, id) };
 }
 
-/** Records without a policy are the same objects. */
+/** Returns records without a policy as the same objects. */
 function withVersionPolicies({ version, revisions }: VersionTree, change: ChangePolicy): VersionTree {
   return {
     version,

@@ -9,7 +9,7 @@ const box = createSecretBox(key, 'the test');
 const PLACE = '01890000-0000-7000-8000-000000000001';
 
 describe('a sealed text', () => {
-  test('opens to what it was, whatever it was, also in another box with the same key', () => {
+  test('opens to the original text, also in another box with the same key', () => {
     const again = createSecretBox(Buffer.from(key), 'another');
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.string(), (text, place) => {
@@ -20,14 +20,14 @@ describe('a sealed text', () => {
     );
   });
 
-  test('that looks sealed already is sealed like any other', () => {
+  test('that looks sealed is sealed again', () => {
     const once = box.seal('secret', PLACE);
     const twice = box.seal(once, PLACE);
     expect(twice).not.toBe(once);
     expect(box.open(twice, PLACE)).toEqual({ text: once });
   });
 
-  test('has the documented form and nothing of its text', () => {
+  test('has the documented form and does not contain its text', () => {
     const sealed = box.seal('a secret that must not be seen anywhere', PLACE);
     const [, payload = ''] = /^enc:v1:[A-Za-z0-9_-]{8}:([A-Za-z0-9_-]+)$/.exec(sealed) ?? [];
     const bytes = Buffer.from(payload, 'base64url');
@@ -44,7 +44,7 @@ describe('a sealed text', () => {
 });
 
 describe('a sealed text does not open', () => {
-  test('with any other key, which is told from damage', () => {
+  test('with another key, which is reported as such', () => {
     const sealed = box.seal('secret', PLACE);
     const oneBit = Buffer.from(key);
     oneBit[31] = (oneBit[31] ?? 0) ^ 1;
@@ -76,7 +76,7 @@ describe('a sealed text does not open', () => {
     }
   });
 
-  test('when it was cut off anywhere', () => {
+  test('when it is truncated anywhere', () => {
     const sealed = box.seal('secret', PLACE);
     for (let length = 0; length < sealed.length; length++) {
       expect(box.open(sealed.slice(0, length), PLACE), sealed.slice(0, length)).toEqual({
@@ -98,7 +98,7 @@ describe('a sealed text does not open', () => {
   });
 });
 
-test('plain texts are not taken for sealed ones', () => {
+test('does not treat plain text as sealed', () => {
   for (const text of ['', 'secret', 'enc', 'enc:', 'enc:v', 'enc:v:', ' enc:v1:x', 'Enc:v1:x', 'enc:vx:']) {
     expect(isSealed(text), text).toBe(false);
   }

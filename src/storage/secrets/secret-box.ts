@@ -1,8 +1,8 @@
 /**
- * Encryption of what must be stored and read back, such as the shared secret of a JWT policy: AES-256-GCM (NIST
- * SP 800-38D) under one key, a random nonce of 96 bits for each value. A sealed value is the text
- * `enc:v1:<key id>:<base64url of nonce, ciphertext and tag>`; the key id tells a wrong key from a damaged value.
- * Owns the key while the database is open. Where the key comes from is in secret-key.ts.
+ * Encryption of values that must be stored and read back, such as the shared secret of a JWT policy: AES-256-GCM (NIST
+ * SP 800-38D) under one key, with a random nonce of 96 bits per value. A sealed value is the text `enc:v1:<key
+ * id>:<base64url of nonce, ciphertext and tag>`; the key id distinguishes a wrong key from a damaged value. Owns the
+ * key while the database is open. secret-key.ts finds the key.
  */
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { assert } from '../../lib/assert.ts';
@@ -13,26 +13,29 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const PREFIX = 'enc:v1:';
-/** Every version of the format, also those that a newer program may write. */
+/** Every version of the format, including future ones. */
 const ANY_SEALED = /^enc:v[0-9]+:/;
 const SEALED = /^enc:v1:([A-Za-z0-9_-]{8}):([A-Za-z0-9_-]+)$/;
 
 export type OpenedSecret =
   | { readonly text: string }
-  /** Sealed with another key; not sealed by this format, or changed since; or made for another place. */
+  /** `other_key`: sealed with another key. `damaged`: not in this format, changed since, or sealed for another place. */
   | { readonly problem: 'other_key' | 'damaged' };
 
 export interface SecretBox {
-  /** Where the key was taken from, for messages: the name of a setting or of a file. */
+  /** Where the key comes from, for messages: the name of a setting or of a file. */
   readonly keyName: string;
-  /** Tells keys apart and nothing about them; undefined: there is no key. */
+  /** Identifies the key without revealing it; undefined: there is no key. */
   readonly keyId: string | undefined;
-  /** @param place what the value belongs to, such as the id of its record; needed again to open it */
+  /** @param place what the value belongs to, such as the id of its record; required again to open it */
   seal(text: string, place: string): string;
   open(sealed: string, place: string): OpenedSecret;
 }
 
-/** Whether a stored text is meant to be opened. Every text is sealed on its way in, so that none is mistaken. */
+/**
+ * Whether stored text is a sealed value. All text is sealed before it is stored, so plain text is never mistaken for
+ * one.
+ */
 export function isSealed(stored: string): boolean {
   return ANY_SEALED.test(stored);
 }
@@ -64,14 +67,14 @@ export function createSecretBox(key: Buffer, keyName: string): SecretBox {
       try {
         return { text: text + decipher.final('utf8') };
       } catch {
-        // The tag does not fit: the only thing that `final` throws for.
+        // `final` throws only if the tag does not match.
         return { problem: 'damaged' };
       }
     },
   };
 }
 
-/** The format and the key id too: a value cannot be read as one of another format. */
+/** Authenticates the format and the key id too, so that a value cannot be opened in another format. */
 function associatedData(keyId: string, place: string): Buffer {
   return Buffer.from(`${PREFIX}${keyId}:${place}`, 'utf8');
 }

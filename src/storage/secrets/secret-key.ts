@@ -1,7 +1,7 @@
 /**
- * Where the key of the secrets in a database comes from: the setting GATEWAY_SECRET_KEY, else the file `secret-key`
- * beside the database, which the first start makes. The file is never overwritten, and never made for a database
- * that already holds secrets: they could not be read with a new key.
+ * Finds the key of the secrets in a database: the setting GATEWAY_SECRET_KEY, or else the file `secret-key` beside the
+ * database, which the first start creates. The file is never overwritten, and never created for a database that already
+ * contains secrets, since a new key could not open them.
  */
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ export function secretKeyFile(databasePath: string): string {
   return join(dirname(databasePath), 'secret-key');
 }
 
-/** What an operator has to put right when there is no key, or another one than the database was written with. */
+/** What the operator must fix if the key is missing or differs from the database's key. */
 export function wantedKey(databasePath: string): string {
   return `${SECRET_KEY_SETTING}, or while that is unset the file "${secretKeyFile(databasePath)}", to hold the key that they were written with`;
 }
@@ -30,9 +30,9 @@ export function memorySecretBox(): SecretBox {
 }
 
 /**
- * The box for a database on a server, beside which there is no file: the key comes from the setting.
- * @param key undefined: there is none, and secrets are refused, here when the database holds some already, and
- * otherwise when one is to be stored
+ * The box for a database on a server, whose key comes from the setting.
+ * @param key undefined if unset: secrets are refused, here if the database already has some, otherwise when one is
+ *   stored
  * @throws StorageRefused
  */
 export async function serverSecretBox(
@@ -48,7 +48,7 @@ export async function serverSecretBox(
   return keylessSecretBox();
 }
 
-/** For a database on a server that holds no secrets: it refuses them. */
+/** The box without a key, for a database on a server without secrets: refuses to seal. */
 export function keylessSecretBox(): SecretBox {
   const problem = (action: string): string =>
     `Cannot ${action} the secret of a policy: there is no key for it; expected ${SECRET_KEY_SETTING} to be set, the same on every gateway with this database`;
@@ -66,9 +66,9 @@ export function keylessSecretBox(): SecretBox {
 
 /**
  * The box for the database at an absolute path.
- * @param key of the setting; undefined when that is unset
- * @param holdsSecrets whether the database has sealed values already; asked only when there is no key yet
- * @throws StorageUnavailable when the file cannot be read, made or understood, or is missing and needed
+ * @param key of the setting; undefined if unset
+ * @param holdsSecrets whether the database has sealed values; called only if no key exists
+ * @throws StorageUnavailable if the file cannot be read, created or parsed, or is missing although it is needed
  */
 export async function fileSecretBox(
   databasePath: string,
@@ -86,7 +86,7 @@ export async function fileSecretBox(
   return createSecretBox(existing ?? makeKeyFile(file), `the file "${file}"`);
 }
 
-/** The box of a key that is there already, for a database that is not; undefined when there is none to be had. */
+/** The box of an existing key, for a database that does not exist yet; undefined if there is no key. */
 export function existingSecretBox(databasePath: string, key: Buffer | undefined): SecretBox | undefined {
   if (key !== undefined) return createSecretBox(key, SECRET_KEY_SETTING);
   const file = secretKeyFile(databasePath);
@@ -99,7 +99,7 @@ export function existingSecretBox(databasePath: string, key: Buffer | undefined)
   }
 }
 
-/** The key; undefined when there is no such file. */
+/** Reads the key; undefined if the file does not exist. */
 function readKeyFile(file: string): Buffer | undefined {
   const text = attempt(`Cannot read the secret key "${file}"`, 'a file that Headgate may read', () => {
     try {
@@ -120,8 +120,8 @@ function readKeyFile(file: string): Buffer | undefined {
 }
 
 /**
- * Makes the file complete under another name and then links it: the name appears with its content, or not at all,
- * and a file that another process has made meanwhile stays and is read.
+ * Writes the file under a temporary name and then links it, so that it appears complete or not at all. If another
+ * process has created the file meanwhile, that file is read.
  */
 function makeKeyFile(file: string): Buffer {
   const key = secretBytes(KEY_BYTES);
@@ -153,7 +153,7 @@ function writeDurably(path: string, content: string): void {
   }
 }
 
-/** On disk when it returns: a secret must not outlive its key. */
+/** Flushes to disk: a secret must not outlive its key. */
 function linkIfMissing(from: string, to: string): boolean {
   try {
     linkSync(from, to);

@@ -16,7 +16,7 @@ afterEach(() => db.destroy());
 const log = (version: number): Promise<string> =>
   logChange(db, version, { appIds: [`app-${version}`], versionIds: [], keyIds: [] });
 
-it('forgets what is too old, and then does not lead on from there', async () => {
+it('forgets old versions and then gives no difference from them', async () => {
   const first = { configVersion: 1, changeId: await log(1) };
   const second = { configVersion: 2, changeId: await log(2) };
   expect(await touchedSince(db, first, 2)).toMatchObject({ appIds: ['app-2'] });
@@ -27,7 +27,7 @@ it('forgets what is too old, and then does not lead on from there', async () => 
   expect(await touchedSince(db, second, CHANGES_KEPT + 1), 'some are missing').toBeUndefined();
 });
 
-it('knows of one change that only an endpoint of a version is different, of several that the version is', async () => {
+it('names the endpoint after one change, and its version after several', async () => {
   const known = { configVersion: 1, changeId: await log(1) };
   const endpoints = [{ versionId: 'v', revisionId: 'r', endpointId: 'e' }];
   const touched = { appIds: [], versionIds: ['v'], endpoints, keyIds: [] };
@@ -37,7 +37,7 @@ it('knows of one change that only an endpoint of a version is different, of seve
   expect(await touchedSince(db, known, 3)).toEqual({ appIds: [], versionIds: ['v'], keyIds: [] });
 });
 
-it('names each record once, whatever the number of changes', async () => {
+it('names each record once, however many changes touched it', async () => {
   const known = { configVersion: 1, changeId: await log(1) };
   await log(2);
   await logChange(db, 3, { appIds: ['app-2'], versionIds: ['v'], keyIds: ['k'] });

@@ -1,7 +1,7 @@
 /**
- * The log of what each config version touched, over any SQL database: written in the transaction of the
- * write, read by gateways that missed some versions, so that they load only the difference. Bounded: a gateway that is
- * further behind, or has another history, loads everything.
+ * The log of what each config version touched, over any SQL database. Written in the transaction of the write; gateways
+ * that missed some versions read it to load only the difference. Bounded: a gateway that is further behind, or has
+ * another history, loads everything.
  */
 import type { Kysely } from 'kysely';
 import { randomHex } from '../../lib/ids.ts';
@@ -10,11 +10,11 @@ import type { Tables } from './kysely-tables.ts';
 
 /** Config versions whose changes are kept: some megabytes. */
 export const CHANGES_KEPT = 10_000;
-/** A change that touches more is not written down: reading everything costs hardly more then. */
+/** Larger changes are not recorded: loading everything then costs little more. */
 const TOUCHED_IDS_MAX = 5_000;
 const CHANGE_ID_BYTES = 8;
 
-/** The state that the database is in. */
+/** The current state of the database. */
 export async function readPosition(db: Kysely<Tables>): Promise<ConfigPosition> {
   const row = await db
     .selectFrom('config_state')
@@ -26,7 +26,7 @@ export async function readPosition(db: Kysely<Tables>): Promise<ConfigPosition> 
 }
 
 /**
- * Writes down what the version touched, and forgets what is too old.
+ * Records what the version touched and deletes old entries.
  * @returns the change's id
  */
 export async function logChange(
@@ -50,8 +50,8 @@ export async function logChange(
 }
 
 /**
- * Everything that was touched after `known` up to `configVersion`.
- * @returns undefined when the log does not tell, or `known` is of another history
+ * Everything that was touched after `known`, up to `configVersion`.
+ * @returns undefined if the log does not cover it, or `known` belongs to another history
  */
 export async function touchedSince(
   db: Kysely<Tables>,
@@ -69,7 +69,8 @@ export async function touchedSince(
     .execute();
   const first = rows[0]?.config_version === known.configVersion ? rows.shift() : undefined;
   if (first?.change_id !== known.changeId || rows.length !== missed) return undefined;
-  // The usual case, and the only one in which single endpoints of a version are known to be all that changed in it.
+  // A single missed change is the usual case, and the only one where changed endpoints can be applied without their
+  // version.
   if (rows.length === 1) return parse(rows[0]?.touched ?? null);
   const ids = { appIds: new Set<string>(), versionIds: new Set<string>(), keyIds: new Set<string>() };
   for (const { touched } of rows) {

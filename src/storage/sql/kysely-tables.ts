@@ -1,7 +1,7 @@
 /**
- * The tables as Kysely sees them, and the uniqueness rules with the API's names for their fields. The same for
- * every SQL database: ids and times are text, booleans are 0 and 1, everything structured is JSON text, and
- * 64-bit integers arrive as numbers (a driver that returns them as text is told to parse them). The statements that make these tables are in migrations/.
+ * The tables as Kysely sees them, and the unique constraints with the API's field names. The same for every SQL
+ * database: ids and times are text, booleans are 0 and 1, structured values are JSON text, and 64-bit integers are
+ * numbers (a driver that returns them as text must parse them). migrations/ creates the tables.
  */
 import type { UsageDay } from '../../model/key-usage.ts';
 import type {
@@ -14,10 +14,10 @@ import type {
   Version,
 } from '../../model/resources.ts';
 
-/** How one field of a record lies in a column. */
+/** How one field of a record is stored in a column. */
 type Cell<T> = T extends boolean ? number : T extends string | number | null ? T : string;
 
-/** The row of a record: the same names, each value as a text, a number or null. */
+/** The row of a record: the same names, each value a text, a number or null. */
 export type RowOf<T> = { -readonly [K in keyof T]: Cell<T[K]> };
 
 export interface Tables {
@@ -39,19 +39,19 @@ export interface Tables {
 export interface ChangeRow {
   config_version: number;
   change_id: string;
-  /** `ChangeSet` as JSON; null: more than is written down. */
+  /** `ChangeSet` as JSON; null: too large to be recorded. */
   touched: string | null;
 }
 
-/** A gateway that runs on this database. */
+/** A running gateway on this database. */
 export interface NodeRow {
   id: string;
   name: string;
   program_version: string;
-  /** Of the key that seals secrets; null: it has none. */
+  /** Id of the key that encrypts secrets; null: it has no key. */
   secret_key_id: string | null;
   started_at: string;
-  /** What all of its workers obey. */
+  /** The version that all of its workers serve. */
   config_version: number;
   /** How long after `last_seen_ms` it counts as alive. */
   timeout_ms: number;
@@ -64,7 +64,7 @@ export interface UniqueConstraint {
   /** Table and columns; SQLite reports these. */
   readonly table: keyof Tables;
   readonly columns: readonly string[];
-  /** What the API calls it. */
+  /** The API's name of the field. */
   readonly resource: string;
   readonly field: string;
 }

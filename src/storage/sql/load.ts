@@ -1,7 +1,7 @@
 /**
- * Loads what the snapshot is made of: trees of apps and versions, keys, and the `ConfigChange` of a write. The
- * number of queries does not depend on how much there is; the whole configuration is read in batches, so that
- * the thread can serve others meanwhile.
+ * Loads what the snapshot is made of: trees of apps and versions, keys, and the `ConfigChange` of a write. The number
+ * of queries does not depend on the size of the data. The whole configuration is read in batches, so that the thread
+ * can handle other work between them.
  */
 import type { Kysely } from 'kysely';
 import type {
@@ -19,10 +19,10 @@ import type { Tables } from './kysely-tables.ts';
 
 /** Ids in one query; databases limit the number of parameters (SQLite: 32,766). */
 const IDS_PER_QUERY_MAX = 500;
-/** Rows of one batch when everything is loaded: some 20 ms. */
+/** Rows per batch when everything is loaded: about 20 ms. */
 const BATCH_ROWS = 2_000;
 
-/** The trees of those apps that exist, in order of their ids. */
+/** The trees of the existing apps among the ids, ordered by id. */
 export async function loadAppTrees(
   db: Kysely<Tables>,
   codecs: Codecs,
@@ -62,7 +62,7 @@ export async function loadAppTrees(
   return trees;
 }
 
-/** The trees of those versions that exist, in order of their ids. */
+/** The trees of the existing versions among the ids, ordered by id. */
 async function loadVersionTrees(
   db: Kysely<Tables>,
   codecs: Codecs,
@@ -100,7 +100,7 @@ async function loadVersionTrees(
   return trees;
 }
 
-/** The state after a write of everything it touched; what is not there any more is listed as removed. */
+/** The state of everything that a write touched; deleted records are listed as removed. */
 export async function loadChange(
   db: Kysely<Tables>,
   codecs: Codecs,
@@ -116,7 +116,7 @@ export async function loadChange(
     const rows = await db.selectFrom('api_key').selectAll().where('id', 'in', ids).orderBy('id').execute();
     keys.push(...rows.map(codecs.key.toRecord));
   }
-  // A version below an app that is put in place as a whole would only be applied twice.
+  // Skip versions below an app that is replaced as a whole: they would be applied twice.
   const covered = new Set(apps.map(({ app }) => app.id));
   return {
     configVersion,
@@ -169,8 +169,8 @@ async function loadEndpointChanges(
 }
 
 /**
- * The whole configuration as one change. To be run in a transaction, or it is not of one moment.
- * @param onKeys takes the keys batch by batch in place of the change
+ * The whole configuration as one change. Call it inside a transaction, which sees one state.
+ * @param onKeys receives the keys in batches; the change then has none
  */
 export async function loadEverything(
   db: Kysely<Tables>,

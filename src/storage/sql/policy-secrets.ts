@@ -22,14 +22,14 @@ const POLICY_COLUMNS = [
   ['endpoint', 'policy_override'],
 ] as const satisfies readonly (readonly [keyof Tables, string])[];
 
-/** A copy for the row of the record with that id. */
+/** A copy for the row of the record with this id. */
 export function sealPolicy(policy: PolicyValues, { box, places }: Sealing, recordId: string): PolicyValues {
   return mapSecrets(policy, places, (secret) => box.seal(secret, recordId));
 }
 
 /**
- * The policy as it was before `sealPolicy`; may return its argument.
- * @throws StorageUnavailable when a secret does not open: without it the policy must not be used
+ * Reverses `sealPolicy`; may return its argument.
+ * @throws StorageUnavailable if a secret does not open: the policy must not be used without it
  */
 export function openPolicy(policy: PolicyValues, { box, places }: Sealing, recordId: string): PolicyValues {
   return mapSecrets(policy, places, (secret) => {
@@ -46,16 +46,16 @@ export function openPolicy(policy: PolicyValues, { box, places }: Sealing, recor
   });
 }
 
-/** What a database holds of sealed values. */
+/** Sealed values in a database. */
 export interface SealedValues {
   readonly total: number;
-  /** Whether any was sealed with another key. */
+  /** Whether any value was sealed with another key. */
   readonly otherKey: boolean;
-  /** Table and id of the first that is damaged. */
+  /** Table and id of the first damaged value. */
   readonly damaged: string | undefined;
 }
 
-/** Goes through all policies with secrets; `box` undefined only counts them. Walks through whole tables. */
+/** Checks the secrets of all policies; without `box` it only counts them. Scans whole tables. */
 export async function inspectSealedValues(
   db: Kysely<Tables>,
   places: SecretPlaces,
@@ -92,7 +92,7 @@ export function secretsOf(policy: PolicyValues, places: SecretPlaces): string[] 
   return found;
 }
 
-/** A copy with other secrets; the policy itself where none of them changes. */
+/** A copy with other secrets; the policy itself if none changes. */
 export function mapSecrets(
   policy: PolicyValues,
   places: SecretPlaces,

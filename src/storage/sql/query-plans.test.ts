@@ -1,6 +1,6 @@
 /**
- * That no query walks through a table: SQLite's own plan of every statement that the repository sends. What is
- * fast with ten rows and not with a million does not show in other tests.
+ * Checks with SQLite's query plans that no statement of the repository scans a table. Other tests use few rows and
+ * would not notice.
  */
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -22,7 +22,7 @@ import type { Repository } from '../repository.ts';
 import { memorySecretBox } from '../secrets/secret-key.ts';
 import { createSqlRepository } from './repository.ts';
 
-/** Statements that are meant to see every row, each for one page of a list's `total`. */
+/** Statements that must see every row, each for the `total` of a list page. */
 const WHOLE_TABLE = [
   'select count(*) as n from "app"',
   'select count(*) as n from "admin_token"',
@@ -31,7 +31,7 @@ const WHOLE_TABLE = [
   'update "config_state" set "config_version" = "config_version" + ? returning "config_version"',
 ];
 
-/** What a statement brings along itself is read as a whole. */
+/** Data that is part of the statement may be scanned. */
 const OWN_VALUES = /^SCAN json_each VIRTUAL TABLE/;
 
 async function useEverything(repository: Repository, there: Fixture): Promise<void> {
@@ -39,7 +39,7 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
   const token = makeAdminToken();
   await repository.loadAll();
   const used = { keyId: key.id, date: '2026-01-31', lastUsedMs: 1, allowed: 1, limited: 0, denied: 0 };
-  // Many, as plans may depend on the number of rows that a statement shows.
+  // Many rows, since plans may depend on the number of rows in a statement.
   const strangers = Array.from({ length: 999 }, (_, index) => ({ ...used, keyId: `stranger ${index}` }));
   await repository.recordKeyUsage([used, ...strangers]);
   await repository.removeKeyUsage('2026-02-01');

@@ -1,6 +1,6 @@
 /**
- * `ConfigReader` over any SQL database: look-ups by id or natural label, and pages by key. It runs on whatever
- * it is given, a transaction as a rule, and holds no state.
+ * `ConfigReader` over any SQL database: look-ups by id or natural label, and pages by key. Runs on a connection or,
+ * usually, a transaction, and holds no state.
  */
 import { sql, type Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
@@ -13,9 +13,9 @@ import type { Tables } from './kysely-tables.ts';
 import { stateReads } from './state-reads.ts';
 
 const PAGE_LIMIT_MAX = 500;
-/** Paths are of visible ASCII characters. */
+/** Greater than every path: paths contain only visible ASCII characters. */
 const ABOVE_ALL_PATHS = '\u007f';
-/** Ids are of hexadecimal digits. */
+/** Greater than every id: ids contain only hexadecimal digits. */
 const ABOVE_ALL_IDS = '~';
 
 export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
@@ -29,13 +29,13 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
   };
 }
 
-/** The config version as it stands for this transaction. */
+/** The config version as this transaction sees it. */
 export async function readConfigVersion(db: Kysely<Tables>): Promise<number> {
   const row = await db.selectFrom('config_state').select('config_version').executeTakeFirstOrThrow();
   return row.config_version;
 }
 
-/** Number of rows whose `column` is `value`, or of all rows. */
+/** Counts the rows whose `column` equals `value`, or all rows. */
 export async function countRows(
   db: Kysely<Tables>,
   table: keyof Tables,
@@ -47,7 +47,7 @@ export async function countRows(
   return result.rows[0]?.n ?? 0;
 }
 
-/** One page out of `limit + 1` rows: the one too many only says that there are more. */
+/** Makes one page of `limit + 1` rows: the extra row only shows that there are more. */
 async function toPage<Row, T extends { readonly id: string }>(
   { limit }: PageRequest,
   rows: Promise<Row[]>,

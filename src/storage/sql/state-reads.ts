@@ -1,12 +1,12 @@
 /**
- * What a write is warned by: whether traffic finds its way once it is done. Each question is answered by the first
- * row that decides it, or looks at a bounded number of rows, since it is asked in every write of its kind.
+ * Reads behind the warnings of a write: whether traffic still finds a route afterwards. Each query stops at the first
+ * row that decides it or reads a bounded number of rows, since every write of its kind runs it.
  */
 import type { Kysely } from 'kysely';
 import type { ConfigReader } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 
-/** Keys of an app whose scopes are looked at, the newest first. */
+/** Keys of an app whose scopes are read, newest first. */
 export const KEYS_LOOKED_AT_MAX = 1_000;
 
 export function stateReads(db: Kysely<Tables>) {

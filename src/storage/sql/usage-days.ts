@@ -1,6 +1,6 @@
 /**
- * Counts and last uses of API keys, over any SQL database. Many keys are written by two statements, so that a batch
- * of hundreds holds the write connection for milliseconds; keys that are gone are passed over.
+ * Counts and last uses of API keys, over any SQL database. Two statements write many keys, so that a batch of hundreds
+ * occupies the write connection for milliseconds only. Deleted keys are skipped.
  */
 import { sql, type Kysely } from 'kysely';
 import { timestamp } from '../../lib/clock.ts';
@@ -8,10 +8,10 @@ import type { KeyUsage, UsageDay } from '../../model/key-usage.ts';
 import type { Repository } from '../repository.ts';
 import type { Tables } from './kysely-tables.ts';
 
-/** Keys whose old days are removed in one transaction. */
+/** Keys whose old days are deleted in one transaction. */
 const KEYS_PER_REMOVAL = 1_000;
 
-/** @param usage at most one entry per key and day; soonest done in the order of the keys' ids */
+/** @param usage at most one entry per key and day; fastest in the order of the keys' ids */
 export async function addKeyUsage(
   db: Kysely<Tables>,
   driver: Repository['driver'],
@@ -40,7 +40,7 @@ async function addCounts(
       denied = key_usage.denied + excluded.denied`.execute(db);
 }
 
-/** Forward, never back. */
+/** Moves `last_used_at` forward, never back. */
 async function moveLastUses(
   db: Kysely<Tables>,
   driver: Repository['driver'],
@@ -58,8 +58,8 @@ async function moveLastUses(
 }
 
 /**
- * Rows as one parameter, whatever their number: the statement is prepared once, and SQLite does not plan to walk
- * through all keys, as it does when it sees that a VALUES has hundreds of rows.
+ * Passes rows as one parameter, whatever their number: the statement is prepared once, and SQLite does not plan a scan
+ * of all keys, as it does for VALUES with hundreds of rows.
  */
 const rowsOf = {
   sqlite: {
@@ -80,7 +80,7 @@ const rowsOf = {
   },
 };
 
-/** Days with requests, oldest first; both ends count. */
+/** Days with requests, oldest first; both ends inclusive. */
 export async function readKeyUsage(
   db: Kysely<Tables>,
   keyId: string,
@@ -97,7 +97,7 @@ export async function readKeyUsage(
     .execute();
 }
 
-/** Removes days before `date`, of some keys; false when there may be more. */
+/** Deletes days before `date` for some keys; false if there may be more. */
 export async function removeKeyUsage(db: Kysely<Tables>, date: string): Promise<boolean> {
   const old = await db
     .selectFrom('key_usage')

@@ -8,7 +8,7 @@ import type { Tables } from './kysely-tables.ts';
 import { GROUP_WRITES_MAX, WAITING_WRITES_MAX, WriteQueue } from './write-queue.ts';
 
 let db: Kysely<Tables>;
-/** Transactions that were begun. */
+/** Transactions begun so far. */
 let transactions: number;
 let commitFails: boolean;
 let nowMs: number;
@@ -44,7 +44,7 @@ async function stored(): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** A write that ends when the test says so. */
+/** A write that ends when the test resolves it. */
 function steered() {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const begun = Promise.withResolvers<void>();
@@ -57,8 +57,8 @@ function steered() {
   return { run, begun: begun.promise, hasBegun: () => hasBegun, resolve, reject };
 }
 
-describe('writes that come at the same time', () => {
-  it('share transactions, as many in each as may, and settle in order', async () => {
+describe('simultaneous writes', () => {
+  it('share transactions up to the group size, and settle in order', async () => {
     const count = 2 * GROUP_WRITES_MAX + 1;
     const settled: number[] = [];
     await Promise.all(
@@ -70,13 +70,13 @@ describe('writes that come at the same time', () => {
     expect(await stored()).toEqual(all);
   });
 
-  it('are a transaction each where groups have one write', async () => {
+  it('have one transaction each with groups of one', async () => {
     queue = createQueue(1);
     await Promise.all([queue.add(insert(1)), queue.add(insert(2))]);
     expect([transactions, await stored()]).toEqual([2, [1, 2]]);
   });
 
-  it('see what those before them have written', async () => {
+  it('see the writes before them', async () => {
     const [, seen] = await Promise.all([
       queue.add(insert(7)),
       queue.add(async (transaction) => (await sql`select id from item`.execute(transaction)).rows),
@@ -84,7 +84,7 @@ describe('writes that come at the same time', () => {
     expect([transactions, seen]).toEqual([1, [{ id: 7 }]]);
   });
 
-  it('are undone alone when they fail', async () => {
+  it('are undone without the others when they fail', async () => {
     const results = await Promise.allSettled([
       queue.add(insert(1)),
       queue.add(async (transaction) => {
@@ -99,7 +99,7 @@ describe('writes that come at the same time', () => {
     expect([transactions, await stored()]).toEqual([1, [1, 3]]);
   });
 
-  it('have all not happened when their transaction cannot be committed', async () => {
+  it('are all undone when their transaction cannot be committed', async () => {
     commitFails = true;
     const results = await Promise.allSettled([
       queue.add(insert(1)),
@@ -133,7 +133,7 @@ describe('groups', () => {
     return { writes, results };
   };
 
-  it('begin when the one before is over, and take the writes in order of arrival', async () => {
+  it('begin when the previous group ends, and take writes in order of arrival', async () => {
     const { writes, results } = setUp();
     await writes[0].begun;
     expect(writes.map(({ hasBegun }) => hasBegun())).toEqual([true, false, false]);
@@ -148,7 +148,7 @@ describe('groups', () => {
     expect([await results[2], transactions]).toEqual(['third', 2]);
   });
 
-  it('share a slow failure of the database with writes that were waiting, not with later ones', async () => {
+  it('share a slow failure of the database with waiting writes, not with later ones', async () => {
     const { writes, results } = setUp();
     await writes[0].begun;
     nowMs += 5_000;
@@ -160,7 +160,7 @@ describe('groups', () => {
     expect(writes[2].hasBegun()).toBe(false);
   });
 
-  it('do not share a quick failure', async () => {
+  it('do not share a fast failure', async () => {
     const { writes, results } = setUp();
     await writes[0].begun;
     writes[0].reject(new StorageUnavailable('gone'));
@@ -174,8 +174,8 @@ describe('the deadline budget of a waiting write', () => {
   it.each([
     { what: 'a failure', ms: 300, fails: true, charged: [200, 200] },
     { what: 'a slow group', ms: 700, fails: false, charged: [600, 600] },
-    { what: 'a group that is only busy', ms: 300, fails: false, charged: [0, 0] },
-  ])('is charged for $what, from the time that the write came: $charged', async ({ ms, fails, charged }) => {
+    { what: 'a busy group', ms: 300, fails: false, charged: [0, 0] },
+  ])('is charged for $what, from the arrival of the write: $charged', async ({ ms, fails, charged }) => {
     queue = createQueue(1);
     const budgets = [newBudget(), newBudget(), newBudget()] as const;
     const gate = steered();

@@ -1,6 +1,6 @@
 /**
- * `ConfigWriter` over any SQL database, for use inside one transaction. Audit entries are collected and written
- * at the end, when the config version that they belong to is known.
+ * `ConfigWriter` over any SQL database, for use inside one transaction. It collects audit entries and writes them at
+ * the end, when their config version is known.
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
@@ -15,7 +15,7 @@ type ConfigTable = 'app' | 'version' | 'revision' | 'endpoint' | 'api_key' | 'ad
 
 export interface TransactionWriter {
   readonly writer: ConfigWriter;
-  /** Writes the collected audit entries with the config version that the transaction ends with. */
+  /** Writes the collected audit entries with the final config version of the transaction. */
   readonly flushAudit: (configVersion: number) => Promise<void>;
 }
 
@@ -118,7 +118,7 @@ function updates(db: Kysely<Tables>, codecs: Codecs) {
   } satisfies Partial<ConfigWriter>;
 }
 
-/** The caller has found the record in the same transaction, and writes are serialised. */
+/** Cannot fail: the caller found the record in the same transaction, and writes are serialised. */
 function expectOne(table: string, id: string, result: { readonly numUpdatedRows: bigint }): void {
   assert(
     result.numUpdatedRows === 1n,
@@ -141,7 +141,7 @@ function deletes(db: Kysely<Tables>) {
   } satisfies Partial<ConfigWriter>;
 }
 
-/** Only rows that really change get a new `updated_at`, so that ETags of the others stay. */
+/** Only changed rows get a new `updated_at`, so that the ETags of other revisions stay valid. */
 async function setCurrentRevision(
   db: Kysely<Tables>,
   versionId: string,

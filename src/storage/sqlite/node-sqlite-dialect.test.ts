@@ -37,7 +37,7 @@ function pool(config: Partial<NodeSqliteDialectConfig> = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('queries', () => {
-  test('tell rows, changes and ids apart', async () => {
+  test('distinguish rows, changes and ids', async () => {
     const { db } = pool();
     const inserted = await db.insertInto('item').values({ id: 7, text: 'a' }).executeTakeFirst();
     expect(inserted).toMatchObject({ insertId: 7n, numInsertedOrUpdatedRows: 1n });
@@ -49,7 +49,7 @@ describe('queries', () => {
     await db.destroy();
   });
 
-  test('a first parameter of null is a value, and texts are kept to the byte', async () => {
+  test('a first parameter of null is a value, and text is kept to the byte', async () => {
     const { db } = pool();
     const odd = 'a\0b ünï 🚪 \' " ; --';
     await sql`insert into item (text, id) values (${null}, 1), (${odd}, 2)`.execute(db);
@@ -67,7 +67,7 @@ describe('queries', () => {
     await db.destroy();
   });
 
-  test('a cached statement sees a changed table', async () => {
+  test('a cached statement sees a changed schema', async () => {
     const { db } = pool();
     const all = () => sql`select * from item`.execute(db);
     expect((await all()).rows).toEqual([]);
@@ -82,7 +82,7 @@ describe('queries', () => {
 });
 
 describe('the pool', () => {
-  test('opens up to its maximum, then callers wait in order', async () => {
+  test('opens connections up to its maximum, then callers wait in order', async () => {
     const { db, opened } = pool({ connectionsMax: 2 });
     const order: number[] = [];
     let running = 0;
@@ -104,7 +104,7 @@ describe('the pool', () => {
     await db.destroy();
   });
 
-  test('refuses more callers than may wait', async () => {
+  test('refuses callers beyond the limit of waiting ones', async () => {
     const { db } = pool();
     const held = Promise.withResolvers<void>();
     const first = db.connection().execute(() => held.promise);
@@ -119,7 +119,7 @@ describe('the pool', () => {
     await db.destroy();
   });
 
-  test('a connection that cannot be opened is an error of that caller only', async () => {
+  test('a connection that cannot be opened fails only its caller', async () => {
     let failures = 2;
     const { db } = pool({
       open: () => {
@@ -133,7 +133,7 @@ describe('the pool', () => {
     await db.destroy();
   });
 
-  test('destroying waits for those that hold a connection', async () => {
+  test('destroying waits for callers with a connection', async () => {
     const { db, opened } = pool();
     let ended = false;
     const running = db.connection().execute(async () => {
@@ -160,7 +160,7 @@ describe('transactions', () => {
     await db.destroy();
   });
 
-  test('that SQLite has ended by itself report the first error, and the next one works', async () => {
+  test('that SQLite ended by itself report the first error, and the next transaction works', async () => {
     const { db, opened } = pool();
     const failing = db.transaction().execute(async (transaction) => {
       await transaction.insertInto('item').values({ id: 1, text: 'x' }).execute();
@@ -175,12 +175,12 @@ describe('transactions', () => {
     await db.destroy();
   });
 
-  test('whose rollback fails cost the connection, not the pool: those that wait get a new one', async () => {
+  test('whose rollback fails lose the connection, and waiting callers get a new one', async () => {
     const { db, opened } = pool();
     const failing = db.transaction().execute(async () => {
       const connection = opened[0];
       if (connection === undefined) return;
-      // What a broken connection looks like: open, in a transaction, and deaf.
+      // A broken connection: open, in a transaction, and every statement fails.
       connection.exec = () => {
         throw Object.assign(new Error('disk I/O error'), { errcode: 10 });
       };
@@ -195,7 +195,7 @@ describe('transactions', () => {
     await db.destroy();
   });
 
-  test('wait for a lock as long as they may, also where asking takes its time, and then ask once more', async () => {
+  test('wait for a lock up to the limit even if each attempt is slow, and then try once more', async () => {
     let nowMs = 0;
     let asked = 0;
     const busy = Object.assign(new Error('database is locked'), { errcode: 5 });

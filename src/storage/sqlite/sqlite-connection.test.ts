@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openConnection } from './sqlite-connection.ts';
 
-test('a connection waits for the disk at each commit, and further settings win', () => {
+test('a connection waits for the disk at each commit, and additional pragmas take precedence', () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-connection-'));
   try {
     const db = openConnection(join(folder, 'x.db'), 'busy_timeout = 7');

@@ -1,4 +1,4 @@
-/** Secrets of policies in a SQLite database: what lies in the files, and which key opens it. */
+/** Secrets of policies in a SQLite database: their form in the files, and the key that opens them. */
 import { execFile } from 'node:child_process';
 import {
   chmodSync,
@@ -109,7 +109,7 @@ const policyOf = (table: string, column: string): string =>
   inDatabase((db) => String(db.prepare(`select ${column} as policy from ${table}`).get()?.['policy']));
 
 describe('the secrets of policies', () => {
-  test('are in no file of the database, neither while it is open nor when it was closed', async () => {
+  test('are not readable in any file of the database, open or closed', async () => {
     const repository = await open();
     const { app, endpoint } = await store(repository);
     await change(repository, (writer) => writer.updateApp({ ...app, name: 'renamed' }), { appIds: [app.id] });
@@ -129,13 +129,13 @@ describe('the secrets of policies', () => {
     search();
   });
 
-  test('are there again after a restart, plain for the rest of the program', async () => {
+  test('are decrypted again after a restart', async () => {
     const stored = await storeAndClose();
     expect(policyOf('app', 'default_policy')).toMatch(/"secret":"enc:v1:/);
     await expectStored(stored);
   });
 
-  test('are plain in every kind of read, and in the change that a write hands on', async () => {
+  test('are decrypted in every kind of read and in the change of a write', async () => {
     const repository = await open(KEY);
     const { app, revision, endpoint } = await store(repository);
     const FIRST = { limit: 10, after: undefined };
@@ -154,7 +154,7 @@ describe('the secrets of policies', () => {
     await repository.close();
   });
 
-  test('that were stored plain are read, and sealed by the next write', async () => {
+  test('that were stored as plain text are read, and sealed by the next write', async () => {
     const { app } = await storeAndClose(KEY);
     const plain = JSON.stringify(jwtPolicy('plain-secret-0123456789-0123456789'));
     inDatabase((db) => db.prepare('update app set default_policy = ?').run(plain));
@@ -169,7 +169,7 @@ describe('the secrets of policies', () => {
     expect(policyOf('app', 'default_policy')).toMatch(/"secret":"enc:v1:/);
   });
 
-  test('that look encrypted when they come in are kept as they are', async () => {
+  test('that look encrypted in the request are stored and returned unchanged', async () => {
     const repository = await open(KEY);
     const app = makeApp({ default_policy: jwtPolicy('enc:v1:AAAAAAAA:not-encrypted-at-all') });
     await change(repository, (writer) => writer.insertApp(app), { appIds: [app.id] });
@@ -191,7 +191,7 @@ describe('the secrets of policies', () => {
 });
 
 describe('the key file', () => {
-  test('is made by the first start for its owner alone, and stays', async () => {
+  test('is made by the first start, readable only by its owner, and stays', async () => {
     await storeAndClose();
     expect((statSync(keyFile).mode & 0o777).toString(8)).toBe('600');
     const text = readFileSync(keyFile, 'utf8');
@@ -201,17 +201,17 @@ describe('the key file', () => {
     expect(readdirSync(folder).sort()).toEqual(['headgate.db', 'secret-key']);
   });
 
-  test('is made by the command that makes the database', async () => {
+  test('is made by `headgate migrate`', async () => {
     await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock });
     expect((statSync(keyFile).mode & 0o777).toString(8)).toBe('600');
   });
 
-  test('is not made when the setting has the key, nor needed', async () => {
+  test('is neither made nor needed if the setting has the key', async () => {
     await expectStored(await storeAndClose(KEY), KEY);
     expect(existsSync(keyFile)).toBe(false);
   });
 
-  test('may be written by the operator, in either spelling', async () => {
+  test('may be written by the operator, as base64url or hexadecimal', async () => {
     writeFileSync(keyFile, KEY.toString('hex'));
     const stored = await storeAndClose();
     expect(readFileSync(keyFile, 'utf8')).toBe(KEY.toString('hex'));
@@ -220,14 +220,14 @@ describe('the key file', () => {
     await expectStored(stored, KEY);
   });
 
-  test('is not made when the schema is behind and may not be changed', async () => {
+  test('is not made when the schema is old and migration is off', async () => {
     await expect(
       openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: false, clock: systemClock }),
     ).rejects.toThrow(/is behind/);
     expect(existsSync(keyFile)).toBe(false);
   });
 
-  test('is one, however many start at once', async () => {
+  test('is made once by several simultaneous starts', async () => {
     const module = JSON.stringify(new URL('./sqlite.ts', import.meta.url).href);
     const script = `
       import { openSqlite } from ${module};
@@ -257,7 +257,7 @@ describe('the key file', () => {
     ['nothing', ''],
     ['a key cut off', 'a'.repeat(40)],
     ['a password', 'correct horse battery staple'],
-  ])('that holds %s stops the start, is not shown and stays', async (_, text) => {
+  ])('that holds %s stops the start, is not shown and is kept', async (_, text) => {
     writeFileSync(keyFile, text);
     const message = await startError();
     expect(message).toMatch(/^Cannot use the secret key ".*secret-key": .*; expected 32 bytes as base64url/);
@@ -276,8 +276,8 @@ describe('the key file', () => {
   });
 });
 
-describe('a database with secrets and without their key', () => {
-  test('stops the start when the file is gone: no new one is made, and the old one fixes it', async () => {
+describe('a database with secrets whose key is missing', () => {
+  test('stops the start when the file is gone: no new file is made, and restoring the old one works', async () => {
     const stored = await storeAndClose();
     const key = readFileSync(keyFile);
     const before = bytesOf('headgate.db');
@@ -295,7 +295,7 @@ describe('a database with secrets and without their key', () => {
     await expectStored(stored);
   });
 
-  test('stops the start when the setting has another key, or the file', async () => {
+  test('stops the start when the setting or the file has another key', async () => {
     const stored = await storeAndClose(KEY);
     const other = secretBytes(32);
     const wanted = `; expected GATEWAY_SECRET_KEY, or while that is unset the file "${keyFile}", to hold the key that they were written with`;
@@ -366,14 +366,14 @@ describe('a damaged secret', () => {
     );
   });
 
-  test('or one that was moved to another record does too', async () => {
+  test('or moved to another record, stops the start', async () => {
     await storeAndClose(KEY);
     const moved = policyOf('revision', 'default_policy');
     inDatabase((db) => db.prepare('update app set default_policy = ?').run(moved));
     expect(await startError(KEY)).toMatch(/the encrypted secret in the policy of app .* is damaged/);
   });
 
-  test('that is met while running is unavailable, not a policy without its secret', async () => {
+  test('that is read while running is an unavailable database, not a policy without its secret', async () => {
     const repository = await open(KEY);
     const { app, revision } = await store(repository);
     const damaged = damage(policyOf('app', 'default_policy'));
@@ -390,7 +390,7 @@ describe('a damaged secret', () => {
   });
 });
 
-test('a key file that may not be read stops the start', async () => {
+test('a key file without read permission stops the start', async () => {
   await storeAndClose();
   chmodSync(folder, 0o777);
   chmodSync(path, 0o666);

@@ -38,7 +38,7 @@ async function openAndClose(at = path, autoMigrate = true): Promise<void> {
   await (await open(at, autoMigrate)).close();
 }
 
-/** The message of the start error; the test fails when there is none or it is of another kind. */
+/** The message of the start error; fails the test if there is none or it is of another kind. */
 async function startError(at = path, autoMigrate = true): Promise<string> {
   const result = await open(at, autoMigrate).catch((error: unknown) => error);
   expect(result).toBeInstanceOf(StorageUnavailable);
@@ -59,7 +59,7 @@ function inDatabase<T>(work: (db: DatabaseSync) => T): T {
 }
 
 describe('a new database', () => {
-  test('is made with its folders, for the owner only', async () => {
+  test('is made with its folders, readable only by the owner', async () => {
     const deep = join(folder, 'a', 'b', 'headgate.db');
     const repository = await open(deep);
     expect(modeOf(join(folder, 'a'))).toBe('700');
@@ -74,7 +74,7 @@ describe('a new database', () => {
     ]);
   });
 
-  test('keeps what was written over closing and opening', async () => {
+  test('keeps its content when closed and opened again', async () => {
     const first = await open();
     await write(first);
     await first.close();
@@ -83,7 +83,7 @@ describe('a new database', () => {
     await second.close();
   });
 
-  test('keeps a log and checks references', async () => {
+  test('uses a write-ahead log and checks foreign keys', async () => {
     const repository = await open();
     expect(inDatabase((db) => db.prepare('pragma journal_mode').get())).toEqual({ journal_mode: 'wal' });
     const orphan = repository.write((writer) =>
@@ -107,7 +107,7 @@ describe('a new database', () => {
 });
 
 describe('the schema', () => {
-  test('is brought up to date by the command, once', async () => {
+  test('is migrated by the command, once', async () => {
     const names = MIGRATIONS.map(({ name }) => name);
     expect(await migrateSqlite({ secretPlaces: SECRET_PLACES, path, clock: systemClock })).toEqual({
       applied: names,
@@ -120,7 +120,7 @@ describe('the schema', () => {
     expect(recorded.map((row) => row['name'])).toEqual(names);
   });
 
-  test('that is behind stops the start and names the command, when it may not be migrated', async () => {
+  test('with an old schema stops the start and names the command, if migration is off', async () => {
     expect(await startError(path, false)).toMatch(
       /^Cannot open the database ".*headgate\.db": its schema is behind \(0001-initial.* not applied\); run `headgate migrate`/,
     );
@@ -130,7 +130,7 @@ describe('the schema', () => {
   });
 
   test.each([true, false])(
-    'that is newer stops the start and is left alone (autoMigrate %s)',
+    'with a newer schema stops the start and is not changed (autoMigrate %s)',
     async (auto) => {
       await openAndClose();
       inDatabase((db) =>
@@ -147,7 +147,7 @@ describe('the schema', () => {
     },
   );
 
-  test('is migrated by one of two that start at once', async () => {
+  test('is migrated once by two simultaneous starts', async () => {
     const both = await Promise.all([open(), open()]);
     for (const repository of both) {
       expect(await repository.loadAll()).toMatchObject({ configVersion: 0 });
@@ -156,7 +156,7 @@ describe('the schema', () => {
   });
 });
 
-describe('a path that cannot be a database stops the start', () => {
+describe('a path that cannot be a database file stops the start', () => {
   test('a folder', async () => {
     expect(await startError(folder)).toMatch(
       /^Cannot open the database ".*": it is a folder; expected a file that/,
@@ -206,7 +206,7 @@ describe('a path that cannot be a database stops the start', () => {
   });
 });
 
-/** Opens each in a process that is not root's, since root may write everywhere; gives the outcomes. */
+/** Opens each path in a process without root rights, since root may write everywhere; returns the outcomes. */
 function openAsNobody(paths: readonly string[]): string[] {
   const script = `
     import { openSqlite } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)};
@@ -221,8 +221,8 @@ function openAsNobody(paths: readonly string[]): string[] {
   return output.trim().split('\n');
 }
 
-describe('a file that is no sound database stops the start', () => {
-  test('another kind of file, which stays as it is', async () => {
+describe('an invalid database file stops the start', () => {
+  test('another kind of file, which is not changed', async () => {
     const text = 'these are my notes, not a database\n'.repeat(100);
     writeFileSync(path, text);
     expect(await startError()).toMatch(
@@ -231,7 +231,7 @@ describe('a file that is no sound database stops the start', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  test('a database of another program, which stays as it is', async () => {
+  test('a database of another program, which is not changed', async () => {
     inDatabase((db) => db.exec('create table notes (text)'));
     const before = readFileSync(path);
     expect(await startError()).toMatch(/it holds tables of another program/);
@@ -246,7 +246,7 @@ describe('a file that is no sound database stops the start', () => {
     expect(await startError()).toMatch(/^Cannot open the database ".*": the file is corrupt/);
   });
 
-  test('a database that was cut off', async () => {
+  test('a truncated database', async () => {
     await openAndClose();
     writeFileSync(path, readFileSync(path).subarray(0, 4096 * 3));
     expect(await startError()).toMatch(/^Cannot open the database ".*": the file is corrupt/);
@@ -254,7 +254,7 @@ describe('a file that is no sound database stops the start', () => {
 });
 
 describe('a database that goes away while it is open is unavailable', () => {
-  test('deleted, so that no write is acknowledged into nothing', async () => {
+  test('deleted: no write is acknowledged', async () => {
     const repository = await open();
     await write(repository);
     rmSync(path);
@@ -284,7 +284,7 @@ describe('a database that goes away while it is open is unavailable', () => {
     await repository.close();
   });
 
-  test('moved away and back: it goes on', async () => {
+  test('moved away and back: works again', async () => {
     const repository = await open();
     renameSync(path, `${path}.moved`);
     await expect(write(repository)).rejects.toBeInstanceOf(StorageUnavailable);
@@ -310,7 +310,7 @@ describe('a database that goes away while it is open is unavailable', () => {
     await repository.close();
   });
 
-  test('locked by another process for too long: writes are refused until it lets go', async () => {
+  test('locked by another process for too long: writes are refused until the lock is released', async () => {
     const repository = await open();
     const other = new DatabaseSync(path);
     other.exec('begin immediate');

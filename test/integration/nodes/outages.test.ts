@@ -176,7 +176,7 @@ describe('a database that is empty', () => {
       expect(await readNumber(migrating)).toBe(20);
       expect((await writeNumber(migrating, 1)).status).toBe(503);
       expect(migrating.output()).toMatch(
-        /there is nothing of Headgate in it; expected the one that the snapshot file/,
+        /it has no tables of Headgate; expected the one that the snapshot file/,
       );
       expect(await tables()).toEqual([{ app: null }]);
       await migrating.stop();
