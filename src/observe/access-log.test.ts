@@ -77,7 +77,7 @@ describe('a line', () => {
     });
   });
 
-  it('leaves out what does not apply and adds what does', () => {
+  it('has only the fields that apply', () => {
     const line = lineOf({
       labels: undefined,
       upstreamMs: undefined,
@@ -112,7 +112,7 @@ describe('a line', () => {
     expect(line['retries']).toBe(2);
   });
 
-  it('is one line of JSON with the same values, whatever the texts are', () => {
+  it('is one line of JSON with the same values for any text', () => {
     const unit = fc.oneof(fc.integer({ min: 0, max: 0x7f }), fc.integer({ min: 0, max: 0xffff }));
     const text = fc.array(unit, { maxLength: 30 }).map((units) => String.fromCharCode(...units));
     fc.assert(
@@ -136,7 +136,7 @@ describe('a line', () => {
     expect(Object.keys(line).filter((name) => /method|host|path/.test(name))).toEqual([]);
   });
 
-  it('bounds what a client can make long', () => {
+  it('truncates long text from a client', () => {
     const long = 'x'.repeat(100_000);
     const line = lineOf({ path: `/${long}`, host: long, errorCode: 'bad_path', errorDetail: long });
     expect(String(line['path'])).toHaveLength(1_024);
@@ -154,7 +154,7 @@ describe('a line', () => {
     expect(lineOf({ path })['path']).toBe(expected);
   });
 
-  it('has the fields that are asked for, and always its level, time and msg', () => {
+  it('has the configured fields, and always level, time and msg', () => {
     const line = lineOf({ errorCode: 'no_route' }, { fields: ['status', 'path', 'app', 'code'] });
     expect(Object.entries(line)).toEqual([
       ['level', 'warn'],
@@ -174,9 +174,9 @@ describe('a line', () => {
     [499, undefined, 'info'],
     [500, undefined, 'warn'],
     [502, 'upstream_failed', 'warn'],
-    // The backend broke off in the middle of its response.
+    // The backend closed the connection in the middle of its response.
     [200, 'upstream_failed', 'warn'],
-  ])('is of the level of its end: status %d and code %s', (status, errorCode, level) => {
+  ])('has the level of its outcome: status %d and code %s', (status, errorCode, level) => {
     expect(lineOf({ status, errorCode })['level']).toBe(level);
   });
 
@@ -194,7 +194,7 @@ describe('a line', () => {
     expect(lineOf({ durationMs })['duration_ms']).toBe(expected);
   });
 
-  it('has the time of its own exchange across seconds', () => {
+  it('has the time of its own exchange when the second changes', () => {
     const { log, writes } = capture();
     const times = [0, 999, 1_000, 1_001, 500, 61_000].map((ms) => Date.UTC(2026, 5, 1) + ms);
     for (const timeMs of times) log.write({ ...record, timeMs });
@@ -205,7 +205,7 @@ describe('a line', () => {
     );
   });
 
-  it('comes as text when text is asked for', () => {
+  it('is text with the format text', () => {
     const { log, writes } = capture({ format: 'text' });
     log.write(record);
     log.flush();
@@ -229,19 +229,19 @@ describe('which exchanges get a line', () => {
     return ends.map((end) => log.wants(...end));
   };
 
-  it('all, unless only errors are asked for', () => {
+  it('all of them, unless only errors are configured', () => {
     expect(wanted({})).toEqual(ends.map(() => true));
     expect(wanted({ mode: 'errors' })).toEqual([false, false, true, true, true, true, true, true]);
   });
 
-  it('with the level warn those of failures', () => {
+  it('with the level warn only failures', () => {
     const failures = [false, false, false, false, false, false, true, true];
     expect(wanted({ level: 'warn' })).toEqual(failures);
     expect(wanted({ level: 'warn', mode: 'errors' })).toEqual(failures);
     expect(wanted({ level: 'debug' })).toEqual(ends.map(() => true));
   });
 
-  it('none when the log is off, or has no level of theirs', () => {
+  it('none if the log is off or its level is higher', () => {
     const output = {
       write: () => undefined,
       append: () => undefined,
@@ -260,7 +260,7 @@ describe('the buffer', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('is handed on after 100 ms', () => {
+  it('is passed to the output after 100 ms', () => {
     const { log, writes } = capture();
     log.write(record);
     log.write(record);
@@ -273,13 +273,13 @@ describe('the buffer', () => {
     expect(writes).toHaveLength(1);
   });
 
-  it('is handed on at 8 KiB without waiting, in whole lines', () => {
+  it('is passed to the output at 8 KiB without waiting, in whole lines', () => {
     const { log, writes } = capture();
     while (writes.length === 0) log.write(record);
     expect(writes.join('').length).toBeGreaterThanOrEqual(8_192);
     expect(writes.join('').length).toBeLessThan(8_700);
     expect(writes.join('').endsWith('\n')).toBe(true);
-    // What the output still holds of it is written with the timer.
+    // Lines that the output still queues are written with the timer.
     vi.advanceTimersByTime(100);
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -1,27 +1,26 @@
 /**
- * One line for every exchange: the same JSON lines as the logger's, built by hand, since this runs for every
- * request. What lines have in common with the one before (second, route, host, key, address) is kept as
- * one text, so that a line is put together from few. Lines are collected and handed to the output together, and
- * written at the latest after 100 ms. Owns the collected text and a timer; the output bounds what a slow reader may
- * hold up and counts what had to be dropped.
+ * One line per exchange: the same JSON lines as the logger's, built by hand because this runs for every request. Text
+ * that a line shares with the previous one (second, route, host, key, address) is cached. Lines are collected and
+ * passed to the output together, after at most 100 ms. Owns the collected text and a timer; the output is bounded and
+ * counts dropped lines.
  *
- * By construction a line has no query, no header value but Host and no credential: there is no field for one. What a
- * client sends is escaped to ASCII and cut to a bounded length, and what looks like a credential in a path is masked.
+ * By construction a line has no query, no header value except Host, and no credential: no field can contain one. Client
+ * data is escaped to ASCII and truncated, and anything in a path that looks like a credential is masked.
  */
 import { timestamp } from '../lib/clock.ts';
 import { ACCESS_FIELDS, type AccessField, type AccessMode } from '../model/access-fields.ts';
 import { maskCredentials, textLine, type LogFormat, type LogLevel } from './log.ts';
 import type { LogOutput } from './output.ts';
 
-/** Little enough to be in the processor's cache when it is copied to the output. */
+/** Small enough to be in the processor's cache when it is copied to the output. */
 const BATCH_CHARACTERS = 8_192;
 const FLUSH_MS = 100;
-/** Longer texts are cut, and end in `...`. */
+/** Longer texts are truncated and end in `...`. */
 const PATH_CHARS_MAX = 1_024;
 const HOST_CHARS_MAX = 262;
 const DETAIL_CHARS_MAX = 512;
 
-/** Names of what served an exchange; one frozen object per route, so that its text is made once. */
+/** Names of what served an exchange; one frozen object per route, so that its text is built once. */
 export interface RouteLabels {
   /** Slug of the app. */
   readonly app: string;
@@ -33,7 +32,7 @@ export interface RouteLabels {
   readonly route: string;
 }
 
-/** Where an exchange belongs: of one that no route served, the version that its path leads to. */
+/** Names for an exchange without a route: the version that its path leads to. */
 export type PlaceLabels = Pick<RouteLabels, 'app' | 'version'> & Partial<RouteLabels>;
 
 export interface AccessRecord {
@@ -42,16 +41,16 @@ export interface AccessRecord {
   readonly requestId: string;
   /** undefined when no version was found. */
   readonly labels: PlaceLabels | undefined;
-  /** '' when the request could not be read so far. */
+  /** '' if the request could not be read this far. */
   readonly method: string;
-  /** Host and port that the request names; '' without one. */
+  /** Host and port of the request; '' without them. */
   readonly host: string;
-  /** Of the request, without its query; canonical unless it was refused. '' when it could not be read so far. */
+  /** Path without the query; canonical unless it was refused. '' if the request could not be read this far. */
   readonly path: string;
-  /** In which the client spoke: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`. */
+  /** Protocol of the client: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`. */
   readonly protocol: string;
   readonly status: number;
-  /** Body bytes as received from the client and as sent to it. */
+  /** Body bytes received from the client and sent to it. */
   readonly bytesIn: number;
   readonly bytesOut: number;
   /** From the first byte of the request to the last of the response. */
@@ -61,27 +60,27 @@ export interface AccessRecord {
   /** Id of the API key, or subject of the JWT; undefined for anonymous callers. */
   readonly keyId: string | undefined;
   readonly clientIp: string;
-  /** Code of the error that the gateway answered with. */
+  /** Code of the error response of the gateway. */
   readonly errorCode: string | undefined;
-  /** What the error was in particular; '' without one. */
+  /** Details of the error; '' without any. */
   readonly errorDetail: string;
-  /** The exchange was given up before the response was complete, by the client or by the gateway. */
+  /** The client or the gateway aborted the exchange before the response was complete. */
   readonly isAborted: boolean;
   /** Parts of the policy in shadow mode that would have denied. */
   readonly shadowDenials: readonly string[] | undefined;
-  /** Attempts at the backend beyond the first; named only when there were some. */
+  /** Attempts at the backend after the first; logged if there were any. */
   readonly retries: number;
 }
 
 export interface AccessLogOptions {
   readonly format: LogFormat;
   readonly mode: Exclude<AccessMode, 'off'>;
-  /** Least severe level that is logged: lines are `info`, those of failures `warn`. */
+  /** Least severe level that is logged: failures are `warn`, other lines `info`. */
   readonly level: LogLevel;
   readonly fields: readonly AccessField[];
 }
 
-/** An access log, or undefined where these options leave no line to write. */
+/** An access log, or undefined if these options select no line. */
 export function createAccessLog(
   output: LogOutput,
   options: Omit<AccessLogOptions, 'mode'> & { readonly mode: AccessMode },
@@ -95,7 +94,7 @@ const INFO_START = '{"level":"info","time":"';
 const WARN_START = '{"level":"warn","time":"';
 const END = ',"msg":"access"}\n';
 
-/** Fields of the last line with what they were made of. */
+/** Cached text of the last line, with the values it was built from. */
 interface LastPlace {
   labels: PlaceLabels | undefined;
   method: string;
@@ -145,13 +144,13 @@ export class AccessLog {
     );
   }
 
-  /** Whether an exchange that ended like this gets a line; to be asked before its record is made. */
+  /** Whether an exchange with this outcome gets a line. Call it before building the record. */
   wants(status: number, errorCode: string | undefined, isAborted: boolean): boolean {
     if (this.#warningsOnly && !isFailure(status, errorCode)) return false;
     return !this.#errorsOnly || status >= 400 || errorCode !== undefined || isAborted;
   }
 
-  /** Writes a line, whatever `wants` says. */
+  /** Writes a line even if `wants` returned false. */
   write(record: AccessRecord): void {
     const line = this.#line(record);
     this.#batch += this.#format === 'text' ? textLine(line) : line;
@@ -168,7 +167,7 @@ export class AccessLog {
     this.#output.flushSync(lines);
   }
 
-  /** Hands all lines to the output. */
+  /** Passes all lines to the output. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -178,13 +177,13 @@ export class AccessLog {
 
   #handOver(): void {
     if (this.#batch === '') return;
-    // Text for people is not of ASCII alone.
+    // The text format may contain non-ASCII characters.
     if (this.#format === 'text') this.#output.write(this.#batch);
     else this.#output.append(this.#batch);
     this.#batch = '';
   }
 
-  /** Fields are always in the order of ACCESS_FIELDS, so that the choice costs a look at a flag each. */
+  /** Fields always have the order of ACCESS_FIELDS, so that selecting them costs one check each. */
   #line(r: AccessRecord): string {
     const has = this.#has;
     let line = isFailure(r.status, r.errorCode) ? WARN_START : INFO_START;
@@ -258,7 +257,7 @@ export class AccessLog {
     return fields;
   }
 
-  /** RFC 3339 in UTC with the quotation mark at its end; all but the milliseconds is made once a second. */
+  /** RFC 3339 in UTC with the closing quotation mark; everything but the milliseconds is built once a second. */
   #time(timeMs: number): string {
     const ms = Math.floor(timeMs);
     if (ms === this.#timeMs) return this.#timeText;
@@ -273,14 +272,14 @@ export class AccessLog {
   }
 }
 
-/** What an operator should look at: an error of the server's side, or a response that broke off for such a reason. */
+/** Failures that an operator should look at: a server error, or a response that was aborted because of one. */
 function isFailure(status: number, errorCode: string | undefined): boolean {
   return status >= 500 || (errorCode !== undefined && status < 400);
 }
 
 /**
- * With three decimals, from whole microseconds: numbers with a fraction are several times as dear to print.
- * What is no time (NaN, a clock gone wrong) is 0.
+ * With three decimals, from whole microseconds: printing a fractional number takes several times as long. NaN and
+ * negative times are 0.
  */
 function milliseconds(ms: number): string {
   const micros = ms > 0 && ms < 1e12 ? Math.round(ms * 1000) : 0;
@@ -290,15 +289,15 @@ function milliseconds(ms: number): string {
 
 const THREE_DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'));
 
-/** @param number whole, from 0 to 999 */
+/** @param number an integer from 0 to 999 */
 function threeDigits(number: number): string {
   return THREE_DIGITS[number] ?? '000';
 }
 
-/** Everything that JSON needs to escape, and all that is not ASCII. */
+/** Characters that JSON must escape, and all non-ASCII characters. */
 const UNSAFE = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
 
-/** A JSON string in ASCII, so that lines have as many bytes as characters. */
+/** A JSON string in ASCII, so that a line has as many bytes as characters. */
 function quoted(text: string): string {
   return UNSAFE.test(text) ? asciiJson(text) : `"${text}"`;
 }
@@ -310,7 +309,7 @@ function asciiJson(text: string): string {
   );
 }
 
-/** What is not safe as it is, or begins one of the credentials that `maskCredentials` knows of: few paths have it. */
+/** Characters that are unsafe, and beginnings of the credentials that `maskCredentials` detects: few paths have any. */
 const NOTABLE = /[^\x20\x21\x23-\x3f\x41-\x5b\x5d\x5e\x60-\x7e]|eyJ/;
 
 function quotedPath(path: string): string {

@@ -1,6 +1,6 @@
 /**
- * Writes the Prometheus text format, version 0.0.4: families with HELP and TYPE, then their samples. Plain text, since
- * thousands of routes have a histogram each.
+ * Writes the Prometheus text format, version 0.0.4: families with HELP and TYPE, then their samples. Builds plain text,
+ * since each of thousands of routes has a histogram.
  */
 import { DURATION_BOUNDS_SECS, HISTOGRAM_SUM, type HistogramCounts } from './histogram.ts';
 
@@ -37,7 +37,7 @@ export class Exposition {
     for (const { labels, counts } of values) this.#histogram(name, labelText(labels), counts);
   }
 
-  /** Cumulative buckets up to `+Inf`, then sum and count, as the format has them. */
+  /** Cumulative buckets up to `+Inf`, then sum and count, as the format requires. */
   #histogram(name: string, labels: string, counts: HistogramCounts): void {
     const before = labels === '' ? '' : `${labels},`;
     let cumulative = 0;

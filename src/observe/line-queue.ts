@@ -1,15 +1,15 @@
 /**
- * Whole lines as bytes, in blocks of memory that are used again: making a buffer for every batch of lines costs more
- * than filling one. Owns the blocks; one piece is taken at a time and given back before the next. Writes nothing.
+ * A queue of whole lines as bytes, in reusable blocks of memory: allocating a buffer for every batch costs more than
+ * filling one. Owns the blocks. The reader takes one piece at a time and releases it before the next.
  */
 const BLOCK_BYTES = 65_536;
-/** Blocks kept for later when they are empty. */
+/** Empty blocks kept for reuse. */
 const SPARE_BLOCKS_MAX = 2;
 const NEWLINE = 0x0a;
 
 interface Block {
   readonly bytes: Buffer;
-  /** What lies between is queued. */
+  /** The bytes between `start` and `end` are queued. */
   start: number;
   end: number;
 }
@@ -21,7 +21,7 @@ export class LineQueue {
   #emptied: Buffer | undefined;
   #bytes = 0;
 
-  /** Queued, without the piece that is taken. */
+  /** Queued bytes, without the taken piece. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -36,8 +36,8 @@ export class LineQueue {
   }
 
   /**
-   * Takes whole lines from the head, as many as fit; a longer line comes alone. The bytes stay as they are until
-   * `release`; undefined when nothing is queued.
+   * Takes whole lines from the head, as many as fit; a longer line is taken alone. The bytes stay valid until
+   * `release`; undefined if nothing is queued.
    */
   take(bytesMax: number): Buffer | undefined {
     const block = this.#blocks[0];
@@ -53,14 +53,14 @@ export class LineQueue {
     return bytes.subarray(start, end);
   }
 
-  /** What was taken is not read any more. */
+  /** Releases the taken piece. */
   release(): void {
     const block = this.#emptied;
     this.#emptied = undefined;
     if (block?.length === BLOCK_BYTES && this.#spare.length < SPARE_BLOCKS_MAX) this.#spare.push(block);
   }
 
-  /** Forgets everything; returns how many lines that were. */
+  /** Drops everything; returns the number of dropped lines. */
   clear(): number {
     let lines = 0;
     for (const { bytes, start, end } of this.#blocks) lines += countLines(bytes.subarray(start, end));
@@ -85,7 +85,7 @@ export class LineQueue {
   }
 }
 
-/** Behind the last line that ends before `limit`, else behind the first line. */
+/** The end of the last line before `limit`, or of the first line. */
 function endOfLines({ bytes, start, end }: Block, limit: number): number {
   const last = bytes.lastIndexOf(NEWLINE, limit - 1);
   if (last >= start) return last + 1;

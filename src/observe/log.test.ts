@@ -24,7 +24,7 @@ describe('a JSON line', () => {
     });
   });
 
-  it('is written only from the configured level on', () => {
+  it('is written only at the configured level or above', () => {
     const { log, lines } = capture({ level: 'warn' });
     log.info('quiet');
     log.warn('loud');
@@ -32,7 +32,7 @@ describe('a JSON line', () => {
     expect(capture({ level: 'silent' }).log.isLevelEnabled('fatal')).toBe(false);
   });
 
-  it('stays one line, whatever is in it', () => {
+  it('stays one line for any text', () => {
     const { log, lines } = capture();
     log.error({ err: new Error('a\nb'), path: '/x\r\n/y\u2028' }, 'one\ntwo');
     expect(lines.join('').trimEnd()).not.toMatch(/[\r\n]/);
@@ -46,7 +46,7 @@ describe('secrets', () => {
     [{ req: { headers: { authorization: 'hunter2', 'proxy-authorization': 'hunter2' } } }],
     [{ token: 'hunter2' }],
     [{ body: { token: 'hunter2', secret: 'hunter2', password: 'hunter2', token_hash: 'hunter2' } }],
-  ])('are replaced by the name of their field: %j', (fields) => {
+  ])('are replaced because of the field name: %j', (fields) => {
     const { log, lines } = capture();
     log.info(fields, 'x');
     expect(lines.join('')).not.toContain('hunter2');
@@ -63,7 +63,7 @@ describe('secrets', () => {
     ['eyJaaaaaaaa eyJa.eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2', 'eyJaaaaaaaa eyJa.***'],
     ['eyJaaaaaaaa.eyJhbGciOiJIUzI1NiJ9.hunter2', '***'],
     ['connect postgres://root:hunter2@db:5432/x', 'connect postgres://***@db:5432/x'],
-  ])('are masked inside of texts: %s', (text, masked) => {
+  ])('are masked in text: %s', (text, masked) => {
     const { log, lines } = capture();
     log.error({ err: new Error(text), detail: { deep: { deeper: { deepest: text } } } }, text);
     expect(lines.join('')).not.toContain('hunter2');
@@ -79,7 +79,7 @@ describe('secrets', () => {
     'mail me@example.com',
     '/files/keyJournal.of.2026',
     'eyJhbGciOiJIUzI1NiJ9 and eyJshort.a.b and eyJaaaaaaaa.b',
-  ])('are not seen in harmless texts: %s', (text) => {
+  ])('are not found in harmless text: %s', (text) => {
     expect(maskCredentials(text)).toBe(text);
   });
 });
@@ -92,14 +92,14 @@ describe('an error', () => {
   };
 
   it.each(['ECONNREFUSED', 'ENOTFOUND', 'ENOSPC', '57P01', '53300'])(
-    'that says that something outside is away has no stack: %s',
+    'from outside the program has no stack: %s',
     (code) => {
       const err = Object.assign(new Error('away'), { code });
       expect(logged(err)).toEqual({ type: 'Error', message: 'away', code });
     },
   );
 
-  it.each([undefined, 'ERR_INVALID_ARG_TYPE', 'EBADF', '42601'])('that is a defect has one: %s', (code) => {
+  it.each([undefined, 'ERR_INVALID_ARG_TYPE', 'EBADF', '42601'])('from a defect has a stack: %s', (code) => {
     const err = Object.assign(new Error('defect'), { code });
     expect(logged(err)).toMatchObject({ type: 'Error', stack: expect.stringContaining('    at ') as string });
   });
@@ -112,25 +112,25 @@ describe('a text line', () => {
     expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  listening worker=2 port=8080 host=a b\n']);
   });
 
-  it('shows the stack of an error below', () => {
+  it('shows the stack of an error on lines below', () => {
     const { log, lines } = capture({ format: 'text' });
     log.error({ err: new Error('boom') }, 'failed');
     expect(lines[0]).toMatch(/^\S+ ERROR failed\n {4}Error: boom\n {8}at /);
   });
 
-  it('has an error from outside on the same line', () => {
+  it('shows an error from outside the program on the same line', () => {
     const { log, lines } = capture({ format: 'text' });
     log.warn({ err: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }) }, 'away');
     expect(lines).toEqual(['2026-01-01T00:00:00.123Z WARN  away err=connect ECONNREFUSED\n']);
   });
 
-  it('lets no value start a line or drive a terminal', () => {
+  it('escapes line breaks and terminal control characters', () => {
     const { log, lines } = capture({ format: 'text' });
     log.info({ path: '/x\nFAKE', agent: '\u001b[2J\u009b' }, 'a\rb');
     expect(lines.join('').slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
   });
 
-  it('passes on what is no JSON', () => {
+  it('passes on text that is not JSON', () => {
     expect(textLine('plain\n')).toBe('plain\n');
   });
 });

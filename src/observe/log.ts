@@ -1,8 +1,7 @@
 /**
- * The logger: pino, one JSON object per line, or text for people. Lines go to a LogOutput, so that every
- * thread has a logger of its own on the same standard output. Two nets keep secrets out: fields with telling
- * names are replaced, and anything that looks like a credential is masked in the finished line.
- * Does not write access log lines (access-log.ts).
+ * The logger: pino, one JSON object per line, or text for people. Lines go to a LogOutput, so that every thread has its
+ * own logger on the same standard output. Two filters keep secrets out: values of sensitive fields are replaced, and
+ * anything in the finished line that looks like a credential is masked. access-log.ts writes access log lines.
  */
 import { pino } from 'pino';
 import { timestamp, type Clock } from '../lib/clock.ts';
@@ -21,7 +20,7 @@ export interface LoggerOptions {
   readonly base?: Readonly<Record<string, string | number>>;
 }
 
-/** Field names whose values are never shown, at the top of a line and up to two levels below. */
+/** Fields whose values are never shown, at the top of a line and up to two levels below. */
 const SECRET_FIELDS = [
   'authorization',
   'Authorization',
@@ -41,8 +40,8 @@ const REDACTED_PATHS = ['', '*', '*.*'].flatMap((prefix) =>
 );
 
 /**
- * Creates a logger. Lines have `time` (RFC 3339, UTC), `level` (a word), the base fields, the fields of the
- * call and `msg`; an error goes under `err`, with its stack if it is a defect.
+ * Creates a logger. Lines have `time` (RFC 3339, UTC), `level` (a word), the base fields, the fields of the call and
+ * `msg`; an error is in `err`, with its stack if it is a defect.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { output, clock } = options;
@@ -61,14 +60,16 @@ export function createLogger(options: LoggerOptions): Logger {
   );
 }
 
-/** Of the system (ECONNREFUSED, ENOSPC), and SQLSTATE of a database server that is in no state to answer (57P01). */
+/**
+ * Error codes of the system (ECONNREFUSED, ENOSPC), and SQLSTATE codes of a database server that cannot answer (57P01).
+ */
 const CODE_FROM_OUTSIDE = /^(?:E(?!BADF|FAULT|INVAL)[A-Z0-9]+|(?:08|25|28|3D|40|53|57|58)[0-9A-Z]{3})$/;
-/** Errors of our own that say what is wrong outside of the program. */
+/** Our own errors that describe a problem outside the program. */
 const NAMES_FROM_OUTSIDE: ReadonlySet<string> = new Set(['StorageUnavailable']);
 
 /**
- * An error as it is logged. What goes wrong outside of the program (a database, a server or a disk that is away) is told
- * in a sentence; where in the program that was noticed helps only with a defect, so only that has a stack.
+ * Formats an error. A problem outside the program (an unreachable database, server or disk) is one sentence. Only a
+ * defect has a stack, since only then does the place in the program matter.
  */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -82,7 +83,7 @@ function isFromOutside(error: Error): boolean {
   return NAMES_FROM_OUTSIDE.has(error.name) || (typeof code === 'string' && CODE_FROM_OUTSIDE.test(code));
 }
 
-/** The line that an output writes after it had to drop others. */
+/** The line that an output writes after it dropped others. */
 export function gapLine(format: LogFormat, clock: Clock): (lines: number) => string {
   return (lines) => {
     const fields = {
@@ -96,26 +97,26 @@ export function gapLine(format: LogFormat, clock: Clock): (lines: number) => str
   };
 }
 
-/** Gateway tokens, bearer credentials and the user information of URLs, wherever they stand. */
+/** Gateway tokens, bearer credentials and the user information of URLs. */
 const CREDENTIALS =
   /\bhg[a-z]{1,4}_[\w-]{20,}|\b(Bearer|Basic) +[\w.~+/-]{6,}=*|(?<=:\/\/)[^\s/?#@"\\:]*:[^\s/?#@"\\]*(?=@)/gi;
 
-/** Masks what looks like a credential in a finished line; exported for the tests and for crash messages. */
+/** Masks what looks like a credential in a finished line; exported for tests and for crash messages. */
 export function maskCredentials(line: string): string {
   return maskTokens(line).replace(CREDENTIALS, (_match, scheme: string | undefined) =>
     scheme === undefined ? '***' : `${scheme} ***`,
   );
 }
 
-/** The header of a JWT begins so: `{"` in base64url. */
+/** Start of every JWT header: `{"` in base64url. */
 const TOKEN_START = 'eyJ';
 const TOKEN_PART = /[\w-]*/y;
 const WORD = /\w/;
 const FIRST_PART_CHARS_MIN = 11;
 
 /**
- * Masks JWTs. By hand, because a regular expression would read the rest of a text again from each of the many places
- * where one may begin.
+ * Masks JWTs. Not a regular expression, which would read the rest of a text again from each place where a token may
+ * start.
  */
 function maskTokens(line: string): string {
   let masked = '';
@@ -126,7 +127,7 @@ function maskTokens(line: string): string {
     if (at > 0 && WORD.test(line.charAt(at - 1))) continue;
     const first = partEnd(line, at);
     const second = line[first] === '.' ? partEnd(line, first + 1) : first;
-    // All that begin in the same part end in the same way.
+    // Every candidate in the same part has the same end.
     next = first;
     if (first - at < FIRST_PART_CHARS_MIN || second <= first + 1 || line[second] !== '.') continue;
     next = partEnd(line, second + 1);
@@ -142,7 +143,7 @@ function partEnd(line: string, at: number): number {
   return TOKEN_PART.lastIndex;
 }
 
-/** `2026-01-31T12:00:00.000Z WARN  message key=value err=message`; a stack is on lines of its own. */
+/** `2026-01-31T12:00:00.000Z WARN  message key=value err=message`; a stack has its own lines. */
 export function textLine(json: string): string {
   let fields: Record<string, unknown>;
   try {
@@ -166,7 +167,7 @@ function errorText(err: unknown): string {
     .join('\n')}`;
 }
 
-/** Values from outside must not be able to start a line of their own or to drive a terminal. */
+/** Escapes values from outside, so that they cannot start a new line or control a terminal. */
 function printable(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return withoutControls(text);

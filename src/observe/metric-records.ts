@@ -1,7 +1,7 @@
 /**
  * The counts of one worker per route and per revision: arrays that are updated in place, one look-up away from the
- * request. Owned by the worker's thread. Labels are names from the configuration or from code, never text that a client
- * sent; a method is one of a fixed set.
+ * request. Owned by the worker's thread. Label values are names from the configuration or the program, never client
+ * data; methods are from a fixed set.
  */
 import type { RouteLabels } from './access-log.ts';
 import {
@@ -12,7 +12,7 @@ import {
   type HistogramCounts,
 } from './histogram.ts';
 
-/** Methods that are told apart. */
+/** Methods with counts of their own. */
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 const OTHER_METHOD = METHODS.length - 1;
 const STATUSES = 1_000;
@@ -21,9 +21,9 @@ const BYTES_IN = HISTOGRAM_LENGTH;
 const BYTES_OUT = HISTOGRAM_LENGTH + 1;
 const SERIES_LENGTH = HISTOGRAM_LENGTH + 2;
 
-/** A histogram of durations, then bytes of bodies in and out. */
+/** A histogram of durations, then bytes of request and response bodies. */
 export type SeriesCounts = Float64Array;
-/** The numbers of one method and status, which are in the key. */
+/** The counts of one method and status, which are the key. */
 export type Series = readonly (readonly [key: number, counts: SeriesCounts])[];
 
 export interface RouteSample {
@@ -39,12 +39,12 @@ export interface RevisionLabels {
 
 export interface RevisionSample {
   readonly labels: RevisionLabels;
-  /** Time to the head of the response. */
+  /** Time until the response head arrived. */
   readonly upstream: HistogramCounts;
   readonly errors: readonly (readonly [cause: string, count: number])[];
 }
 
-/** Place of a method in METHODS. */
+/** Index of a method in METHODS. */
 export function methodIndex(method: string): number {
   switch (method) {
     case 'GET':
@@ -90,7 +90,7 @@ export function emptySeries(): SeriesCounts {
   return new Float64Array(SERIES_LENGTH);
 }
 
-/** The same for labels that are equal. */
+/** Equal labels give the same key. */
 export function routeKey({ app, version, revision, route }: RouteLabels): string {
   return JSON.stringify([app, version, revision, route]);
 }
@@ -99,7 +99,7 @@ export function revisionKey({ app, version, revision }: RevisionLabels): string 
   return JSON.stringify([app, version, revision]);
 }
 
-/** The numbers of one route, made for a method and status when they first occur. */
+/** The counts of one route, created when a method and status first occur. */
 export class RouteRecord {
   readonly labels: RouteLabels;
   #series = new Map<number, SeriesCounts>();
@@ -111,8 +111,8 @@ export class RouteRecord {
   }
 
   /**
-   * Counts one exchange that took `seconds`; a time that is not one (negative, NaN) counts as 0.
-   * @param method place in METHODS
+   * Counts one exchange that took `seconds`; NaN and negative times count as 0.
+   * @param method index in METHODS
    */
   observe(status: number, seconds: number, method = 0, bodyBytesIn = 0, bodyBytesOut = 0): void {
     const key = seriesKey(method, status);
@@ -122,7 +122,7 @@ export class RouteRecord {
     counts[BYTES_OUT]! += bodyBytesOut;
   }
 
-  /** Drops what was counted, and counts in another record from now on. */
+  /** Drops the counts, and counts in another record from now on. */
   continueIn(other: RouteRecord): void {
     this.#series = other.#series;
     this.#lastKey = -1;
@@ -141,7 +141,7 @@ export class RouteRecord {
   }
 }
 
-/** The numbers of one revision's backend. */
+/** The counts of one revision's backend. */
 export class RevisionRecord {
   readonly labels: RevisionLabels;
   #upstream: HistogramCounts = new Float64Array(HISTOGRAM_LENGTH);
@@ -151,12 +151,12 @@ export class RevisionRecord {
     this.labels = labels;
   }
 
-  /** Counts an answer of the backend whose head came after `seconds`. */
+  /** Counts a response of the backend whose head arrived after `seconds`. */
   observeUpstream(seconds: number): void {
     observeDuration(this.#upstream, seconds);
   }
 
-  /** @param cause one of a fixed set */
+  /** @param cause from a fixed set */
   upstreamError(cause: string): void {
     this.#errors.set(cause, (this.#errors.get(cause) ?? 0) + 1);
   }
@@ -176,7 +176,7 @@ interface MetricRecord<L, R> {
   continueIn(other: R): void;
 }
 
-/** Records by their labels; bounded: later ones share one that is labelled `other`. */
+/** Records by their labels. Bounded: later ones share a record labelled `other`. */
 export class RecordTable<L, R extends MetricRecord<L, R>> {
   readonly #byKey = new Map<string, R>();
   readonly #keyOf: (labels: L) => string;
@@ -195,7 +195,7 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
     return this.#byKey.size;
   }
 
-  /** The same record for equal labels; to be kept by the caller, not asked for per request. */
+  /** Returns the same record for equal labels. Look it up once and keep it, not per request. */
   of(labels: L): R {
     const key = this.#keyOf(labels);
     let record = this.#byKey.get(key);
@@ -206,7 +206,7 @@ export class RecordTable<L, R extends MetricRecord<L, R>> {
     return record;
   }
 
-  /** Lets go of all records but those in use, and of what they have counted; what still ends there is `other`. */
+  /** Drops all records that are not in use, with their counts; exchanges that still end there count as `other`. */
   keep(isInUse: (labels: L, key: string) => boolean, onGone?: (record: R) => void): void {
     for (const [key, record] of this.#byKey) {
       if (isInUse(record.labels, key)) continue;
@@ -225,7 +225,7 @@ export function* requestsByStatus(series: Iterable<Series[number]>): IterableIte
   for (const [key, counts] of series) yield [statusOf(key), observedCount(counts)];
 }
 
-/** The sums of several workers' arrays under one key. */
+/** Sums several workers' arrays under one key. */
 export function addSeries(sums: Map<number, SeriesCounts>, series: Series): void {
   for (const [key, counts] of series) {
     let sum = sums.get(key);

@@ -1,10 +1,10 @@
 /**
- * Adds up the samples of all workers, on the main thread. Keeps the last sample of each worker, so that a worker that
- * does not answer in time, or has died, still counts: a counter that decreases looks like a restart to a reader. What a
- * worker counted between its last sample and its death is lost.
+ * Sums the samples of all workers, on the main thread. Keeps the last sample of each worker, so that a worker that does
+ * not answer in time, or has died, still counts: Prometheus takes a counter that decreases for a restart. Counts
+ * between a worker's last sample and its death are lost.
  *
- * Bounded as workers are: for ended workers, as many routes are kept as one worker has, and the counts of a removed
- * revision are dropped.
+ * Bounded like the counts of a worker: for ended workers, as many routes are kept as one worker has, and the counts of
+ * a removed revision are dropped.
  */
 import type { RouteLabels } from './access-log.ts';
 import { addCounts, HISTOGRAM_LENGTH, type HistogramCounts } from './histogram.ts';
@@ -43,7 +43,7 @@ export interface MergedMetrics {
   readonly routes: readonly MergedRoute[];
   readonly revisions: readonly MergedRevision[];
   readonly counters: readonly CounterSample[];
-  /** The samples of this moment, for what is true of a worker only. */
+  /** The current samples, for gauges. */
   readonly workers: readonly WorkerSample[];
 }
 
@@ -57,7 +57,7 @@ interface OpenRoute extends MergedRoute {
 
 type Summed = Pick<WorkerSample, 'routes' | 'revisions' | 'counters'>;
 
-/** Sums under keys that are made from labels. */
+/** Sums under keys that are built from labels. */
 class Totals {
   readonly #routesMax: number;
   readonly #revisionsMax: number;
@@ -68,7 +68,7 @@ class Totals {
     { name: CounterName; labels: CounterSample['labels']; value: number }
   >();
 
-  /** @param routesMax those beyond are added to `other`, and so are revisions */
+  /** @param routesMax further routes and revisions are added to `other` */
   constructor(routesMax = Infinity, revisionsMax = Infinity) {
     this.#routesMax = routesMax;
     this.#revisionsMax = revisionsMax;
@@ -80,7 +80,7 @@ class Totals {
     for (const counter of counters) this.#addCounter(counter);
   }
 
-  /** Lets go of what belongs to revisions that are not in use, but for the number of requests. */
+  /** Drops the counts of revisions that are not in use, except for the number of requests. */
   keep(isInUse: (labels: RevisionLabels) => boolean): void {
     for (const [key, { labels, series }] of this.#routes) {
       if (isInUse(labels)) continue;
@@ -161,14 +161,14 @@ export class MetricsMerger {
     this.#retired = new Totals(routesMax, REVISIONS_MAX);
   }
 
-  /** Takes the samples of the workers that answered: what is left of one that dies. */
+  /** Stores the samples of the workers that answered, so that a worker's counts survive its death. */
   note(samples: readonly WorkerSample[]): void {
     for (const sample of samples) this.#last.set(sample.worker, sample);
   }
 
   /**
-   * The same, and returns the sums over all workers there ever were.
-   * @param inUse keys of the revisions that are configured; what belongs to others is gone. Absent: all
+   * The same, and returns the sums over all workers since the start.
+   * @param inUse keys of the configured revisions; the counts of others are dropped. Absent: all
    */
   merge(samples: readonly WorkerSample[], inUse?: ReadonlySet<string>): MergedMetrics {
     this.note(samples);
@@ -187,7 +187,7 @@ export class MetricsMerger {
     };
   }
 
-  /** The worker has ended: its counts stay, and it is not expected to answer again. */
+  /** The worker has ended: its counts stay, and no further sample is expected. */
   retire(worker: number): void {
     const sample = this.#last.get(worker);
     if (sample === undefined) return;

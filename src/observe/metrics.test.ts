@@ -33,7 +33,7 @@ function countsOf(sample: WorkerSample, status: number): number[] {
   );
 }
 
-/** Exchanges in these series. */
+/** Number of exchanges in these series. */
 function requestsIn(series: Series | undefined): number {
   return (series ?? []).reduce((sum, [, counts]) => sum + observedCount(counts), 0);
 }
@@ -54,7 +54,7 @@ function totalsOf(merged: MergedMetrics): (number | undefined)[] {
 }
 
 describe('a route record', () => {
-  it('puts a time on a bound into the bucket of that bound, as Prometheus has it', () => {
+  it('counts a time equal to a bound in the bucket of that bound, as Prometheus does', () => {
     const metrics = workerMetrics();
     const record = metrics.routeRecord(labels);
     for (const bound of DURATION_BOUNDS_SECS) record.observe(200, bound);
@@ -63,7 +63,7 @@ describe('a route record', () => {
     expect(counts.slice(0, -1)).toEqual(Array.from({ length: HISTOGRAM_LENGTH - 1 }, () => 1));
   });
 
-  it('agrees with a plain search on random times', () => {
+  it('agrees with a linear search on random times', () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: 0, max: 70, noNaN: true })), (times) => {
         const metrics = new WorkerMetrics();
@@ -82,7 +82,7 @@ describe('a route record', () => {
     );
   });
 
-  it('keeps statuses apart, in whatever order they come', () => {
+  it('counts statuses separately, in any order', () => {
     const metrics = workerMetrics();
     const record = metrics.routeRecord(labels);
     for (const status of [200, 404, 200, 500, 404, 200]) record.observe(status, 0.001);
@@ -90,7 +90,7 @@ describe('a route record', () => {
     expect([200, 404, 500].map((status) => countsOf(sample, status)[4])).toEqual([3, 2, 1]);
   });
 
-  it('keeps methods apart, as many as there are names for, and adds bytes up', () => {
+  it('counts known methods separately, and sums bytes', () => {
     const metrics = workerMetrics();
     const record = metrics.routeRecord(labels);
     const methods = ['GET', 'POST', 'get', 'PROPFIND', 'x'.repeat(64), 'GET', '__proto__'];
@@ -120,7 +120,7 @@ describe('a route record', () => {
     }
   });
 
-  it('counts a time that is none as 0', () => {
+  it('counts NaN and negative times as 0', () => {
     const metrics = workerMetrics();
     for (const seconds of [-1, NaN]) metrics.routeRecord(labels).observe(200, seconds);
     expect(countsOf(metrics.sample(1), 200)).toEqual([
@@ -129,7 +129,7 @@ describe('a route record', () => {
     ]);
   });
 
-  it('is the same for equal labels, so that a new snapshot goes on counting', () => {
+  it('is the same for equal labels, so that a new snapshot continues the counts', () => {
     const metrics = workerMetrics();
     expect(metrics.routeRecord({ ...labels })).toBe(metrics.routeRecord({ ...labels }));
     expect(metrics.routeRecord({ ...labels, app: 'b' })).not.toBe(metrics.routeRecord(labels));
@@ -137,7 +137,7 @@ describe('a route record', () => {
 });
 
 describe('bounds', () => {
-  it('hold the number of routes; what comes later is counted under "other"', () => {
+  it('bound the number of routes; later ones are counted under "other"', () => {
     const metrics = workerMetrics({ routesMax: 2 });
     for (let index = 0; index < 1_000; index++) {
       metrics.routeRecord({ ...labels, route: `/${index}` }).observe(200, 0.001);
@@ -147,7 +147,7 @@ describe('bounds', () => {
     expect(requestsIn(routes[2]?.series)).toBe(998);
   });
 
-  it('forget what belongs to a revision that is gone, and single routes when there are many', () => {
+  it('drop the counts of a deleted revision, and of single deleted routes if there are many', () => {
     const inUse: { -readonly [K in keyof InUse]: InUse[K] } = {
       revisions: () => [labels],
       routes: () => ['/7', '/8', '/9'].map((route) => ({ ...labels, route })),
@@ -172,12 +172,12 @@ describe('bounds', () => {
         .counters.filter(({ name }) => name === 'deleted_requests')
         .map(({ labels: { status }, value }) => [status, value]);
     expect(deleted()).toEqual([['200', 7]]);
-    // Exchanges that end after their route is gone.
+    // Exchanges that end after their route is deleted.
     gone.observe(200, 0.001);
     gone.observe(404, 0.001);
     expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 2 });
     observe(10, 18);
-    // Not looked for again as long as the configuration is the same.
+    // The search does not run again while the configuration is the same.
     expect(Object.keys(seen())).toHaveLength(12);
     metrics.setConfigVersion(2);
     expect(seen()).toEqual({ '/7': 1, '/8': 1, '/9': 1, other: 2 });
@@ -191,7 +191,7 @@ describe('bounds', () => {
     expect(metrics.sample(1).revisions).toEqual([]);
   });
 
-  it('what a worker that has ended counted for a revision that is gone is gone, too', () => {
+  it('drop what an ended worker counted for a deleted revision', () => {
     const merger = new MetricsMerger();
     const other = { ...labels, app: 'b' };
     const counted = workerMetrics();
@@ -210,7 +210,7 @@ describe('bounds', () => {
     expect(merged.counters).toContainEqual({ name: 'deleted_requests', labels: { status: '200' }, value: 1 });
   });
 
-  it('hold the number of routes of workers that have ended', () => {
+  it('bound the number of routes of ended workers', () => {
     const merger = new MetricsMerger(2);
     for (let worker = 1; worker <= 10; worker++) {
       const metrics = workerMetrics();
@@ -223,7 +223,7 @@ describe('bounds', () => {
     expect(requestsIn([...(routes[2]?.series ?? [])])).toBe(8);
   });
 
-  it('hold the number of values of a label', () => {
+  it('bound the number of values of a label', () => {
     const metrics = workerMetrics();
     for (let index = 0; index < 10_000; index++) metrics.handshakeFailed(`reason ${index}`);
     const values = metrics.sample(1).counters.filter(({ name }) => name === 'tls_handshake_failures');
@@ -233,7 +233,7 @@ describe('bounds', () => {
 });
 
 describe('a sample', () => {
-  it('survives a structured clone and holds everything that was counted', () => {
+  it('survives a structured clone and contains all counts', () => {
     const metrics = workerMetrics();
     metrics.routeRecord(labels).observe(200, 0.2);
     metrics.unroutedRequest('no_route', 404);
@@ -296,11 +296,11 @@ describe('a sample', () => {
 });
 
 describe('merging', () => {
-  it('adds workers up', () => {
+  it('sums workers', () => {
     expect(totalsOf(new MetricsMerger().merge([sampleOf(1, 3), sampleOf(2, 4)]))).toEqual([7, 7]);
   });
 
-  it('counts nothing twice when asked again', () => {
+  it('counts nothing twice in a second reading', () => {
     const merger = new MetricsMerger();
     const samples = [sampleOf(1, 3), sampleOf(2, 4)];
     merger.merge(samples);

@@ -1,11 +1,11 @@
 /**
- * What one worker counts. Everything here belongs to the worker's single thread, so that counting a request
- * takes no lock and no atomic operation; the main thread asks for a sample and adds the samples of all workers
- * up (metrics-merger.ts). Counts only grow and are never reset.
+ * The counts of one worker. Everything here belongs to the worker's thread, so counting takes no lock and no atomic
+ * operation. The main thread requests samples and sums those of all workers (metrics-merger.ts). Counts only grow and
+ * are never reset.
  *
- * Bounded: at most `routesMax` routes have a record of their own, later ones share the one that is labelled
- * `other`; what belongs to a revision that is gone goes with it; a counter has at most 64 label values.
- * Labels are names from the configuration or from code, never anything that a client sent.
+ * Bounded: at most `routesMax` routes have their own record, and later ones share the record labelled `other`. The
+ * counts of a deleted revision are dropped. A counter has at most 64 label values, which are names from the
+ * configuration or the program, never client data.
  */
 import { monitorEventLoopDelay, performance, type EventLoopUtilization } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
@@ -27,7 +27,7 @@ export { methodIndex, type RevisionLabels, type RevisionRecord, type RouteRecord
 
 export const ROUTES_MAX = 5_000;
 export const REVISIONS_MAX = 5_000;
-/** From this part of the most on, single routes that are gone are forgotten, too. */
+/** Above this fraction of the maximum, single deleted routes are dropped too. */
 const FORGET_PART = 0.5;
 const LABEL_VALUES_MAX = 64;
 const OTHER = 'other';
@@ -71,7 +71,7 @@ export interface ConnectionCounts {
   readonly exchanges: number;
   /** Requests that wait for a connection to their backend. */
   readonly upstreamQueue: number;
-  /** Held of request bodies that are not whole yet, or may be sent again. */
+  /** Bytes of request bodies that are incomplete or may be sent again. */
   readonly requestBufferBytes: number;
 }
 
@@ -80,7 +80,7 @@ export interface WorkerSample {
   readonly worker: number;
   readonly configVersion: number;
   readonly connections: ConnectionCounts;
-  /** Delay of the event loop since the previous sample; time it has worked and waited since the start. */
+  /** Delay of the event loop since the previous sample, and its active and idle time since the start. */
   readonly eventLoop: {
     readonly delayP50Secs: number;
     readonly delayP99Secs: number;
@@ -89,14 +89,14 @@ export interface WorkerSample {
     readonly idleSecs: number;
   };
   readonly heapUsedBytes: number;
-  /** Whether the store of limits that nodes share answers; undefined without one. */
+  /** Whether the shared limit store answers; undefined without one. */
   readonly limitStoreConnected?: boolean | undefined;
   readonly routes: readonly RouteSample[];
   readonly revisions: readonly RevisionSample[];
   readonly counters: readonly CounterSample[];
 }
 
-/** What a worker tells of the store of limits that nodes share. */
+/** What a worker reports about the shared limit store. */
 export interface LimitStoreReport {
   readonly connected: boolean;
   readonly counts: {
@@ -126,7 +126,7 @@ class LabelledCounter {
   }
 }
 
-/** The labels of the configuration as it is. */
+/** The labels of the current configuration. */
 export interface InUse {
   revisions(): Iterable<RevisionLabels>;
   routes(): Iterable<RouteLabels>;
@@ -135,7 +135,7 @@ export interface InUse {
 export class WorkerMetrics {
   readonly #routesMax: number;
   readonly #inUse: InUse | undefined;
-  /** The configurations whose revisions and routes were last looked through. */
+  /** The configurations whose revisions and routes were last searched. */
   #revisionsLookedAt = -1;
   #routesLookedAt = -1;
   readonly #routes: RecordTable<RouteLabels, RouteRecord>;
@@ -156,7 +156,7 @@ export class WorkerMetrics {
   #logLinesDropped = 0;
   #configVersion = 0;
   #limitStore: LimitStoreReport | undefined;
-  /** Of what is gone the number of requests is left, so that all that were served can be counted. */
+  /** Requests of deleted routes, so that the total of served requests stays complete. */
   readonly #onGone = (record: RouteRecord): void => {
     for (const [status, count] of requestsByStatus(record.sample().series))
       this.#deleted.add(String(status), count);
@@ -187,17 +187,17 @@ export class WorkerMetrics {
     this.#delay.enable();
   }
 
-  /** The record of a route, the same one for equal labels; to be kept by the caller, not asked for per request. */
+  /** The record of a route; the same for equal labels. Look it up once and keep it, not per request. */
   routeRecord(labels: RouteLabels): RouteRecord {
     return this.#routes.of(labels);
   }
 
-  /** The same for a revision. */
+  /** The record of a revision, likewise. */
   revisionRecord(labels: RevisionLabels): RevisionRecord {
     return this.#revisions.of(labels);
   }
 
-  /** A request that no route was found for, or that could not be read; `code` names why. */
+  /** A request that matched no route or could not be read; `code` is the reason. */
   unroutedRequest(code: string, status: number): void {
     this.#unrouted.add(`${code} ${status}`);
   }
@@ -206,17 +206,17 @@ export class WorkerMetrics {
     this.#handshakes.add(reason);
   }
 
-  /** A failed attempt at a backend was made again. */
+  /** A failed attempt at a backend was retried. */
   upstreamRetry(reason: string): void {
     this.#retries.add(reason);
   }
 
-  /** It would have been, but for the retry budget. */
+  /** The retry budget refused a retry. */
   upstreamRetryRefused(reason: string): void {
     this.#retriesRefused.add(reason);
   }
 
-  /** @param kind which limiter decided */
+  /** @param kind the limiter that decided */
   limiter(kind: string, admitted: boolean): void {
     (admitted ? this.#admitted : this.#refused).add(kind);
   }
@@ -225,7 +225,7 @@ export class WorkerMetrics {
     this.#auth.add(outcome);
   }
 
-  /** A part of a policy in shadow mode would have denied. */
+  /** A policy part in shadow mode would have denied a request. */
   shadowDenial(part: string): void {
     this.#shadow.add(part);
   }
@@ -235,7 +235,7 @@ export class WorkerMetrics {
     this.#overload.add(reason);
   }
 
-  /** A client between requests was let go for a newcomer. */
+  /** An idle client connection was closed to make room for a new one. */
   idleConnectionClosed(): void {
     this.#idleConnectionsClosed += 1;
   }
@@ -252,17 +252,17 @@ export class WorkerMetrics {
     this.#configVersion = configVersion;
   }
 
-  /** @param report undefined where nodes share no store of limits */
+  /** @param report undefined if nodes share no limit store */
   setLimitStore(report: LimitStoreReport | undefined): void {
     this.#limitStore = report;
   }
 
-  /** @param lines what the thread's LogOutput says it has dropped since the start */
+  /** @param lines number of dropped lines since the start, from the thread's LogOutput */
   setLogLinesDropped(lines: number): void {
     this.#logLinesDropped = lines;
   }
 
-  /** @param worker number of this worker, never used for another one */
+  /** @param worker number of this worker; never reused */
   sample(worker: number): WorkerSample {
     this.#forget();
     const routes = this.#routes.all().map((record) => record.sample());
@@ -280,14 +280,14 @@ export class WorkerMetrics {
     };
   }
 
-  /** Ends the measuring of the event loop. */
+  /** Stops measuring the event loop. */
   close(): void {
     this.#delay.disable();
   }
 
   /**
-   * Lets go of what was counted for revisions that are gone, and for single routes when there are many. Not where a
-   * route is first seen: going through all of them takes milliseconds.
+   * Drops the counts of deleted revisions, and of single deleted routes if there are many. Not called when a route is
+   * first used: searching all of them takes milliseconds.
    */
   #forget(): void {
     if (this.#inUse === undefined) return;
@@ -354,7 +354,7 @@ function limitStoreSamples(report: LimitStoreReport | undefined): CounterSample[
   ];
 }
 
-/** The histogram holds the time between ticks of a timer; what is beyond its period is the delay. */
+/** The histogram contains the time between timer ticks; the time above the period is the delay. */
 function delaySecs(nanoseconds: number): number {
   const seconds = nanoseconds / 1e9 - DELAY_RESOLUTION_MS / 1000;
   return seconds > 0 ? seconds : 0;

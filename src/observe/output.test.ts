@@ -14,14 +14,14 @@ let folder = '';
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'headgate-output-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A program that has `standardOutput` at hand, written to a file and started by the test. */
+/** A program that uses `standardOutput`, written to a file and started by the test. */
 function program(name: string, body: string): string {
   const path = join(folder, `${name}.mjs`);
   writeFileSync(path, `import { standardOutput } from ${JSON.stringify(outputUrl)};\n${body}`);
   return path;
 }
 
-/** Runs `write` over a FIFO whose reader starts only when the test says so. */
+/** Runs `write` on a FIFO whose reader starts when the test calls it. */
 async function withFifo(
   name: string,
   write: (fd: number, startReading: () => Promise<string>) => Promise<void>,
@@ -33,7 +33,7 @@ async function withFifo(
     const reader = spawn('cat', [path], { stdio: ['ignore', 'pipe', 'ignore'] });
     let text = '';
     reader.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    // A reader sees the end only when the last writer has gone; the marker says that all has come.
+    // A reader gets the end of file only after the last writer closes; the marker shows that everything has arrived.
     while (!text.includes('END\n')) await sleep(5);
     reader.kill();
     await once(reader, 'exit');
@@ -59,7 +59,7 @@ describe('a file', () => {
     expect(output.droppedLines).toBe(0);
   });
 
-  it('gets what is queued when flushed, without a turn of the event loop', () => {
+  it('gets queued lines when flushed, without an event loop tick', () => {
     const path = join(folder, 'flush.log');
     const fd = openSync(path, 'w');
     const output = new FileOutput(fd);
@@ -67,7 +67,7 @@ describe('a file', () => {
     for (let index = 0; index < 1_000; index++) output.write(`${'é'.repeat(100)}\n`);
     output.flushSync();
     const lines = readFileSync(path, 'utf8').split('\n').length - 1;
-    // One piece may be with the thread pool still; it is not lost, as the next test shows.
+    // One piece may still be in the thread pool; it is not lost, as the next test shows.
     expect(lines).toBeGreaterThan(600);
     expect(output.droppedLines).toBe(0);
     output.flushSync();
@@ -75,7 +75,7 @@ describe('a file', () => {
 });
 
 describe('the end of a process', () => {
-  it('loses no line, however abruptly it comes', async () => {
+  it('loses no line, even if it is abrupt', async () => {
     const path = program(
       'exit',
       `const output = standardOutput();
@@ -94,7 +94,7 @@ describe('the end of a process', () => {
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 5_000 }, (_, index) => index));
   });
 
-  it('is not held up for long by a reader that takes nothing', async () => {
+  it('is not delayed for long by a stalled reader', async () => {
     const path = program(
       'stuck',
       `const output = standardOutput();
@@ -110,7 +110,7 @@ describe('the end of a process', () => {
 });
 
 describe('several threads on one pipe', () => {
-  it('never mix their lines, though the reader is slow', async () => {
+  it('never mix their lines with a slow reader', async () => {
     const path = program(
       'threads',
       `import { Worker, isMainThread, workerData } from 'node:worker_threads';
@@ -136,14 +136,14 @@ describe('several threads on one pipe', () => {
 });
 
 describe('a reader that stalls', () => {
-  it('costs lines beyond the bound, which are counted and reported once it reads again', async () => {
+  it('loses lines beyond the bound, which are counted and reported when it reads again', async () => {
     await withFifo('stall', async (fd, startReading) => {
       const output = new FileOutput(fd, { queueBytesMax: 200_000, gapLine: (lines) => `GAP ${lines}\n` });
       const line = `${'x'.repeat(99)}\n`;
       for (let index = 0; index < 10_000; index++) output.write(line);
       expect(output.queuedBytes).toBeLessThanOrEqual(200_000);
       const dropped = output.droppedLines;
-      // The pipe itself has taken some.
+      // The pipe holds some lines itself.
       expect(dropped).toBeGreaterThan(7_000);
       expect(dropped).toBeLessThanOrEqual(8_000);
       const reading = startReading();

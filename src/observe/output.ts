@@ -1,15 +1,15 @@
 /**
- * Where log lines leave a thread: a bounded queue in front of a file descriptor. Every thread has its own,
- * shared by its logger and its access log, and all of them may write to the same descriptor.
+ * Writes the log lines of a thread: a bounded queue in front of a file descriptor. Every thread has its own output,
+ * shared by its logger and its access log; all of them may write to the same descriptor.
  *
- * A pipe or socket whose reader is slow takes part of a large write, and another thread's line would land in
- * the gap; a write of at most PIPE_BUF bytes is taken whole or not at all (POSIX write(2), pipe(7)). So lines
- * go out in pieces of whole lines up to that size, and in large pieces only to regular files. A pipe is opened
- * once more, non-blocking, for this thread alone: a small piece is then written at once, which costs a tenth of
- * a way through the thread pool.
+ * A pipe or socket with a slow reader may accept only part of a large write, and another thread's line would end up in
+ * the gap. A write of at most PIPE_BUF bytes is accepted whole or not at all (POSIX write(2), pipe(7)). So lines are
+ * written in pieces of whole lines up to that size, and in large pieces only to regular files. A pipe is opened once
+ * more, non-blocking, for this thread alone: a small piece is then written synchronously, at a tenth of the cost of the
+ * thread pool.
  *
- * A reader that stalls never stalls the gateway: beyond `queueBytesMax` lines are dropped and counted, and
- * once the reader is back one line tells how many. Owns the queue and one timer; does not format anything.
+ * A stalled reader never stalls the gateway: beyond `queueBytesMax`, lines are dropped and counted, and a line reports
+ * their number once the reader continues. Owns the queue and one timer; does not format lines.
  */
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
@@ -18,42 +18,42 @@ import { LineQueue, countLines } from './line-queue.ts';
 const PIPE_BUF = 4096;
 const FILE_PIECE_BYTES = 65_536;
 const RETRY_MS = 10;
-/** A pipe holds 64 KiB as a rule; waiting longer than its reader needs for them would slow the log down. */
+/** A pipe usually holds 64 KiB; a pause longer than its reader needs for that much would slow the log down. */
 const PIPE_RETRY_MS = 1;
-/** How long `flushSync` waits for a reader that takes nothing. */
+/** How long `flushSync` waits for a stalled reader. */
 const FLUSH_PATIENCE_MS = 1_000;
-/** Pieces written to a pipe without a turn of the event loop: as much as a pipe holds. */
+/** Pieces written to a pipe in one event loop tick: as much as a pipe holds. */
 const PIPE_PIECES_MAX = 16;
 
 export interface LogOutput {
-  /** Takes whole lines, each with its `\n`. Never throws and never blocks. */
+  /** Accepts whole lines, each with its `\n`. Never throws and never blocks. */
   write(lines: string): void;
-  /** The same for lines of ASCII, which wait until there are enough of them for a write, or for `push`. */
+  /** The same for ASCII lines, which wait until they fill a write, or until `push`. */
   append(lines: string): void;
-  /** Writes what waits. */
+  /** Writes waiting lines. */
   push(): void;
-  /** Writes what is queued, then these lines, before it returns; gives up when the reader takes nothing for a second. */
+  /** Writes queued lines, then these lines, before it returns. Gives up if the reader accepts nothing for a second. */
   flushSync(lines?: string): void;
-  /** Lines that were dropped since the start. */
+  /** Number of dropped lines since the start. */
   readonly droppedLines: number;
 }
 
 export interface FileOutputOptions {
   readonly queueBytesMax?: number;
-  /** Makes the line that reports a gap; gets the number of lines that are missing. */
+  /** Formats the line that reports a gap; receives the number of missing lines. */
   readonly gapLine?: (lines: number) => string;
 }
 
-/** An output for an open file descriptor, which stays the caller's. */
+/** An output for an open file descriptor, which the caller still owns. */
 export class FileOutput implements LogOutput {
   readonly #fd: number;
-  /** The same pipe, non-blocking; undefined for everything else. */
+  /** The same pipe, non-blocking; undefined for other kinds of files. */
   #pipe: number | undefined;
   readonly #pieceBytesMax: number;
   readonly #queueBytesMax: number;
   readonly #gapLine: ((lines: number) => string) | undefined;
   readonly #queue = new LineQueue();
-  /** Taken from the queue and to be written next, or being written. */
+  /** Taken from the queue, to be written next or being written. */
   #piece: Buffer | undefined;
   #isWriting = false;
   #retry: NodeJS.Timeout | undefined;
@@ -93,8 +93,8 @@ export class FileOutput implements LogOutput {
   }
 
   /**
-   * Resolves when no write is with the thread pool, or after a second. Owed before a thread ends itself: a write that
-   * still waits for a thread of the pool then is cancelled.
+   * Resolves when the thread pool has no write, or after a second. Await it before a thread ends itself, which would
+   * cancel a write that waits for the thread pool.
    */
   async settled(): Promise<void> {
     const deadlineMs = systemClock.monotonicMs() + FLUSH_PATIENCE_MS;
@@ -107,7 +107,7 @@ export class FileOutput implements LogOutput {
     if (lines !== '' && this.#hasRoom(Buffer.byteLength(lines), lines)) this.#queue.addText(lines);
     clearTimeout(this.#retry);
     this.#retry = undefined;
-    // A write under way is the thread pool's to end; see `settled`.
+    // The thread pool completes a write under way; see `settled`.
     let piece = this.#isWriting ? this.#nextPiece() : (this.#piece ?? this.#nextPiece());
     let deadlineMs = systemClock.monotonicMs() + FLUSH_PATIENCE_MS;
     while (piece !== undefined && systemClock.monotonicMs() < deadlineMs) {
@@ -123,7 +123,7 @@ export class FileOutput implements LogOutput {
     if (!this.#isWriting) this.#piece = piece;
   }
 
-  /** Ends what the output has opened itself; what is written later takes the way through the thread pool. */
+  /** Closes what the output has opened itself; later lines use the thread pool. */
   close(): void {
     if (this.#pipe !== undefined) closeSync(this.#pipe);
     this.#pipe = undefined;
@@ -172,7 +172,7 @@ export class FileOutput implements LogOutput {
     }
   }
 
-  /** The system has taken so much of the piece. */
+  /** The system has accepted this much of the piece. */
   #took(written: number): void {
     const piece = this.#piece;
     if (piece === undefined) return;
@@ -198,7 +198,7 @@ export class FileOutput implements LogOutput {
     this.#queue.addText(this.#gapLine(missing));
   }
 
-  /** The reader is gone (EPIPE and the like): what was queued only counts. */
+  /** The reader is gone (EPIPE and the like): queued lines only count as dropped. */
   #dropAll(): void {
     if (this.#piece !== undefined) this.#droppedLines += countLines(this.#piece);
     this.#piece = undefined;
@@ -207,7 +207,7 @@ export class FileOutput implements LogOutput {
   }
 }
 
-/** The output of a thread on standard output, flushed when the thread or the process exits. */
+/** The output of a thread to standard output, flushed when the thread or the process exits. */
 export function standardOutput(options: FileOutputOptions = {}): FileOutput {
   const output = new FileOutput(1, options);
   process.once('exit', () => {
@@ -218,8 +218,8 @@ export function standardOutput(options: FileOutputOptions = {}): FileOutput {
 }
 
 /**
- * A pipe's own file description for this thread, non-blocking without a change for others that share the descriptor
- * (proc(5), `/proc/self/fd`); undefined for other kinds of files and where the system does not allow it.
+ * Opens the pipe again for this thread, non-blocking, without changing it for others that share the descriptor
+ * (proc(5), `/proc/self/fd`). undefined for other kinds of files, or if the system refuses.
  */
 function openPipe(fd: number): number | undefined {
   try {

@@ -18,7 +18,7 @@ interface Exposition {
 
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y;
 
-/** Text format 0.0.4, strictly: whatever does not fit the grammar throws. */
+/** A strict parser for text format 0.0.4: throws for anything outside the grammar. */
 function parse(text: string): Exposition {
   const types = new Map<string, string>();
   const helps = new Set<string>();
@@ -78,7 +78,7 @@ describe('the text', () => {
     expect(METRICS_CONTENT_TYPE).toMatch(/^text\/plain; version=0\.0\.4/);
   });
 
-  it('can be rendered again and again', async () => {
+  it('can be rendered repeatedly', async () => {
     const merger = new MetricsMerger();
     expect(parse(await renderMetrics(merger.merge([]), NODE)).types.size).toBe(
       parse(await renderMetrics(merger.merge([]), NODE)).types.size,
@@ -121,7 +121,7 @@ describe('requests', () => {
     expect(of('sum')[0]?.value).toBeCloseTo(60.404);
   });
 
-  it('keep labels whole that need escaping', async () => {
+  it('escape labels', async () => {
     const nasty = { app: 'a"b', version: 'back\\slash', revision: 'new\nline', route: '/{id}",x="' };
     const { samples } = await render((metrics) => metrics.routeRecord(nasty).observe(200, 0.1));
     const [sample] = samples.filter(({ name }) => name === 'headgate_requests_total');
@@ -130,7 +130,7 @@ describe('requests', () => {
 });
 
 describe('a quantile of the histogram', () => {
-  /** As `histogram_quantile` of Prometheus has it. */
+  /** The algorithm of `histogram_quantile` in Prometheus. */
   function quantile(buckets: readonly Sample[], part: number): number {
     const rank = part * (buckets.at(-1)?.value ?? 0);
     let [lowerBound, lowerCount] = [0, 0];
@@ -143,7 +143,7 @@ describe('a quantile of the histogram', () => {
     return NaN;
   }
 
-  it.each([0.0003, 0.00096, 0.0012, 0.0028, 0.006])('of times around %d s is near it', async (median) => {
+  it.each([0.0003, 0.00096, 0.0012, 0.0028, 0.006])('is close for times around %d s', async (median) => {
     const { samples } = await render((metrics) => {
       const record = metrics.routeRecord(labels);
       for (let index = 0; index < 1_000; index++) record.observe(200, median * (0.6 + (0.8 * index) / 1_000));
@@ -154,7 +154,7 @@ describe('a quantile of the histogram', () => {
 });
 
 describe('the node', () => {
-  it('tells its database, its certificates, and the breakers of revisions', async () => {
+  it('reports its database, its certificates, and the breakers of revisions', async () => {
     const text = await renderMetrics(new MetricsMerger().merge([]), {
       version: '1',
       database: { driver: 'sqlite', isUp: false },
@@ -174,7 +174,7 @@ describe('the node', () => {
 });
 
 describe('other numbers', () => {
-  it('are there under their names', async () => {
+  it('have their names', async () => {
     const { samples, types } = await render((metrics) => {
       metrics.unroutedRequest('bad_path', 400);
       metrics.revisionRecord({ app: 'billing', version: 'v1', revision: 'r1' }).upstreamError('reset');

@@ -1,6 +1,6 @@
 /**
- * The text of `GET /metrics` (Prometheus exposition format 0.0.4): the merged counts of all workers and what is true of
- * the node under `headgate_`, and prom-client's usual `process_` and `nodejs_` metrics of the main thread.
+ * The text of `GET /metrics` (Prometheus exposition format 0.0.4): the merged counts of all workers and facts about the
+ * node under `headgate_`, and prom-client's usual `process_` and `nodejs_` metrics of the main thread.
  */
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import { Exposition, type Value } from './exposition.ts';
@@ -19,7 +19,7 @@ import type { CounterName, WorkerSample } from './metrics.ts';
 export { MetricsMerger, type MergedMetrics } from './metrics-merger.ts';
 export { revisionKey } from './metric-records.ts';
 
-/** Content-Type of what `renderMetrics` returns. */
+/** Content-Type of the text of `renderMetrics`. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 const COUNTERS: Readonly<Record<CounterName, string>> = {
@@ -43,7 +43,7 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   log_lines_dropped: 'Log lines that were dropped because standard output was not read in time',
 };
 
-/** What the node has once, for all of its threads. */
+/** Facts that exist once per node, for all of its threads. */
 export interface KeyTableSize {
   /** Number of API keys. */
   readonly size: number;
@@ -72,27 +72,27 @@ export interface BreakerFact {
   readonly state: 'closed' | 'half_open' | 'open';
 }
 
-/** What is true of the node, beside what its workers count. */
+/** Facts about the node, in addition to the counts of its workers. */
 export interface NodeFacts {
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
   readonly keys?: KeyTableSize | undefined;
   readonly limitCounters?: CounterMemoryUse | undefined;
   readonly certificates?: readonly CertificateExpiry[] | undefined;
-  /** Of the revisions that are current. */
+  /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
-  /** How many share the limits; undefined where nodes share no store of limits. */
+  /** Number of nodes that share the limits; undefined if nodes share no limit store. */
   readonly limitNodes?: number | undefined;
 }
 
 const BREAKER_VALUES = { closed: 0, half_open: 1, open: 2 } as const;
 
-/** The complete text, newline at its end. */
+/** The complete text, with a final newline. */
 export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Promise<string> {
   const { version, keys, certificates = [], limitNodes } = node;
   const page = new Exposition();
-  // As usual with Prometheus: always 1, to be joined with other metrics by its labels.
+  // Prometheus convention: always 1, to be joined with other metrics by its labels.
   page.family('gauge', 'headgate_build_info', 'Version of Headgate, and of the Node.js that runs it', [
     { labels: { version, node: process.version }, value: 1 },
   ]);
@@ -111,7 +111,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   return `${page.text}\n${await processRegistry().metrics()}`;
 }
 
-/** `certificate` is its place in the setting, from 1; only its first name is told, as some have hundreds. */
+/** `certificate` is its position in the setting, from 1. Only its first name is shown, since some have hundreds. */
 function addCertificates(page: Exposition, certificates: readonly CertificateExpiry[]): void {
   const values = certificates.map(({ names, expiresAtMs }, index) => ({
     labels: { certificate: index + 1, name: names[0] ?? '' },
@@ -237,7 +237,7 @@ function addLimitCounters(page: Exposition, use: CounterMemoryUse): void {
   page.family('counter', 'headgate_limit_evictions_total', help, evictions);
 }
 
-/** Gauges whose names end like those of counters, which Prometheus' own check objects to. */
+/** Gauges whose names end like those of counters, which Prometheus' own linter rejects. */
 const MISNAMED = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -246,7 +246,7 @@ const MISNAMED = [
 
 let ofProcess: Registry | undefined;
 
-/** Made once: prom-client's default metrics observe the whole process from then on. */
+/** Created once: prom-client's default metrics then observe the whole process. */
 function processRegistry(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();

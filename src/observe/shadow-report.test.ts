@@ -39,7 +39,7 @@ interface Once {
   readonly caller?: ShadowCaller;
 }
 
-/** One request, reported. */
+/** Reports one request. */
 function happen(report: ShadowHistory, nowMs: number, once: Once = {}): void {
   const place = route(once.endpoint ?? 'e', once.app);
   report.add([shadowRow(place, sample(nowMs, once.part), once.caller ?? ANYONE)], nowMs);
@@ -68,7 +68,7 @@ describe('ShadowTally', () => {
     expect([tally.rowCount, tally.callerCount]).toEqual([2, 2]);
   });
 
-  it('is bounded in routes and callers, and loses no count', () => {
+  it('has bounded routes and callers, and loses no count', () => {
     const tally = new ShadowTally(bounds);
     for (let index = 0; index < 5_000; index++) tally.add(rowOf(`e${index}`));
     for (let index = 0; index < 5_000; index++) tally.add(rowOf('e0', 1, 'auth', key(`k${index}`)));
@@ -82,7 +82,7 @@ describe('ShadowTally', () => {
     expect([first?.count, named + (first?.otherCallers ?? 0)]).toEqual([5_001, 5_001]);
   });
 
-  it('is bounded in the callers of all rows', () => {
+  it('has a bound on the callers of all rows', () => {
     const tally = new ShadowTally({ ...bounds, callers: 3 });
     for (let index = 0; index < 5; index++) tally.add(rowOf(`e${index}`));
     expect(tally.callerCount).toBe(3);
@@ -104,7 +104,7 @@ describe('ShadowTally', () => {
 });
 
 describe('ShadowHistory', () => {
-  it('adds up what workers send, per route, part and caller', () => {
+  it('sums what workers send, per route, part and caller', () => {
     const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS, { caller: key('a') });
     happen(report, NOW_MS + 1_000, { caller: key('a') });
@@ -125,7 +125,7 @@ describe('ShadowHistory', () => {
     });
   });
 
-  it('begins at the minute that is asked for, and at the hour when that is long ago', () => {
+  it('begins at the requested minute, or at the hour for older times', () => {
     const report = new ShadowHistory(NOW_MS);
     for (let minute = 0; minute < 180; minute++) happen(report, NOW_MS + minute * MINUTE_MS + 30_000);
     const nowMs = NOW_MS + 180 * MINUTE_MS;
@@ -164,7 +164,7 @@ describe('ShadowHistory', () => {
     expect(named + (row?.otherCallers ?? 0)).toBe(200);
   });
 
-  it('is bounded in a segment: further routes share a row, further callers are not named', () => {
+  it('has a bound per segment: further routes share a row, further callers are not named', () => {
     const report = new ShadowHistory(NOW_MS, SMALL);
     for (let index = 0; index < 10; index++) {
       happen(report, NOW_MS, { endpoint: `e${index}`, caller: key(`k${index}`) });
@@ -180,7 +180,7 @@ describe('ShadowHistory', () => {
     ]);
   });
 
-  it('is bounded over all: the oldest go, and it says since when it counts', () => {
+  it('has a total bound: the oldest segments are dropped, and sinceMs shows it', () => {
     const report = new ShadowHistory(NOW_MS, SMALL);
     for (let minute = 0; minute < 10; minute++) {
       for (const endpoint of ['a', 'b']) happen(report, NOW_MS + minute * MINUTE_MS, { endpoint });
@@ -189,7 +189,7 @@ describe('ShadowHistory', () => {
     expect(read).toMatchObject({ total: 6, sinceMs: NOW_MS + 7 * MINUTE_MS });
   });
 
-  it('forgets one app on demand', () => {
+  it('resets one app on demand', () => {
     const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS);
     happen(report, NOW_MS, { app: 'another', endpoint: 'f' });
@@ -200,7 +200,7 @@ describe('ShadowHistory', () => {
     expect(report.read('app', {}, NOW_MS + 1_000)).toMatchObject({ total: 0, sinceMs: NOW_MS });
   });
 
-  it('goes on counting when the clock is put back', () => {
+  it('continues to count when the clock is set back', () => {
     const report = new ShadowHistory(NOW_MS);
     happen(report, NOW_MS + 10 * MINUTE_MS);
     happen(report, NOW_MS);

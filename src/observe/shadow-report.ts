@@ -1,10 +1,10 @@
 /**
  * The shadow report: what parts in shadow mode would have denied, over all workers, per app, route, part and caller,
- * for the last seven days since the start. Counts lie in segments of time, of a minute each within the last hour and
- * of an hour before that, so that a report can begin where a policy was changed. Owns the segments; nothing is stored.
+ * for the last seven days since the start. Counts are kept in segments of time: a minute each for the last hour, an
+ * hour each before that. A report can thus begin where a policy was changed. Owns the segments; nothing is stored.
  *
- * Bounded per segment (shadow-tally.ts) and in total: beyond the total the oldest segments are dropped, which
- * `sinceMs` shows. The total of a row is always exact.
+ * Bounded per segment (shadow-tally.ts) and in total: beyond the total the oldest segments are dropped, which `sinceMs`
+ * shows. The total of a row is always exact.
  */
 import { ShadowTally, type ShadowRow } from './shadow-tally.ts';
 
@@ -23,7 +23,7 @@ export interface ShadowReport {
   readonly fromMs: number;
   readonly total: number;
   readonly byPart: Readonly<Record<string, number>>;
-  /** Highest counts first, also among the callers of a row. */
+  /** Highest counts first; the callers of a row too. */
   readonly rows: readonly ShadowRow[];
 }
 
@@ -96,7 +96,7 @@ export class ShadowHistory {
     return { sinceMs, fromMs, total, byPart, rows: rows.sort((a, b) => b.count - a.count) };
   }
 
-  /** Starts the counts of an app again. */
+  /** Resets the counts of an app. */
   reset(appId: string, nowMs: number): void {
     this.forget(appId);
     this.#resetMs.set(appId, nowMs);
@@ -108,7 +108,7 @@ export class ShadowHistory {
     this.#resetMs.delete(appId);
   }
 
-  /** The segment of the present. When the clock was set back, the last one. */
+  /** The current segment. If the clock was set back, the last one. */
   #segmentAt(nowMs: number): Segment {
     const startMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
     const last = this.#segments.at(-1);

@@ -1,13 +1,13 @@
 /**
- * Counts what policies in shadow mode would have denied: a row per route and part, with counts per caller. Workers
- * count a second in one tally, the shadow report counts a minute or an hour in one.
+ * Counts what policies in shadow mode would have denied: a row per route and part, with counts per caller. A tally
+ * covers one second in a worker, and a minute or an hour in the shadow report.
  *
  * Bounded, without losing a count: beyond `rows`, further routes share one row per app and part. Beyond `callers`, new
- * callers are counted together. A row with more than twice `rowCallers` callers keeps those with the highest counts,
- * so a caller that comes back may show less than its real count; the difference is in `otherCallers`.
+ * callers are counted together. A row with more than twice `rowCallers` callers keeps those with the highest counts, so
+ * a caller that returns may show less than its real count; the difference is in `otherCallers`.
  */
 
-/** Where a request was going. */
+/** The route of a request. */
 export interface ShadowRoute {
   readonly appId: string;
   readonly app: string;
@@ -33,7 +33,7 @@ export interface ShadowCaller {
 /** One request that one part would have denied. */
 export interface ShadowSample {
   readonly part: string;
-  /** Error code of the answer that the client would have got. */
+  /** Error code of the response that the client would have received. */
   readonly code: string;
   readonly detail: string;
   readonly requestId: string;
@@ -48,12 +48,12 @@ export interface CallerCount extends ShadowCaller {
 }
 
 export interface ShadowRow {
-  /** undefined in the row that routes share beyond the bound; only `appId` is known of them. */
+  /** undefined in the row that routes beyond the bound share, where only `appId` is known. */
   readonly route: ShadowRoute | undefined;
   readonly appId: string;
   readonly count: number;
   readonly firstMs: number;
-  /** The last of the requests. */
+  /** Time of the last request. */
   readonly last: ShadowSample;
   readonly callers: readonly CallerCount[];
   /** Requests of callers that are not in `callers`. */
@@ -73,7 +73,7 @@ interface OpenRow extends Omit<Mutable<ShadowRow>, 'callers'> {
   callers: Map<string, CallerCount>;
 }
 
-/** Subjects of tokens have no bound of their own. */
+/** Subjects of tokens have no length limit of their own. */
 const CALLER_CHARS_MAX = 256;
 
 export class ShadowTally {
