@@ -12,7 +12,7 @@ const facts: CertificateFacts = {
 };
 const good: CertificateFacts = { ...facts, names: ['good.test'], expiresAtMs: END_MS + 100 * DAY_MS };
 
-/** Two clocks that go together until one is put elsewhere. */
+/** Two clocks that run together until a test sets one of them. */
 function reminder() {
   const warnings: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
   const log = {
@@ -22,7 +22,7 @@ function reminder() {
   const clock = { nowMs: () => time.nowMs, monotonicMs: () => time.monotonicMs };
   const own = new CertificateReminder(clock, log as unknown as Logger);
   return {
-    /** What is warned of at that time. */
+    /** The warnings at this time. */
     look: (nowMs: number, certificates: readonly CertificateFacts[] = [facts]) => {
       time.monotonicMs += Math.max(0, nowMs - time.nowMs);
       time.nowMs = nowMs;
@@ -47,7 +47,7 @@ describe('certificateProblems', () => {
     );
   });
 
-  it('are told with place, name and time', () => {
+  it('are reported with position, name and time', () => {
     const problems = certificateProblems([good, facts], END_MS);
     expect(problemText(problems)).toBe(
       'Certificate 2 of the traffic listener (a.test) has expired at 2030-01-31T00:00:00.000Z',
@@ -77,14 +77,14 @@ describe('CertificateReminder', () => {
     ]);
     let warned = 0;
     for (let atMs = startMs; atMs < END_MS; atMs += 600_000) warned += look(atMs).length;
-    // One more since the list is another one, then each day.
+    // The list has changed, so there is one more warning, then one a day.
     expect(warned).toBe(3);
-    expect(look(END_MS)[0]?.message).toMatch(/has expired; it is served on/);
+    expect(look(END_MS)[0]?.message).toMatch(/has expired and is still used/);
     expect(look(END_MS + 1)).toEqual([]);
     expect(look(END_MS + DAY_MS)).toHaveLength(1);
   });
 
-  it('is silent while all is well, and warns again after that', () => {
+  it('does not warn while all certificates are valid, and warns again afterwards', () => {
     const { look } = reminder();
     expect(look(END_MS, [good])).toEqual([]);
     expect(look(END_MS + 1, [facts, facts])).toHaveLength(2);
@@ -92,7 +92,7 @@ describe('CertificateReminder', () => {
     expect(look(END_MS + 3, [facts])).toHaveLength(1);
   });
 
-  it('does not go by the wall clock for the day', () => {
+  it('measures the day on the monotonic clock', () => {
     const { look } = reminder();
     expect(look(END_MS + 10 * DAY_MS)).toHaveLength(1);
     expect(look(END_MS)).toEqual([]);

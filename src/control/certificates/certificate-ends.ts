@@ -1,18 +1,18 @@
 /**
- * Which certificates need an operator's eye: they have expired, end within two weeks, or are not valid yet. They are
- * served all the same, since a client may accept what another refuses, and no certificate at all helps none of them.
- * Pure functions, and what repeats a warning once a day.
+ * Finds certificates that need an operator: expired, expiring within two weeks, or not valid yet. They are served
+ * anyway, since a client may accept what another refuses, and without a certificate every handshake fails. Pure
+ * functions, and a class that repeats a warning once a day.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
 import type { CertificateFacts } from '../../proxy/downstream/tls/tls-certificate.ts';
 
 const DAY_MS = 86_400_000;
-/** Renewals run weeks before the end: one that has not come by now has failed. */
+/** Renewals run weeks before the expiry; without one by then, the renewal has failed. */
 export const WARN_BEFORE_MS = 14 * DAY_MS;
 
 export interface CertificateProblem {
-  /** Place in the setting, from 1. */
+  /** Position in the setting, from 1. */
   readonly certificate: number;
   readonly facts: CertificateFacts;
   readonly state: 'expired' | 'expires_soon' | 'not_valid_yet';
@@ -30,7 +30,7 @@ export function certificateProblems(
   return problems;
 }
 
-/** For people; undefined when all is well. */
+/** For people; undefined without problems. */
 export function problemText(problems: readonly CertificateProblem[]): string | undefined {
   if (problems.length === 0) return undefined;
   return problems.map(sentenceOf).join('. ');
@@ -59,12 +59,12 @@ function sentenceOf({ certificate, facts, state }: CertificateProblem): string {
 }
 
 const MESSAGES = {
-  expired: 'a certificate of the traffic listener has expired; it is served on',
+  expired: 'a certificate of the traffic listener has expired and is still used',
   expires_soon: 'a certificate of the traffic listener expires soon',
-  not_valid_yet: 'a certificate of the traffic listener is not valid yet; it is served all the same',
+  not_valid_yet: 'a certificate of the traffic listener is not valid yet but is used',
 } as const;
 
-/** Warns of each certificate once, and again after a day, or when something has changed. */
+/** Warns of each certificate once, again after a day, and when something changes. */
 export class CertificateReminder {
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -76,7 +76,7 @@ export class CertificateReminder {
     this.#log = log;
   }
 
-  /** To be called about once a second. */
+  /** Call it about once a second. */
   look(certificates: readonly CertificateFacts[]): void {
     const problems = certificateProblems(certificates, this.#clock.nowMs());
     const text = problemText(problems) ?? '';

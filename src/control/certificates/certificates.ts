@@ -1,8 +1,8 @@
 /**
- * The certificates of the traffic listener, read from their files on the main thread: at the start, and again when a
- * file changes (looked at once a second, by time, inode and size) or when asked to. A certificate and its key are two
- * files, replaced one after the other: as long as they do not fit each other, the old pair stays in use, which is
- * logged once, and they are tried again. Owns the pairs in use. No text of a key ever reaches a message.
+ * The certificates of the traffic listener. The main thread reads their files at the start, and again when a file
+ * changes (checked once a second by time, inode and size) or on request. A certificate and its key are two files,
+ * replaced one after the other: while they do not match, the old pair stays in use, which is logged once, and reading
+ * is retried. Owns the pairs in use. No message contains text of a key.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -24,10 +24,10 @@ export interface LoadedCertificates {
   readonly facts: readonly CertificateFacts[];
 }
 
-/** How often the files are looked at. */
+/** Interval of checks for changed files. */
 const POLL_MS = 1_000;
 
-/** All pairs, or a sentence that says which file cannot be used and why. */
+/** All pairs, or an error that names the unusable file. */
 export async function loadCertificates(
   files: readonly CertificateFiles[],
 ): Promise<LoadedCertificates | { readonly error: string }> {
@@ -65,11 +65,11 @@ async function readPem(
 
 export interface CertificateWatchDeps {
   readonly files: readonly CertificateFiles[];
-  /** What `loadCertificates` gave for the same files. */
+  /** The result of `loadCertificates` for the same files. */
   readonly loaded: LoadedCertificates;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Brings new pairs to the listener; resolves when new handshakes use them. */
+  /** Sends new pairs to the listener; resolves when new handshakes use them. */
   readonly publish: (pairs: readonly CertificatePair[]) => Promise<void>;
   /** For tests; milliseconds. */
   readonly pollMs?: number;
@@ -79,7 +79,7 @@ export class CertificateWatch {
   readonly #deps: CertificateWatchDeps;
   readonly #reminder: CertificateReminder;
   #loaded: LoadedCertificates;
-  /** State of the files that `#loaded` came from; '' while that is not known. */
+  /** State of the files that `#loaded` came from; '' if unknown. */
   #stamp = '';
   #lastError = '';
   #timer: NodeJS.Timeout | undefined;
@@ -95,7 +95,7 @@ export class CertificateWatch {
     return this.#loaded.facts;
   }
 
-  /** What is wrong with the time for which they are valid, in words; undefined when nothing is. */
+  /** Problems with the validity periods, in words; undefined without any. */
   get problem(): string | undefined {
     return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()));
   }
@@ -109,13 +109,13 @@ export class CertificateWatch {
     }, this.#deps.pollMs ?? POLL_MS);
   }
 
-  /** Also waits for a look at the files that is under way. */
+  /** Also waits for a check under way. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#checking;
   }
 
-  /** Reads the files again, changed or not. */
+  /** Reads the files again, whether or not they changed. */
   async reload(): Promise<void> {
     await this.#checking;
     this.#stamp = '';
@@ -129,7 +129,7 @@ export class CertificateWatch {
   }
 
   async #check(): Promise<void> {
-    // Taken before the reading: a change meanwhile shows at the next look.
+    // Computed before reading: the next check then sees a change made meanwhile.
     const stamp = await this.#stampOf();
     if (stamp === this.#stamp) return;
     const loaded = await loadCertificates(this.#deps.files);
@@ -138,7 +138,7 @@ export class CertificateWatch {
       if (!isSame(loaded.pairs, this.#loaded.pairs)) {
         await this.#deps.publish(loaded.pairs);
         this.#loaded = loaded;
-        this.#log('certificates of the traffic listener were read again');
+        this.#log('certificates of the traffic listener were reloaded');
       }
     } catch (error) {
       return this.#fail(messageOf(error));
@@ -147,7 +147,7 @@ export class CertificateWatch {
     this.#lastError = '';
   }
 
-  /** The stamp stays as it was, so that the next look tries again. */
+  /** The stamp does not change, so the next check tries again. */
   #fail(error: string): void {
     if (error === this.#lastError) return;
     this.#lastError = error;

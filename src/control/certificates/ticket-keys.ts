@@ -1,16 +1,15 @@
 /**
- * The keys that session tickets of the traffic listener are sealed with (RFC 5077, RFC 8446 section 4.6.1). The main
- * thread makes them and hands the same ones to every worker, so that a client resumes its session with whichever worker
- * its next connection comes to; they change on a schedule, since who has them can read sessions that were recorded.
- * Owns the schedule. Keys are kept in memory alone.
+ * Keys that encrypt session tickets of the traffic listener (RFC 5077, RFC 8446 section 4.6.1). The main thread creates
+ * them and sends the same keys to every worker, so that a client can resume its session with any worker. They are
+ * replaced on a schedule, since their owner can decrypt recorded sessions. Owns the schedule; keys are only in memory.
  *
- * Node seals and opens with one set of keys: a client whose ticket is older than the last change makes one full handshake
- * and gets a new ticket.
+ * Node uses one set of keys: a client whose ticket is older than the last change makes one full handshake and gets a
+ * new ticket.
  */
 import { secretBytes } from '../../lib/ids.ts';
 import type { Logger } from '../../observe/log.ts';
 
-/** Name, HMAC key and AES key, 16 bytes each; what Node takes. */
+/** Name, HMAC key and AES key, 16 bytes each, as Node requires. */
 const TICKET_KEYS_BYTES = 48;
 
 export function newTicketKeys(): Uint8Array {
@@ -18,8 +17,8 @@ export function newTicketKeys(): Uint8Array {
 }
 
 /**
- * Publishes new keys every `rotationMs`; returns how to end it.
- * @param publish resolves when all workers seal with them
+ * Publishes new keys every `rotationMs`; returns a function that stops it.
+ * @param publish resolves when all workers use them
  */
 export function startTicketRotation(
   rotationMs: number,

@@ -15,7 +15,7 @@ const WAIT_MS = 200;
 let stop: () => Promise<void> = async () => undefined;
 afterEach(() => stop());
 
-/** Other nodes as a test wants them, and what this one has told. */
+/** Other nodes as the test sets them, and what this node has announced. */
 async function setUp(others: Record<string, number>, writeWaitMs = WAIT_MS) {
   const versions = new Map(Object.entries(others));
   const told: number[] = [];
@@ -88,7 +88,7 @@ async function timed<T>(work: Promise<T>) {
 }
 
 describe('a write', () => {
-  it('is obeyed by the one node where there are no others', async () => {
+  it('is applied when the only node has applied it', async () => {
     const { cluster } = await setUp({});
     await cluster.join(undefined);
     expect(await cluster.settle(7)).toEqual({ applied: 1, nodes: 1 });
@@ -96,7 +96,7 @@ describe('a write', () => {
     expect(await cluster.nodes()).toMatchObject([{ name: 'me', configVersion: 7 }]);
   });
 
-  it('waits until the others are heard to obey it', async () => {
+  it('waits until the other nodes report it as applied', async () => {
     const { cluster, store, events } = await setUp({ b: 1, c: 2 }, 5_000);
     await cluster.join(store);
     const settled = timed(cluster.settle(2));
@@ -106,14 +106,14 @@ describe('a write', () => {
     expect(ms).toBeLessThan(240);
   });
 
-  it('finds in the list what it was not told', async () => {
+  it('reads from the list what no notification reported', async () => {
     const { cluster, store, versions } = await setUp({ b: 1 }, 5_000);
     await cluster.join(store);
     setTimeout(() => versions.set('b', 2), 30);
     expect(await cluster.settle(2)).toEqual({ applied: 2, nodes: 2 });
   });
 
-  it('waits for a node that does not follow once, and for one that dies until it is gone', async () => {
+  it('waits once for a node that does not apply it, and for a dead node until it is removed', async () => {
     const { cluster, store, versions, events } = await setUp({ b: 1, c: 5 });
     await cluster.join(store);
     const first = await timed(cluster.settle(2));
@@ -122,7 +122,7 @@ describe('a write', () => {
     const second = await timed(cluster.settle(3));
     expect(second.value).toEqual({ applied: 2, nodes: 3 });
     expect(second.awakeMs).toBeLessThan(WAIT_MS / 2);
-    // It has caught up: from now on it is waited for again.
+    // It has caught up: writes wait for it again.
     events().onApplied('b', 3);
     const third = await timed(cluster.settle(4));
     expect(third.ms).toBeGreaterThan(WAIT_MS - 20);
@@ -130,20 +130,20 @@ describe('a write', () => {
     expect(await cluster.settle(5)).toEqual({ applied: 2, nodes: 2 });
   });
 
-  it('does not wait where it is told not to, and is not held up by a database that is lost', async () => {
+  it('does not wait if waiting is off, or if the database is lost', async () => {
     const { cluster, store, events, failure } = await setUp({ b: 1 }, 0);
     await cluster.join(store);
     expect(await cluster.settle(2)).toEqual({ applied: 1, nodes: 2 });
     events().onNodes({ count: 4, rank: 1 });
     failure.error = new StorageUnavailable('gone');
-    expect(await cluster.settle(3), 'as many as the last heartbeat told of').toEqual({
+    expect(await cluster.settle(3), 'the number of the last heartbeat').toEqual({
       applied: 1,
       nodes: 4,
     });
     await expect(cluster.nodes()).rejects.toBeInstanceOf(StorageUnavailable);
   });
 
-  it('does not count what was heard of a history that the database has lost', async () => {
+  it('ignores reports about a history that the database has lost', async () => {
     const { cluster, store, events } = await setUp({ b: 1 });
     await cluster.join(store);
     cluster.applied(9);
@@ -154,7 +154,7 @@ describe('a write', () => {
 });
 
 describe('a node', () => {
-  it('looks for changes when it joins, when it hears of one, and when the database is in another state', async () => {
+  it('looks for changes when it joins, when it is notified, and when the database is in another state', async () => {
     const { cluster, store, events, looks, told, hasLeft } = await setUp({});
     await cluster.join(store);
     expect(looks()).toBe(1);
@@ -169,7 +169,7 @@ describe('a node', () => {
     expect(hasLeft()).toBe(true);
   });
 
-  it('that could not join joins later; one that must not does not', async () => {
+  it('joins later after a failure, but not after a refusal', async () => {
     const { cluster, store, failure, looks } = await setUp({});
     failure.error = new StorageUnavailable('gone');
     await cluster.join(store);
@@ -181,7 +181,7 @@ describe('a node', () => {
     await expect(other.cluster.join(other.store)).rejects.toThrow('another key');
   });
 
-  it('that joins anew, as when the database was lost again, leaves first', async () => {
+  it('that joins again leaves first', async () => {
     const { cluster, store, hasLeft } = await setUp({});
     await cluster.join(store);
     expect(hasLeft()).toBe(false);
@@ -189,7 +189,7 @@ describe('a node', () => {
     expect(hasLeft()).toBe(true);
   });
 
-  it('that was stopped while it tried to join does not try again', async () => {
+  it('that is stopped while it tries to join does not try again', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const { cluster, store, failure, looks } = await setUp({});

@@ -1,9 +1,9 @@
 /**
- * Membership in the group of nodes with the same database: joins it, applies changes of other nodes, and reports how many
+ * Membership in the group of nodes on the same database: joins it, applies changes of other nodes, and reports how many
  * nodes have applied a write. With SQLite there is one node, and all of this does nothing.
  *
- * Owns the membership and the last known config version of each node. After a node fails to apply a write within the
- * bound, writes no longer wait for it until it has caught up, so a frozen node costs the bound once.
+ * Owns the membership and the last known config version of each node. If a node does not apply a write in time, writes
+ * no longer wait for it until it has caught up, so a frozen node delays only one write.
  */
 import { hostname } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
@@ -28,19 +28,19 @@ export interface ClusterDeps {
   readonly configSync: Pick<ConfigSync, 'position' | 'catchUp'>;
   /** Where the management API listens, known by the time of `join`. */
   readonly managementPort: () => number;
-  /** With each heartbeat. */
+  /** Called at each heartbeat. */
   readonly onNodes: (place: NodePlace) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** How many of the nodes that live obey a config version. */
+/** How many of the live nodes have applied a config version. */
 export interface NodesApplied {
   readonly applied: number;
   readonly nodes: number;
 }
 
-/** How often the table is read while a write waits: a notification may be lost with its connection. */
+/** Interval of reading the table while a write waits: a notification may be lost with its connection. */
 const ASK_AGAIN_MS = 250;
 const JOIN_AGAIN_MS = 1_000;
 
@@ -53,11 +53,11 @@ export class Cluster {
   #retry: NodeJS.Timeout | undefined;
   #stopped = false;
   #refused = false;
-  /** Nodes that lived at the last heartbeat, this one included. */
+  /** Live nodes at the last heartbeat, including this one. */
   #live = 1;
-  /** What all workers of this node obey. */
+  /** The version that all workers of this node have applied. */
   #applied = 0;
-  /** By node: the version that it was last heard to obey, and the one that it was given up on. */
+  /** Per node: the version that it last reported, and the version for which the wait timed out. */
   readonly #heard = new Map<string, number>();
   readonly #givenUp = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
@@ -81,10 +81,10 @@ export class Cluster {
   }
 
   /**
-   * Joins the others, and resolves when this node obeys what the database holds. A database that does not answer is
-   * tried again by itself.
-   * @param store undefined: there are no others
-   * @throws StorageRefused when this node must not be one of them
+   * Joins the other nodes; resolves when this node serves what the database contains. If the database does not answer,
+   * joining is retried.
+   * @param store undefined: there are no other nodes
+   * @throws StorageRefused if this node must not join
    */
   async join(store: ClusterStore | undefined): Promise<void> {
     clearTimeout(this.#retry);
@@ -97,27 +97,27 @@ export class Cluster {
       await this.#joining;
     } catch (error) {
       if (error instanceof StorageRefused) throw error;
-      this.#deps.log.warn({ err: error }, 'cannot join the other nodes yet');
+      this.#deps.log.warn({ err: error }, 'cannot join the other nodes; retrying');
       this.#joinLater(store);
     }
   }
 
-  /** All workers of this node obey the version. */
+  /** All workers of this node have applied the version. */
   applied(configVersion: number): void {
-    // Back in time: what was heard is of a history that the database has lost.
+    // A lower version: earlier reports belong to a history that the database has lost.
     if (configVersion <= this.#applied) this.#heard.clear();
     this.#applied = configVersion;
     this.#membership?.applied(configVersion);
   }
 
-  /** Resolves when all nodes that live obey the version, or the bound is over. Never rejects. */
+  /** Resolves when all live nodes have applied the version, or when the time is over. Never rejects. */
   async settle(configVersion: number): Promise<NodesApplied> {
     if (this.#store === undefined) return { applied: 1, nodes: 1 };
     const { clock, settings } = this.#deps;
     const endMs = clock.monotonicMs() + settings.writeWaitMs;
     for (;;) {
       const others = await this.#others();
-      // The database was lost after the write: nothing is known of the others.
+      // The database was lost after the write: the state of other nodes is unknown.
       if (others === undefined) return { applied: 1, nodes: Math.max(1, this.#live) };
       const behind = others.filter((node) => this.#versionOf(node) < configVersion);
       const awaited = behind.filter((node) => !this.#isGivenUp(node));
@@ -130,7 +130,7 @@ export class Cluster {
     }
   }
 
-  /** Those that live, this one included, with what each obeys; throws StorageUnavailable. */
+  /** Live nodes, including this one, with the version that each has applied; throws StorageUnavailable. */
   async nodes(): Promise<readonly NodeRecord[]> {
     const { clock } = this.#deps;
     if (this.#store !== undefined) return this.#store.liveNodes();
@@ -139,7 +139,7 @@ export class Cluster {
     return [{ id, name, programVersion, startedAt, lastSeenAt, configVersion: this.#applied }];
   }
 
-  /** Takes this node out of the list. */
+  /** Removes this node from the list. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#retry);
@@ -147,7 +147,7 @@ export class Cluster {
     await this.#membership?.leave();
   }
 
-  /** Two gateways of one host cannot have the same port, and a restart keeps it. */
+  /** Unique, since two gateways on one host cannot have the same port, and stable over restarts. */
   #name(): string {
     const { settings, managementPort } = this.#deps;
     return settings.nodeName ?? `${hostname()}:${managementPort()}`;
@@ -155,7 +155,7 @@ export class Cluster {
 
   async #tryJoin(store: ClusterStore): Promise<void> {
     const { configSync, log } = this.#deps;
-    // Of a database that came back and was lost again before the gateway was done with it.
+    // Left over if the database came back and was lost again before the gateway had joined.
     await this.#membership?.leave();
     this.#membership = await store.join(this.#self, this.#applied, {
       onChanged: () => this.#look(),
@@ -168,7 +168,7 @@ export class Cluster {
       onLost: (error) => log.warn({ err: error }, 'lost the connection to the other nodes'),
       onBack: () => log.info('the connection to the other nodes is back'),
     });
-    // From now on the others wait for this node; what they wrote before is read here.
+    // From now on the other nodes wait for this node; it reads their earlier writes here.
     await configSync.catchUp();
   }
 
@@ -192,8 +192,8 @@ export class Cluster {
 
   #look(): void {
     this.#deps.configSync.catchUp().catch((error: unknown) => {
-      // The next heartbeat looks again.
-      this.#deps.log.warn({ err: error }, 'cannot apply changes of other nodes yet');
+      // The next heartbeat tries again.
+      this.#deps.log.warn({ err: error }, 'cannot apply changes of other nodes; retrying');
     });
   }
 
@@ -232,7 +232,7 @@ export class Cluster {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Resolves when all of them were heard to obey the version, or after `ms`. */
+  /** Resolves when all of these nodes have reported the version, or after `ms`. */
   #untilHeard(nodes: readonly NodeRecord[], configVersion: number, ms: number): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {

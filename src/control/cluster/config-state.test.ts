@@ -31,13 +31,13 @@ describe('ConfigState', () => {
     expect(state.breakerOf('r')).toBeUndefined();
   });
 
-  it('takes everything anew, and says which breakers are gone with what was there', () => {
+  it('replaces everything, and returns the removed breakers', () => {
     const state = new ConfigState();
     const first = configChange(1, { apps: [treeWith({})] });
     state.apply(first);
     const [[, memory] = []] = state.breakersOf(first);
     const all = configChange(5, { reset: true, apps: [treeWith({})] });
-    // Workers drop their breakers only when told; one that they kept would be shared with nobody any more.
+    // Workers drop breakers only when told; otherwise they would keep one that no other thread uses.
     expect(state.apply(all)).toEqual(['r']);
     expect(state.breakersOf(all)).toHaveLength(1);
     expect(state.breakerOf('r')).not.toBe(memory);

@@ -1,7 +1,7 @@
 /**
- * The main thread's copy of the configuration, as plain records: what a worker that is started later, or in
- * place of a dead one, is given, also while the database is away. Also owns the breakers' shared memory, one
- * per revision, which lives as long as the revision and its backend are the same.
+ * The main thread's copy of the configuration, as plain records. A worker that starts gets it, even while the database
+ * is unavailable. Also owns the shared memory of the breakers: one per revision, kept while the revision and its
+ * backend stay the same.
  */
 import type {
   AppTree,
@@ -22,7 +22,7 @@ interface AppEntry {
 }
 
 export class ConfigState {
-  /** The keys of the node, shared with the workers; written by `apply` alone once there are workers. */
+  /** The API keys of the node, shared with the workers; only `apply` writes them once workers exist. */
   readonly keys: KeyTable;
   #configVersion = 0;
   #changeId: string | undefined;
@@ -45,10 +45,9 @@ export class ConfigState {
   }
 
   /**
-   * Returns the ids of the revisions whose breakers are gone with this change: their backend is, or is another.
-   * Workers see the change of keys at once. Throws KeyMemoryFull when there is no room for them; nothing has
-   * changed then.
-   * @param keysAreIn true when the keys of the change have been put into `keys` while it was read
+   * Applies a change. Returns the ids of revisions whose breaker was removed because their backend was removed or
+   * changed. Workers see changed keys at once. Throws KeyMemoryFull, without a change, if the keys do not fit.
+   * @param keysAreIn true if the keys of the change were stored in `keys` while it was read
    */
   apply(change: ConfigChange, keysAreIn = false): readonly string[] {
     if (!keysAreIn) this.#applyKeys(change);
@@ -69,7 +68,7 @@ export class ConfigState {
     return { ...this.asWorkerChange(), keys: [...this.keys.all()] };
   }
 
-  /** Everything but the keys, for a worker that knows nothing yet. */
+  /** Everything except the keys, for a worker that starts. */
   asWorkerChange(): ConfigChange {
     return {
       configVersion: this.#configVersion,
@@ -102,14 +101,14 @@ export class ConfigState {
     return this.#apps.get(appId)?.versions.keys() ?? [];
   }
 
-  /** Every revision with what it belongs to. */
+  /** Every revision with its version and app. */
   *revisions(): IterableIterator<{ app: App; version: Version; revision: Revision }> {
     for (const { app, versions } of this.#apps.values())
       for (const { version, revisions } of versions.values())
         for (const { revision } of revisions) yield { app, version, revision };
   }
 
-  /** The breakers of the revisions that a change brings; made on first sight. */
+  /** The breakers of the revisions in a change; created when first needed. */
   breakersOf(change: ConfigChange): BreakerEntry[] {
     const entries: BreakerEntry[] = [];
     const add = (tree: VersionTree): void => {
@@ -125,7 +124,7 @@ export class ConfigState {
     return this.#breakers.get(revisionId);
   }
 
-  /** Every revision that has a health check and may receive traffic. */
+  /** Every revision with a health check that may receive traffic. */
   probedRevisions(): Iterable<Revision> {
     return this.#probed.values();
   }
@@ -164,7 +163,7 @@ export class ConfigState {
     const kept = new Map(tree.revisions.map(({ revision }) => [revision.id, revision]));
     for (const { revision } of entry.versions.get(tree.version.id)?.revisions ?? []) {
       const next = kept.get(revision.id);
-      // What a backend did wrong is not held against the one that takes its place.
+      // Failures of one backend must not count against the backend that replaces it.
       if (next === undefined || !sameBackend(revision, next)) this.#removeRevision(revision.id);
     }
     entry.versions.set(tree.version.id, tree);
@@ -210,7 +209,7 @@ export class ConfigState {
   }
 }
 
-/** With an endpoint in the place of the one with that id, behind all others, or taken away. */
+/** Removes the endpoint with this id, or replaces it and puts it last. */
 function withEndpoint(
   endpoints: readonly Endpoint[],
   id: string,

@@ -11,14 +11,14 @@ const at = (configVersion: number, history = 'a'): ConfigPosition => ({
   changeId: `${history}${configVersion}`,
 });
 
-/** A change of one write in a history of the database. */
+/** The change of one write in one history of the database. */
 const write = (configVersion: number, history = 'a'): ConfigChange => ({
   ...configChange(configVersion, {}),
   ...at(configVersion, history),
   after: at(configVersion - 1, history),
 });
 
-/** A database whose position is set by the test, and workers that swap when they are told to. */
+/** A database whose position the test sets, and workers that apply changes when the test lets them. */
 function setUp(known: number) {
   const state = new ConfigState();
   state.apply({ ...configChange(known, {}), ...at(known), reset: true });
@@ -61,7 +61,7 @@ function setUp(known: number) {
 }
 
 describe('writes of this node', () => {
-  it('are handed on one after the other without waiting for the workers', async () => {
+  it('are sent in order without waiting for the workers', async () => {
     const { configSync, given, obeyed, swapped, database } = setUp(4);
     const all = Promise.all([5, 6, 7].map((version) => configSync.publish(write(version))));
     await expect.poll(() => given).toEqual(['4-5', '5-6', '6-7']);
@@ -72,7 +72,7 @@ describe('writes of this node', () => {
     expect(database.loads).toBe(0);
   });
 
-  it('bring along what other nodes wrote before them, and wait for it', async () => {
+  it('include earlier writes of other nodes, and wait for them', async () => {
     const { configSync, given, swapped, database } = setUp(4);
     database.position = at(8);
     let answered = 0;
@@ -84,7 +84,7 @@ describe('writes of this node', () => {
     expect(database.loads).toBe(1);
   });
 
-  it('are not handed on again when a look for changes was faster', async () => {
+  it('are not sent again if a look for changes was faster', async () => {
     const { configSync, given, swapped, database } = setUp(4);
     database.position = at(5);
     const looked = configSync.catchUp();
@@ -95,9 +95,9 @@ describe('writes of this node', () => {
     expect(given).toEqual(['4-5']);
   });
 
-  it('of a history that is not the one that is served are not added to it', async () => {
+  it('of another history than the served one are not added to it', async () => {
     const { configSync, given, swapped, database } = setUp(4);
-    // The database lost version 4, and got another one by another node.
+    // The database lost version 4, and another node wrote a different version 4.
     database.position = at(5, 'b');
     database.hasLog = false;
     const published = configSync.publish(write(5, 'b'));
@@ -106,7 +106,7 @@ describe('writes of this node', () => {
     await published;
   });
 
-  it('that could not be loaded fail, and the next one brings them along', async () => {
+  it('that could not be loaded fail, and the next write includes them', async () => {
     const { configSync, given, swapped, database } = setUp(4);
     database.position = at(7);
     database.fails = true;
@@ -121,7 +121,7 @@ describe('writes of this node', () => {
 });
 
 describe('looks for changes', () => {
-  it('that are asked for while one waits are one', async () => {
+  it('requested while another one waits are merged', async () => {
     const { configSync, given, swapped, database } = setUp(4);
     database.position = at(6);
     const looks = [configSync.catchUp(), configSync.catchUp(), configSync.catchUp()];
@@ -133,7 +133,7 @@ describe('looks for changes', () => {
     expect(given).toEqual(['4-6']);
   });
 
-  it('find a database that was put back, also when it has come to the same version', async () => {
+  it('find a restored database, even at the same version', async () => {
     const { configSync, given, lines, swapped, database } = setUp(4);
     database.position = at(4, 'b');
     database.hasLog = false;
@@ -144,7 +144,7 @@ describe('looks for changes', () => {
     expect(lines.join()).toMatch(/whole configuration was read again/);
   });
 
-  it('do not take an empty database for what is to be served, and say so once', async () => {
+  it('do not replace the configuration with an empty database, and log it once', async () => {
     const { configSync, given, lines, database } = setUp(4);
     database.position = { configVersion: 0, changeId: undefined };
     database.hasLog = false;

@@ -1,11 +1,11 @@
 /**
- * Sends the configuration of the database to the workers of this node, in order and without a gap: writes made here, and
+ * Sends the configuration of the database to the workers of this node, in order and without gaps: writes made here, and
  * writes of other nodes, of which only the difference is loaded. A change is sent without waiting for the workers'
- * answers to the changes before it; they handle messages in order, so many concurrent writes cost one round trip. A
- * change that has to be loaded delays the changes behind it.
+ * answers to earlier changes. Workers handle messages in order, so many concurrent writes cost one round trip. A change
+ * that must be loaded delays the changes behind it.
  *
- * A write that does not follow directly on the last one means that other nodes wrote before it, or that an earlier write
- * did not arrive; what is missing is then loaded with it. The caller decides when to look for changes of other nodes.
+ * If a write does not directly follow the last one, other nodes wrote before it, or an earlier write did not arrive;
+ * the missing changes are loaded with it. The caller decides when to look for changes of other nodes.
  */
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -15,51 +15,53 @@ import type { ConfigState } from './config-state.ts';
 export interface ConfigSyncDeps {
   readonly repository: Pick<Repository, 'loadSince'>;
   readonly state: ConfigState;
-  /** Takes over a change before it returns, and resolves when every worker obeys it. */
+  /** Accepts a change before it returns; resolves when every worker has applied it. */
   readonly apply: (change: ConfigChange) => Promise<void>;
   /** Before a change is applied. */
   readonly onChange: (change: ConfigChange) => void;
-  /** All workers obey this version. */
+  /** All workers have applied this version. */
   readonly onApplied: (configVersion: number) => void;
   readonly log: Logger;
 }
 
-/** A change is on its way; settles when all workers obey it. Wrapped, so that returning it does not wait. */
+/**
+ * A sent change; settles when all workers have applied it. Wrapped in an object, so that returning it does not wait.
+ */
 interface Begun {
   readonly live: Promise<void>;
 }
 
 export class ConfigSync {
   readonly #deps: ConfigSyncDeps;
-  /** Settles when the step before has handed its change on. */
+  /** Settles when the previous step has sent its change. */
   #last: Promise<unknown> = Promise.resolve();
-  /** The change that was handed on last. */
+  /** The last change that was sent. */
   #live: Promise<void> = Promise.resolve();
-  /** Changes that were handed on, and the latest of them that is obeyed. */
+  /** Changes that were sent, and the latest of them that is applied. */
   #begun = 0;
   #obeyed = 0;
-  /** It was told that the database is empty. */
+  /** The empty database was logged. */
   #isEmpty = false;
-  /** A look for changes that has not begun. */
+  /** A requested look for changes that has not started. */
   #waiting: Promise<void> | undefined;
 
   constructor(deps: ConfigSyncDeps) {
     this.#deps = deps;
   }
 
-  /** What the workers have been given. */
+  /** The version that the workers were sent. */
   get position(): ConfigPosition {
     return this.#deps.state.position;
   }
 
   /**
-   * Resolves when all workers obey a write of this node.
-   * @param change as it was committed; to be called in the order of the commits
+   * Resolves when all workers have applied a write of this node.
+   * @param change as it was committed; call it in the order of the commits
    */
   publish(change: ConfigChange): Promise<void> {
     return this.#next(async () => {
       const { configVersion, changeId } = this.position;
-      // A look for changes may have been faster.
+      // A look for changes may have loaded it already.
       if (configVersion === change.configVersion && changeId === change.changeId) return { live: this.#live };
       const { after } = change;
       const isNext = after?.configVersion === configVersion && after.changeId === changeId;
@@ -67,12 +69,12 @@ export class ConfigSync {
     });
   }
 
-  /** Puts a configuration in place of all that was. */
+  /** Replaces the whole configuration. */
   replace(change: ConfigChange): Promise<void> {
     return this.#next(async () => this.#apply(change));
   }
 
-  /** Resolves when all workers obey what the database held after the call; rejects when it could not be read. */
+  /** Resolves when all workers have applied the state of the database as of the call; rejects if it cannot be read. */
   catchUp(): Promise<void> {
     this.#waiting ??= this.#next(() => {
       this.#waiting = undefined;
@@ -95,14 +97,14 @@ export class ConfigSync {
     const wasEmpty = this.#isEmpty;
     this.#isEmpty = isEmptied(change, known);
     if (this.#isEmpty) {
-      const text = 'the database is empty; traffic is served as before, until the database is restored';
+      const text = 'the database is empty; traffic is served as before until the database is restored';
       if (!wasEmpty) log.error({ known: known.configVersion }, text);
       return { live: this.#live };
     }
     if (change.reset) {
       log.warn(
         { known: known.configVersion, database: change.configVersion },
-        'the whole configuration was read again: the log of changes does not lead on from what was known',
+        'the whole configuration was read again: the log of changes does not cover the difference',
       );
     }
     return this.#apply(change);
@@ -114,7 +116,7 @@ export class ConfigSync {
     const place = this.#begun;
     onChange(change);
     this.#live = apply(change).then(() => {
-      // One that was not answered in time may be over later than the next.
+      // An earlier change that timed out may finish after a later one.
       if (place < this.#obeyed) return;
       this.#obeyed = place;
       onApplied(change.configVersion);

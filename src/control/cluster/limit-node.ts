@@ -1,10 +1,10 @@
 /**
- * Membership in the group of nodes that share limits: sends a heartbeat to the shared store once a second, and tells the
- * threads of this node how many nodes are alive. Runs on the main thread with its own connection. Owns the node's id,
- * which is random at every start.
+ * Membership in the group of nodes that share limits: sends a heartbeat to the shared store once a second, and tells
+ * the threads of this node how many nodes are alive. Runs on the main thread with its own connection. Owns the node's
+ * id, which is random at every start.
  *
- * While the store is unreachable the last count holds. After an outage no heartbeat is fresh, and a store that lost its
- * data knows no nodes, so a smaller count is accepted only after all nodes have had time to return.
+ * While the store is unreachable, the last count stays. After an outage no heartbeat is fresh, and a store that lost
+ * its data knows no nodes, so a smaller count is accepted only after all nodes have had time to return.
  *
  * A node that starts while the store is unreachable has no last count. It uses the number of gateways on its database
  * (control/cluster/cluster.ts) or the setting, whichever is larger.
@@ -21,12 +21,12 @@ import {
 import type { Settings } from '../../settings/settings.ts';
 
 const BEAT_MS = 1_000;
-/** A node that has not been heard of for so long does not count any more. */
+/** A node without a heartbeat for this long does not count. */
 const NODE_TTL_MS = 5_000;
-/** How long a heartbeat is waited for. */
+/** Timeout of a heartbeat. */
 const SILENCE_MS_MAX = 2_000;
 const START_WAIT_MS = 1_000;
-/** A beat's length, but for what timers are late by. */
+/** A heartbeat's interval, with an allowance for late timers. */
 const RECONNECT_MS_MIN = 900;
 const NODE_ID_BYTES = 8;
 
@@ -45,18 +45,18 @@ export class LimitNode {
   readonly #id = randomHex(NODE_ID_BYTES);
   readonly #assumed: number;
   #nodes: LiveNodes;
-  /** The nodes are those that the store has told, once. */
+  /** True once the store has reported the nodes. */
   #isTold = false;
-  /** Since when the database has told of fewer gateways than are gone by. */
+  /** Since when the database has reported fewer gateways than the current count. */
   #fewerSinceMs: number | undefined;
   #answeredMs = -Infinity;
-  /** Since when the store has answered without a break and without forgetting. */
+  /** Since when the store has answered without a failure and without losing data. */
   #steadySinceMs = 0;
   #reconnectedMs: number;
   #timer: NodeJS.Timeout | undefined;
   #beating = false;
 
-  /** @param assumed number of nodes until the store has told one */
+  /** @param assumed number of nodes until the store reports it */
   constructor(server: HeartbeatServer, memory: LiveNodesMemory, clock: Clock, assumed: number) {
     this.#server = server;
     this.#memory = memory;
@@ -67,7 +67,7 @@ export class LimitNode {
     writeLiveNodes(memory, this.#nodes);
   }
 
-  /** Resolves after the first heartbeat, or when the store has not answered for a while. */
+  /** Resolves after the first heartbeat, or if the store does not answer for a while. */
   async start(): Promise<void> {
     if (await this.#server.connect(START_WAIT_MS)) await this.#beat();
     this.#timer = setInterval(() => void this.#beat(), BEAT_MS);
@@ -80,8 +80,8 @@ export class LimitNode {
   }
 
   /**
-   * The gateways that share this node's database, for as long as the store has told nothing. After an outage of the
-   * database they come back one after the other, so fewer are believed only when that does not pass.
+   * The number of gateways on this node's database, used until the store reports the nodes. After an outage of the
+   * database they return one by one, so a smaller number is accepted only if it lasts.
    */
   assume({ count, rank }: LiveNodes): void {
     if (this.#isTold) return;
@@ -100,10 +100,10 @@ export class LimitNode {
     return this.#nodes;
   }
 
-  /** For people; undefined while the store is in reach. */
+  /** For people; undefined while the store is reachable. */
   get problem(): string | undefined {
     if (this.isConnected) return undefined;
-    return `The store of limits is out of reach: limits go by on_store_failure, for this node as one of ${this.#nodes.count}`;
+    return `The limit store is unreachable; on_store_failure applies, with this node as one of ${this.#nodes.count}`;
   }
 
   async #beat(): Promise<void> {
@@ -128,7 +128,7 @@ export class LimitNode {
     writeLiveNodes(this.#memory, nodes);
   }
 
-  /** undefined when it failed, or had no answer in time. */
+  /** undefined if it failed or timed out. */
   #heartbeat(waitMs: number, leave: boolean): Promise<ListedNodes | undefined> {
     const beat = this.#server.heartbeat(this.#id, NODE_TTL_MS, leave);
     return withTimeout(
@@ -138,8 +138,8 @@ export class LimitNode {
   }
 
   /**
-   * Also one that the client is making anew: what it waits for may be an answer of a server that has gone meanwhile, and
-   * a new attempt finds the one that is there now.
+   * Also replaces a connection attempt of the client under way: it may wait for a server that is gone, while a new
+   * attempt finds the current one.
    */
   #replaceSilentConnection(nowMs: number): void {
     if (nowMs - Math.max(this.#answeredMs, this.#reconnectedMs) < RECONNECT_MS_MIN) return;
@@ -148,7 +148,7 @@ export class LimitNode {
   }
 }
 
-/** The live nodes by the store; undefined without one that is shared. */
+/** The live nodes of the store; undefined without a shared store. */
 export async function startLimitNode(
   { limits }: Pick<Settings, 'limits'>,
   memory: LiveNodesMemory,

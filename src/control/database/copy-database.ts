@@ -1,6 +1,6 @@
 /**
- * `headgate copy`: finds the two databases, of whichever kind, and tells the operator in plain lines how far it is,
- * what was moved, and what is left to do. What is moved, and how it is verified, is in storage/copy/.
+ * `headgate copy`: finds the two databases, and reports progress, results and remaining tasks to the operator in plain
+ * lines. storage/copy/ copies and verifies.
  */
 import { resolve } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
@@ -18,12 +18,12 @@ import { SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
 const PROGRESS_INTERVAL_MS = 1_000;
 
 export interface CopyOptions {
-  /** Database URLs; one of them may be left out, and is that of GATEWAY_DATABASE_URL then. */
+  /** Database URLs; if one is left out, GATEWAY_DATABASE_URL replaces it. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Takes lines about the progress. */
+  /** Receives lines about the progress. */
   readonly tell: (line: string) => void;
 }
 
@@ -97,7 +97,7 @@ function openTarget(location: Location, common: Common): CopyTarget {
     : postgresTarget({ ...common, url: location.url });
 }
 
-/** The first page and the end of each table, and a line a second in between. */
+/** Reports the first page and the end of each table, and one line per second in between. */
 function progressTeller(clock: Clock, tell: (line: string) => void): Parameters<typeof copyDatabase>[2] {
   let last: { readonly table: string; readonly atMs: number } | undefined;
   return ({ table, rows, total }) => {
@@ -121,7 +121,7 @@ function linesOf(report: CopyReport, source: CopyEnd, target: CopyEnd): readonly
   ];
 }
 
-/** Nothing that is to be kept secret is moved by itself: the operator brings the key. */
+/** Secrets are never copied elsewhere automatically: the operator copies the key. */
 function keyLines(secrets: number, source: CopyEnd, target: CopyEnd): readonly string[] {
   if (secrets === 0 || target.secrets !== undefined) return [];
   const key = source.secrets?.keyName ?? SECRET_KEY_SETTING;

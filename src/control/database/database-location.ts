@@ -1,4 +1,4 @@
-/** Where the database of the settings lies, and what belongs beside it. Reads no file but the secret key. */
+/** Finds the database of the settings and the files beside it. Reads no file except the secret key. */
 import { dirname, resolve } from 'node:path';
 import { parseKeyText } from '../../lib/secret-key-text.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
@@ -8,23 +8,26 @@ import { createSecretBox, type SecretBox } from '../../storage/secrets/secret-bo
 import type { MaybeSealing } from '../../storage/secrets/sealed-config.ts';
 import { existingSecretBox, keylessSecretBox, SECRET_KEY_SETTING } from '../../storage/secrets/secret-key.ts';
 
-/** On a server, where nothing lies beside the database. */
+/** For a database on a server, which has no folder. */
 const SERVER_SNAPSHOT_FILE = 'data/headgate.snapshot';
 
 export interface DatabaseLocation {
   readonly kind: 'sqlite' | 'postgres';
-  /** As the setting has it; of Postgres the URL, which may carry a password. */
+  /** The value of the setting; for Postgres the URL, which may contain a password. */
   readonly path: string;
   /** Absolute; undefined in memory and on a server. */
   readonly file: string | undefined;
-  /** Absolute, for what the gateway itself keeps: beside the database, or beside the snapshot file; undefined: nowhere. */
+  /**
+   * Absolute folder for the gateway's own files: that of the database or of the snapshot file; undefined: there is
+   * none.
+   */
   readonly folder: string | undefined;
   readonly secretKey: Buffer | undefined;
   /** undefined: switched off. */
   readonly snapshotFile: string | undefined;
 }
 
-/** @returns the location, or what is wrong with the setting */
+/** @returns the location, or an error about the setting */
 export function locateDatabase(settings: Settings): DatabaseLocation | { readonly error: string } {
   const url = parseDatabaseUrl(settings.database.url);
   if ('error' in url) return { error: `Cannot use GATEWAY_DATABASE_URL: ${url.error}` };
@@ -53,7 +56,7 @@ function snapshotPath({ snapshotFile }: Settings, usual: string): string | undef
   return snapshotFile === 'off' ? undefined : resolve(snapshotFile ?? usual);
 }
 
-/** Of the policies in files beside the database, with the key that is there. */
+/** Encryption of policies in files beside the database. Uses an existing key only. */
 export function sealingOf(location: DatabaseLocation): MaybeSealing {
   return { box: secretBoxOf(location), places: SECRET_PLACES };
 }

@@ -1,4 +1,4 @@
-/** Opens the database of the settings, of whichever kind, or only brings its schema up to date. */
+/** Opens the database of the settings, or only migrates its schema. */
 import type { Clock } from '../../lib/clock.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -9,7 +9,7 @@ import { migrateSqlite, openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { DatabaseLocation } from './database-location.ts';
 
 /**
- * @param mustExist a database on a server without tables is not made a new one, but throws `DatabaseEmpty`
+ * @param mustExist throws `DatabaseEmpty` for a database on a server without tables, instead of creating them
  * @throws StorageUnavailable with a message for the operator
  */
 export async function openDatabase(
@@ -27,7 +27,7 @@ export async function openDatabase(
       clock,
       autoMigrate: autoMigrate ?? true,
     });
-  // A schema on a server changes when the operator says so.
+  // A schema on a server changes only when the operator says so.
   return openPostgres({
     url: path,
     secretKey,
@@ -40,7 +40,7 @@ export async function openDatabase(
 }
 
 /**
- * @returns the names of the migrations that were applied
+ * @returns the names of the applied migrations
  * @throws StorageUnavailable with a message for the operator
  */
 export async function migrateDatabase(
@@ -56,7 +56,7 @@ export async function migrateDatabase(
 }
 
 /**
- * Makes the folder of the files that the gateway keeps for itself, where no database file brings it along.
+ * Makes the folder of the gateway's own files, for databases without a file.
  * @throws StorageRefused with a message for the operator
  */
 export function makeOwnFolder({ kind, folder }: DatabaseLocation): void {

@@ -124,7 +124,7 @@ function away(): never {
   throw new StorageUnavailable('Cannot use the database: it is unavailable, and this is stored only there');
 }
 
-/** An id wins over a label of the same spelling. */
+/** An id takes precedence over an equal label. */
 function named<T extends { readonly id: string }>(
   records: readonly T[],
   ref: string,

@@ -77,10 +77,7 @@ export class RecoveringRepository implements Repository {
       await publish(change);
       this.#inner = repository;
       await onRecovered(repository);
-      log.info(
-        { config_version: change.configVersion },
-        'the database is back; its configuration is in force',
-      );
+      log.info({ config_version: change.configVersion }, 'the database is back; its configuration is used');
     } catch (error) {
       this.#inner = undefined;
       const isExpected = error instanceof StorageUnavailable && !(error instanceof StorageRefused);

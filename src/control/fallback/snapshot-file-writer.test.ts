@@ -70,7 +70,7 @@ async function written(count: number): Promise<void> {
 }
 
 describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
-  it('writes everything once, and appends what changes: a key among many costs a key', async () => {
+  it('writes everything once, then appends only changed records', async () => {
     state.apply(configChange(2, { keys: Array.from({ length: MANY_KEYS }, (_, index) => keyOf(index)) }));
     open().changed();
     await written(1);
@@ -84,7 +84,7 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     expect(saved()).toMatchObject({ configVersion: 4, keys: { size: MANY_KEYS } });
   });
 
-  it('when it stops, has written what came up to then', async () => {
+  it('has written all changes when it stops', async () => {
     open().changed();
     change({ keys: [keyOf(1)] });
     await writer.stop();
@@ -97,7 +97,7 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     expect(lines).toHaveLength(3);
   });
 
-  it('takes a second for what is much at most; then it leaves what is there, and nothing beside it', async () => {
+  it('abandons a long rewrite one second after a stop, and keeps the old file without temporary files', async () => {
     open().changed();
     await written(1);
     await writer.stop();
@@ -106,12 +106,12 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     const hurried: Clock = { nowMs: () => systemClock.nowMs(), monotonicMs: () => (ms += 400) };
     open({ clock: hurried }).changed();
     await writer.stop();
-    expect(lines.at(-1)?.msg).toMatch(/could not be written; the one before stays/);
+    expect(lines.at(-1)?.msg).toMatch(/could not be written; the old one stays/);
     expect(saved()).toMatchObject({ configVersion: 1, keys: { size: 0 } });
     expect(readdirSync(folder)).toEqual(['last.snapshot']);
   });
 
-  it('begins a new file when the old one is gone, or has grown to twice its size by changes', async () => {
+  it('rewrites the file if it is gone, or if its changes have doubled its size', async () => {
     open().changed();
     await written(1);
     rmSync(path);
@@ -128,7 +128,7 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     expect(saved()).toMatchObject({ configVersion: state.configVersion, keys: { size: 0 } });
   });
 
-  it('begins anew when the configuration is replaced while it writes', async () => {
+  it('starts again if the configuration is replaced during a rewrite', async () => {
     state.apply(configChange(2, { keys: Array.from({ length: MANY_KEYS }, (_, index) => keyOf(index)) }));
     open().changed();
     await expect
@@ -140,7 +140,7 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     expect(readFileSync(path, 'utf8')).toContain('"backend_port":2');
   });
 
-  it('keeps no list of what has changed while everything is to be written', async () => {
+  it('keeps no list of changes while a rewrite is pending', async () => {
     const noted = vi.spyOn(ChangedIds.prototype, 'add');
     open({ sealing: () => ({ ...sealing, box: undefined }) });
     change({ keys: [keyOf(1)] });
@@ -151,11 +151,11 @@ describe('the writer of the snapshot file', { timeout: 60_000 }, () => {
     noted.mockRestore();
   });
 
-  it('without a key for secrets tells so, and writes nothing', async () => {
+  it('logs a missing key for secrets, and writes nothing', async () => {
     open({ sealing: () => ({ ...sealing, box: undefined }) }).changed();
     await writer.stop();
     expect(lines.map(({ msg }) => msg)).toEqual([
-      'the snapshot file could not be written; the one before stays',
+      'the snapshot file could not be written; the old one stays',
     ]);
     expect(readdirSync(folder)).toEqual([]);
   });

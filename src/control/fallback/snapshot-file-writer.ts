@@ -32,7 +32,7 @@ const REST_FACTOR = 49;
 const RETRY_MS = 30_000;
 /** Pause between two parts of a rewrite; each part takes a few milliseconds. */
 const PART_REST_MS = 20;
-/** For a rewrite that is in progress when the gateway stops. */
+/** Limit for a rewrite that is in progress when the gateway stops. */
 const STOP_MS = 1_000;
 /** The file is rewritten when its changes exceed half of it, but not before they reach this size. */
 const CHANGE_BYTES_MIN = 1_048_576;
@@ -65,7 +65,7 @@ export class SnapshotFileWriter {
     }
   }
 
-  /** Notes a change that is or will be applied to the state; undefined: the whole state changed. */
+  /** Records a change that is or will be applied to the state; undefined: the whole state changed. */
   changed(change?: ConfigChange): void {
     if (change === undefined || change.reset) this.#all = true;
     else this.#note(change);
@@ -122,7 +122,7 @@ export class SnapshotFileWriter {
       this.#restMs = INTERVAL_MS;
     } catch (error) {
       this.#restMs = RETRY_MS;
-      log.warn({ err: error, path }, 'the snapshot file could not be written; the one before stays');
+      log.warn({ err: error, path }, 'the snapshot file could not be written; the old one stays');
     }
   }
 
@@ -146,10 +146,7 @@ export class SnapshotFileWriter {
       this.#file = undefined;
       this.#restMs = RETRY_MS;
       await file.close();
-      log.warn(
-        { err: error, path },
-        'the snapshot file could not be written; it ends with the change before',
-      );
+      log.warn({ err: error, path }, 'the snapshot file could not be written; it lacks the latest changes');
     }
   }
 
@@ -202,7 +199,7 @@ export class SnapshotFileWriter {
         };
       });
     } else if (this.#deps.clock.monotonicMs() > deadlineMs) {
-      throw new Error(`the gateway stops, and ${file.bytes} bytes were not all of it after ${STOP_MS} ms`);
+      throw new Error(`the gateway stops; only ${file.bytes} bytes were written within ${STOP_MS} ms`);
     }
     if (this.#all) throw new Outdated();
   }

@@ -97,7 +97,7 @@ beforeEach(async () => {
 });
 
 describe('a snapshot file', () => {
-  it('gives back what was written', async () => {
+  it('returns what was written', async () => {
     state = filled(1_000);
     await file.close();
     file = await write(state);
@@ -112,7 +112,7 @@ describe('a snapshot file', () => {
     expect(readdirSync(folder)).toEqual(['last.snapshot']);
   });
 
-  it('gives back what was appended as well', async () => {
+  it('returns what was appended', async () => {
     const version = versionRecord({ id: 'v2', app_id: 'app-1' });
     await append(
       change({ configVersion: 43, versions: [versionTree(version)] }),
@@ -128,7 +128,7 @@ describe('a snapshot file', () => {
   });
 
   it.each([undefined, createSecretBox(randomBytes(32), 'another')])(
-    'without its key: every secret is another one, and the record is named',
+    'without the key has random secrets, and names the records',
     (other) => {
       const saved = readSnapshotFile(path, { ...sealing, box: other });
       expect(saved).toMatchObject({ closedRecords: ['app-1'] });
@@ -140,10 +140,10 @@ describe('a snapshot file', () => {
     },
   );
 
-  it('is refused when any byte of it is another one', async () => {
+  it('is refused if any byte is changed', async () => {
     await append(change({ configVersion: 43, keys: [keyOf(9)] }));
     const bytes = readFileSync(path);
-    // Every byte of the first frames, and one of five of the others.
+    // Every byte of the first frames, and every fifth of the others.
     for (let position = 0; position < bytes.length; position += position < 150 ? 1 : 5) {
       const changed = Buffer.from(bytes);
       changed[position] = (changed[position] ?? 0) ^ 1;
@@ -155,7 +155,7 @@ describe('a snapshot file', () => {
     }
   });
 
-  it('is refused when a frame of it is missing, or stands elsewhere', async () => {
+  it('is refused if a frame is missing or moved', async () => {
     const wholeBytes = file.bytes;
     await append(change({ configVersion: 43, keys: [keyOf(9)] }));
     const middleBytes = file.bytes;
@@ -177,7 +177,7 @@ describe('a snapshot file', () => {
     }
   });
 
-  it('is refused when it is torn where everything is, wherever', () => {
+  it('is refused if it ends anywhere within the first group', () => {
     const { size } = statSync(path);
     for (const bytes of [size - 1, size - 50, Math.floor(size / 2), 10, 1, 0]) {
       truncateSync(path, bytes);
@@ -187,7 +187,7 @@ describe('a snapshot file', () => {
     }
   });
 
-  it('torn where something was being appended, it is the state before that', async () => {
+  it('has the previous state if it ends within an appended group', async () => {
     const before = read();
     const wholeBytes = file.bytes;
     await append(change({ configVersion: 43, keys: [keyOf(9)], removedKeyIds: ['key-0'] }));
@@ -197,14 +197,14 @@ describe('a snapshot file', () => {
     }
   });
 
-  it('is refused when it is of another format, or something else, or not there', () => {
+  it('is refused if it has another format, is another file, or is missing', () => {
     for (const [content, reason] of [
       [
         '{"format":"headgate snapshot 1","written_at":"x"}\n',
         /has the format "headgate snapshot 1"; expected/,
       ],
       ['nonsense\n', /has the format of another program/],
-      [Buffer.alloc(3_000_000, 'x'), /is no snapshot file/],
+      [Buffer.alloc(3_000_000, 'x'), /is not a snapshot file/],
     ] as const) {
       writeFileSync(path, content);
       expect(read()).toHaveProperty('error', expect.stringMatching(reason));
@@ -214,7 +214,7 @@ describe('a snapshot file', () => {
     expect(read()).toHaveProperty('error');
   });
 
-  it('stays as it is when a later one is not finished, or when another process was faster', async () => {
+  it('is unchanged if a later one is not finished, or if another process was faster', async () => {
     const before = readFileSync(path);
     const unfinished = await SnapshotFile.create(path);
     for (const part of allParts(filled(1), sealing)) await unfinished.append(part);
@@ -230,10 +230,10 @@ describe('a snapshot file', () => {
     expect(readdirSync(folder)).toEqual(['last.snapshot']);
   });
 
-  it('that cannot be removed while it is not finished, as on a read-only disk, is left behind', async () => {
+  it('is left behind unfinished if it cannot be removed, as on a read-only disk', async () => {
     const unfinished = await SnapshotFile.create(path);
     const [name = ''] = readdirSync(folder).filter((each) => each.endsWith('.new'));
-    // A folder is not removed in place of a file.
+    // Removing a file fails for a folder.
     rmSync(join(folder, name));
     mkdirSync(join(folder, name));
     await expect(unfinished.close()).resolves.toBeUndefined();
@@ -241,7 +241,7 @@ describe('a snapshot file', () => {
     rmSync(join(folder, name), { recursive: true });
   });
 
-  it('is cleared of what dead processes left beside it, and of nothing else', () => {
+  it('removes only the temporary files of dead processes beside it', () => {
     for (const name of [
       'last.snapshot.999999999.new',
       `last.snapshot.${process.pid}.new`,
@@ -278,7 +278,7 @@ describe('changes while a file is written', () => {
     { maxLength: 60 },
   );
   let number = 0;
-  /** Each is another record than the one before. */
+  /** Each is a different record from the previous one. */
   function changeOf(step: Exclude<Step, 'part'>): ConfigChange {
     const label = `change ${number++}`;
     const next = { configVersion: state.configVersion + 1 };
@@ -300,7 +300,7 @@ describe('changes while a file is written', () => {
     });
   }
 
-  it('are all in it, whatever they are and whenever they come', async () => {
+  it('are all in it, whatever their kind and time', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         state = filled(70);
@@ -333,7 +333,7 @@ describe('changes while a file is written', () => {
     );
   });
 
-  /** Versions in order of their ids: nobody relies on another. */
+  /** Sorts versions by id: their order has no meaning. */
   function byId(whole: ConfigChange): ConfigChange {
     const apps = whole.apps.map(({ app, versions }) => ({
       app,

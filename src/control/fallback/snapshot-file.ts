@@ -66,7 +66,7 @@ export class SnapshotFile {
     await this.#log.append(part.kind, part.payload);
   }
 
-  /** Ends the group of parts; they count from now on. */
+  /** Ends the group of parts, which makes them valid. */
   async endGroup(configVersion: number, writtenAt: string): Promise<void> {
     const end: GroupEnd = { config_version: configVersion, written_at: writtenAt };
     await this.#log.append('DONE', Buffer.from(JSON.stringify(end)));
@@ -77,7 +77,7 @@ export class SnapshotFile {
     await this.#file.datasync();
   }
 
-  /** Renames the file, which replaces the one before. */
+  /** Renames the file, which replaces the old one. */
   async putInPlace(): Promise<void> {
     await this.#file.sync();
     const inode = (await this.#file.stat()).ino;

@@ -103,7 +103,7 @@ function readHeadLine(descriptor: number): Buffer {
     const next = readUpTo(descriptor, 1)[0];
     if (next === undefined)
       throw new SnapshotRefused('it ends too early, as after a crash or on a full disk');
-    if (bytes.push(next) > HEAD_LINE_BYTES_MAX) throw new SnapshotRefused('it is no snapshot file');
+    if (bytes.push(next) > HEAD_LINE_BYTES_MAX) throw new SnapshotRefused('it is not a snapshot file');
   }
   const line = Buffer.from(bytes);
   if (line.equals(HEAD_LINE)) return line;
@@ -131,7 +131,7 @@ function readUpTo(descriptor: number, length: number): Buffer {
 }
 
 function damaged(): SnapshotRefused {
-  return new SnapshotRefused('its checksum does not fit: it was damaged or changed');
+  return new SnapshotRefused('its checksum is wrong: it was damaged or changed');
 }
 
 function sha256(...parts: readonly Buffer[]): Buffer {

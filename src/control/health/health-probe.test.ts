@@ -24,7 +24,7 @@ import { HealthRegistry } from './health-registry.ts';
 import { HealthProbe, PROBES_MAX } from './health-probe.ts';
 import { steadily } from '../../../test/support/measure/steady.ts';
 
-/** Counts connections, and those that are open at once; answers when told to. */
+/** A backend that counts connections and how many are open at once, and answers when the test tells it to. */
 async function startBackend(answer: (socket: net.Socket, path: string) => void) {
   const open = new Set<net.Socket>();
   const paths = new Map<string, number>();
@@ -56,7 +56,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** Revisions `r0`, `r1` … of one version, asked at `/r0`, `/r1` … */
+/** Revisions `r0`, `r1` … of one version, probed at `/r0`, `/r1` … */
 function start(port: number, count: number, probe: NonNullable<Revision['circuit_breaker']>['probe']) {
   const state = new ConfigState();
   const trees = Array.from({ length: count }, (_, index) => ({
@@ -100,7 +100,7 @@ function start(port: number, count: number, probe: NonNullable<Revision['circuit
 }
 
 describe('HealthProbe', { timeout: 30_000 }, () => {
-  it('asks everybody, though none of very many answers, and not more than some at once', async () => {
+  it('probes every revision even if none of very many answers, with a bounded number at once', async () => {
     const silent = await startBackend(() => undefined);
     stops.push(() => silent.close());
     const count = 2 * PROBES_MAX + 50;
@@ -116,10 +116,10 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
       noteProbe(memory, result);
     };
     await until(() => checks.size === count);
-    // Nobody is asked again before all others have had their turn.
+    // No revision is probed again before all others were.
     expect(Math.max(...checks.values())).toBeLessThanOrEqual(2);
     await until(() => [...breakers.values()].every((breaker) => breaker.status.state === 'open'));
-    // One that was given up may still be on its way out at the backend when the next one comes.
+    // A probe that timed out may still be open at the backend when the next one arrives.
     expect(silent.most()).toBeLessThanOrEqual(PROBES_MAX * 1.5);
   });
 
@@ -142,7 +142,7 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     }),
   );
 
-  it('asks only while a breaker is not closed where no interval is given', async () => {
+  it('probes only while a breaker is not closed if there is no interval', async () => {
     const quick = await startBackend((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
     stops.push(() => quick.close());
     const { breakers, book, trees } = start(quick.port, 3, undefined);
@@ -157,7 +157,7 @@ describe('HealthProbe', { timeout: 30_000 }, () => {
     expect(health.history).toMatchObject([{ from: 'open', to: 'closed', event: 'probe_healthy' }]);
   });
 
-  it('does not count a check that began before the breaker moved', async () => {
+  it('does not count a check that began before the breaker changed state', async () => {
     const held: net.Socket[] = [];
     const slow = await startBackend((socket) => void held.push(socket));
     stops.push(() => slow.close());

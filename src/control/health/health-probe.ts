@@ -1,11 +1,11 @@
 /**
- * The health checks of the node (design section 2 "Breaker"): one prober on the main thread for all workers. A
- * revision with a `health_check_path` that may receive traffic is asked every second while its breaker is not closed,
- * and with `circuit_breaker.probe.interval_ms` at that interval, always. As many answers in a row as its thresholds
- * say open or close the breaker, whose words are shared with the workers.
+ * The health checks of the node (design section 2 "Breaker"): one prober on the main thread for all workers. It probes
+ * a revision with a `health_check_path` that may receive traffic every second while its breaker is not closed, and
+ * always with `circuit_breaker.probe.interval_ms`, at that interval. The number of equal results in a row that the
+ * thresholds require opens or closes the breaker, whose state is in memory shared with the workers.
  *
- * Owns when each revision is asked next, and the counts of answers in a row. Checks of one revision never overlap, are
- * spread over their interval (jitter), and are bounded in number at one time: who is due beyond that waits in line.
+ * Owns the time of each revision's next check and the counts of results in a row. Checks of one revision never overlap,
+ * are spread over their interval (jitter), and are bounded in number; due checks beyond the bound wait.
  */
 import { randomFraction } from '../../lib/ids.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
@@ -19,22 +19,22 @@ import type { HealthRegistry } from './health-registry.ts';
 import { probe, PROBE_DEFAULTS, type ProbeResult } from './probe.ts';
 
 const TICK_MS = 100;
-/** Between checks while the breaker is not closed, where no interval is given. */
+/** Interval while the breaker is not closed, if none is configured. */
 const OPEN_INTERVAL_MS = 1_000;
 /** Checks under way at once, over all revisions. */
 export const PROBES_MAX = 256;
-/** Intervals differ by up to this part, so that checks that began together do not stay together. */
+/** Jitter: intervals vary by up to this fraction, so that checks that began together spread out. */
 const JITTER = 0.1;
 
-/** What is known of one revision's checks; goes with its breaker, and so with its backend. */
+/** State of one revision's checks; removed with its breaker, and so with its backend. */
 interface Target {
   readonly memory: SharedArrayBuffer;
   readonly breaker: Breaker;
   revision: Revision;
-  /** Monotonic; Infinity while there is nothing to ask. */
+  /** Monotonic; Infinity while no check is due. */
   nextMs: number;
   phase: 'resting' | 'waiting' | 'running';
-  /** Answers of one kind in a row: good ones above 0, bad ones below. */
+  /** Equal results in a row: successes are positive, failures negative. */
   inARow: number;
 }
 
@@ -42,7 +42,7 @@ export interface HealthProbeDeps {
   readonly state: ConfigState;
   readonly clock: Clock;
   readonly book: HealthRegistry;
-  /** Opens the connections; nothing is kept in it. */
+  /** Opens the connections; they are not pooled. */
   readonly pool: UpstreamPool;
 }
 
@@ -106,7 +106,7 @@ export class HealthProbe {
     if (target.phase !== 'resting') return;
     const intervalMs = intervalOf(target);
     if (intervalMs === undefined) target.nextMs = Infinity;
-    // Somewhere within the first interval; also when it has become shorter.
+    // A random time within the first interval; also when the interval became shorter.
     else if (target.nextMs > nowMs + intervalMs * (1 + JITTER))
       target.nextMs = nowMs + intervalMs * randomFraction();
     if (target.nextMs > nowMs) return;
@@ -114,7 +114,7 @@ export class HealthProbe {
     this.#line.push(target);
   }
 
-  /** Revisions that are gone, or not current any more, or have no health check. */
+  /** Removes revisions that are deleted, no longer current, or without a health check. */
   #forget(): void {
     const current = new Set<string>();
     for (const { id } of this.#deps.state.probedRevisions()) current.add(id);
@@ -152,7 +152,7 @@ export class HealthProbe {
         error: result.error ?? null,
       });
       const { state, sinceMs } = breaker.status;
-      // What began before the breaker moved says nothing of what has come after.
+      // A check that began before the breaker changed state says nothing about the time since.
       const isSame = state === before.state && sinceMs === before.sinceMs;
       if (isSame && !result.isDenied) this.#count(target, result);
       else target.inARow = 0;
@@ -189,7 +189,7 @@ export class HealthProbe {
   }
 }
 
-/** Milliseconds between checks now; undefined for none. */
+/** Milliseconds between checks now; undefined for no checks. */
 function intervalOf({ revision, breaker }: Target): number | undefined {
   const intervalMs = revision.circuit_breaker?.probe?.interval_ms;
   if (intervalMs !== undefined) return intervalMs;

@@ -50,7 +50,7 @@ const failure = (breakerNumber: number, atMs: number): FailureNote => ({
 });
 
 describe('HealthRegistry', () => {
-  it('keeps the latest changes of state in order, also when messages overtake each other', () => {
+  it('keeps the latest state changes in order, even if messages arrive out of order', () => {
     const { book, number } = setUp();
     const times = Array.from({ length: HISTORY_MAX + 8 }, (_, index) => NOW + index);
     const swapped = times.flatMap((time, index) => (index % 2 === 0 ? [times[index + 1] ?? time, time] : []));
@@ -60,14 +60,14 @@ describe('HealthRegistry', () => {
     expect(history[0]).toMatchObject({ from: 'closed', to: 'open', request_id: `at-${times.at(-1)}` });
   });
 
-  it('keeps the latest error, whichever worker tells of it first', () => {
+  it('keeps the latest error, whichever worker reports it first', () => {
     const { book, number } = setUp();
     for (const atMs of [NOW, NOW + 2, NOW + 1])
       book.report({ type: 'health', failures: [failure(number, atMs)], moves: [] });
     expect(book.healthOf(record).last_error).toMatchObject({ kind: 'reset', detail: `at ${NOW + 2}` });
   });
 
-  it('takes nothing that was said of a backend that is another by now, or of a revision that is gone', () => {
+  it('ignores reports about a replaced backend or a deleted revision', () => {
     const { book, number, lines } = setUp();
     const gone = { ...move(number, NOW), revisionId: 'gone' };
     book.report({
@@ -79,7 +79,7 @@ describe('HealthRegistry', () => {
     expect(lines).toEqual([]);
   });
 
-  it('logs each change of state, an opening as a warning', () => {
+  it('logs each state change, an opening as a warning', () => {
     const { book, number, lines } = setUp();
     book.noteMove(move(number, NOW));
     book.noteMove({

@@ -1,8 +1,8 @@
 /**
- * What the node knows of the health of its revisions beyond the state of their breakers: the last error, the last
- * health check, and the latest changes of state, which are also logged here. Belongs to the main thread, which hears
- * of it from the workers (health-reporter.ts) and from the health checks. Bounded: a few texts per revision, which go
- * with its breaker; not kept over a restart.
+ * The health of the node's revisions beyond the state of their breakers: the last error, the last health check, and the
+ * latest state changes, which are also logged here. On the main thread, which gets reports from the workers
+ * (health-reporter.ts) and from the health checks. Bounded: a few texts per revision, which are removed with its
+ * breaker; not kept over a restart.
  */
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Revision } from '../../model/resources.ts';
@@ -18,14 +18,14 @@ import { compileBreaker } from '../../config/compile.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { FailureNote, HealthMessage, MoveNote } from './health-reporter.ts';
 
-/** Changes of state that are remembered per revision. */
+/** State changes kept per revision. */
 export const HISTORY_MAX = 32;
 
 interface Entry {
   lastErrorMs: number;
   lastError: RevisionLastError | null;
   lastProbe: RevisionProbe | null;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly history: { readonly atMs: number; readonly transition: RevisionTransition }[];
 }
 
@@ -33,7 +33,7 @@ export class HealthRegistry {
   readonly #state: ConfigState;
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** By the breaker's memory: the entry of a backend that was replaced is gone with it. */
+  /** Keyed by the breaker's memory, so that the entry of a replaced backend is removed with it. */
   readonly #entries = new WeakMap<SharedArrayBuffer, Entry>();
 
   constructor(state: ConfigState, clock: Clock, log: Logger) {
@@ -42,7 +42,7 @@ export class HealthRegistry {
     this.#log = log;
   }
 
-  /** What a worker has sent. */
+  /** Stores the reports of a worker. */
   report({ failures, moves }: HealthMessage): void {
     for (const failure of failures) this.#noteFailure(failure);
     for (const move of moves) this.noteMove(move);
@@ -55,7 +55,7 @@ export class HealthRegistry {
     const { from, to, event, atMs } = move;
     const at = timestamp(atMs);
     entry.history.push({ atMs, transition: { at, from, to, event, detail, request_id: requestId } });
-    // Messages of two workers may overtake each other.
+    // Messages of two workers may arrive out of order.
     entry.history.sort((a, b) => a.atMs - b.atMs);
     if (entry.history.length > HISTORY_MAX) entry.history.shift();
     this.#logMove(note);
@@ -93,7 +93,7 @@ export class HealthRegistry {
     entry.lastError = { at: timestamp(atMs), kind, detail, request_id: requestId };
   }
 
-  /** undefined when the revision is gone, or its backend another than the one that is spoken of. */
+  /** undefined if the revision is deleted, or the report is about another backend. */
   #entryOf(revisionId: string, breakerNumber: number): Entry | undefined {
     const memory = this.#state.breakerOf(revisionId);
     if (memory === undefined || new Breaker(memory).number !== breakerNumber) return undefined;

@@ -1,16 +1,16 @@
 /**
- * What a worker tells the main thread of the health of revisions: changes of state at once, the latest failure of
- * each revision once a second, so that an outage with thousands of failures costs one message a second. A worker that
- * dies takes at most its last second along; the breakers themselves are in shared memory.
+ * Reports of a worker to the main thread about the health of revisions: state changes at once, and the latest failure
+ * of each revision once a second, so that an outage with thousands of failures costs one message a second. A worker
+ * that dies loses at most its last second; the breakers themselves are in shared memory.
  */
 import type { Breaker, BreakerTransition } from '../../proxy/resilience/breaker.ts';
 import type { FailureKind } from '../../proxy/interfaces/observer.ts';
 import type { Revision } from '../../proxy/interfaces/route.ts';
 
-/** The latest failure of a revision that its breaker counts. */
+/** The latest failure of a revision that its breaker counted. */
 export interface FailureNote {
   readonly revisionId: string;
-  /** Of the breaker: one that has another by now has another backend too. */
+  /** Identifies the breaker; a revision with another breaker has another backend. */
   readonly breakerNumber: number;
   readonly atMs: number;
   readonly kind: FailureKind;
@@ -18,7 +18,7 @@ export interface FailureNote {
   readonly requestId: string;
 }
 
-/** A change of state. */
+/** A state change. */
 export interface MoveNote {
   readonly revisionId: string;
   readonly breakerNumber: number;
@@ -36,7 +36,7 @@ export interface HealthMessage {
   readonly moves: readonly MoveNote[];
 }
 
-/** Texts of failures come from backends in part. */
+/** Bounded, since backends determine part of the text of a failure. */
 const DETAIL_CHARS_MAX = 200;
 
 export class HealthReporter {
@@ -75,7 +75,7 @@ export class HealthReporter {
     ]);
   }
 
-  /** Sends what was collected, if anything. */
+  /** Sends the collected reports, if any. */
   send(): void {
     if (this.#failures.size > 0) this.#post([]);
   }

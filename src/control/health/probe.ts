@@ -1,7 +1,7 @@
 /**
- * One health check: a GET of `health_check_path` over a connection of its own, by the engine that requests go
- * through (names, TLS, the strict reading of responses). Owns the connection until the status has come; nothing of a
- * body is read. Decides whether the answer is a good one, not what follows from it.
+ * One health check: a GET of `health_check_path` on its own connection, with the engine that sends requests (names,
+ * TLS, strict parsing of responses). Owns the connection until the status arrives; reads no body. Decides whether the
+ * response is good; the caller acts on it.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { ProbeSettings } from '../../model/resources.ts';
@@ -21,10 +21,10 @@ export const PROBE_DEFAULTS: ProbeRules = Object.freeze({
 
 export interface ProbeResult {
   readonly ok: boolean;
-  /** undefined without an answer. */
+  /** undefined without a response. */
   readonly status: number | undefined;
   readonly error: string | undefined;
-  /** The gateway may not connect there, which says nothing about the backend. */
+  /** The gateway must not connect to this address, which says nothing about the backend. */
   readonly isDenied: boolean;
   readonly durationMs: number;
 }

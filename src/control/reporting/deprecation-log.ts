@@ -1,7 +1,6 @@
 /**
- * The warning that a deprecated version is still used (contract part 3): the first use is logged at once, then
- * at most one line per version and interval, with the number of requests since the last. Gathers what all
- * workers report.
+ * Logs that a deprecated version is still used (contract part 3): the first use at once, then at most one line per
+ * version and interval with the number of requests since the last line. Collects the reports of all workers.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
@@ -29,7 +28,7 @@ export class DeprecationLog {
     this.#warnings.report(report.versionId, report, report.count);
   }
 
-  /** Writes the lines that are due; to be called about once a second. */
+  /** Writes the lines that are due. Call it about once a second. */
   tick(): void {
     this.#warnings.tick();
   }

@@ -1,7 +1,7 @@
 /**
- * Throttles repeated log lines: the first of a kind is written at once, then at most one per kind and interval with
- * the number of occurrences since the last line. A kind that did not occur for a whole interval is forgotten. Owns
- * the counts; holds as many kinds as occurred within the last interval.
+ * Throttles repeated log lines: the first of a kind is written at once, then at most one per kind and interval with the
+ * number of occurrences since the last line. A kind that did not occur for a whole interval is dropped. Owns the
+ * counts; their number is bounded by the kinds within one interval.
  */
 import type { Clock } from '../../lib/clock.ts';
 
@@ -17,7 +17,7 @@ export class LogThrottle<T> {
   readonly #write: (last: T, count: number) => void;
   readonly #entries = new Map<string, Entry<T>>();
 
-  /** @param write gets the latest occurrence of a kind, and the number of occurrences since the line before */
+  /** @param write receives the latest occurrence of a kind, and the number of occurrences since the last line */
   constructor(clock: Clock, intervalMs: number, write: (last: T, count: number) => void) {
     this.#clock = clock;
     this.#intervalMs = intervalMs;

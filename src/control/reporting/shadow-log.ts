@@ -1,6 +1,6 @@
 /**
- * Writes the log line "would deny" for policies in shadow mode, from what all workers report: the first of a route and
- * part at once, then at most one in ten seconds with the number of requests since.
+ * Writes the log line "would deny" for policies in shadow mode from the reports of all workers. The first line of a
+ * route and part is written with the first report, then at most one in ten seconds with the number of requests since.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';

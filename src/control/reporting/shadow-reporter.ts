@@ -24,7 +24,7 @@ export class ShadowReporter {
     this.#send = send;
   }
 
-  /** At the end of an exchange. */
+  /** Called at the end of an exchange. */
   note(exchange: ExchangeView): void {
     const { route, evaluation } = exchange;
     if (route === undefined || evaluation.shadowDenials === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * Checks that no other process listens on an address. Workers share the traffic port (SO_REUSEPORT), so a second gateway
- * of the same user, started by mistake, could share it too, and each would get a part of the connections. Listening
- * without SO_REUSEPORT finds that.
+ * Checks that no other process listens on an address. Workers share the traffic port (SO_REUSEPORT), so a second
+ * gateway that the same user starts by mistake could share it too and would receive some of the connections. Listening
+ * without SO_REUSEPORT detects that.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -25,14 +25,14 @@ export function listeningError({ host, port }: Address): Promise<Error | undefin
 
 /**
  * The error if another process listens on the address. Tries to listen only if the port is in use at some address of
- * this machine: a client that connects at that moment would be accepted and cut off, while a closed port would send it
- * to another gateway.
+ * this machine: a client that connects at that moment would be accepted and then disconnected, while a closed port
+ * makes it try another gateway.
  */
 export async function takenError(address: Address): Promise<Error | undefined> {
   return isListenedOn(address.port) ? await listeningError(address) : undefined;
 }
 
-/** On whatever address of this machine (proc(5), `/proc/net/tcp`); false where that cannot be seen. */
+/** Whether any address of this machine listens on the port (proc(5), `/proc/net/tcp`); false if unknown. */
 function isListenedOn(port: number): boolean {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return ['/proc/net/tcp', '/proc/net/tcp6'].some((table) => {

@@ -1,7 +1,7 @@
 /**
  * The pid file: names the process that owns the files of a folder, so that a new process can take over from it, and so
- * that two processes never write the same files. It is named after the file it stands for: `headgate.pid` beside
- * `headgate.db` or `headgate.snapshot`. It holds the process id and the start time of the process (field 22 of
+ * that two processes never write the same files. It is named after the gateway's file: `headgate.pid` beside
+ * `headgate.db` or `headgate.snapshot`. It contains the process id and the start time of the process (field 22 of
  * `/proc/<pid>/stat`, proc(5)), because process ids are reused: a file left by a crash must not name an unrelated
  * process. The process keeps the file open, which distinguishes a folder from a copy of it.
  */
@@ -27,7 +27,7 @@ export interface PidFile {
   claim(replace: 'any' | 'ended'): boolean;
   /** The process that the file names, if it is alive and not this one. */
   otherPid(): number | undefined;
-  /** The same, if that process has this very file open, and not the original of a copy. */
+  /** The same, but only if that process has this very file open; false for a copied folder. */
   holder(): number | undefined;
   /** Removes the file if it still names this process. Throws the system's error when it cannot be removed. */
   release(): void;
@@ -132,7 +132,7 @@ export function hasOpen(pid: number, file: string): boolean {
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may hold anything; what follows its last one is separated by spaces.
+    // The name in parentheses may contain any character; the fields after the last parenthesis are separated by spaces.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
   } catch {
     return undefined;

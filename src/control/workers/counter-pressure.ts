@@ -1,6 +1,6 @@
 /**
- * Says in the log which limit has more callers than the memory of counters has room for, so that the limit that causes
- * the pressure is known by name. Owns how many evictions were told so far; a line at most every ten seconds.
+ * Logs which limit has more callers than the counter memory has room for, so that the cause of the pressure is known.
+ * Owns the number of evictions reported so far; at most one line every ten seconds.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { counterUse, limitUse } from '../../limits/local/counter-use.ts';
@@ -22,7 +22,7 @@ export class CounterPressure {
     this.#log = log;
   }
 
-  /** To be called now and then. */
+  /** Call it periodically. */
   tick(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#toldMs < LOG_MS) return;
@@ -33,7 +33,7 @@ export class CounterPressure {
     const limit = limitUse(this.#memory)[0]?.name;
     this.#log.warn(
       { limit, evictions: total - this.#told, max_counter_bytes: bytesMax },
-      'the memory of limit counters is full; callers of the limit with the most counters are counted roughly (GATEWAY_LIMITS__MAX_COUNTER_BYTES)',
+      'the memory of limit counters is full; callers of the limit with the most counters are counted approximately (GATEWAY_LIMITS__MAX_COUNTER_BYTES)',
     );
     this.#told = total;
     this.#toldMs = nowMs;

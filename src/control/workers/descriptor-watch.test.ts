@@ -19,7 +19,7 @@ function watching() {
 }
 
 describe('the watch of file descriptors', () => {
-  it('warns once they are nearly used up, seldom again, and says when there are enough', () => {
+  it('warns when few descriptors are left, rarely repeats it, and logs the recovery', () => {
     const { lines, look } = watching();
     look(94, 3);
     expect(lines).toEqual([]);
@@ -33,7 +33,7 @@ describe('the watch of file descriptors', () => {
     expect(lines).toHaveLength(4);
   });
 
-  it('says nothing where it cannot count', () => {
+  it('logs nothing if it cannot count', () => {
     const { lines, look } = watching();
     look(undefined, 20);
     expect(lines).toEqual([]);

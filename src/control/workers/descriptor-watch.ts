@@ -18,7 +18,7 @@ export class DescriptorWatch {
   readonly #log: Logger;
   readonly #count: () => Descriptors | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Looks until the next warning; 0: at once. */
+  /** Checks until the next warning; 0: at once. */
   #quiet = 0;
   #isShort = false;
 
@@ -50,7 +50,7 @@ export class DescriptorWatch {
     if (this.#quiet === 0) {
       this.#log.error(
         { open, limit },
-        'the file descriptors are nearly used up: connections for which there is none are closed at once; raise the limit (ulimit -n)',
+        'the file descriptors are nearly used up: connections without one are closed at once; raise the limit (ulimit -n)',
       );
       this.#quiet = WARN_AGAIN_LOOKS;
     }
@@ -58,15 +58,15 @@ export class DescriptorWatch {
   }
 }
 
-/** undefined where it cannot be told. */
+/** undefined if unknown. */
 function countDescriptors(): Descriptors | undefined {
   try {
     const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]);
-    // Since Linux 6.2 the size of the folder is the number of its entries, which costs nothing.
+    // Since Linux 6.2 the size of the folder is the number of its entries, so reading it is cheap.
     const open = statSync('/proc/self/fd').size || readdirSync('/proc/self/fd').length;
     return Number.isFinite(limit) ? { open, limit } : undefined;
   } catch (error) {
-    // Looking takes a descriptor itself.
+    // The check uses a descriptor itself.
     return isExhausted(error) ? { open: 1, limit: 1 } : undefined;
   }
 }

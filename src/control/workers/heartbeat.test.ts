@@ -11,14 +11,14 @@ const WAITING_LOOKS = (10 * STALL_MS) / EVERY_MS;
 interface Step {
   readonly beat?: boolean;
   readonly excused?: boolean;
-  /** What passes until the look. */
+  /** Time until the check. */
   readonly afterMs?: number;
-  /** What the thread did meanwhile; for the rest it waited for something else. */
+  /** What the thread did meanwhile; for the rest of the time it waited for something other than a CPU. */
   readonly computedMs?: number;
   readonly waitedMs?: number;
 }
 
-/** Looks once per step. */
+/** Checks once per step. */
 function looks(steps: readonly Step[], isKnown = true): (Stall | undefined)[] {
   const memory = createHeartbeatMemory();
   const words = new Int32Array(memory);
@@ -37,46 +37,46 @@ const many = (count: number, step: Step): Step[] => Array.from({ length: count }
 const busy: Step = { computedMs: EVERY_MS };
 
 describe('a heartbeat', () => {
-  it('is missed when the thread has computed for the time-out, and not before', () => {
-    // The first look only learns what the thread had computed until then.
+  it('is missed once the thread has computed for the timeout', () => {
+    // The first check only records how long the thread had computed until then.
     expect(looks(many(5, busy))).toEqual([undefined, undefined, undefined, undefined, 'computing']);
   });
 
-  it('that comes at last starts the time anew', () => {
+  it('that arrives late restarts the timeout', () => {
     const stalls = looks([...many(4, busy), { beat: true }, ...many(5, busy)]);
     expect(stalls.indexOf('computing')).toBe(9);
   });
 
-  it('is not missed while the thread waits for a processor, however long', () => {
+  it('is not missed while the thread waits for a CPU, however long', () => {
     expect(looks(many(400, { waitedMs: EVERY_MS }))).not.toContain('waiting');
-    // With a tenth of a processor it takes ten times as long to compute for the time-out.
+    // With a tenth of a CPU it takes ten times as long to compute for the timeout.
     const starved = looks(many(80, { computedMs: 25, waitedMs: 225 }));
     expect(starved.indexOf('computing')).toBe(40);
   });
 
-  it('is missed after ten times the time-out when the thread waits for anything else', () => {
+  it('is missed after ten times the timeout if the thread waits for anything else', () => {
     const stalls = looks(many(WAITING_LOOKS + 1, {}));
     expect(stalls.indexOf('waiting')).toBe(WAITING_LOOKS - 1);
   });
 
-  it('counts every silence as waiting where nothing is known of the thread', () => {
+  it('counts all time as waiting if the times of the thread are unknown', () => {
     const stalls = looks(many(WAITING_LOOKS + 1, busy), false);
     expect(stalls.indexOf('waiting')).toBe(WAITING_LOOKS - 1);
     expect(stalls).not.toContain('computing');
   });
 
-  it('is not missed while the main thread did not look either', () => {
+  it('is not missed while the main thread did not run either', () => {
     expect(looks(many(80, { afterMs: 60_000 }))).not.toContain('waiting');
   });
 
-  it('is not asked for during a step that is timed by itself', () => {
+  it('is not required during a step with a timeout of its own', () => {
     const stalls = looks([...many(100, { ...busy, excused: true }), ...many(5, busy)]);
     expect(stalls.indexOf('computing')).toBe(104);
   });
 });
 
 describe('the times of a thread', () => {
-  it('tell a thread that computes from one that rests', async () => {
+  it('distinguish a thread that computes from an idle one', async () => {
     expect(ownThreadId()).toBeGreaterThan(0);
     const source = `
       import { parentPort, workerData } from 'node:worker_threads';
@@ -100,7 +100,7 @@ describe('the times of a thread', () => {
     }
   });
 
-  it('are unknown of a thread that is not there', () => {
+  it('are unknown for a thread that does not exist', () => {
     expect(timesOfThread(0)).toBeUndefined();
     expect(timesOfThread(2 ** 22 + 1)).toBeUndefined();
   });

@@ -1,31 +1,32 @@
 /**
  * Detects workers whose event loop is stuck. Each worker increments a count in shared memory, and the main thread reads
- * it at intervals; a stuck loop shows as a count that does not change.
+ * it at intervals; the count of a stuck loop does not change.
  *
- * On an overloaded machine an unchanged count alone proves little. So the main thread also reads from the system what
- * the thread does. A thread that computes gets the time-out, measured in its own CPU time. A thread that waits for
- * something other than a CPU (a page from disk, a lock) gets ten times that. Time spent waiting for a CPU does not count,
- * nor does time in which the main thread itself did not run. If the system does not tell, the thread counts as waiting.
+ * On an overloaded machine an unchanged count alone proves little, so the main thread also reads from the system what
+ * the thread does. A thread that computes gets the timeout, measured in its own CPU time. A thread that waits for
+ * something other than a CPU (a page from disk, a lock) gets ten times that. Waiting for a CPU does not count, nor does
+ * time in which the main thread itself did not run. If the system does not provide the times, the thread counts as
+ * waiting.
  */
 import { ownThreadId, timesOfThread, type ThreadTimes } from './thread-times.ts';
 
 /** Two words: the count, and the system's id of the thread. */
 export type HeartbeatMemory = SharedArrayBuffer;
 
-/** What a worker does that does not react. */
+/** What a stuck worker does. */
 export type Stall = 'computing' | 'waiting';
 
 export const HEARTBEAT_MS = 100;
 const COUNT = 0;
 const THREAD_ID = 1;
-/** How much longer a thread may stand still that computes nothing. */
+/** Multiple of the timeout for a thread that waits. */
 const WAITING_FACTOR = 10;
 
 export function createHeartbeatMemory(): HeartbeatMemory {
   return new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** The worker's side: counts for as long as the event loop turns; does not keep the thread alive. */
+/** The worker's side: counts while the event loop runs; does not keep the thread alive. */
 export function startHeartbeat(memory: HeartbeatMemory): void {
   const words = new Int32Array(memory);
   Atomics.store(words, THREAD_ID, ownThreadId());
@@ -38,7 +39,7 @@ export class HeartbeatWatch {
   readonly #timesOf: (threadId: number) => ThreadTimes | undefined;
   #known: number;
   #lookedAtMs: number;
-  /** While it stands still: time that was neither computed nor waited for a processor, and the times at the last look. */
+  /** While the count is unchanged: time neither computing nor waiting for a CPU, and the times at the last check. */
   #waitingMs = 0;
   #computingMs = 0;
   #times: ThreadTimes | undefined;
@@ -62,9 +63,9 @@ export class HeartbeatWatch {
   }
 
   /**
-   * Looks at the count; tells what the worker does once it has stood still for too long.
-   * @param excused the worker is known to be busy with one long step, which is timed by itself
-   * @param everyMs what lies between two looks when the main thread is not late
+   * Checks the count; returns what the worker does once the count is unchanged for too long.
+   * @param excused the worker runs one long step with a timeout of its own
+   * @param everyMs interval between two checks when the main thread is not late
    */
   look(nowMs: number, everyMs: number, excused: boolean): Stall | undefined {
     const passedMs = nowMs - this.#lookedAtMs;

@@ -1,6 +1,6 @@
 /**
- * The store of rate limits of one worker: the memory of this node, or, where GATEWAY_REDIS_URL is set, leases from the
- * store that all nodes share. The client library is loaded only then.
+ * The rate limit store of one worker: the memory of this node or, with GATEWAY_REDIS_URL, leases from the store that
+ * all nodes share. The client library is loaded only in that case.
  */
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { LeasedLimitStore } from '../../limits/shared/leased-store.ts';
@@ -15,11 +15,11 @@ import type { Settings } from '../../settings/settings.ts';
 
 export interface WorkerLimits {
   readonly store: LimitStore;
-  /** Of the shared store; undefined without one. */
+  /** The shared store; undefined without one. */
   readonly shared:
     | (() => { readonly counts: Readonly<LeasedStoreCounts>; readonly connected: boolean })
     | undefined;
-  /** Gives back what is at hand and closes the connection. */
+  /** Returns unused leases and closes the connection. */
   close(): Promise<void>;
 }
 
@@ -31,11 +31,11 @@ export interface WorkerLimitsDeps {
   readonly clock?: Clock;
 }
 
-/** A worker takes traffic without the store when it does not answer for so long. */
+/** If the store does not answer for this long, a worker starts without it. */
 const START_WAIT_MS = 1_000;
-/** Time for what is given back to leave. */
+/** Time for sending back unused leases. */
 const CLOSE_WAIT_MS = 20;
-/** Outages are logged no more often. */
+/** Least interval between log lines about outages. */
 const LOG_MS = 10_000;
 
 export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<WorkerLimits> {
@@ -82,7 +82,7 @@ export async function createWorkerLimits(deps: WorkerLimitsDeps): Promise<Worker
   };
 }
 
-/** One line for an outage and one for its end, but a store that comes and goes does not fill the log. */
+/** One line for an outage and one for its end; an unstable store does not flood the log. */
 function outageLog(log: Logger, clock: Clock) {
   let loggedMs = -Infinity;
   let outages = 0;
@@ -94,7 +94,7 @@ function outageLog(log: Logger, clock: Clock) {
       partLoggedMs = clock.monotonicMs();
       log.warn(
         { reason },
-        'a server of the store of limits is out of reach; on_store_failure applies to its limits',
+        'a server of the limit store is unreachable; on_store_failure applies to its limits',
       );
     },
     outage: (reason: string): void => {
@@ -102,13 +102,13 @@ function outageLog(log: Logger, clock: Clock) {
       if (clock.monotonicMs() - loggedMs < LOG_MS) return;
       loggedMs = clock.monotonicMs();
       isLogged = true;
-      log.warn({ reason, outages }, 'the store of limits is out of reach; on_store_failure applies');
+      log.warn({ reason, outages }, 'the limit store is unreachable; on_store_failure applies');
       outages = 0;
     },
     recovery: (): void => {
       if (!isLogged) return;
       isLogged = false;
-      log.info('the store of limits is in reach again');
+      log.info('the limit store is reachable again');
     },
   };
 }

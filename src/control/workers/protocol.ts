@@ -1,6 +1,6 @@
 /**
- * What the main thread and the proxy workers say to each other. Plain data, structured-clonable; shared memory
- * (limit counters, breakers) travels by reference. Messages in one direction arrive in the order they were sent.
+ * Messages between the main thread and the proxy workers. Plain data for a structured clone; shared memory (limit
+ * counters, breakers) is passed by reference. Messages in one direction arrive in the order in which they were sent.
  */
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { ConfigChange } from '../../model/config.ts';
@@ -14,30 +14,30 @@ import type { HeartbeatMemory } from './heartbeat.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
 
-/** What a worker is started with. */
+/** Start data of a worker. */
 export interface WorkerStart {
-  /** 1, 2, … ; never used again for another worker, since limit locks are owned by number. */
+  /** 1, 2, …; never reused for another worker, since limit locks are owned by number. */
   readonly workerNumber: number;
   readonly settings: Settings;
-  /** May differ from the settings' when that is 0: all workers share the first one's. */
+  /** Differs from a setting of 0: all workers share the port of the first. */
   readonly port: number;
   readonly limitMemory: LimitMemory;
-  /** Of egress/own-listeners.ts. */
+  /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
-  /** How the gateway calls itself to backends. */
+  /** The gateway's name towards backends. */
   readonly viaName: string;
-  /** The API keys of the node, which the main thread writes; messages carry none. */
+  /** The API keys of the node, written by the main thread; messages contain none. */
   readonly keyMemory: KeyMemory;
   readonly heartbeat: HeartbeatMemory;
   /** Certificates of the traffic listener, read by the main thread; undefined without TLS. */
   readonly certificates: readonly CertificatePair[] | undefined;
-  /** Of ticket-keys.ts. */
+  /** See ticket-keys.ts. */
   readonly ticketKeys: Uint8Array;
-  /** Listens only when it is told to. */
+  /** Listens only when told to. */
   readonly isSpare: boolean;
 }
 
-/** A change with the breakers of the revisions that it brings. */
+/** A change, with the breakers of its revisions. */
 export interface ApplyMessage {
   readonly type: 'apply';
   readonly id: number;
@@ -46,14 +46,14 @@ export interface ApplyMessage {
   readonly removedRevisionIds: readonly string[];
 }
 
-/** Other certificates for the handshakes to come. */
+/** Certificates for future handshakes. */
 export interface CertificatesMessage {
   readonly type: 'certificates';
   readonly id: number;
   readonly certificates: readonly CertificatePair[];
 }
 
-/** Other keys for the session tickets to come. */
+/** Keys for future session tickets. */
 export interface TicketKeysMessage {
   readonly type: 'ticket_keys';
   readonly id: number;
@@ -66,11 +66,11 @@ export type ToWorker =
   | TicketKeysMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
-  /** To a spare worker: another one is lost. */
+  /** To a spare worker: another worker is lost. */
   | { readonly type: 'listen' }
-  /** From now on answers say `Connection: close`. */
+  /** From now on responses have `Connection: close`. */
   | { readonly type: 'drain' }
-  /** Comes after `drain`: closes the port, and ends when what has begun is done. */
+  /** Follows `drain`: closes the port, and ends when running exchanges are done. */
   | { readonly type: 'close_port' };
 
 export type FromWorker =

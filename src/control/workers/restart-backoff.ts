@@ -1,12 +1,12 @@
 /**
- * How fast dead workers are restarted: at once, unless they die again soon after they start to serve. Then the delay
+ * How fast dead workers are restarted: at once, unless they die again soon after they begin to serve. Then the delay
  * doubles, up to a maximum that still restores a worker within a second.
  */
 import type { Clock } from '../../lib/clock.ts';
 
 const DELAY_MS = 100;
 const DELAY_MS_MAX = 800;
-/** A worker that served this long counts as stable; its death does not increase the delay. */
+/** A worker that served this long is stable; its death does not increase the delay. */
 const STABLE_MS = 500;
 
 export class RestartBackoff {
@@ -23,7 +23,7 @@ export class RestartBackoff {
     this.#deathsInARow = isStable ? 0 : this.#deathsInARow + 1;
   }
 
-  /** Before the next start. */
+  /** Delay before the next start. */
   get delayMs(): number {
     return this.#deathsInARow === 0 ? 0 : Math.min(DELAY_MS * 2 ** (this.#deathsInARow - 1), DELAY_MS_MAX);
   }

@@ -8,15 +8,15 @@ import { readSettings } from '../../settings/settings.ts';
 import { ConfigState } from '../cluster/config-state.ts';
 import { Supervisor } from './supervisor.ts';
 
-/** What a worker of these tests does with a change. */
+/** How a worker of these tests reacts to a change. */
 type Behaviour =
   | 'apply'
   | 'fail'
   | 'be silent'
   | 'not listen'
   | 'die'
-  | 'say that it failed'
-  /** With a sample, whatever the config version. */
+  | 'report a failure'
+  /** Answers a request for a sample, then dies, at any config version. */
   | 'answer and die';
 
 interface Rule {
@@ -25,7 +25,7 @@ interface Rule {
   readonly does: Behaviour;
 }
 
-/** A worker program that says the lines of protocol.ts as the rules want it, and reports what it was given. */
+/** A worker program that follows protocol.ts with the given rules, and reports the messages it received. */
 function program(rules: readonly Rule[]): URL {
   const source = `
     import { parentPort, workerData } from 'node:worker_threads';
@@ -53,14 +53,14 @@ function program(rules: readonly Rule[]): URL {
       if (does === 'not listen') return parentPort.postMessage({ type: 'listen_failed', message: 'no port' });
       const error = does === 'fail' ? 'refused by a test' : undefined;
       parentPort.postMessage({ type: 'applied', id: message.id, error });
-      if (does === 'say that it failed') return parentPort.postMessage({ type: 'failed', error: new Error('thrown') });
+      if (does === 'report a failure') return parentPort.postMessage({ type: 'failed', error: new Error('thrown') });
       if (does === 'die') throw new Error('died');
       if (!listening && !workerData.isSpare) listen();
     });`;
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 }
 
-/** Threads start slowly on a machine that has other things to do. */
+/** Threads start slowly on a busy machine. */
 const PATIENCE = { timeout: 15_000 };
 
 const stops: (() => Promise<void>)[] = [];
@@ -115,7 +115,7 @@ function supervise(
 const change = (configVersion: number) => configChange(configVersion, {});
 
 describe('samples', () => {
-  it('of a worker that has ended by the time all have come are left out: they were added up at its end', async () => {
+  it('of a worker that has ended meanwhile are left out: they were counted at its end', async () => {
     const { supervisor, lost } = supervise([
       { worker: 1, configVersion: -1, does: 'answer and die' },
       { worker: 2, configVersion: -1, does: 'be silent' },
@@ -127,7 +127,7 @@ describe('samples', () => {
 });
 
 describe('a change', () => {
-  it('has reached every worker when it is applied', async () => {
+  it('is in every worker when it is applied', async () => {
     const { supervisor, told } = supervise([]);
     await supervisor.start();
     await supervisor.apply(change(1));
@@ -147,17 +147,17 @@ describe('a change', () => {
       });
       await supervisor.start();
       await supervisor.apply(change(1));
-      // Whoever has the answer may rely on it: nothing serves the old state any more.
+      // After the answer, no worker serves the old state.
       expect(lost).toEqual([2]);
       await expect.poll(() => supervisor.listeningCount, PATIENCE).toBe(2);
       expect(told).toContain('3 seeded 1');
-      expect(lines.join()).toContain('a proxy worker could not apply a change');
+      expect(lines.join()).toContain('a proxy worker failed to apply a change');
       await supervisor.apply(change(2));
       expect(told).toEqual(expect.arrayContaining(['1 given 2', '3 given 2']));
     },
   );
 
-  it('waits for workers that are starting, which get it after everything before it', async () => {
+  it('waits for starting workers, which get it after all earlier changes', async () => {
     const { supervisor, told, lost } = supervise([]);
     const started = supervisor.start();
     await Promise.all([supervisor.apply(change(1)), supervisor.apply(change(2))]);
@@ -171,7 +171,7 @@ describe('a change', () => {
 });
 
 describe('a worker that cannot listen', () => {
-  it('is ended when it is a replacement, before the next one is tried', async () => {
+  it('is ended if it is a replacement, before the next one starts', async () => {
     const { supervisor, told, lost } = supervise([
       { worker: 2, configVersion: 1, does: 'fail' },
       { worker: 3, configVersion: 1, does: 'not listen' },
@@ -184,12 +184,12 @@ describe('a worker that cannot listen', () => {
     expect(lost).toEqual([2, 3, 4]);
   });
 
-  it('fails the first start with its reason', async () => {
+  it('fails the first start with its error', async () => {
     const { supervisor } = supervise([{ worker: 1, configVersion: 0, does: 'not listen' }]);
     await expect(supervisor.start()).rejects.toThrow('no port');
   });
 
-  it('is given up after a time', async () => {
+  it('is ended after a timeout', async () => {
     const { supervisor } = supervise([{ worker: 2, configVersion: 0, does: 'be silent' }], {
       startTimeoutMs: 3_000,
     });
@@ -200,7 +200,7 @@ describe('a worker that cannot listen', () => {
 describe('a spare worker', () => {
   const ready = { spareDelayMs: 0 };
 
-  it('is given the configuration and every change, and listens only when another is lost', async () => {
+  it('gets the configuration and every change, and listens only when another worker is lost', async () => {
     const { supervisor, told, lost } = supervise([{ worker: 1, configVersion: 2, does: 'die' }], ready, 1);
     await supervisor.start();
     await expect.poll(() => told, PATIENCE).toContain('2 seeded 0');
@@ -214,14 +214,14 @@ describe('a spare worker', () => {
     expect(told.indexOf('2 given 2')).toBeLessThan(told.indexOf('2 listens'));
     expect(supervisor.listeningCount).toBe(1);
     expect(lost).toEqual([1]);
-    // And the next one is there for the next time.
+    // There is a new spare afterwards.
     await expect.poll(() => told, PATIENCE).toContain('3 seeded 2');
     expect(told).not.toContain('3 listens');
   });
 
-  it('listens before a worker ends that says that it failed', async () => {
+  it('listens before a failed worker ends', async () => {
     const { supervisor, told, lost, lines } = supervise(
-      [{ worker: 1, configVersion: 1, does: 'say that it failed' }],
+      [{ worker: 1, configVersion: 1, does: 'report a failure' }],
       ready,
       1,
     );
@@ -235,7 +235,7 @@ describe('a spare worker', () => {
     expect(supervisor.listeningCount).toBe(1);
   });
 
-  it('that dies is made anew, and nobody else notices', async () => {
+  it('that dies is replaced without an effect on the other workers', async () => {
     const { supervisor, told, lost } = supervise(
       [{ worker: 2, configVersion: 0, does: 'not listen' }],
       ready,
@@ -249,7 +249,7 @@ describe('a spare worker', () => {
     expect(lost).toEqual([2]);
   });
 
-  it('is not waited for by a change', async () => {
+  it('does not delay a change', async () => {
     const { supervisor, told } = supervise(
       [{ worker: 2, configVersion: 1, does: 'be silent' }],
       { ...ready, applyTimeoutMs: 60_000, startTimeoutMs: 60_000 },

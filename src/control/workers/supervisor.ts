@@ -3,8 +3,8 @@
  * has applied it. Replaces a worker that dies, reports a failure or is stuck; its number is never reused, and the locks
  * it held in the limit memory are released.
  *
- * Unless switched off, there is also a spare worker, which has the configuration and applies every change, and only has
- * to listen when a worker is lost. A worker that has to be replaced is ended after the spare listens, so that the port
+ * Unless switched off, there is also a spare worker. It has the configuration and applies every change, so it only has
+ * to listen when a worker is lost. A worker that must be replaced is ended after the spare listens, so that the port
  * stays open even with one worker.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -32,19 +32,19 @@ export interface SupervisorDeps {
   /** Of the traffic listener; undefined without TLS. */
   readonly certificates: WorkerStart['certificates'];
   readonly limitMemory: LimitMemory;
-  /** Of egress/own-listeners.ts. */
+  /** See egress/own-listeners.ts. */
   readonly ownPorts: SharedArrayBuffer;
-  /** How the gateway calls itself to backends. */
+  /** The gateway's name towards backends. */
   readonly viaName: string;
   readonly state: ConfigState;
   readonly log: Logger;
-  /** The program that a worker runs. */
+  /** The program of a worker. */
   readonly workerUrl: URL;
   onKeysUsed(used: KeyUsageBatch): void;
   onDeprecatedUsed(message: Extract<FromWorker, { type: 'deprecated_used' }>): void;
   onShadowDenials(rows: readonly ShadowRow[]): void;
   onHealth(message: HealthMessage): void;
-  /** What workers are to know of explain, now. */
+  /** The current explain setup for workers. */
   explainSetup(): ExplainSetup;
   onWorkerLost(workerNumber: number): void;
   /** For tests; milliseconds. */
@@ -54,18 +54,21 @@ export interface SupervisorDeps {
 }
 
 const SAMPLE_TIMEOUT_MS = 2_000;
-/** A key set that has to be fetched first may take most of it. */
+/** Fetching a key set may take most of this time. */
 const EXPLAIN_TIMEOUT_MS = 12_000;
 const APPLY_TIMEOUT_MS = 10_000;
-/** A worker that does not listen by then is ended: it has the whole configuration to compile first. */
+/** A worker that does not listen by then is ended. It compiles the whole configuration first. */
 const START_TIMEOUT_MS = 60_000;
 const WATCH_MS = 100;
-/** After a start others need the processors more than the spare does; after a loss the next may follow soon. */
+/**
+ * Delay before a spare starts: long after a start, when other threads need the CPUs, and short after a loss, since
+ * another may follow.
+ */
 const SPARE_DELAY_MS = 1_000;
 const NEXT_SPARE_DELAY_MS = 50;
-/** How long a worker whose end is foreseen goes on for the spare to listen, which takes a few milliseconds. */
+/** How long a worker that must end continues until the spare listens, which takes a few milliseconds. */
 const PROMOTION_PATIENCE_MS = 500;
-/** After this all the others close their ports at once. */
+/** After this time all other workers close their ports at once. */
 const CLOSE_PORTS_MS_MAX = 5_000;
 
 export class Supervisor {
@@ -92,7 +95,7 @@ export class Supervisor {
   /** Starts all workers; resolves with the traffic port once each of them accepts connections. */
   async start(): Promise<number> {
     const { workers } = this.#deps.settings;
-    // With port 0 the first worker finds the port that the others share.
+    // With port 0, the first worker gets the port that the others share.
     if (this.#port === 0) this.#port = await this.#spawn(false).listening;
     const missing = workers - this.#members.size;
     await Promise.all(Array.from({ length: missing }, () => this.#spawn(false).listening));
@@ -109,8 +112,8 @@ export class Supervisor {
 
   /**
    * Sends a change to every worker. Resolves when each has swapped to a snapshot that contains it, or has died (its
-   * successor starts with the change). Does not wait for the spare: it handles messages in order, so it applies the
-   * change before it listens. Changes must come in the order of their config versions.
+   * replacement starts with the change). Does not wait for the spare: it handles messages in order, so it applies the
+   * change before it listens. Changes must arrive in the order of their config versions.
    */
   async apply(change: ConfigChange): Promise<void> {
     const { state } = this.#deps;
@@ -120,30 +123,30 @@ export class Supervisor {
     const breakers = state.breakersOf(change);
     await this.#follow(
       (id) => ({ type: 'apply', id, change: forWorkers, breakers, removedRevisionIds }),
-      'a proxy worker could not apply a change',
+      'a proxy worker failed to apply a change',
     );
-    // Each worker has answered or is dead: none is in the middle of a look-up that began before the change.
+    // Each worker has answered or is dead: no look-up that began before the change is still running.
     state.keys.release(retiredKeys);
   }
 
   /**
-   * Hands certificates to every worker; resolves when each of them uses them for new handshakes. A worker that cannot
-   * is ended, as it would go on with those that were replaced for a reason.
+   * Sends certificates to every worker; resolves when each uses them for new handshakes. A worker that fails is ended,
+   * since it would continue to use replaced certificates.
    */
   async setCertificates(certificates: NonNullable<WorkerStart['certificates']>): Promise<void> {
     this.#certificates = certificates;
     await this.#follow(
       (id) => ({ type: 'certificates', id, certificates }),
-      'a proxy worker could not take new certificates',
+      'a proxy worker failed to load new certificates',
     );
   }
 
-  /** Hands keys for session tickets to every worker, also to those that are yet to come; resolves as above. */
+  /** Sends session ticket keys to every worker, including future ones; resolves as above. */
   async setTicketKeys(ticketKeys: Uint8Array): Promise<void> {
     this.#ticketKeys = ticketKeys;
     await this.#follow(
       (id) => ({ type: 'ticket_keys', id, ticketKeys }),
-      'a proxy worker could not take new keys for session tickets',
+      'a proxy worker failed to load new session ticket keys',
     );
   }
 
@@ -159,7 +162,7 @@ export class Supervisor {
       this.#lose(member);
       await member.terminate();
     };
-    // Also those that are lost and not gone: they may be in the middle of a request.
+    // Includes lost workers that still run: they may be handling a request.
     const members = [...this.#members.values()];
     const spare = members.filter(({ isSpare }) => isSpare);
     const serving = members.filter(({ isSpare }) => !isSpare);
@@ -167,15 +170,15 @@ export class Supervisor {
     await Promise.all(serving.map(follow));
   }
 
-  /** A worker that starts has the whole configuration to go through before the change. */
+  /** A worker that starts compiles the whole configuration before the change. */
   #applyTimeoutMs({ isListening }: WorkerThread): number {
     const { applyTimeoutMs = APPLY_TIMEOUT_MS, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
     return isListening ? applyTimeoutMs : startTimeoutMs + applyTimeoutMs;
   }
 
   /**
-   * One sample from each worker that serves and answers in time. One that has ended since is left out: what it had
-   * counted was added up at its end.
+   * One sample from each serving worker that answers in time. Leaves out workers that have ended meanwhile: their
+   * counts were added at their end.
    */
   async samples(): Promise<WorkerSample[]> {
     const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
@@ -188,7 +191,7 @@ export class Supervisor {
     return samples;
   }
 
-  /** Has one worker run a described request; undefined when it does not answer in time. */
+  /** Lets one worker run a described request; undefined if it does not answer in time. */
   async explain(input: ExplainInput): Promise<Explanation | undefined> {
     const [member] = this.#all(({ isListening }) => isListening);
     const answer = await member?.ask((id) => ({ type: 'explain', id, input }), EXPLAIN_TIMEOUT_MS);
@@ -207,7 +210,7 @@ export class Supervisor {
     return undefined;
   }
 
-  /** Resolves when every worker goes by the setup for explain, or has died. */
+  /** Resolves when every worker uses the explain setup, or has died. */
   async publishExplainSetup(): Promise<void> {
     const setup = this.#deps.explainSetup();
     const answers = this.#all().map((member) =>
@@ -216,7 +219,7 @@ export class Supervisor {
     await Promise.all(answers);
   }
 
-  /** Lets every worker finish what it has begun, for at most `timeoutMs`, and ends it. */
+  /** Lets every worker finish its exchanges, for at most `timeoutMs`, and ends it. */
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#watching);
@@ -233,8 +236,7 @@ export class Supervisor {
   }
 
   /**
-   * One after another, so that the other workers accept new connections meanwhile (see
-   * proxy/downstream/close-port.ts).
+   * One after another, so that the other workers accept new connections meanwhile (see proxy/downstream/close-port.ts).
    */
   async #closePorts(members: readonly WorkerThread[]): Promise<void> {
     const { clock } = this.#deps;
@@ -246,12 +248,12 @@ export class Supervisor {
     }
   }
 
-  /** Those that are not lost. */
+  /** Workers that are not lost. */
   #all(fits: (member: WorkerThread) => boolean = () => true): WorkerThread[] {
     return [...this.#members.values()].filter((member) => !member.isLost && fits(member));
   }
 
-  /** Starts one worker and gives it the configuration. */
+  /** Starts one worker and sends it the configuration. */
   #spawn(isSpare: boolean): WorkerThread {
     const { settings, clock, limitMemory, state, workerUrl, startTimeoutMs = START_TIMEOUT_MS } = this.#deps;
     const { ownPorts, viaName } = this.#deps;
@@ -299,7 +301,7 @@ export class Supervisor {
     }
   }
 
-  /** A worker that is stuck holds its connections and its share of new ones: only its end frees them. */
+  /** A stuck worker keeps its connections and its share of new ones: only its end frees them. */
   #endStalled(): void {
     const { clock, log, settings } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -309,13 +311,13 @@ export class Supervisor {
       if (stall === undefined) continue;
       log.error(
         { worker: member.number, stall, stall_timeout_ms: settings.workerStallTimeoutMs },
-        'a proxy worker does not react any more and is ended',
+        'a proxy worker is stuck and is ended',
       );
       void this.#end(member);
     }
   }
 
-  /** Ends a worker that runs still, if it can be helped not before another listens in its place. */
+  /** Ends a running worker, if possible after another one listens in its place. */
   async #end(member: WorkerThread): Promise<void> {
     const successor = this.#lose(member);
     const listening = successor?.listening.catch(() => undefined);
@@ -323,7 +325,7 @@ export class Supervisor {
     await member.terminate();
   }
 
-  /** From now on it does not count. Returns the spare that takes its place, if there is one. */
+  /** The worker no longer counts. Returns the spare that replaces it, if there is one. */
   #lose(member: WorkerThread): WorkerThread | undefined {
     if (member.isLost) return undefined;
     member.isLost = true;
@@ -346,7 +348,7 @@ export class Supervisor {
     this.#lose(member);
   }
 
-  /** Restores the number of workers. Returns the spare that was called in, if there was one. */
+  /** Restores the number of workers. Returns the spare that was started, if there was one. */
   #fill(): WorkerThread | undefined {
     const { settings } = this.#deps;
     let missing = settings.workers - this.#all(({ isSpare }) => !isSpare).length;

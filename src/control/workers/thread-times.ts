@@ -1,20 +1,20 @@
 /**
- * What a thread of this process has done with its time, as Linux accounts for it in `/proc/self/task/<id>/schedstat`
- * (Documentation/scheduler/sched-stats.rst): time on a processor, and time in which it could have run and had to wait
- * for one. Elsewhere, and where that file is missing, nothing is known.
+ * How a thread of this process has spent its time, from `/proc/self/task/<id>/schedstat` of Linux
+ * (Documentation/scheduler/sched-stats.rst): time on a CPU, and time waiting for one while runnable. Unknown on other
+ * systems and without that file.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 export interface ThreadTimes {
-  /** Spent on a processor, milliseconds. */
+  /** Time on a CPU, milliseconds. */
   readonly computedMs: number;
-  /** Spent waiting for a processor, milliseconds. */
+  /** Time waiting for a CPU, milliseconds. */
   readonly waitedMs: number;
 }
 
 const NS_PER_MS = 1e6;
 
-/** The system's number of the thread that calls; 0 where there is none. */
+/** The system's id of the calling thread; 0 if there is none. */
 export function ownThreadId(): number {
   try {
     return Number(readlinkSync('/proc/thread-self').split('/').at(-1)) || 0;
@@ -23,13 +23,13 @@ export function ownThreadId(): number {
   }
 }
 
-/** undefined when the thread is gone, or nothing is known of it. */
+/** undefined if the thread is gone, or its times are unknown. */
 export function timesOfThread(threadId: number): ThreadTimes | undefined {
   if (threadId === 0) return undefined;
   try {
     const [computed, waited] = readFileSync(`/proc/self/task/${threadId}/schedstat`, 'latin1').split(' ');
     const times = { computedMs: Number(computed) / NS_PER_MS, waitedMs: Number(waited) / NS_PER_MS };
-    // A kernel without these statistics says 0 of everybody.
+    // A kernel without these statistics reports 0 for every thread.
     return times.computedMs > 0 ? times : undefined;
   } catch {
     return undefined;

@@ -47,7 +47,7 @@ interface RouteReport {
   readonly upstream: RevisionRecord;
 }
 
-/** The setting behind each reason of a refusal, as the log names it. */
+/** The setting behind each reason for a refusal, as the log names it. */
 const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
   exchanges: 'max_concurrent_exchanges',
   connections: 'max_connections',
@@ -56,11 +56,11 @@ const LIMIT_OF: Readonly<Record<OverloadReason, string>> = {
   upstream_queue_timeout: 'upstream_queue_timeout_ms',
 };
 const NOTES_MS = 1_000;
-/** The log gets at most one line per version in this time; the first comes at once. */
+/** Least interval between log lines about one version; the first is written at once. */
 const DEPRECATION_MS = 10_000;
-/** And one per kind of overload. */
+/** The same per kind of overload. */
 const OVERLOAD_MS = 10_000;
-/** And one per reason why TLS handshakes fail. */
+/** The same per reason for a failed TLS handshake. */
 const HANDSHAKE_MS = 10_000;
 
 interface FailedHandshake {
@@ -93,7 +93,7 @@ export class WorkerObserver implements ProxyObserver {
     );
     this.#handshakes = new LogThrottle(deps.clock, HANDSHAKE_MS, ({ reason, peer, code }, count) => {
       const fields = { reason, error: code, client_ip: peer, count };
-      // Probes of the port end like this all the time.
+      // Normal for port probes.
       if (reason === 'closed') deps.log.debug(fields, 'a TLS handshake failed');
       else deps.log.warn(fields, 'a TLS handshake failed');
     });
@@ -131,7 +131,7 @@ export class WorkerObserver implements ProxyObserver {
       timeMs: clock.nowMs(),
       requestId: exchange.requestId,
       labels: report?.labels ?? this.#placeOf(exchange.version),
-      // What could not be read as a request may have come as far as its first line.
+      // An unreadable request may still have a first line.
       method: exchange.method || head.method,
       host: head.host,
       path: exchange.path || pathOf(head.target),
@@ -220,7 +220,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#deps.log.error({ request_id: requestId, err: error }, 'internal error in the proxy');
   }
 
-  /** Sends what shadow mode has noted so far, for a report that is asked for now. */
+  /** Sends the shadow denials so far, for a report that is requested now. */
   sendShadowDenials(): void {
     this.#shadow.send();
   }
@@ -254,7 +254,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#keys.flush();
   }
 
-  /** Made on the first request of a route and kept on it. */
+  /** Created at the first request of a route and kept on it. */
   /** Of an exchange without a route. */
   #placeOf(version: Version | undefined): PlaceLabels | undefined {
     if (version === undefined) return undefined;
@@ -278,7 +278,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 }
 
-/** Of a target that was not located: its path as it was sent, without what may be a query. */
+/** The path of an unmatched target as it was sent, without a query. */
 function pathOf(target: string): string {
   const end = target.search(/[?#]/);
   return end < 0 ? target : target.slice(0, end);
@@ -321,7 +321,7 @@ function usageOutcome(denial: Reason | undefined): UsageOutcome {
   return code === 'rate_limited' || code === 'concurrency_limited' ? 'limited' : 'denied';
 }
 
-/** Whether it was the credential that was refused, and not an anonymous caller for other reasons. */
+/** Whether the credential was refused, as opposed to an anonymous caller refused for other reasons. */
 function isForCredential({ kind: { code } }: Reason): boolean {
   return code === 'credentials_invalid' || code === 'too_many_auth_failures';
 }

@@ -1,7 +1,6 @@
 /**
- * One proxy worker as the main thread sees it: the thread, what it was asked and has not answered, whether it
- * listens, and whether it still counts. Decides nothing: which workers there are, and what becomes of one that is
- * lost, is the supervisor's.
+ * One proxy worker as the main thread sees it: the thread, its unanswered messages, whether it listens, and whether it
+ * still counts. The supervisor decides which workers exist and what happens to a lost one.
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,15 +13,15 @@ export interface WorkerThreadOptions {
   readonly url: URL;
   readonly start: Omit<WorkerStart, 'heartbeat'>;
   readonly clock: Clock;
-  /** How long it may take until it listens, or, as a spare, until it is told to and does; milliseconds. */
+  /** Timeout until it listens, or, for a spare, until it is told to listen and does; milliseconds. */
   readonly startTimeoutMs: number;
   onMessage(message: FromWorker): void;
   onExit(code: number): void;
 }
 
 /**
- * Of a worker's heap, for objects that are new; without it V8 takes above 100 MiB under many connections. What one
- * collection of them has to move, for which all of the worker's clients wait, is at most a third of it.
+ * Size of the heap of new objects; without it V8 takes more than 100 MiB under many connections. One collection moves
+ * at most a third of it, while all of the worker's clients wait.
  */
 const YOUNG_GENERATION_MIB_MAX = 48;
 const TERMINATION_PATIENCE_MS = 2_000;
@@ -33,18 +32,18 @@ export class WorkerThread {
   /** Ready to serve, but not told to listen yet. */
   isSpare: boolean;
   isListening = false;
-  /** It has taken its first configuration. */
+  /** It has applied its first configuration. */
   isConfigured = false;
-  /** It has ended, or will: it counts no more. */
+  /** It has ended or will end: it no longer counts. */
   isLost = false;
   isDrained = false;
-  /** Changes that it has been given and not answered. */
+  /** Changes that it was sent and has not answered. */
   applying = 0;
-  /** Why it died, as far as it is known. */
+  /** Why it died, if known. */
   cause: Error | undefined;
   /** Monotonic; Infinity before. */
   listeningSinceMs = Infinity;
-  /** Resolves with its port; rejects when it ends before it listens. */
+  /** Resolves with its port; rejects if it ends before it listens. */
   readonly listening: Promise<number>;
   /** Resolves when it accepts no more connections, or has ended. */
   readonly portClosed: Promise<void>;
@@ -52,7 +51,7 @@ export class WorkerThread {
   readonly exited: Promise<void>;
   readonly #worker: Worker;
   readonly #options: WorkerThreadOptions;
-  /** Resolved with undefined when the worker ends before it answers. */
+  /** Resolved with undefined if the worker ends before it answers. */
   readonly #waiting = new Map<number, (message: FromWorker | undefined) => void>();
   #nextId = 1;
   readonly #port = Promise.withResolvers<number>();
@@ -67,7 +66,7 @@ export class WorkerThread {
     this.isSpare = start.isSpare;
     this.listening = this.#port.promise;
     this.portClosed = this.#portClosed.promise;
-    // The caller that awaits it sees the error; for a spare there may be none.
+    // The caller that awaits it handles the error; a spare may have no such caller.
     this.listening.catch(() => undefined);
     const heartbeat = createHeartbeatMemory();
     const stallTimeoutMs = settings.workerStallTimeoutMs || Infinity;
@@ -92,7 +91,7 @@ export class WorkerThread {
     this.#worker.postMessage(message);
   }
 
-  /** The answer to a message, which is given an id; undefined when there is none in time, or the worker ends. */
+  /** Sends a message with an id and resolves with the answer; undefined after a timeout or if the worker ends. */
   ask(message: (id: number) => ToWorker, timeoutMs: number): Promise<FromWorker | undefined> {
     const id = this.#nextId++;
     return new Promise((resolve) => {
@@ -107,7 +106,7 @@ export class WorkerThread {
     });
   }
 
-  /** A spare becomes one of those that serve; see `listening`. */
+  /** A spare becomes a serving worker; see `listening`. */
   promote(): void {
     this.isSpare = false;
     this.#timeStart();
@@ -115,8 +114,8 @@ export class WorkerThread {
   }
 
   /**
-   * Ends the thread, whatever it does; resolves when it has ended, or is stuck in something that cannot be ended: it
-   * runs no line of the program any more then.
+   * Ends the thread; resolves when it has ended, or is stuck in something that cannot be ended. In either case it runs
+   * no more of the program.
    */
   async terminate(): Promise<void> {
     this.isLost = true;

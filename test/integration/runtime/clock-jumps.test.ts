@@ -121,7 +121,9 @@ it('management writes are served and obeyed, and no worker is taken for stuck', 
     expect(origin.seen.at(-1)?.url).toBe(`/at${hours}/x`);
     expect((await gateway.api('GET', '/health')).status).toBe(200);
   }
-  const lost = gateway.logs().filter(({ msg }) => /does not react|died and is replaced/.test(String(msg)));
+  const lost = gateway
+    .logs()
+    .filter(({ msg }) => /is stuck and is ended|died and is replaced/.test(String(msg)));
   expect(lost).toEqual([]);
 });
 

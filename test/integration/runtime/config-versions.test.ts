@@ -41,5 +41,5 @@ it('brings what another process has written along with the next write', async ()
   expect(
     messages.filter((msg) => String(msg).startsWith('the whole configuration was read again')),
   ).toHaveLength(1);
-  expect(messages).not.toContain('a proxy worker could not apply a change');
+  expect(messages).not.toContain('a proxy worker failed to apply a change');
 });

@@ -50,7 +50,7 @@ describe('a worker that is lost', () => {
 
       // The cause is told.
       expect(lines('a proxy worker died and is replaced')).toMatchObject([died]);
-      expect(lines('a proxy worker does not react any more and is ended')).toMatchObject(stalls);
+      expect(lines('a proxy worker is stuck and is ended')).toMatchObject(stalls);
       expect(running.process.exitCode).toBeNull();
       // The new one takes part in changes.
       await running.must('PATCH', revisionPath('a'), { backend_base_path: '/b' });
@@ -71,7 +71,7 @@ describe('a worker that is lost', () => {
       expect(answers.every(({ status }) => status === 200)).toBe(true);
     }
     await new Promise((resolve) => setTimeout(resolve, 2_000));
-    expect(logged('a proxy worker does not react any more and is ended')).toBe(0);
+    expect(logged('a proxy worker is stuck and is ended')).toBe(0);
     expect(logged('a proxy worker died and is replaced')).toBe(0);
   });
 });

@@ -166,7 +166,7 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
         name: 'site',
       });
     replace('site-key.pem', 'site-renewed-key.pem');
-    const renewed = 'certificates of the traffic listener were read again';
+    const renewed = 'certificates of the traffic listener were reloaded';
     await until(() => gateway.logs().some(({ msg }) => msg === renewed), 'the new pair is taken');
     // The log line comes after every worker has said that it uses them.
     for (let n = 0; n < 12; n++)

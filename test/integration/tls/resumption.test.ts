@@ -117,7 +117,7 @@ describe('sessions of TLS, with three workers', { timeout: 90_000 }, () => {
     copyFileSync(join(TLS, 'site-renewed.pem'), join(folder, 'site.pem'));
     copyFileSync(join(TLS, 'site-renewed-key.pem'), join(folder, 'site-key.pem'));
     const isRead = (): boolean =>
-      gateway.output().includes('certificates of the traffic listener were read again');
+      gateway.output().includes('certificates of the traffic listener were reloaded');
     await until(isRead, PATIENCE_MS, 20, 'the new certificate is used');
     for (const [index, client] of clients.entries()) {
       const session = sessions[index] as Buffer;
