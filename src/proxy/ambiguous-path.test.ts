@@ -14,7 +14,7 @@ import type { App, Endpoint, Version } from '../model/resources.ts';
 import { SnapshotHolder } from '../config/holder.ts';
 import { createMatchResult, fullShare, matchRequest } from './match.ts';
 
-/** Policies are told apart by identity, as those of the started program are. */
+/** Each policy is an object of its own, as in the running program. */
 const holderOf = () => new SnapshotHolder<EffectivePolicy>((effective) => ({ ...effective }));
 const STRICT = { policy_override: { required_scopes: ['admin'] } };
 const OFF = { is_active: false };
@@ -22,11 +22,11 @@ const OFF = { is_active: false };
 interface Setup {
   readonly endpoints: readonly (Partial<Endpoint> & Pick<Endpoint, 'path'>)[];
   readonly app?: Partial<App>;
-  /** Further versions of the app. */
+  /** More versions of the app. */
   readonly versions?: readonly Partial<Version>[];
 }
 
-/** The code of the error, or the template of the route. */
+/** The error code, or the template of the route. */
 function match({ endpoints, app, versions = [] }: Setup, path: string, method = 'GET'): string {
   const holder = holderOf();
   const records = endpoints.map((fields, index) =>
@@ -70,14 +70,14 @@ const SPELLINGS = [
 ];
 
 describe('a path that a lenient backend could take for an endpoint with another policy', () => {
-  it.each(SPELLINGS)('%s is refused where the fallback would serve it', (spelling) => {
+  it.each(SPELLINGS)('%s is refused if the fallback would serve it', (spelling) => {
     const path = `/app/v1${spelling}`;
     expect(match({ endpoints: [{ path: '/admin/x', ...STRICT }] }, path)).toBe('bad_path');
     expect(match({ endpoints: [{ path: '/admin/x', ...OFF }] }, path)).toBe('bad_path');
     expect(match({ endpoints: [{ path: '/admin/*', ...STRICT }] }, path)).toMatch(
       /^(bad_path|\/app\/v1\/admin\/\*)$/,
     );
-    // The same policy: nothing can be got around.
+    // The policy is the same, so nothing can be bypassed.
     expect(match({ endpoints: [{ path: '/admin/x' }] }, path)).toBe(FALLBACK);
     expect(match({ endpoints: [] }, path)).toBe(FALLBACK);
   });
@@ -92,7 +92,7 @@ describe('a path that a lenient backend could take for an endpoint with another 
     ],
     ['another spelling in the configuration', [{ path: '/Users/Me/', ...STRICT }], '/users/me'],
     ['one of two that are alike', [{ path: '/me/' }, { path: '/Me', ...STRICT }], '/ME'],
-  ])('is refused where it would match %s', (_what, endpoints, path) => {
+  ])('is refused if it would match %s', (_what, endpoints, path) => {
     expect(match({ endpoints }, `/app/v1${path}`)).toBe('bad_path');
     expect(match({ endpoints, app: { routing_mode: 'managed_endpoint' } }, `/app/v1${path}`)).toMatch(
       /^(bad_path|endpoint_not_found)$/,
@@ -104,11 +104,11 @@ describe('a path that a lenient backend could take for an endpoint with another 
     ['another one altogether', [{ path: '/me', ...STRICT }], '/Mine/', FALLBACK],
     ['of an endpoint below a wildcard', [{ path: '/*', ...OFF }, { path: '/a/*' }], '/a/', '/app/v1/a/*'],
     ['of the same endpoint', [{ path: '/a/{id}', ...STRICT }], '/a/ID', '/app/v1/a/{id}'],
-  ])('is not refused when it is %s', (_what, endpoints, path, template) => {
+  ])('is not refused if it is %s', (_what, endpoints, path, template) => {
     expect(match({ endpoints }, `/app/v1${path}`)).toBe(template);
   });
 
-  it('is refused for a method in other letters', () => {
+  it('is refused for a method in another case', () => {
     const endpoints = [{ path: '/a/{id}', method: 'DELETE' as const, ...STRICT }];
     expect(match({ endpoints }, '/app/v1/a/1', 'DELETE')).toBe('/app/v1/a/{id}');
     expect(match({ endpoints }, '/app/v1/a/1', 'Delete')).toBe('bad_path');
@@ -116,8 +116,8 @@ describe('a path that a lenient backend could take for an endpoint with another 
   });
 });
 
-describe('what was worked out about the endpoints of a revision', () => {
-  it('is worked out anew when single ones change', () => {
+describe('the lenient readings of a revision', () => {
+  it('are computed again when single endpoints change', () => {
     const revision = revisionRecord({ id: 'r1' });
     const version = versionRecord({ id: 'v1', app_id: 'app', gateway_path: '/app/v1' });
     const endpoint = (id: string, path: string, fields: Partial<Endpoint> = {}) =>
@@ -142,7 +142,7 @@ describe('what was worked out about the endpoints of a revision', () => {
   });
 });
 
-describe('a path that a lenient backend could take for one of a version below', () => {
+describe('a path that a lenient backend could read as one of a longer gateway path', () => {
   const versions = [{ gateway_path: '/app/v1/old', status: 'retired' as const }];
 
   it.each(['/app/v1/OLD/x', '/app/v1/old;a/x', '/app/v1/old%2Fx', '/app/v1/old%20'])(
@@ -152,7 +152,7 @@ describe('a path that a lenient backend could take for one of a version below', 
     },
   );
 
-  it('is not refused where there is none', () => {
+  it('is not refused without such a version', () => {
     expect(match({ endpoints: [], versions }, '/app/v1/older/X')).toBe(FALLBACK);
     expect(match({ endpoints: [], versions }, '/app/v1/old/x')).toBe('version_retired');
   });

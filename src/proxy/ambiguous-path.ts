@@ -19,17 +19,17 @@ interface Alike<P> {
 }
 
 interface Endpoints<P> {
-  /** All of them, and the fallback, are active and have one policy. */
+  /** All of them and the fallback are active and have the same policy. */
   readonly isUniform: boolean;
-  /** By their lenient paths; undefined when those are the paths that they were registered with. */
+  /** By lenient path; undefined if every path is its own lenient reading. */
   readonly byLenientPath: PathTrie<Alike<P>> | undefined;
 }
 
 /**
- * What else the path could be taken for, as the end of a sentence; undefined when the path is not ambiguous.
+ * How else a backend could read the path, as the end of a sentence; undefined if the path is not ambiguous.
  * @param route that was matched
  * @param path in its comparable spelling
- * @param suffixStart where what follows the gateway path begins
+ * @param suffixStart where the part after the gateway path begins
  * @param isPlainAlready the path is known to be plain
  */
 export function ambiguousWith<P>(
@@ -62,10 +62,10 @@ function hasLowerCase(method: string): boolean {
   return method !== 'GET' && method !== 'POST' && HAS_LOWER_CASE.test(method);
 }
 
-/** Also of none at all. One for all of the kind: a request to any of them needs no other memory. */
+/** Shared by all plain paths: a request to any of them needs no other memory. */
 const UNIFORM: Endpoints<never> = { isUniform: true, byLenientPath: undefined };
 
-/** A wildcard above an endpoint of its own has been overridden by it, for all that it matches. */
+/** An endpoint overrides a wildcard above it for all of its matches. */
 function differs<P>(alike: CompiledRoute<P>, route: CompiledRoute<P>): boolean {
   if (alike.effective === route.effective && alike.active) return false;
   const isAbove = alike.template.endsWith('/*') && route.template.startsWith(alike.template.slice(0, -1));
@@ -76,7 +76,7 @@ function endpointText({ method, template, active }: CompiledRoute<unknown>): str
   return `endpoint ${method} ${template}, which ${active ? 'has another policy' : 'is disabled'}`;
 }
 
-/** What a version with a longer gateway path allows, or that it is retired, is for that version alone to say. */
+/** Only that version may reveal what it allows or that it is retired. */
 function deeperVersion<P>(
   snapshot: Snapshot<P>,
   { version }: CompiledRoute<P>,
@@ -99,7 +99,7 @@ function endpointsOf<P>({ revision }: CompiledRoute<P>): Endpoints<P> {
   return found;
 }
 
-/** Undefined when every endpoint's path is its own lenient reading. */
+/** undefined if every endpoint's path is its own lenient reading. */
 function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<P>> | undefined {
   const paths = routes.map(({ template, version }) => template.slice(version.gatewayPath.length));
   if (paths.every((path) => isPlainPath(path.replaceAll(PARAMETER, 'x')))) return undefined;
@@ -112,13 +112,13 @@ function lenientTrie<P>(routes: readonly CompiledRoute<P>[]): PathTrie<Alike<P>>
     else entry.value.routes.push(route);
   }
   const trie = buildPathTrie([...byShape.values()]);
-  // No two entries have one method and one shape.
+  // No two entries have the same method and shape.
   return 'first' in trie ? undefined : trie;
 }
 
 const PARAMETER = /\{[^{}/]*\}/g;
 
-/** Of an endpoint's path, literals only: parameters and a final "*" stay as they are. */
+/** Lenient reading of an endpoint's literal segments; parameters and a final "*" stay. */
 function lenientSegments(path: string): string[] {
   const segments = path
     .slice(1)

@@ -1,10 +1,10 @@
 /**
- * The attempts at a backend for one exchange, as one loop: choose a revision that its breaker admits, get a permit for a
- * connection, forward (upstream/forward.ts), and when that fails decide whether and where to try again
- * (resilience/retry-state.ts). Turns the last failure into the answer. docs/request-path.md, "Retries", has the rules.
+ * The attempts at a backend for one exchange, as one loop: choose a revision that its breaker admits, get a permit for
+ * a connection, forward (upstream/forward.ts), and after a failure decide whether and where to try again
+ * (resilience/retry-state.ts). The last failure becomes the response. docs/request-path.md, "Retries", has the rules.
  *
- * Owns the route of the current attempt, the request body for as long as another attempt may need it, the permit, and
- * the deadline of the whole exchange.
+ * Owns the route of the current attempt, the request body while another attempt may need it, the permit, and the
+ * deadline of the whole exchange.
  */
 import type { Route } from './interfaces/route.ts';
 import type { Exchange, ExchangeAttempts } from './exchange.ts';
@@ -21,7 +21,7 @@ import type { UpstreamConnection } from './upstream/upstream-connection.ts';
 import { upstreamFailed, type UpstreamFailure } from './upstream/upstream-failure.ts';
 import { UpstreamPermit } from './upstream/upstream-permit.ts';
 
-/** A body of up to this size that has come with its head is kept until the response begins, for a retry. */
+/** A body up to this size that arrived with its head is kept until the response begins, for a retry. */
 const REPLAYABLE_BYTES_MAX = 64 * 1024;
 /** The last stage: chooses the revision and starts the first attempt, or answers. */
 export function startAttempts(exchange: Exchange): StageResult {
@@ -47,7 +47,7 @@ export function startAttempts(exchange: Exchange): StageResult {
   }
 }
 
-/** Asks the breaker of the route's revision, which may take the request as its trial. */
+/** Asks the breaker of the route's revision, which may admit the request as its trial. */
 function admit(exchange: Exchange, { revision }: Route, breaker: Breaker | undefined): Admission {
   if (breaker === undefined || breaker.isPristine) return ADMITTED;
   const { context, requestId } = exchange;
@@ -78,20 +78,20 @@ function start(
 
 export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter {
   readonly report: BreakerReport;
-  /** When all of the exchange has to be over; Infinity without such a limit. */
+  /** When the whole exchange must end; Infinity without a limit. */
   readonly endsAtMs: number;
   readonly #exchange: Exchange;
   #route: Route;
-  /** The attempt under way; undefined while the exchange waits for a permit. */
+  /** The current attempt; undefined while the exchange waits for a permit. */
   #forwarding: Forwarding | undefined;
-  /** Made when an attempt fails. */
+  /** Created when an attempt fails. */
   #retries: RetryState | undefined;
-  /** Only where connections to a backend are bounded. */
+  /** Only if connections to a backend are limited. */
   #permit: UpstreamPermit | undefined;
-  /** The attempt to come must not take a pooled connection. */
+  /** The next attempt must not use a pooled connection. */
   #isRetry = false;
   #isOver = false;
-  /** undefined while the body has to be streamed, and when it is not needed any more. */
+  /** undefined while the body has to be streamed, and once it is no longer needed. */
   #body: WholeBody | undefined;
 
   constructor(exchange: Exchange, route: Route, report: BreakerReport) {
@@ -108,7 +108,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#next();
   }
 
-  /** One turn of the loop: an attempt, as soon as the backend has a permit for it. */
+  /** One iteration: an attempt, as soon as the backend has a permit for it. */
   #next(): void {
     const { permits, options, deadlines } = this.#exchange.context;
     if (!permits.isBounded) return this.#forward();
@@ -129,7 +129,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#forwarding.start(this.#isRetry);
   }
 
-  /** The attempt has failed, and is over. */
+  /** The attempt has failed and is over. */
   onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void {
     this.#forwarding = undefined;
     const next = upstream && this.#retryState().afterFailure(this.#route, failure.cause, upstream);
@@ -142,7 +142,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#next();
   }
 
-  /** A response with an error status has come: when it is retried, it goes no further and the attempt is over. */
+  /** A response with an error status has arrived. If it is retried, it is not forwarded and the attempt is over. */
   retriesStatus(status: number, hasInterim: boolean): boolean {
     const next = this.#retryState().afterStatus(this.#route, status, hasInterim);
     if (next === undefined) return false;
@@ -167,7 +167,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#exchange.failedOver(route);
   }
 
-  /** No attempt follows one that was answered. */
+  /** A response ends the loop. */
   onAnswered(): void {
     this.#releaseBody();
   }
@@ -176,7 +176,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     const exchange = this.#exchange;
     exchange.context.observer.internalError(error, exchange.requestId);
     exchange.abort();
-    // Also when the defect came after the exchange had ended but before its connection had gone on.
+    // Also if the defect occurred after the exchange ended but before its connection continued.
     exchange.connection.abort();
   }
 
@@ -193,14 +193,14 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#forwarding?.onClientWritable();
   }
 
-  /** Ends the attempt under way. The client is told nothing. */
+  /** Ends the current attempt without an answer to the client. */
   cancel(): void {
     this.report.abandoned();
     this.#isOver = true;
     this.#forwarding?.cancel();
   }
 
-  /** Gives back the permit and the body. At the end of the exchange; may be called again. */
+  /** Releases the permit and the body at the end of the exchange; may be called again. */
   release(): void {
     this.#permit?.release();
     this.#releaseBody();
@@ -211,7 +211,7 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     this.#body = undefined;
   }
 
-  /** The gateway has no room for the request: no fault of the backend, nor of the client. */
+  /** The gateway has no room for the request, which is the fault of neither backend nor client. */
   #refuse(reason: OverloadReason): void {
     const exchange = this.#exchange;
     exchange.context.observer.overloaded(reason);
@@ -219,12 +219,12 @@ export class Attempts implements ExchangeAttempts, ForwardingOwner, PermitWaiter
     exchange.respondProblem({ kind: OVERLOADED, data: { full: reason, authority } });
   }
 
-  /** The time for the whole exchange is over. */
+  /** The deadline of the whole exchange has passed. */
   #runOut(): void {
     const exchange = this.#exchange;
     const failure = { cause: 'total_timeout', fault: 'out_of_time' } as const;
     exchange.context.observer.upstreamFailed(failure, exchange);
-    // A slow client or a long response is no failure of the backend.
+    // A slow client or a long response is not a failure of the backend.
     if (this.#forwarding?.isWaitingForBackend === true) this.report.failed(failure);
     this.cancel();
     this.#respondFailed(failure);

@@ -1,10 +1,10 @@
 /**
- * Which current revisions of a version may serve a request, and what speaks against each of the others: the one place
- * that decides it, for the match (match.ts), for a retry on another revision (resilience/failover.ts) and for explain.
+ * Which current revisions of a version may serve a request, and why each of the others may not: the only place that
+ * decides it, for the match (match.ts), for a retry on another revision (resilience/failover.ts) and for explain.
  *
- * A revision needs a weight, an active route for the method and path, and a circuit breaker that lets requests through.
- * To take over a request that another revision has failed, it also needs a breaker that is closed and not recovering, and
- * a route under the same compiled policy: what let the request pass there must be what would have let it pass here.
+ * A revision needs a weight, an active route for the method and path, and a circuit breaker that admits requests. To
+ * take over a request from a failed revision, it also needs a closed breaker that is not recovering, and a route with
+ * the same compiled policy, so that the earlier policy decision is valid for it.
  *
  * Allocates nothing. Owns no state; the result is reused from request to request.
  */
@@ -12,7 +12,7 @@ import { findRoute } from '../config/path-trie.ts';
 import type { CompiledRevision, CompiledRoute, CompiledVersion } from '../config/types.ts';
 import { REVISIONS_MAX } from '../config/weights.ts';
 
-/** Why a revision is not eligible. Those from `tried` on concern failover only. */
+/** Why a revision is not eligible. The reasons from `tried` on concern failover only. */
 export type Ineligibility =
   | 'no_weight'
   | 'no_endpoint'
@@ -29,11 +29,11 @@ export interface EligibleRevisions<P> {
   count: number;
   /** 1: eligible. */
   readonly isEligible: Uint8Array;
-  /** Of an eligible revision: the part of its usual traffic that it may get now, above 0 and at most 1. */
+  /** For an eligible revision: its share of its usual traffic, above 0 and at most 1. */
   readonly shares: Float64Array;
   /** Some eligible revision has a share below 1. */
   hasPartialShare: boolean;
-  /** The route that serves the request, also a disabled one; undefined without one, or without a weight. */
+  /** The route that serves the request, even a disabled one; undefined without a route or weight. */
   readonly routes: (CompiledRoute<P> | undefined)[];
   readonly reasons: (Ineligibility | undefined)[];
 }
@@ -49,13 +49,13 @@ export function createEligibleRevisions<P>(): EligibleRevisions<P> {
   };
 }
 
-/** A request that a revision has failed, in search of another one. */
+/** A request that a revision has failed, which needs another revision. */
 export interface FailedOver<P> {
-  /** The policy that let the request pass. */
+  /** The policy that admitted the request. */
   readonly policy: P;
   /** Revisions that have failed it. */
   readonly tried: readonly CompiledRevision<P>[];
-  /** Whether an encoded slash may fill a `backend_path` was checked for the first route only (match.ts). */
+  /** Whether an encoded slash may fill a `backend_path` was checked only for the first route (match.ts). */
   readonly hasEncodedSlash: boolean;
   isBreakerClosed(revision: CompiledRevision<P>): boolean;
 }
@@ -98,7 +98,7 @@ export function findEligibleRevisions<P>(
   }
 }
 
-/** All but the share of traffic that the breaker leaves to the revision. */
+/** All conditions except the share that the breaker allows. */
 function reasonAgainst<P>(
   revision: CompiledRevision<P>,
   route: CompiledRoute<P> | undefined,

@@ -3,7 +3,7 @@
  * memory, so that overload does not slow down all clients.
  */
 
-/** Which limit was reached; a label of the metrics. */
+/** The limit that was reached; a label of the metrics. */
 export type OverloadReason =
   | 'exchanges'
   | 'connections'
@@ -19,7 +19,7 @@ export class ExchangeLimiter {
     this.#permitsMax = permitsMax;
   }
 
-  /** Requests whose exchange has not ended; streams and tunnels too. */
+  /** Requests whose exchange has not ended, including streams and tunnels. */
   get inUse(): number {
     return this.#inUse;
   }
@@ -28,7 +28,7 @@ export class ExchangeLimiter {
     return this.#permitsMax;
   }
 
-  /** False at the limit; otherwise `release` must follow once. */
+  /** False at the limit; otherwise the caller must call `release` once. */
   tryAcquire(): boolean {
     if (this.#inUse >= this.#permitsMax) return false;
     this.#inUse += 1;

@@ -1,7 +1,7 @@
 /**
- * One request and its response: the facts that policy may look at, what was found out so far, and the two ways
- * to answer from here (an error, or a response of the gateway's own). Lives from a parsed head until the last
- * byte of the response is written or the client is gone; `end` runs exactly once.
+ * One request and its response: the facts for policies, what the stages found out, and the two ways to answer here (an
+ * error, or a response of the gateway). Lives from a parsed head until the last byte of the response is written or the
+ * client disconnects; `end` runs exactly once.
  */
 import { clientAddress } from '../http/fields/forwarded.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
@@ -20,7 +20,7 @@ import { POLICY_TIMEOUT } from './reasons.ts';
 import type { RequestBuffer } from './io/request-buffer.ts';
 import { gatewayResponse, problemBody, responseFields } from './respond.ts';
 
-/** Status in logs and metrics of an exchange whose client went away before it was answered. */
+/** Status in logs and metrics if the client disconnected before a response. */
 export const CLIENT_GONE = 499;
 const REQUEST_ID_LENGTH_MAX = 128;
 
@@ -41,49 +41,49 @@ export class Exchange implements AnswerableExchange {
   readonly startedMs: number;
   readonly requestId: string;
   readonly clientIp: string;
-  /** '' when the head could not be read. */
+  /** '' if the head could not be read. */
   readonly method: string;
-  /** Begun anew when another policy comes to decide. */
+  /** Replaced when another policy decides. */
   readonly evaluation: Evaluation = newEvaluation();
 
   /** Canonical, without the query. */
   readonly path: string = '';
-  /** It is the same in every spelling (`RequestHead.plainPathLength`). */
+  /** Equal in every spelling (`RequestHead.plainPathLength`). */
   readonly hasPlainPath: boolean = false;
   readonly hasEncodedSlash: boolean = false;
-  /** True when this is a preflight that the gateway answered itself. */
+  /** True for a preflight that the gateway answered itself. */
   readonly preflight: boolean = false;
   /** With its `?`, or ''. */
   readonly query: string = '';
-  /** The method of the latest match; of a preflight the one that it asks about. */
+  /** The method of the latest match; for a preflight, the requested method. */
   readonly matchedMethod: string = '';
   readonly version: Version | undefined = undefined;
   readonly route: Route | undefined = undefined;
-  /** Where in `path` the part after the gateway path begins. */
+  /** Index in `path` of the part after the gateway path. */
   readonly suffixStart: number = 0;
-  /** Matches after the first, because a breaker had opened since. */
+  /** Matches after the first, because a breaker had opened meanwhile. */
   readonly rematches: number = 0;
-  /** Only where the body is waited for. */
+  /** Only if the gateway waits for the body. */
   readonly buffer: RequestBuffer | undefined = undefined;
-  /** At the backend. */
+  /** Attempts at the backend. */
   readonly attempts: ExchangeAttempts | undefined = undefined;
 
   readonly status: number = 0;
   /** Why it was refused or failed. */
   readonly reason: Reason | undefined = undefined;
   readonly responseStarted: boolean = false;
-  /** It was given up before its response was complete. */
+  /** It was aborted before its response was complete. */
   readonly isAborted: boolean = false;
   /** Body bytes written to the client, before framing. */
   readonly bytesOut: number = 0;
-  /** From handing the request to the backend to the head of its response; -1 without one, and where it is not timed. */
+  /** From sending the request to the head of its response; -1 without a response, or if not timed. */
   readonly upstreamMs: number = -1;
   readonly durationMs: number = 0;
-  /** Attempts at the backend beyond the first. */
+  /** Attempts at the backend after the first. */
   readonly retries: number = 0;
   /** -1 until it is read. */
   #nowMs = -1;
-  /** It holds a permit of the exchange limiter. */
+  /** It has a permit of the exchange limiter. */
   #isCounted = false;
   #ended = false;
 
@@ -101,13 +101,13 @@ export class Exchange implements AnswerableExchange {
       (useHead ? trustedRequestId(head.get('x-request-id')) : undefined) ?? context.nextRequestId();
   }
 
-  /** One wall-clock time for all that policy decides. */
+  /** One wall-clock time for all policy decisions. */
   get nowMs(): number {
     if (this.#nowMs < 0) this.#nowMs = this.context.clock.nowMs();
     return this.#nowMs;
   }
 
-  /** When it began by the wall clock, integer; may be asked at any time. */
+  /** When it began by the wall clock, integer; available at any time. */
   get startedAtMs(): number {
     if (this.#nowMs >= 0) return this.#nowMs;
     const { clock } = this.context;
@@ -116,7 +116,7 @@ export class Exchange implements AnswerableExchange {
 
   header(lowerName: string): string | undefined {
     const { head } = this.connection;
-    // The two that nearly every request is asked for are known by their kind, without a search.
+    // The two fields that nearly every request needs are found by kind, without a search.
     if (lowerName === 'authorization') return head.valueOf(HeaderKind.authorization);
     if (lowerName === 'origin') return head.valueOf(HeaderKind.origin);
     return head.get(lowerName);
@@ -130,7 +130,7 @@ export class Exchange implements AnswerableExchange {
     return this.connection.head.contentLength;
   }
 
-  /** False when the worker has as many exchanges under way as it may. */
+  /** False if the worker has its maximum of exchanges under way. */
   tryEnter(): boolean {
     this.#isCounted = this.context.exchangeLimiter.tryAcquire();
     return this.#isCounted;
@@ -163,7 +163,7 @@ export class Exchange implements AnswerableExchange {
     self.hasEncodedSlash = hasEncodedSlash;
   }
 
-  /** @param suffixStart in `path`; that of the result is of the comparable spelling */
+  /** @param suffixStart in `path`; the result's refers to the comparable spelling */
   matched(
     method: string,
     { version, route }: Pick<MatchResult<CompiledPolicy>, 'version' | 'route'>,
@@ -180,7 +180,7 @@ export class Exchange implements AnswerableExchange {
     writable(this).rematches += 1;
   }
 
-  /** Another policy comes to decide: what the one before has acquired is released. */
+  /** Another policy decides: releases what the previous one has acquired. */
   restartEvaluation(): void {
     releasePermit(this.evaluation);
     writable(this).evaluation = newEvaluation();
@@ -205,14 +205,14 @@ export class Exchange implements AnswerableExchange {
     writable(this).route = route;
   }
 
-  /** The backend has answered. @param upstreamMs -1 where it is not timed */
+  /** The backend has responded. @param upstreamMs -1 if not timed */
   receivedHead(status: number, upstreamMs: number): void {
     const self = writable(this);
     self.status = status;
     self.upstreamMs = upstreamMs;
   }
 
-  /** The first byte of the response goes to the client: the status cannot change any more. */
+  /** The first byte of the response is sent: the status can no longer change. */
   startResponse(): void {
     writable(this).responseStarted = true;
   }
@@ -222,8 +222,8 @@ export class Exchange implements AnswerableExchange {
   }
 
   /**
-   * Answers with a problem document (RFC 9457); when a response has begun already, ends the connection instead.
-   * @param mayPersist false where it is not known where the next request would begin
+   * Answers with a problem document (RFC 9457); if a response has begun already, ends the connection instead.
+   * @param mayPersist false if the start of the next request is unknown
    */
   respondProblem(reason: Reason, mayPersist = true): void {
     if (this.#ended) return;
@@ -245,19 +245,19 @@ export class Exchange implements AnswerableExchange {
     this.respondText(status, headerLines, '');
   }
 
-  /** Answers with a response of the gateway's own that is no error; `body` is latin1. */
+  /** Answers with a response of the gateway that is not an error; `body` is latin1. */
   respondText(status: number, headerLines: string, body: string): void {
     if (!this.#ended) this.#write(status, headerLines, body, true);
   }
 
-  /** The response is written to its end. */
+  /** The response is complete. */
   end(persist: boolean): void {
     if (this.#ended) return;
     this.#finish();
     this.connection.endExchange(persist);
   }
 
-  /** Gives the exchange up where it stands: the client sees a truncated response. */
+  /** Aborts the exchange: the client sees a truncated response. */
   abort(): void {
     if (this.#ended) return;
     writable(this).isAborted = true;
@@ -269,7 +269,7 @@ export class Exchange implements AnswerableExchange {
   onDeadline(): void {
     if (this.attempts !== undefined) this.attempts.onDeadline();
     else if (this.buffer?.isFilling === true) this.buffer.onDeadline();
-    // Only policy can be that slow without an upstream: a key set or a limit store that does not answer.
+    // Only a policy can be this slow without an upstream: a key set or a limit store does not answer.
     else this.respondProblem(POLICY_TIMEOUT);
   }
 
@@ -314,12 +314,12 @@ export class Exchange implements AnswerableExchange {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Everything reads the fields of an exchange; only its own methods write them. */
+/** Other code reads the fields of an exchange; only its own methods write them. */
 function writable(exchange: Exchange): Writable<Exchange> {
   return exchange;
 }
 
-/** Visible ASCII only: the id goes into logs, headers and error documents. */
+/** Visible ASCII only: the id is used in logs, headers and error documents. */
 function trustedRequestId(value: string | undefined): string | undefined {
   if (value === undefined || value === '' || value.length > REQUEST_ID_LENGTH_MAX) return undefined;
   for (let index = 0; index < value.length; index++) {

@@ -13,10 +13,10 @@ import { corsOf } from './respond.ts';
 import { DONE, NEXT, type StageResult } from './stage-result.ts';
 import { suffixStartIn } from './upstream-path.ts';
 
-/** Breakers may open again and again while a request looks for a revision. */
+/** Breakers may open repeatedly while a request looks for a revision. */
 const REMATCHES_MAX = 2;
 
-/** Reads the target (RFC 9112 section 3.2); from here on there is one path for matching and for forwarding. */
+/** Reads the target (RFC 9112 section 3.2); from here on, matching and forwarding use the same path. */
 export function locate(exchange: Exchange): StageResult {
   const { target, plainPathLength } = exchange.connection.head;
   if (plainPathLength >= 0) {
@@ -33,7 +33,7 @@ export function locate(exchange: Exchange): StageResult {
   const rawPath = end === target.length ? target : target.slice(0, end);
   const path = canonicalPath(rawPath);
   if (typeof path === 'object') {
-    // Only for the error document, which names what was asked for.
+    // Only for the error document, which names the request.
     exchange.located(rawPath, '', false, false);
     exchange.respondProblem(malformedPath(path));
     return DONE;
@@ -54,8 +54,8 @@ export function match(exchange: Exchange): StageResult {
 }
 
 /**
- * Fetch standard, CORS-preflight: answered for the method that it asks about, before any authentication. Also where
- * the request itself will be an error: a page can only read that when its preflight has succeeded.
+ * Fetch standard, CORS-preflight: answered for the requested method, before any authentication. Also if the request
+ * itself will be an error: a page can read the error only after a successful preflight.
  */
 export function answerPreflight(exchange: Exchange): StageResult {
   if (exchange.method !== 'OPTIONS') return NEXT;
@@ -75,8 +75,8 @@ export function answerPreflight(exchange: Exchange): StageResult {
 }
 
 /**
- * Matches again, since the breaker of the chosen revision has opened after the match, or another request became its
- * trial. False when no other revision is available; then the exchange is as before.
+ * Matches again, because the breaker of the chosen revision has opened since the match, or admitted another request as
+ * its trial. False if no other revision is available; then the exchange is unchanged.
  */
 export function findOtherRoute(exchange: Exchange, refused: Route): boolean {
   const { method } = exchange;
@@ -90,19 +90,19 @@ export function findOtherRoute(exchange: Exchange, refused: Route): boolean {
   return true;
 }
 
-/** Before authentication the presence of a credential has to do. */
+/** Before authentication, only the presence of a credential is known. */
 function trafficClassOf(exchange: Exchange): TrafficClass {
   return exchange.connection.head.first(HeaderKind.authorization) < 0
     ? TRAFFIC_CLASSES.bare
     : TRAFFIC_CLASSES.credentialed;
 }
 
-/** False when there is no route for the method, and `context.match` says why. */
+/** False if there is no route for the method; `context.match` has the reason. */
 function findRoute(exchange: Exchange, method: string, trafficClass: TrafficClass): boolean {
   const comparable = lookUp(exchange, method, trafficClass);
   const { match: result } = exchange.context;
   exchange.matched(method, result, suffixStartIn(exchange.path, comparable, result.suffixStart));
-  // An open breaker is told only to callers that policy lets through.
+  // Only callers that the policy admits learn about an open breaker.
   return result.code === undefined || (result.code === 'circuit_open' && result.route !== undefined);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The stages of a request, in order. Each stage lets the request go on, answers it, or makes it wait; `run` alone
- * decides what comes next. docs/request-path.md explains each stage and its exits.
+ * The stages of a request, in order. Each stage continues, answers the request, or makes it wait; only `run` decides
+ * what comes next. docs/request-path.md explains each stage and its exits.
  */
 import { viaHolds } from '../http/fields/forwarded.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
@@ -56,12 +56,12 @@ async function runAfter(exchange: Exchange, stage: number, waiting: Promise<Stag
   } catch (error) {
     fail(exchange, error);
   } finally {
-    // The client went away meanwhile; what the evaluation acquired after that is released here.
+    // The client disconnected meanwhile: release what the evaluation acquired afterwards.
     if (exchange.ended) releasePermit(exchange.evaluation);
   }
 }
 
-/** Before anything else is read: refusing must cost less than serving. */
+/** First of all stages: refusing must cost less than serving. */
 function enter(exchange: Exchange): StageResult {
   if (exchange.tryEnter()) return NEXT;
   const { context } = exchange;
@@ -100,7 +100,7 @@ function waitForBody(exchange: Exchange): StageResult | Promise<StageResult> {
   const { connection, context, route } = exchange;
   if (route === undefined) return DONE;
   const { policy, version } = route;
-  // The length of a chunked body shows only as it comes.
+  // The length of a chunked body is known only at its end.
   connection.body.bytesMax = policy.maxBodyBytes || context.options.maxBodyBytes;
   if (policy.bufferRequestBytes === 0 || exchange.buffer !== undefined || connection.body.complete)
     return NEXT;

@@ -1,7 +1,7 @@
 /**
- * Counts the connections of each client address to this worker, so that one client cannot use them all. An IPv6 client is
- * counted by its network, since it may use every address in it. Owns the counts of addresses with a connection. Without
- * a limit it counts nothing.
+ * Counts the connections of each client address to this worker, so that one client cannot use all of them. An IPv6
+ * client is counted by its network, since it may use every address in it. Owns the counts of addresses with a
+ * connection. Counts nothing without a limit.
  */
 import { addressBlock } from '../../http/address.ts';
 
@@ -12,9 +12,9 @@ export class AddressCounts {
   readonly #counts = new Map<string, number>();
 
   /**
-   * @param maxConnections 0: no bound
-   * @param ipv6PrefixBits as much of an IPv6 address as names its network
-   * @param isExempt whether an address may have any number, as load balancers must
+   * @param maxConnections 0: no limit
+   * @param ipv6PrefixBits length of the prefix that identifies an IPv6 network
+   * @param isExempt whether an address may have any number, such as a load balancer's
    */
   constructor(maxConnections: number, ipv6PrefixBits: number, isExempt: (address: string) => boolean) {
     this.#maxConnections = maxConnections;
@@ -22,7 +22,7 @@ export class AddressCounts {
     this.#isExempt = isExempt;
   }
 
-  /** False when the address has its maximum; otherwise the caller must call `leave` once. */
+  /** False if the address has its maximum; otherwise the caller must call `leave` once. */
   enter(address: string): boolean {
     if (this.#maxConnections === 0 || this.#isExempt(address)) return true;
     const block = addressBlock(address, this.#ipv6PrefixBits);

@@ -1,6 +1,4 @@
-/**
- * The socket of a client as exchanges and bodies see it: what is written to it, and whether it is read. Owns the pause.
- */
+/** The client socket as exchanges and bodies see it: writing, pausing and resuming. Owns the pause. */
 import { writeFrom, type ClientSocket } from './client-socket.ts';
 import { WaitingClient } from './waiting-clients.ts';
 
@@ -23,7 +21,7 @@ export abstract class ClientLink extends WaitingClient {
     return writeFrom(this.socket, bytes, from, to, release);
   }
 
-  /** See `ClientSocket.retain`; for bytes that the body's sink or the tunnel gets. */
+  /** See `ClientSocket.retain`; for the bytes of the body's sink or the tunnel. */
   retain(bytes: Buffer): (() => void) | undefined {
     return this.socket.retain(bytes);
   }

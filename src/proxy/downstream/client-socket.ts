@@ -1,71 +1,71 @@
 /**
- * What a downstream connection needs of the socket under it, and that for any stream of Node's (TLS, or one stream
- * of HTTP/2). Plain TCP has an implementation of its own, tcp-client-socket.ts. Knows nothing of HTTP.
+ * What a downstream connection needs of its socket, implemented for any Node stream (TLS, or one HTTP/2 stream). Plain
+ * TCP has its own implementation, tcp-client-socket.ts. Knows nothing of HTTP.
  *
- * An implementation may call the events in any order; after `onClose` it must call none.
+ * An implementation may call the events in any order, but none after `onClose`.
  */
 import type { Duplex } from 'node:stream';
 import { retainedCopy } from '../io/write-backlog.ts';
 
-/** The side that uses the socket. None of these throws. */
+/** The user of the socket. No method throws. */
 export interface ClientSocketEvents {
-  /** Whether it is in the middle of a body or a tunnel, so that more is to come. */
+  /** Whether a body or a tunnel is under way, so that more bytes will follow. */
   readonly expectsMore: boolean;
-  /** The bytes are valid during the call only; see `retain`. */
+  /** The bytes are valid only during the call; see `retain`. */
   onData(bytes: Buffer): void;
-  /** After a write that returned false: everything written is out. */
+  /** After a write that returned false: everything is written. */
   onDrain(): void;
-  /** The client has sent FIN; writing goes on. */
+  /** The client has sent FIN; writing continues. */
   onEnd(): void;
-  /** After `end`: everything is written, the FIN included. */
+  /** After `end`: everything is written, including the FIN. */
   onFlushed(): void;
   onError(): void;
-  /** Nothing follows. Not called from within a method of the socket. */
+  /** The last event. Not called from within a method of the socket. */
   onClose(): void;
 }
 
 export interface ClientSocket {
-  /** Once, and before anything else; bytes may come from then on. */
+  /** Call it once, first; bytes may arrive from then on. */
   attach(events: ClientSocketEvents): void;
 
   /** Text is latin1. False when the client reads too slowly; `onDrain` follows. */
   writeText(text: string): boolean;
   /**
-   * @param release called once when the bytes are written or given up, and never from within this call; the range
-   *   must stay as it is until then
+   * @param release called once when the bytes are written or dropped, never from within this call; the range must not
+   *   change until then
    */
   writeBytes(bytes: Buffer, release?: () => void): boolean;
-  /** Writes `bytes[from, to)`, which the caller may use again afterwards. Without this method a copy is written. */
+  /** Writes `bytes[from, to)`, which the caller may reuse afterwards. Without this method a copy is written. */
   writeCopy?(bytes: Buffer, from: number, to: number): boolean;
-  /** Until `uncork`, writes are collected so that they leave as one. */
+  /** Collects writes until `uncork`, so that they are sent together. */
   cork(): void;
   uncork(): void;
-  /** A write has returned false and `onDrain` has not come yet. */
+  /** A write has returned false and `onDrain` has not been called since. */
   readonly needsDrain: boolean;
-  /** Whether everything written so far has been handed to the system. */
+  /** Whether everything written so far has been passed to the system. */
   readonly isFlushed: boolean;
 
-  /** No `onData` until `resume`, not even for what has been read already. */
+  /** No `onData` until `resume`, even for bytes that were already read. */
   pause(): void;
   resume(): void;
   /**
-   * Within `onData`: keeps these bytes, all or a part of what came, as they are until the returned function is called.
-   * Undefined when they cannot be kept; then the caller must copy what it needs longer.
+   * Within `onData`: keeps these bytes, which may be part of the chunk, unchanged until the returned function is
+   * called. undefined if that is impossible; then the caller must copy what it needs longer.
    */
   retain(bytes: Buffer): (() => void) | undefined;
 
   /** Sends what is written, then FIN. */
   end(): void;
-  /** `end`, and closes when that is done, without waiting for the client. */
+  /** Calls `end` and closes when that is done, without waiting for the client. */
   destroySoon(): void;
-  /** Closes at once; what is not written yet is lost. */
+  /** Closes at once; drops what is not written yet. */
   destroy(): void;
-  /** Closes so that the client cannot take it for an orderly end. */
+  /** Closes so that the client does not see an orderly end. */
   reset(): void;
   readonly destroyed: boolean;
 }
 
-/** Writes `bytes[from, to)` themselves if there is a `release`, or else a copy. */
+/** Writes `bytes[from, to)` directly if there is a `release`, otherwise a copy. */
 export function writeFrom(
   socket: ClientSocket,
   bytes: Buffer,
@@ -81,7 +81,7 @@ export function writeFrom(
 
 const RELEASE_NOTHING = (): void => undefined;
 
-/** A stream as a client's socket. `reset` uses the stream's `resetAndDestroy` where it has one. */
+/** Adapts a stream to a client's socket. `reset` uses the stream's `resetAndDestroy` if it exists. */
 export function streamClientSocket(stream: Duplex): ClientSocket {
   return {
     attach: (events) => {
@@ -104,7 +104,7 @@ export function streamClientSocket(stream: Duplex): ClientSocket {
     },
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
-    // Every chunk of a stream has memory of its own.
+    // Every chunk of a stream has its own memory.
     retain: () => RELEASE_NOTHING,
     end: () => void stream.end(),
     destroySoon: () => destroySoon(stream),

@@ -1,12 +1,13 @@
 /**
- * Closes a listening socket without resetting a client. For a client its connection is established as soon as the kernel
- * has queued it; closing the socket resets all that is queued, and a connection may arrive between the check that the
- * queue is empty and the close. So the gateway fills the queue with a connection of its own first: with a queue length
- * of 0 the kernel accepts no other behind it, and the close resets that connection only.
+ * Closes a listening socket without resetting a client. A client's connection is established as soon as the kernel has
+ * queued it; closing the socket resets all queued connections, and a connection may arrive between the check for an
+ * empty queue and the close. So the gateway first fills the queue with a connection of its own: with a queue length of
+ * 0 the kernel accepts no other, and the close resets only that connection.
  *
- * `/proc/self/net/tcp` (proc_net(5)) shows which connections are queued: those not accepted yet have the inode 0. Several
- * sockets may share the port (SO_REUSEPORT) and the kernel chooses among them, so the gateway connects until one of its
- * connections is in the right queue. Where the file cannot be read, the socket is closed when its queue was found empty.
+ * `/proc/self/net/tcp` (proc_net(5)) shows which connections are queued: connections that are not accepted yet have
+ * inode 0. Several sockets may share the port (SO_REUSEPORT) and the kernel chooses among them, so the gateway connects
+ * until one of its connections is in the right queue. If the file cannot be read, the socket is closed when its queue
+ * was found empty.
  */
 import { accessSync, constants, readFileSync, readlinkSync } from 'node:fs';
 import * as net from 'node:net';
@@ -14,18 +15,18 @@ import type { Clock } from '../../lib/clock.ts';
 
 export interface ClosePortOptions {
   readonly clock: Clock;
-  /** How many connections the server has been given so far. */
+  /** Number of connections that the server has accepted so far. */
   readonly acceptedCount: () => number;
-  /** After this many milliseconds the port is closed in any case. */
+  /** The port is closed after this many milliseconds in any case. */
   readonly patienceMs: number;
 }
 
-/** Connections of our own in one attempt: with two sockets on the port one in 256 attempts misses. */
+/** Own connections per attempt: with two sockets on the port, one in 256 attempts misses. */
 const FILLERS = 8;
-/** What another socket on the port was given is accepted meanwhile, what lies in this one's queue is not. */
+/** Connections of another socket on the port are accepted meanwhile; those in this socket's queue are not. */
 const LOOKS = 3;
 const BETWEEN_LOOKS_MS = 2;
-/** The last resort: the queue was at least found empty. */
+/** The last resort: at least, the queue was found empty. */
 const QUIET_MS_MAX = 1_000;
 const ESTABLISHED = '01';
 const SYN_RECEIVED = '03';
@@ -37,11 +38,11 @@ interface Handle {
   listen?(backlog: number): number;
 }
 
-/** Resolves when the port is closed; connections that were accepted are not touched. Never rejects. */
+/** Resolves when the port is closed; does not affect accepted connections. Never rejects. */
 export async function closePort(server: net.Server, options: ClosePortOptions): Promise<void> {
   const { clock, patienceMs } = options;
   const endMs = clock.monotonicMs() + patienceMs;
-  // Node has no public call for listen(2) on a socket that listens already; without it the queue stays as it is.
+  // Node has no public call for listen(2) on a listening socket; without it the queue length does not change.
   const handle = Reflect.get(server, '_handle') as Handle | null;
   handle?.listen?.(0);
   const inode = inodeOf(handle?.fd);
@@ -59,7 +60,7 @@ export async function closePort(server: net.Server, options: ClosePortOptions): 
 async function untilQuiet({ clock, acceptedCount }: ClosePortOptions, endMs: number): Promise<void> {
   while (clock.monotonicMs() < endMs) {
     const before = acceptedCount();
-    // Twice: the first ends the current loop tick, the second comes after all sockets were polled.
+    // Twice: the first call ends the current loop tick, the second runs after all sockets were polled.
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
     if (acceptedCount() === before) return;
@@ -67,8 +68,8 @@ async function untilQuiet({ clock, acceptedCount }: ClosePortOptions, endMs: num
 }
 
 /**
- * One attempt. It runs from the first connection to the close within one loop tick, since the next tick would accept what
- * is queued. True when the port is closed.
+ * One attempt. It runs within one loop tick, from the first connection to the close, since the next tick would accept
+ * queued connections. Returns true when the port is closed.
  */
 async function closeBehindOwn(
   server: net.Server,
@@ -82,7 +83,7 @@ async function closeBehindOwn(
     return filler;
   });
   try {
-    // Node connects in a tick of its own; on one machine the handshake is over when that returns.
+    // Node connects in a separate tick; on one machine the handshake is complete when this returns.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     const own = new Set(fillers.map(({ localPort = 0 }) => localPort));
     if (!isBehindOwn({ port, isIpv6: family === 'IPv6', inode, own })) return false;
@@ -96,15 +97,15 @@ async function closeBehindOwn(
 interface Queue {
   readonly port: number;
   readonly isIpv6: boolean;
-  /** Of the listening socket. */
+  /** Inode of the listening socket. */
   readonly inode: string;
-  /** Local ports of our own connections. */
+  /** Local ports of the gateway's own connections. */
   readonly own: ReadonlySet<number>;
 }
 
 /**
- * Whether the queue of the socket is known to hold one of the gateway's own connections, and so no other. Once the queue
- * is full it does not change: it holds none of the connections that arrive later or are accepted meanwhile.
+ * Whether the queue of the socket contains one of the gateway's own connections, and so no other. A full queue does not
+ * change: it contains no connection that arrives later or is accepted meanwhile.
  */
 function isBehindOwn(queue: Queue): boolean {
   let strangers: readonly string[] | undefined;
@@ -120,8 +121,8 @@ function isBehindOwn(queue: Queue): boolean {
 }
 
 /**
- * Whether the socket's queue is full, and which other connections wait in the queue of a socket on the port. The rows of
- * listening sockets come first, so a connection that was queued when the queue was seen full is in a later row.
+ * Whether the socket's queue is full, and which other connections wait in the queue of a socket on the port. Rows of
+ * listening sockets come first, so a connection that was queued when the queue was found full is in a later row.
  */
 function readPort({ port, isIpv6, inode, own }: Queue): { isFull: boolean; strangers: readonly string[] } {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -139,7 +140,7 @@ function readPort({ port, isIpv6, inode, own }: Queue): { isFull: boolean; stran
   return { isFull, strangers };
 }
 
-/** undefined where the files of proc(5) are not there. */
+/** undefined without the files of proc(5). */
 function inodeOf(fd: number | undefined): string | undefined {
   if (fd === undefined || fd < 0) return undefined;
   try {

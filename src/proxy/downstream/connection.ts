@@ -1,15 +1,15 @@
 /**
- * One downstream connection (RFC 9112): finds heads in the stream of bytes, starts an exchange for each, one
- * at a time, gives it the request's body, and goes on with the next. Owns the received bytes that are not used yet, and
- * the phase:
+ * One downstream connection (RFC 9112): finds heads in the stream of bytes, starts an exchange for each, one at a time,
+ * passes it the request's body, and continues with the next. Owns the received bytes that are not used yet, and the
+ * phase:
  *
  *   idle → head → exchange → idle …            keep-alive and pipelining
- *                 exchange → discarding → idle a small unread body is read away
+ *                 exchange → discarding → idle a small unread body is read and dropped
  *                 exchange → tunnel             after a 101
- *   any → lingering → closed                   the answer is out; what still comes is read and dropped
+ *   any → lingering → closed                   the response is sent; further bytes are read and dropped
  *
- * While an exchange is under way, reading goes on so that the end of the client's side is noticed, which ends the
- * exchange (unless `halfClose`); it pauses when PIPELINED_BYTES_MAX beyond its body are held (sent-ahead.ts).
+ * During an exchange, reading continues so that the end of the client's side is noticed, which ends the exchange
+ * (unless `halfClose`). Reading pauses when PIPELINED_BYTES_MAX beyond the body are buffered (sent-ahead.ts).
  */
 import { skipEmptyLine } from '../../http/heads/head-end.ts';
 import { headError, type HeadError } from '../../http/heads/head-error.ts';
@@ -45,18 +45,18 @@ export class Connection
   // A double from the start, so that V8 updates it in place.
   deadlineMs = Infinity;
   readonly context: ProxyContext;
-  /** Of the request under way. */
+  /** Facts about the current request. */
   head: RequestHead = NO_HEAD;
   readonly body = new RequestBody();
-  /** Address of the peer, IPv4-mapped addresses in their IPv4 form. */
+  /** Address of the peer; IPv4-mapped addresses in IPv4 form. */
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
-  /** For the backend, about requests of a peer that is not trusted. */
+  /** Lines for the backend if the peer is not trusted. */
   readonly forwarded: ForwardedFields;
-  /** It is one stream of a connection of HTTP/2 (http2-client-socket.ts). */
+  /** One stream of an HTTP/2 connection (http2-client-socket.ts). */
   readonly isHttp2: boolean;
-  /** The body of the response under way ends with the connection. */
+  /** The end of the connection ends the body of the current response. */
   endsByClosing = false;
 
   readonly #onClosed: (connection: Connection) => void;
@@ -64,17 +64,17 @@ export class Connection
   /** On the scale of `Deadlines.nowMs`. */
   #idleSinceMs = -Infinity;
   #exchange: Exchange | undefined;
-  /** Between requests: the head of a client that has sent several. */
+  /** Between requests: the head of a client that has sent several requests. */
   #keptHead: RequestHead | undefined;
   /** A request was answered. */
   #hasServed = false;
   #pending: Buffer = EMPTY;
   readonly #headSearch = new HeadSearch();
-  /** When the head under way has to be whole, whatever its pace. */
+  /** When the current head must be complete, at any pace. */
   #headEndsAtMs = Infinity;
   #tunnel: TunnelOfClient | undefined;
   #driving = false;
-  /** The client has sent FIN (of TLS: close_notify): no further request will come. */
+  /** The client has sent FIN (TLS: close_notify): no further request will arrive. */
   #halfClosed = false;
   #lingerBytes = 0;
   #ahead: SentAhead | undefined;
@@ -102,7 +102,7 @@ export class Connection
     socket.attach(this);
   }
 
-  /** In which the latest request came; for logs. */
+  /** Protocol of the latest request; for logs. */
   get protocol(): 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2' {
     if (this.isHttp2) return 'HTTP/2';
     return this.head.httpMinor === 1 ? 'HTTP/1.1' : 'HTTP/1.0';
@@ -112,7 +112,7 @@ export class Connection
     return this.#phase === 'tunnel' || (this.body.hasSink && !this.body.complete);
   }
 
-  /** The whole body, in latin1 if it is text, when its length is known, not above `bytesMax`, and all of it has come. */
+  /** The whole body, as latin1 if it is text, if its length is known, at most `bytesMax`, and it has arrived. */
   takeWholeBody(bytesMax: number): string | BodyBuffer | undefined {
     const length = this.body.remaining;
     if (this.body.complete) return '';
@@ -123,18 +123,18 @@ export class Connection
     return whole;
   }
 
-  /** From now on the body flows to the sink, first what has come already. */
+  /** Sends the body to the sink from now on, first the bytes that have already arrived. */
   startBody(sink: BodySink): void {
     this.body.setSink(sink);
     const pending = this.#pending;
     this.#pending = EMPTY;
-    // Before the sink gets anything: it may ask for a pause at once.
+    // Set before the sink gets any bytes: it may request a pause at once.
     this.resumeBody();
     if (pending.length > 0) this.#feedBody(pending);
     if (this.#halfClosed && !this.body.complete && !this.body.failed) this.abort();
   }
 
-  /** The backend has switched protocols: from now on this connection carries bytes that it does not read. */
+  /** The backend has switched protocols: from now on the bytes of this connection are not parsed. */
   startTunnel(tunnel: TunnelOfClient): void {
     this.#phase = 'tunnel';
     this.#tunnel = tunnel;
@@ -153,23 +153,23 @@ export class Connection
   }
 
   dropAhead(): void {
-    // Bytes of another protocol can neither be sent again nor dropped.
+    // Bytes of another protocol can be neither resent nor dropped.
     if (tunnelledProtocol(this.head.upgrade) !== undefined) return this.abort();
     this.#dropsAhead = true;
     this.resumeBody();
   }
 
-  /** Whether the connection can serve another request once this exchange is answered now. */
+  /** Whether the connection could serve another request if this exchange were answered now. */
   canPersist(): boolean {
     if (!this.head.persistent || this.body.failed || this.#dropsAhead) return false;
-    // A client that asked for another protocol may have begun to speak it: what it sent is not taken for a request.
+    // A client that requested another protocol may already speak it: its bytes must not be parsed as a request.
     if (tunnelledProtocol(this.head.upgrade) !== undefined) return false;
-    // Requests that were sent ahead are answered; the last answer says close.
+    // Pipelined requests are answered; the last response has `Connection: close`.
     if (this.context.isDraining() && this.#pending.length === 0) return false;
-    // After its FIN a client still gets answers to requests that it sent before.
+    // After its FIN, a client still receives responses to requests that it sent before.
     if (this.#halfClosed) return this.body.complete && this.#pending.length > 0;
     if (this.body.complete) return true;
-    // A client that waits for 100 (Continue) may send the body or not: what follows would be ambiguous.
+    // A client that waits for 100 (Continue) may or may not send the body: the next bytes would be ambiguous.
     if (this.head.expectContinue || this.body.isChunked) return false;
     return this.body.remaining <= DRAIN_BODY_BYTES_MAX;
   }
@@ -193,14 +193,14 @@ export class Connection
   /** Ends the connection at once: the client sees a truncated response or a reset. */
   abort(): void {
     const isWhole = this.#phase === 'lingering' && this.socket.isFlushed;
-    // Where the connection's end is the body's end, an orderly end would make a part look complete. Over TLS the
-    // missing close_notify shows it.
+    // If the connection's end is the body's end, an orderly end would make a part look complete. Over TLS, the missing
+    // close_notify shows it.
     if (this.endsByClosing && !isWhole && !this.isSecure && !this.socket.destroyed) this.socket.reset();
     else this.socket.destroy();
     this.#close();
   }
 
-  /** Ends a tunnel in order; false when there is none. */
+  /** Ends a tunnel in an orderly way; false if there is none. */
   endTunnel(): boolean {
     if (this.#phase !== 'tunnel') return false;
     this.#guard(() => this.#tunnel?.onUpstreamEnd());
@@ -208,7 +208,7 @@ export class Connection
   }
 
   giveWay(): boolean {
-    // The answer may still be on its way.
+    // The response may still be on its way.
     if (!this.socket.isFlushed) return false;
     this.#guard(() => {
       if (this.#phase === 'head') this.#reject(HEAD_TIMED_OUT, this.#pending, 0);
@@ -217,7 +217,7 @@ export class Connection
     return true;
   }
 
-  /** Closes the connection when it has been idle for so long. */
+  /** Closes the connection if it has been idle for this long. */
   closeIfIdle(idleMs: number): void {
     if (this.#phase !== 'idle') return;
     if (this.context.deadlines.nowMs - this.#idleSinceMs >= idleMs) this.#linger();
@@ -287,13 +287,13 @@ export class Connection
       case 'discarding':
         if (this.body.hasSink && !this.body.complete) this.#feedBody(chunk);
         else this.#hold(chunk);
-        // A discarded body may have ended within this chunk, with the next request behind it.
+        // A discarded body may have ended within this chunk, followed by the next request.
         return this.#drive();
       case 'tunnel':
         return this.#tunnel?.onClientData(chunk);
       case 'lingering':
         this.#lingerBytes += chunk.length;
-        // Not read any further, but not reset either, which could cost the client its answer.
+        // Stop reading without a reset, which could destroy the response.
         if (this.#lingerBytes > LINGER_BYTES_MAX) this.pauseBody();
         return;
       case 'closed':
@@ -313,7 +313,7 @@ export class Connection
     if (this.unseen !== undefined) (this.#ahead ??= new SentAhead(this, this.context.deadlines)).watch();
   }
 
-  /** Starts exchanges for as long as complete heads are there; not re-entered by exchanges that end at once. */
+  /** Starts exchanges while there are complete heads. Not re-entered by exchanges that end at once. */
   #drive(): void {
     if (this.#driving) return;
     this.#driving = true;
@@ -369,11 +369,11 @@ export class Connection
     handle(exchange);
   }
 
-  /** Answers a malformed request, and closes: the start of the next one is not known. */
+  /** Answers a malformed request, and closes: the start of the next request is unknown. */
   #reject(error: HeadError, bytes: Buffer, from: number): void {
     this.#phase = 'exchange';
     this.context.waiting.delete(this);
-    // Not the kept head, which has the fields of the request before.
+    // Not the kept head, which contains the fields of the previous request.
     if (this.head === NO_HEAD) this.head = acquireHead();
     this.head.noteFirstLine(bytes, from, bytes.length);
     this.#pending = EMPTY;
@@ -421,7 +421,7 @@ export class Connection
     this.#pending = EMPTY;
     this.context.waiting.delete(this);
     const { options, deadlines } = this.context;
-    // Text that is not written yet keeps the idle time; lingering begins when it is out.
+    // Unwritten text keeps the idle deadline; lingering begins when it is written.
     this.deadlineMs = deadlines.nowMs + (this.socket.isFlushed ? LINGER_MS : options.idleTimeoutMs);
     this.socket.end();
     if (this.#halfClosed) this.socket.destroySoon();
@@ -439,7 +439,7 @@ export class Connection
   #halfClose(): void {
     this.#halfClosed = true;
     if (this.#phase === 'exchange') {
-      // Half a request can never be completed. On HTTP/2 this is no more than the end of an answered stream.
+      // An incomplete request can never be completed. On HTTP/2 this is only the end of an answered stream.
       const isServed = this.isHttp2 || this.context.options.halfClose;
       if (!isServed || (this.body.hasSink && !this.body.complete)) this.abort();
     } else if (this.#phase === 'tunnel') this.#tunnel?.onClientEnd();
@@ -467,7 +467,7 @@ export class Connection
     }
   }
 
-  /** A defect of the gateway ends the connection on which it happens, and nothing else. */
+  /** A defect of the gateway ends only the connection on which it occurs. */
   #onDefect(error: unknown): void {
     this.context.observer.internalError(error, this.#exchange?.requestId ?? '');
     this.socket.destroy();

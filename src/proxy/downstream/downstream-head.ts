@@ -1,10 +1,10 @@
 /**
- * The response head that the client gets for a backend's response: re-serialised, without what was meant for
- * the upstream hop, with the gateway's own fields in place of the backend's where both speak of the same thing
- * (CORS, RateLimit, Deprecation, X-Request-Id).
+ * The response head that the client gets for a backend's response: serialised again, without hop-by-hop fields of the
+ * upstream, and with the gateway's own fields replacing the backend's where both exist (CORS, RateLimit, Deprecation,
+ * X-Request-Id).
  *
- * As with requests (upstream-head.ts), what follows from the fields is kept with them while the backend repeats them
- * on its connection.
+ * As for requests (upstream-head.ts), text made from the fields is cached with them while the backend repeats them on
+ * its connection.
  */
 import { RESPONSE_VIA, viaLine } from '../../http/fields/forwarded.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
@@ -17,27 +17,27 @@ import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { connectionField, fieldsBehindId, responseFields } from '../respond.ts';
 
-/** How the body goes to the client. */
+/** How the body is framed for the client. */
 export type ClientFraming = 'none' | 'length' | 'chunked' | 'until_close';
 
-/** RFC 9112 section 6.3 from the other side: chunked where the length is not known and the client can read it. */
+/** RFC 9112 section 6.3: chunked if the length is unknown and the client can read it. */
 export function clientFraming(exchange: ExchangeView, head: ResponseHead): ClientFraming {
   if (head.framing === BodyFraming.none) return 'none';
   if (head.framing === BodyFraming.contentLength) return 'length';
   return exchange.connection.head.httpMinor === 1 ? 'chunked' : 'until_close';
 }
 
-/** A head but for the fields of the gateway's own, which stand between these two. */
+/** A head without the fields of the gateway's own, which are inserted between these two parts. */
 interface HeadTemplate {
-  /** What they depend on beside the fields. */
+  /** What the parts depend on besides the fields. */
   readonly status: number;
   readonly reason: string;
   readonly conditions: number;
   /** Up to the request id. */
   readonly start: string;
-  /** From there to the end. */
+  /** From the request id to the end. */
   readonly end: string;
-  /** The same where more fields come in between. */
+  /** The same, if more fields are inserted. */
   readonly endBehindMore: string;
 }
 
@@ -48,7 +48,7 @@ export function downstreamResponseHead(
   persist: boolean,
 ): string {
   const conditions = conditionsOf(exchange, head, framing, persist);
-  // The date that is made for a backend that sends none is another one soon.
+  // The date that the gateway adds if the backend sends none changes soon.
   const { route } = exchange;
   const editor = route?.policy.responseFields;
   const isKeeping = editor === undefined && head.isRepeated && head.first(HeaderKind.date) >= 0;
@@ -57,7 +57,7 @@ export function downstreamResponseHead(
   if (isKeeping && known === undefined) keep(head, template);
   const added = route === undefined ? '' : addedLines(editor, exchange, route);
   const more = fieldsBehindId(exchange) + added;
-  // Mostly there are none; what is written in few pieces costs less.
+  // Usually there are none; writing fewer pieces is cheaper.
   if (more === '') return template.start + exchange.requestId + template.end;
   return `${template.start}${exchange.requestId}\r\n${more}${template.endBehindMore}`;
 }
@@ -120,7 +120,7 @@ function makeTemplate(
   };
 }
 
-/** Texts in memory of their own, and in one piece each. */
+/** Flattens the texts, so that they do not keep other memory alive. */
 function ownTemplate(template: HeadTemplate): HeadTemplate {
   const { reason, start, end, endBehindMore } = template;
   return {
@@ -206,7 +206,7 @@ function framingLine(head: ResponseHead, framing: ClientFraming): string {
     case 'chunked':
       return 'Transfer-Encoding: chunked\r\n';
     case 'none':
-      // HEAD and 304 say how long the body would have been (RFC 9110 section 8.6).
+      // HEAD and 304 state the length that the body would have (RFC 9110 section 8.6).
       return head.contentLength >= 0 && head.status !== 204
         ? `Content-Length: ${head.contentLength}\r\n`
         : '';

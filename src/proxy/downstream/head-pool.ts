@@ -5,7 +5,7 @@
  */
 import { RequestHead } from '../../http/heads/request-head.ts';
 
-/** Free heads that are kept. */
+/** Free heads in the pool. */
 const FREE_MAX = 256;
 
 /** How long an idle connection keeps its head. */
@@ -21,11 +21,11 @@ export function acquireHead(): RequestHead {
   return free.pop() ?? new RequestHead();
 }
 
-/** The head must not be used any more. */
+/** The head must not be used afterwards. */
 export function releaseHead(head: RequestHead): void {
   if (head === NO_HEAD) return;
   head.forget();
-  // The only trace of an earlier request that a head which cannot be parsed would show.
+  // Otherwise a later head that cannot be parsed would show this id.
   head.httpMinor = 1;
   if (free.length < FREE_MAX) free.push(head);
 }

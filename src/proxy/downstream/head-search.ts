@@ -1,6 +1,6 @@
 /**
- * Finds the end of a request head in the bytes that have come, and how long the rest may take. Owns how far the bytes
- * were searched.
+ * Finds the end of a request head in the received bytes, and how long the rest may take. Owns how far the bytes were
+ * searched.
  */
 import { findHeadEnd, incompleteHeadError, oversizeHeadError } from '../../http/heads/head-end.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
@@ -8,15 +8,15 @@ import type { ProxyOptions } from '../options.ts';
 import { HeadWait } from './head-wait.ts';
 
 export class HeadSearch {
-  /** How many of the bytes are known to hold no end of a head. */
+  /** Number of bytes already searched for the end of a head. */
   #searched = 0;
   #receivedBytes = 0;
-  /** Only for a head that has come in part and has to keep a pace. */
+  /** Only for an incomplete head with a minimum pace. */
   #wait: HeadWait | undefined;
 
   /**
-   * @param bytes all that has come since the last head; it begins at `from`
-   * @returns the index behind the head; -1 when more is needed; an error when no bytes could make it a head
+   * @param bytes received since the last head; the head begins at `from`
+   * @returns the index behind the head; -1 if more bytes are needed; an error if no further bytes could complete it
    */
   find(bytes: Buffer, from: number, bytesMax: number): number | HeadError {
     const searched = this.#searched;
@@ -36,8 +36,8 @@ export class HeadSearch {
   }
 
   /**
-   * After `find` has returned -1: when the client is too slow (408) unless more comes.
-   * @param endsAtMs when the head has to be whole, whatever its pace; on the scale of `Deadlines.nowMs`
+   * After `find` has returned -1: when the client counts as too slow (408) unless more arrives.
+   * @param endsAtMs when the head must be complete, at any pace; on the scale of `Deadlines.nowMs`
    */
   deadlineMs(options: ProxyOptions, endsAtMs: number, nowMs: number): number {
     if (options.minHeadBytesPerSec === 0) return endsAtMs;

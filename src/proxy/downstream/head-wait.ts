@@ -1,6 +1,6 @@
 /**
- * The wait for the rest of a request head that has come in part: the head has one absolute deadline, and may have to keep
- * a least pace (`minHeadBytesPerSec`) until then.
+ * The wait for the rest of an incomplete request head: it has one absolute deadline, and may have a minimum pace
+ * (`minHeadBytesPerSec`) until then.
  */
 import type { ProxyOptions } from '../options.ts';
 import { ReceivePace } from '../io/receive-pace.ts';
@@ -9,7 +9,7 @@ export class HeadWait {
   readonly #endsAtMs: number;
   readonly #pace: ReceivePace | undefined;
 
-  /** Begins now. @param endsAtMs when the head has to be whole, whatever its pace; on the scale of `Deadlines.nowMs` */
+  /** Begins now. @param endsAtMs when the head must be complete, at any pace; on the scale of `Deadlines.nowMs` */
   constructor({ minHeadBytesPerSec, minHeadGraceMs }: ProxyOptions, endsAtMs: number, nowMs: number) {
     this.#endsAtMs = endsAtMs;
     if (minHeadBytesPerSec === 0) return;
@@ -17,7 +17,7 @@ export class HeadWait {
     this.#pace.start(nowMs);
   }
 
-  /** When the client is too slow (408), unless more comes. */
+  /** When the client counts as too slow (408), unless more arrives. */
   get deadlineMs(): number {
     return this.#pace === undefined ? this.#endsAtMs : Math.min(this.#endsAtMs, this.#pace.lateAtMs);
   }

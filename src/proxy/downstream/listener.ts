@@ -1,7 +1,7 @@
 /**
- * The traffic port of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in
- * order when asked to drain. Several workers, and during a takeover several processes, share the port through
- * SO_REUSEPORT. Knows nothing of HTTP.
+ * The traffic port of one worker: accepts TCP or TLS connections, keeps the set of them, and ends them in an orderly
+ * way during a drain. Several workers, and during a takeover several processes, share the port through SO_REUSEPORT.
+ * Knows nothing of HTTP.
  */
 import * as net from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -20,29 +20,31 @@ import { errorCodeOf, handshakeFailure } from './tls/tls-failure.ts';
 import { createTlsServer, HTTP2, type TlsServer } from './tls/tls-server.ts';
 
 export interface ListenerTls {
-  /** At least one; the first serves clients that name no host, or one that none is for. */
+  /** At least one; the first serves clients without a server name, or with an unknown one. */
   readonly certificates: readonly CertificatePair[];
   /** Whether HTTP/2 is offered (ALPN). */
   readonly http2: boolean;
-  /** 48 bytes that session tickets are sealed with; listeners that share them resume each other's sessions. */
+  /** 48 bytes that encrypt session tickets; listeners that share them resume each other's sessions. */
   readonly ticketKeys?: Uint8Array;
 }
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   readonly tls: ListenerTls | undefined;
 }
 
 /** Pending connections that the kernel queues for one worker. */
 const BACKLOG = 4096;
-/** Idle keep-alive connections get this long to send one more request, which is answered with a close. */
+/**
+ * During a drain, idle keep-alive connections get this long to send one more request, which is answered with a close.
+ */
 const DRAIN_IDLE_MS = 500;
 const DRAIN_POLL_MS = 25;
-/** For clients of tunnels that were ended at the deadline to end their side. */
+/** After the deadline: time for clients of tunnels to end their side. */
 const TUNNEL_END_MS = 1_000;
-/** How long connections that the kernel has queued are still taken before the port closes; usually milliseconds. */
+/** How long queued connections are still accepted before the port closes; usually milliseconds. */
 const CLOSE_PATIENCE_MS = 2_000;
 
 export class Listener {
@@ -53,14 +55,14 @@ export class Listener {
   readonly #tls: TlsServer | undefined;
   readonly #connections = new Set<Connection>();
   readonly #http2Connections = new Set<Http2Connection>();
-  /** By the name of the peer. */
+  /** By remote address and port. */
   readonly #handshakes = new Map<string, Handshake>();
   readonly #addresses: AddressCounts;
   #acceptedCount = 0;
   readonly #forget = (connection: Connection): void => {
     this.#connections.delete(connection);
     this.#context.deadlines.delete(connection);
-    // With TLS its place is that of the TCP connection below.
+    // With TLS, its key is that of the underlying TCP connection.
     if (this.#tls === undefined) this.#addresses.leave(connection.peer);
   };
 
@@ -82,7 +84,7 @@ export class Listener {
         context.observer.handshakeFailed(handshakeFailure(code), peerAddress(socket), code);
       });
     }
-    // TLS makes sockets of its own from those that are accepted here.
+    // TLS creates sockets from the accepted ones.
     const allowHalfOpen = tls === undefined;
     const accept = (socket: net.Socket): void => this.#accept(socket);
     this.#server = net.createServer({ allowHalfOpen, noDelay: true, pauseOnConnect: allowHalfOpen }, accept);
@@ -90,21 +92,21 @@ export class Listener {
     this.#server.on('drop', () => this.#context.observer.overloaded('connections'));
   }
 
-  /** Connections of clients; one of HTTP/2 counts once, however many streams it has. */
+  /** Client connections; an HTTP/2 connection counts once, however many streams it has. */
   get connectionCount(): number {
     return this.#connections.size + this.#http2Connections.size + this.#handshakes.size;
   }
 
   /**
-   * Serves new handshakes with these certificates; connections that stand are not touched.
-   * @throws when one cannot be used, or the listener has no TLS; then nothing has changed
+   * Uses these certificates for new handshakes; does not affect established connections.
+   * @throws if one of them is unusable, or the listener has no TLS; then nothing has changed
    */
   replaceCertificates(certificates: readonly CertificatePair[]): void {
     if (this.#tls === undefined) throw new Error('The listener was started without TLS');
     this.#tls.replace(certificates);
   }
 
-  /** Seals session tickets with other keys from now on; tickets that were sealed before become useless. */
+  /** Encrypts session tickets with other keys from now on; earlier tickets become useless. */
   replaceTicketKeys(ticketKeys: Uint8Array): void {
     this.#tls?.replaceTicketKeys(ticketKeys);
   }
@@ -119,15 +121,15 @@ export class Listener {
         resolve();
       });
     });
-    // Errors of accepting (descriptors used up, for one) pass; the listener stays.
+    // Errors of accepting (such as no free descriptors) pass; the listener stays.
     this.#server.on('error', (error) => this.#context.observer.internalError(error, ''));
     const address = this.#server.address();
     return typeof address === 'object' && address !== null ? address.port : port;
   }
 
   /**
-   * Stops accepting and lets what runs come to its end; from now on responses carry `Connection: close`.
-   * Resolves when the last connection is gone, or when `timeoutMs` has passed and the rest were cut.
+   * Stops accepting and lets exchanges finish; from now on responses have `Connection: close`. Resolves when the last
+   * connection is closed, or when `timeoutMs` has passed and the rest were cut.
    * @param onPortClosed called when no more connections are accepted
    */
   async drain(timeoutMs: number, onPortClosed: () => void = () => undefined): Promise<void> {
@@ -142,7 +144,7 @@ export class Listener {
     while (this.connectionCount > 0) {
       const elapsedMs = clock.monotonicMs() - startedMs;
       if (elapsedMs >= timeoutMs) break;
-      // Each is counted from its own rest: one that has just been made is about to send its request.
+      // Each counts from the start of its own idle time: a new connection is about to send its request.
       for (const connection of this.#connections) connection.closeIfIdle(DRAIN_IDLE_MS);
       if (elapsedMs >= DRAIN_IDLE_MS) {
         for (const connection of this.#http2Connections) connection.closeWhenDone();
@@ -166,7 +168,7 @@ export class Listener {
   #accept(socket: net.Socket): void {
     this.#acceptedCount += 1;
     const peer = peerAddress(socket);
-    // The client has gone already.
+    // The client has disconnected already.
     if (peer === undefined) return void socket.destroy();
     if (!this.#addresses.enter(peer)) return this.#refuse(socket, 'connections_per_ip');
     if (!this.#hasRoom()) {
@@ -178,7 +180,7 @@ export class Listener {
     this.#beginHandshake(socket, this.#tls.server);
   }
 
-  /** Where there is none, the client that has been idle longest is closed. */
+  /** If there is no room, the client that has been idle longest is closed. */
   #hasRoom(): boolean {
     const { options, waiting, observer } = this.#context;
     if (this.connectionCount < options.maxConnections) return true;
@@ -190,13 +192,13 @@ export class Listener {
   #refuse(socket: net.Socket, reason: 'connections' | 'connections_per_ip'): void {
     const context = this.#context;
     context.observer.overloaded(reason);
-    // With TLS an answer would need a handshake first, which costs too much.
+    // With TLS a response would first need a handshake, which costs too much.
     if (this.#tls === undefined)
       refuseConnection(socket, reason, context.nextRequestId(), context.httpDate());
     else socket.destroy();
   }
 
-  /** Its handshake is not complete, but closing it now would look like a failure to its client. */
+  /** Its handshake is not complete, but the client would see a failure if it were closed now. */
   #beginHandshake(socket: net.Socket, server: net.Server): void {
     const name = peerName(socket);
     const handshake = new Handshake(socket);
@@ -233,7 +235,7 @@ export class Listener {
   }
 }
 
-/** A client within its TLS handshake. */
+/** A client during its TLS handshake. */
 class Handshake extends WaitingClient {
   readonly #socket: net.Socket;
 
@@ -248,7 +250,7 @@ class Handshake extends WaitingClient {
   }
 }
 
-/** Undefined when the peer is gone. */
+/** undefined if the peer has disconnected. */
 function peerAddress({ remoteAddress }: net.Socket): string | undefined {
   return remoteAddress === undefined ? undefined : (normaliseAddress(remoteAddress) ?? remoteAddress);
 }

@@ -1,7 +1,7 @@
 /**
- * Answers a connection beyond the limit with 503 and closes it, before reading a request; without TLS only. What the client
- * sends is read and dropped for a moment, since closing with unread bytes would destroy the answer (RFC 9112 section
- * 9.6). Owns the connections that it is about to close.
+ * Answers a connection beyond the limit with 503 and closes it, before reading a request; without TLS only. Bytes from
+ * the client are read and dropped for a moment, since closing with unread bytes would destroy the response (RFC 9112
+ * section 9.6). Owns the connections that it is about to close.
  */
 import type { Socket } from 'node:net';
 import { statusText } from '../../http/heads/status-text.ts';
@@ -10,7 +10,7 @@ import { LINGER_MS } from '../options.ts';
 import { OVERLOADED } from '../reasons.ts';
 import { problemBody } from '../respond.ts';
 
-/** Refused connections that are open at one time; further ones are closed without an answer. */
+/** Refused connections open at one time; more are closed without a response. */
 export const REFUSED_CONNECTIONS_MAX = 256;
 
 /** @param date as in the Date field */

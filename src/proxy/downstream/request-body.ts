@@ -1,6 +1,6 @@
 /**
- * The body of the request that a downstream connection is receiving: takes bytes as they come, undoes their
- * framing (RFC 9112 section 6) and hands them to a sink. Owns how much is still to come. Keeps no bytes.
+ * The body of the request that a downstream connection is receiving: decodes its framing (RFC 9112 section 6) and
+ * passes the bytes to a sink. Owns the number of remaining bytes. Keeps no bytes.
  */
 import { ChunkedDecoder, type ChunkedDataHandler } from '../../http/bodies/chunked-decoder.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
@@ -30,7 +30,7 @@ export class RequestBody {
   /** 0 is unlimited. */
   bytesMax = 0;
   remaining = 0;
-  /** Made for the first body that is chunked. */
+  /** Created for the first chunked body. */
   #decoder: ChunkedDecoder | undefined;
   #chunked = false;
   #sink: BodySink | undefined;
@@ -47,7 +47,7 @@ export class RequestBody {
     if (this.#chunked) (this.#decoder ??= new ChunkedDecoder()).reset();
   }
 
-  /** For a head that could not be read: the end of its body is not known. */
+  /** For an unreadable head: the end of its body is unknown. */
   abandon(): void {
     this.complete = true;
     this.failed = true;
@@ -67,14 +67,14 @@ export class RequestBody {
     this.#sink = sink;
   }
 
-  /** The caller has taken the whole body from the buffer. */
+  /** The caller has consumed the whole body from the buffer. */
   markTaken(): void {
     this.bytes = this.remaining;
     this.remaining = 0;
     this.complete = true;
   }
 
-  /** Needs a sink. @returns where the bytes behind the body begin */
+  /** Needs a sink. @returns the index behind the body */
   feed(buffer: Buffer, from: number, to: number): number {
     if (this.complete || this.failed) return from;
     if (this.#chunked) return this.#feedChunked(buffer, from, to);

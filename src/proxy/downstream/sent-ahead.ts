@@ -1,8 +1,8 @@
 /**
- * Limits how long reading pauses for a client that has sent too many requests ahead. While it pauses, the gateway does not
- * notice when the client goes away, which would hold the exchange and a connection to the backend until a time-out. So
- * after a moment reading goes on and drops what comes; the connection closes after the current answer, and the client
- * may send again what was not answered (RFC 9112 section 9.3.2). Owns the time limit of one connection.
+ * Limits how long reading pauses for a client that has sent too many requests ahead. During the pause the gateway would
+ * not notice that the client disconnects, and would keep the exchange and a backend connection until a timeout. So
+ * after a moment reading continues and drops the bytes; the connection closes after the current response, and the
+ * client may resend unanswered requests (RFC 9112 section 9.3.2). Owns the time limit of one connection.
  */
 import type { Deadlines, Expiring } from '../resilience/deadlines.ts';
 import { SENT_AHEAD_MS } from '../options.ts';
@@ -10,7 +10,7 @@ import { SENT_AHEAD_MS } from '../options.ts';
 export interface AheadClient {
   /** The exchange during which reading has paused; undefined while the connection is read. */
   readonly unseen: object | undefined;
-  /** Goes on reading and drops the bytes. */
+  /** Continues reading and drops the bytes. */
   dropAhead(): void;
 }
 
@@ -41,7 +41,7 @@ export class SentAhead implements Expiring {
     this.#exchange = undefined;
     if (unseen === undefined) return;
     if (isSame) this.#client.dropAhead();
-    // Another exchange, with a time limit of its own.
+    // Another exchange has its own time limit.
     else this.watch();
   }
 }

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-/** Everything that a socket reports, in its order. */
+/** All events of a socket, in order. */
 function recorder(onData: (bytes: Buffer) => void = () => undefined) {
   const log: string[] = [];
   const events: ClientSocketEvents = {
@@ -54,7 +54,7 @@ async function accepted(): Promise<{
   return { client, server, first, socket };
 }
 
-it('carries bytes both ways, and each side ends on its own', async () => {
+it('carries bytes in both directions, and each side ends separately', async () => {
   const { client, socket } = await accepted();
   const { log, events } = recorder((bytes) => {
     if (bytes.toString('latin1') === 'question') socket.writeText('answer');
@@ -71,7 +71,7 @@ it('carries bytes both ways, and each side ends on its own', async () => {
   expect(log).toEqual(['question', 'end', 'flushed', 'close']);
 });
 
-it('has the connection to itself: what becomes of the socket that came does not matter', async () => {
+it('owns the connection, whatever happens to the accepted socket', async () => {
   const { client, first, socket } = await accepted();
   const { log, events } = recorder();
   socket.attach(events);
@@ -96,7 +96,7 @@ it('is counted by its server until it is closed', async () => {
   expect(await count()).toBe(0);
 });
 
-it('delivers what was written before it was destroyed, and a reset when asked for one', async () => {
+it('delivers what was written before it was destroyed, and a reset on request', async () => {
   const orderly = await accepted();
   orderly.socket.attach(recorder().events);
   let received = '';
@@ -115,7 +115,7 @@ it('delivers what was written before it was destroyed, and a reset when asked fo
   expect(codes).toEqual(['ECONNRESET']);
 });
 
-it('can be reset when it has ended but the client has not read all of it yet', async () => {
+it('can be reset after its end if the client has not read everything', async () => {
   const { client, server, socket } = await accepted();
   const { log, events } = recorder();
   socket.attach(events);
@@ -135,7 +135,7 @@ it('can be reset when it has ended but the client has not read all of it yet', a
   expect(connections).toBe(0);
 });
 
-it('gives nothing while it is paused', async () => {
+it('delivers nothing while it is paused', async () => {
   const { client, socket } = await accepted();
   const { log, events } = recorder();
   socket.attach(events);
@@ -148,7 +148,7 @@ it('gives nothing while it is paused', async () => {
   expect(log).toEqual(['early']);
 });
 
-it('uses the stream as it is where Node shows no handle', async () => {
+it('uses the stream itself if Node exposes no handle', async () => {
   const [near, far] = duplexPair();
   const { log, events } = recorder();
   near.pause();

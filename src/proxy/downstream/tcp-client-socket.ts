@@ -1,7 +1,7 @@
 /**
- * A client's TCP connection that reads into shared or pooled memory instead of a new buffer for each read, and writes text
- * straight to the handle. Node's server cannot create such sockets, so the connection moves from the accepted socket to
- * a new one. Owns that socket.
+ * A client's TCP connection that reads into shared or pooled memory instead of a new buffer for each read, and writes
+ * text directly to the handle. Node's server cannot create such sockets, so the connection is moved from the accepted
+ * socket to a new one. Owns that socket.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { streamClientSocket, type ClientSocket, type ClientSocketEvents } from './client-socket.ts';
@@ -9,15 +9,15 @@ import { filledPart, SocketReader } from '../io/read-buffers.ts';
 import { SocketWriter } from '../io/socket-writer.ts';
 
 /* oxlint-disable no-underscore-dangle -- Node's names */
-/** Of a socket of Node's: the connection itself, and the server that counts it. Not in its types. */
+/** Internals of a Node socket: the connection itself, and the server that counts it. Not in its types. */
 interface SocketInternals {
   _handle?: unknown;
   _server?: unknown;
 }
 
 /**
- * Takes over the connection of `accepted`, which must come paused from its server (`pauseOnConnect`) and must not be
- * used afterwards.
+ * Takes the connection of `accepted`, which must be paused by its server (`pauseOnConnect`) and must not be used
+ * afterwards.
  */
 export function tcpClientSocket(accepted: Socket): ClientSocket {
   const from = accepted as SocketInternals;
@@ -26,7 +26,7 @@ export function tcpClientSocket(accepted: Socket): ClientSocket {
     accepted.resume();
     return streamClientSocket(accepted);
   }
-  // Else it would close the connection when it is itself closed.
+  // Otherwise it would close the connection when it is closed itself.
   from._handle = null;
   const socket = new TcpClientSocket(handle, from._server);
   from._server = null;
@@ -75,7 +75,7 @@ class TcpClientSocket implements ClientSocket {
     return this.#writer.writeCopy(bytes, from, to);
   }
 
-  /** Text waits for the bytes behind it as it is. */
+  /** Text can wait unchanged for the bytes behind it. */
   cork(): void {}
 
   uncork(): void {}
@@ -115,7 +115,7 @@ class TcpClientSocket implements ClientSocket {
 
   reset(): void {
     this.#writer.flush();
-    // Then the system has everything, and it is too late.
+    // By then the system has everything, and a reset is no longer possible.
     if (this.#socket.writableEnded) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }
@@ -124,11 +124,11 @@ class TcpClientSocket implements ClientSocket {
     return this.#socket.destroyed;
   }
 
-  /** Takes the last step when the system has everything: a connection whose FIN waits in its turn cannot be reset. */
+  /** Finishes once the system has everything: a connection with a pending FIN cannot be reset. */
   #whenWritten(step: () => void): void {
     this.#writer.flush();
     if (this.#writer.isFlushed) return step();
-    // Written behind everything else, whichever way that went.
+    // Written after everything else, by either path.
     this.#socket.write('', 'latin1', () => {
       if (!this.#socket.destroyed) step();
     });

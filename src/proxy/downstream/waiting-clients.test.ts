@@ -25,7 +25,7 @@ const steps = fc.array(
   { maxLength: 60 },
 );
 
-it('asks as a plain array would: the longest waiting first, those that cannot go at the end again', () => {
+it('agrees with an array: the longest idle client first, and clients that cannot close move to the end', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const asked: number[] = [];

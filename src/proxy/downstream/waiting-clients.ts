@@ -1,18 +1,18 @@
 /**
- * The clients of a worker that are between requests, in the order in which they became idle. When a new client finds no
- * room, the longest idle one is closed. A doubly linked list through the clients themselves, so that a request costs a
- * few assignments. Owns the links.
+ * The idle clients of a worker, ordered by the start of their idle time. If a new client finds no room, the client that
+ * has been idle longest is closed. A doubly linked list through the clients themselves, so that a request costs a few
+ * assignments. Owns the links.
  */
 
 /** Clients tried for one new connection; those that cannot be closed move to the end. */
 const ASKED_MAX = 16;
 
 export abstract class WaitingClient {
-  /** Neighbours in the list; undefined outside. WaitingClients alone looks at them. */
+  /** Neighbours in the list; undefined outside. Only WaitingClients reads them. */
   before: WaitingClient | undefined = undefined;
   after: WaitingClient | undefined = undefined;
 
-  /** Closes the connection at once, without harm to a request; false when that cannot be done. Must not throw. */
+  /** Closes the connection at once, without harm to a request; false if that is impossible. Must not throw. */
   abstract giveWay(): boolean;
 }
 
@@ -23,7 +23,7 @@ class Ends extends WaitingClient {
 }
 
 export class WaitingClients {
-  /** Before the first and after the last. */
+  /** Sentinel: before the first and after the last client. */
   readonly #ends: WaitingClient = new Ends();
 
   constructor() {
@@ -31,7 +31,7 @@ export class WaitingClients {
     this.#ends.after = this.#ends;
   }
 
-  /** At the end; a client that is in the list already moves there. */
+  /** Appends a client, or moves it to the end. */
   add(client: WaitingClient): void {
     this.delete(client);
     const ends = this.#ends;
@@ -52,7 +52,7 @@ export class WaitingClients {
     client.after = undefined;
   }
 
-  /** Closes the connection of the client that has waited longest; false when none can be closed. */
+  /** Closes the client that has been idle longest; false if none can be closed. */
   makeRoom(): boolean {
     for (let asked = 0; asked < ASKED_MAX; asked++) {
       const longest = this.#ends.after;

@@ -30,7 +30,7 @@ it.each([
   expect(keep('x'.repeat(length)) !== undefined).toBe(isKept);
 });
 
-it('keeps the bytes, whatever becomes of those that were read', () => {
+it('keeps the bytes when the read buffer changes', () => {
   const read = Buffer.from(`${LONG}the next request`, 'latin1');
   const body = acquireBodyBuffer(read, LONG.length) as BodyBuffer;
   held.push(body);
@@ -39,17 +39,17 @@ it('keeps the bytes, whatever becomes of those that were read', () => {
 });
 
 describe('behind a head', () => {
-  it('is one piece with it', () => {
+  it('makes one piece with it', () => {
     for (const head of ['', 'h', 'head \xe9\r\n\r\n', 'x'.repeat(3 * 1024)]) {
       expect(keep(LONG)?.prependHead(head)?.toString('latin1')).toBe(head + LONG);
     }
   });
 
-  it('is not, when the head is too long', () => {
+  it('does not if the head is too long', () => {
     expect(keep(LONG)?.prependHead('x'.repeat(3 * 1024 + 1))).toBe(undefined);
   });
 
-  it('is so only once: the first piece may still be on its way', () => {
+  it('does so only once: the first piece may still be in use', () => {
     const body = keep(LONG);
     const first = body?.prependHead('the first head');
     expect(body?.prependHead('another')).toBe(undefined);
@@ -57,7 +57,7 @@ describe('behind a head', () => {
     expect(body?.text()).toBe(LONG);
   });
 
-  it('has nothing of those whose memory it was', () => {
+  it('contains no bytes of earlier bodies in its memory', () => {
     for (const [head, text] of [
       ['long head', 'a'.repeat(5_000)],
       ['head', 'b'.repeat(2_000)],
@@ -72,7 +72,7 @@ describe('behind a head', () => {
   });
 });
 
-it('is not used again before its last holder has let go', () => {
+it('is not reused before its last holder releases it', () => {
   const body = acquireBodyBuffer(Buffer.from(LONG, 'latin1'), LONG.length) as BodyBuffer;
   body.retain();
   const piece = body.prependHead('head');
@@ -83,7 +83,7 @@ it('is not used again before its last holder has let go', () => {
   expect(bodyBuffersInUse()).toBe(200);
 });
 
-it('leaves bodies to text when too many are held', () => {
+it('keeps bodies as text if too many buffers are in use', () => {
   for (let count = 0; count < BODY_BUFFERS_MAX; count++) expect(keep(LONG)).toBeDefined();
   expect(keep(LONG)).toBe(undefined);
   held.pop()?.release();

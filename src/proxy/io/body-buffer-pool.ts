@@ -1,32 +1,32 @@
 /**
- * A pool of buffers for request bodies of a few KiB that came whole with their heads. A body is kept as bytes until the
+ * A pool of buffers for request bodies of a few KiB that arrived with their heads. A body is kept as bytes until the
  * backend's response begins, since another attempt may need it. Each buffer has room for the head in front of the body,
- * so that both leave as one piece; as text they would be copied once more and leave garbage. Owns the memory.
+ * so that both are sent as one piece; as text they would be copied once more and leave garbage. Owns the memory.
  *
- * A buffer is held by its exchange, and by every writer that has yet to write it. When the last holder releases it, it is
+ * The exchange retains a buffer, and so does every writer that has not written it yet. After the last release it is
  * free for another exchange.
  */
 import { latin1Text } from '../../http/latin1.ts';
 
-/** A smaller one is joined to its head as text. */
+/** A smaller body is joined to its head as text. */
 const BODY_BYTES_MIN = 1024;
 const BODY_BYTES_MAX = 14 * 1024;
-/** For the head in front of it. Also keeps the pieces from lying a power of two apart, where they share cache lines. */
+/** Room for the head. Also avoids distances of a power of two between buffers, which would share cache lines. */
 const HEAD_BYTES_MAX = 3 * 1024;
 const PIECE_BYTES = HEAD_BYTES_MAX + BODY_BYTES_MAX;
 /** Buffers in use at one time; beyond it bodies are kept as text. */
 export const BODY_BUFFERS_MAX = 512;
-/** Kept for later. */
+/** Free buffers kept. */
 const FREE_MAX = 128;
 
 const free: BodyBuffer[] = [];
 let inUse = 0;
 
 export class BodyBuffer {
-  /** What a write of it keeps from being used otherwise. */
+  /** Size of the memory that a pending write keeps in use. */
   readonly retainedBytes = PIECE_BYTES;
   readonly #memory = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  /** The latest view that was handed out: requests of one kind are often equally long. */
+  /** The last view that was created: requests of one kind often have equal lengths. */
   #piece = this.#memory;
   #length = 0;
   #holders = 0;
@@ -48,7 +48,7 @@ export class BodyBuffer {
     this.#holders += 1;
   }
 
-  /** The body of one exchange, which is its first holder: a copy of `bytes[0, length)`. */
+  /** The body of one exchange, its first holder: a copy of `bytes[0, length)`. */
   fill(bytes: Buffer, length: number): void {
     bytes.copy(this.#memory, HEAD_BYTES_MAX, 0, length);
     this.#length = length;
@@ -62,8 +62,8 @@ export class BodyBuffer {
   }
 
   /**
-   * Head, in latin1, and body in one piece, valid until the last holder releases it. Only once for each body: the system may
-   * not have taken all of the first piece when there is to be a second. undefined then, and for too long a head.
+   * Head (latin1) and body in one piece, valid until the last release. Only once per body, since the system may not
+   * have written the whole first piece; undefined on later calls and for too long a head.
    */
   prependHead(head: string): Buffer | undefined {
     if (this.#isOut || head.length > HEAD_BYTES_MAX) return undefined;
@@ -77,7 +77,7 @@ export class BodyBuffer {
   }
 }
 
-/** A buffer with `bytes[0, length)`, which the caller must release; undefined when the body is better kept as text. */
+/** A buffer with `bytes[0, length)`, which the caller must release; undefined if the body should be kept as text. */
 export function acquireBodyBuffer(bytes: Buffer, length: number): BodyBuffer | undefined {
   if (length < BODY_BYTES_MIN || length > BODY_BYTES_MAX || inUse >= BODY_BUFFERS_MAX) return undefined;
   const body = free.pop() ?? new BodyBuffer();
@@ -86,7 +86,7 @@ export function acquireBodyBuffer(bytes: Buffer, length: number): BodyBuffer | u
   return body;
 }
 
-/** Buffers of this thread that are in use. */
+/** Buffers of this thread in use. */
 export function bodyBuffersInUse(): number {
   return inUse;
 }

@@ -1,6 +1,6 @@
 /**
- * Fields of a message as the policy edits them (`FieldEditor` of policy/stage.ts): those that pass, in the pass that
- * writes them, and those that are added. A route without an editor pays one comparison.
+ * The fields of a message after the edits of the policy (`FieldEditor` of policy/stage.ts): passing fields are edited
+ * while they are written, then new ones are added. A route without an editor pays one comparison.
  */
 import { mayBeTrailer } from '../../http/bodies/trailers.ts';
 import type { FieldEditor, FieldSubject } from '../../policy/stage.ts';
@@ -8,14 +8,14 @@ import type { Route } from '../interfaces/route.ts';
 import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { pathParameters } from '../upstream-path.ts';
 
-/** What is read of a parsed head. */
+/** The part of a parsed head that is read here. */
 interface Fields {
   name(index: number): string;
   value(index: number): string;
   line(index: number): string;
 }
 
-/** The line of a field that passes; '' where the editor drops it. */
+/** The line of a passing field; '' if the editor drops it. */
 export function passedLine(fields: Fields, index: number, editor: FieldEditor | undefined): string {
   const name = editor?.nameOf(fields.name(index));
   if (name === undefined) return fields.line(index);

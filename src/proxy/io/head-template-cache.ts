@@ -5,21 +5,21 @@
  * connection that keeps changing between more routes stops caching after `COUNT_MAX`.
  */
 
-/** At one time. */
+/** Cached at one time. */
 const AT_ONCE = 2;
-/** Over all. */
+/** Cached in total. */
 const COUNT_MAX = 16;
 
 export class HeadTemplateCache<P> {
   readonly all: P[] = [];
   #count = 0;
 
-  /** Whether more of them are worth keeping. */
+  /** Whether caching more of them is useful. */
   get isOpen(): boolean {
     return this.#count < COUNT_MAX;
   }
 
-  /** In the place of the oldest ones, when there are enough. */
+  /** Adds a head; replaces the oldest one if the cache is full. */
   keep(template: P): void {
     this.all[this.#count % AT_ONCE] = template;
     this.#count += 1;

@@ -12,7 +12,7 @@ afterEach(async () => {
   await untilHolds(() => readBuffersInUse() === 0, 'all buffers back');
 });
 
-/** A pair whose near end hands what it reads to `onRead`, with the reader. */
+/** A pair of sockets whose near end passes what it reads to `onRead`, with the reader. */
 async function reading(
   onRead: (bytes: Buffer, reader: SocketReader) => void,
   expectsMore: () => boolean = () => true,
@@ -26,7 +26,7 @@ async function reading(
   return { ...pair, reader };
 }
 
-/** Bytes that tell where they belong. */
+/** Bytes that encode their position. */
 function pattern(from: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   for (let index = 0; index < length; index++) bytes[index] = ((from + index) * 2_654_435_761) >>> 24;
@@ -34,7 +34,7 @@ function pattern(from: number, length: number): Buffer {
 }
 
 describe('lending', () => {
-  it('keeps lent bytes as they are while the socket reads on', async () => {
+  it('does not change retained bytes while the socket reads more', async () => {
     const total = 40 * READ_BUFFER_BYTES;
     const kept: { from: number; bytes: Buffer; release: (() => void) | undefined }[] = [];
     let received = 0;
@@ -68,7 +68,7 @@ describe('lending', () => {
     expect(memories.size).toBeLessThan(12);
   });
 
-  it('lends one buffer to several holders, and has it back when the last lets go', async () => {
+  it('shares one buffer among several holders, and gets it back after the last release', async () => {
     let releases: (() => void)[] = [];
     const { far, near } = await reading((bytes, reader) => {
       const parts = [bytes.subarray(0, 10), bytes.subarray(10)].map((part) => reader.retain(part));
@@ -86,7 +86,7 @@ describe('lending', () => {
     expect(readBuffersInUse()).toBe(0);
   });
 
-  it('refuses the memory that all sockets share, and needs not keep a copy', async () => {
+  it('refuses to retain the shared buffer, and accepts a copy', async () => {
     const answers: unknown[] = [];
     const { far } = await reading((bytes, reader) => {
       answers.push(reader.retain(bytes), typeof reader.retain(Buffer.from(bytes)));
@@ -97,7 +97,7 @@ describe('lending', () => {
     expect(readBuffersInUse()).toBe(0);
   });
 
-  it('gives up lending when too many buffers are out, and reads on all the same', async () => {
+  it('refuses to retain when too many buffers are in use, and continues to read', async () => {
     const releases: (() => void)[] = [];
     let received = 0;
     let refused = 0;
@@ -115,7 +115,7 @@ describe('lending', () => {
     releases.forEach((release) => release());
   });
 
-  it('is over when what comes is small again', async () => {
+  it('ends when reads are small again', async () => {
     let received = 0;
     const { far } = await reading((bytes) => void (received += bytes.length));
     far.write(Buffer.alloc(4 * READ_BUFFER_BYTES));
@@ -126,7 +126,7 @@ describe('lending', () => {
   });
 });
 
-it('leaves no buffer with a socket that is at rest after a large body', async () => {
+it('leaves no buffer with a socket that is idle after a large body', async () => {
   const total = 8 * READ_BUFFER_BYTES;
   let received = 0;
   let lent = 0;
@@ -146,14 +146,14 @@ it('leaves no buffer with a socket that is at rest after a large body', async ()
 });
 
 describe('turns', () => {
-  it('lets others read when a socket has filled the buffer twice', async () => {
+  it('lets other sockets read after a socket has filled the buffer twice', async () => {
     const order: string[] = [];
     const big = await reading((bytes) => order.push(bytes.length === READ_BUFFER_BYTES ? 'B' : 'b'));
     const small = await reading(() => order.push('s'));
     const total = 32 * READ_BUFFER_BYTES;
     big.reader.pause();
     big.far.write(Buffer.alloc(total));
-    await untilHolds(() => big.far.bytesWritten === total, 'much at hand');
+    await untilHolds(() => big.far.bytesWritten === total, 'many bytes are available');
     await new Promise((done) => setTimeout(done, 50));
     small.far.on('data', () => undefined);
     big.reader.resume();
@@ -163,7 +163,7 @@ describe('turns', () => {
     expect(order.slice(0, first).filter((each) => each === 'B').length).toBeLessThanOrEqual(4);
   });
 
-  it('stays paused when it was paused while it gave way', async () => {
+  it('stays paused if it was paused while it yielded', async () => {
     let reads = 0;
     const { far, reader } = await reading(() => {
       reads += 1;
@@ -178,7 +178,7 @@ describe('turns', () => {
   });
 });
 
-it('reads right after a first address that did not answer', async () => {
+it('reads correctly after a first address that did not answer', async () => {
   const server = net.createServer((socket) => socket.end('from the second address'));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   closers.push(() => void server.close());

@@ -1,11 +1,11 @@
 /**
- * The memory that the TCP sockets of a worker read into, and how much each reads before the others get their turn. All
- * sockets share one buffer, whose bytes are valid during the read's callback only. A socket that reads much at once gets
- * a buffer of its own meanwhile: a writer can retain it, so that large bodies pass without a copy, and it is used again
- * when the last holder releases it. Owns the buffers; at most READ_BUFFERS_MAX exist beside the shared one.
+ * The memory that the TCP sockets of a worker read into, and how much each socket reads before the others. All sockets
+ * share one buffer, whose bytes are valid only during the read's callback. A socket that reads much at once temporarily
+ * gets its own buffer: a writer can retain it, so that large bodies pass without a copy, and it is reused after the
+ * last release. Owns the buffers; at most READ_BUFFERS_MAX exist besides the shared one.
  *
  * When all are in use, or the write backlog is over its limit, sockets read less at a time: bytes that were read but
- * cannot be written have to be kept.
+ * cannot be written must be kept.
  */
 import type { Socket } from 'node:net';
 import { isOverLimit } from './write-backlog.ts';
@@ -13,39 +13,39 @@ import { isOverLimit } from './write-backlog.ts';
 export const READ_BUFFER_BYTES = 64 * 1024;
 /** Buffers in use at one time; beyond it bytes are copied. */
 export const READ_BUFFERS_MAX = 256;
-/** Buffers kept for later. */
+/** Free buffers kept. */
 const FREE_MAX = 32;
-/** A read of this size announces that more are coming. */
+/** A read of this size suggests that more bytes will follow. */
 const BULK_BYTES = 16 * 1024;
 /**
- * Full reads of one socket before others get their turn. libuv alone would read a socket up to 32 times, which with many
- * large bodies delays all other sockets by seconds.
+ * Full reads of one socket before other sockets are read. libuv itself would read a socket up to 32 times, which with
+ * many large bodies delays all other sockets by seconds.
  */
 const FULL_READS_MAX = 2;
 
-/** What is read at one time when memory is to be spared. */
+/** Size of a read when memory is scarce. */
 export const SPARING_READ_BYTES = 16 * 1024;
 
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 const sharedLittle = shared.subarray(0, SPARING_READ_BYTES);
-/** The latest view of its beginning: requests and responses of one kind are often equally long. */
+/** The last view of its beginning: messages of one kind often have equal lengths. */
 let sharedView = shared;
 const free: ReadBuffer[] = [];
 let inUse = 0;
 
-/** The first `length` bytes of a buffer that a read has filled, for the time of its callback. */
+/** The first `length` bytes of a buffer that a read has filled, during its callback. */
 export function filledPart(buffer: Buffer, length: number): Buffer {
   if (buffer !== shared) return buffer.subarray(0, length);
   if (sharedView.length !== length) sharedView = shared.subarray(0, length);
   return sharedView;
 }
 
-/** Buffers of this thread in use, beside the shared one. */
+/** Buffers of this thread in use, besides the shared one. */
 export function readBuffersInUse(): number {
   return inUse;
 }
 
-/** A buffer that is used again when its last holder has released it. */
+/** A buffer that is reused after its last holder has released it. */
 class ReadBuffer {
   readonly bytes = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   /** The socket that reads into it, and all that have retained it. */
@@ -78,15 +78,15 @@ function takeBuffer(): ReadBuffer | undefined {
 
 const RELEASE_NOTHING = (): void => undefined;
 
-/** The reading side of one TCP socket: `onread` is for its constructor, and `attach` and `close` are owed to it. */
+/** The reading side of one TCP socket: pass `onread` to its constructor, and call `attach` and `close`. */
 export class SocketReader {
   readonly onread: { buffer: () => Buffer; callback: (length: number, buffer: Uint8Array) => boolean };
   readonly #expectsMore: () => boolean;
   #socket: Socket | undefined;
-  /** undefined: reads into the shared one. */
+  /** undefined: reads into the shared buffer. */
   #own: ReadBuffer | undefined;
   #lastLength = 0;
-  /** Room of the read under way. */
+  /** Size of the current read. */
   #room = READ_BUFFER_BYTES;
   #fullReads = 0;
   #paused = false;
@@ -94,8 +94,8 @@ export class SocketReader {
   #closed = false;
 
   /**
-   * @param deliver gets what a read has brought, `buffer[0, length)`; valid during the call only, and must not throw
-   * @param expectsMore whether more of the same is to come: an idle socket must not hold a buffer
+   * @param deliver receives the result of a read, `buffer[0, length)`; valid only during the call; must not throw
+   * @param expectsMore whether more bytes will follow: an idle socket must not keep a buffer
    */
   constructor(deliver: (buffer: Buffer, length: number) => void, expectsMore: () => boolean) {
     this.#expectsMore = expectsMore;
@@ -104,7 +104,7 @@ export class SocketReader {
     this.onread = {
       buffer: () => {
         const next = this.#next();
-        // After a read Node takes anything but a buffer for "as before", which is cheaper.
+        // After a read, Node takes any value except a buffer as "unchanged", which is cheaper.
         const isSame = isAfterRead && next === given;
         isAfterRead = false;
         given = next;
@@ -125,7 +125,7 @@ export class SocketReader {
     return this.#paused;
   }
 
-  /** Within `deliver`: the read was as large as it could be, so that more may wait behind it. */
+  /** Within `deliver`: the read was full, so more bytes may wait. */
   get wasFull(): boolean {
     return this.#lastLength === this.#room;
   }
@@ -134,7 +134,7 @@ export class SocketReader {
     this.#socket = socket;
   }
 
-  /** The socket is closed: nothing reads any more. */
+  /** The socket is closed: no more reads. */
   close(): void {
     this.#closed = true;
     this.#own?.release();
@@ -151,20 +151,20 @@ export class SocketReader {
     if (!this.#givesWay) this.#socket?.resume();
   }
 
-  /** Within `deliver`: keeps these bytes as they are until the returned function is called; undefined if it cannot. */
+  /** Within `deliver`: keeps these bytes unchanged until the returned function is called; undefined if impossible. */
   retain(bytes: Buffer): (() => void) | undefined {
-    // To ask for the memory of a buffer costs as much as all else here.
+    // Reading a buffer's `buffer` property costs as much as everything else here.
     if (bytes === shared || bytes === sharedView) return undefined;
     const memory = bytes.buffer;
     if (memory === shared.buffer) return undefined;
     const own = this.#own;
-    // A copy; no read overwrites it.
+    // A copy, which no read overwrites.
     if (own === undefined || memory !== own.bytes.buffer) return RELEASE_NOTHING;
     own.retain();
     return own.release;
   }
 
-  /** What the next read goes into. */
+  /** The buffer of the next read. */
   #next(): Buffer {
     const isBulk = this.#lastLength >= BULK_BYTES && !this.#closed && this.#expectsMore();
     const own = this.#own;
@@ -175,7 +175,7 @@ export class SocketReader {
     return inUse >= READ_BUFFERS_MAX || isOverLimit() ? sharedLittle : shared;
   }
 
-  /** Lets the other sockets of the worker be read when this one has had its share. */
+  /** Lets the worker's other sockets be read after this one has had its share. */
   #giveWay(): void {
     this.#fullReads += 1;
     if (this.#fullReads < FULL_READS_MAX || this.#givesWay) return;

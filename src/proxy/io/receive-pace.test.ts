@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ReceivePace } from './receive-pace.ts';
 
 describe('ReceivePace', () => {
-  it('is late a grace after the last byte that kept the pace', () => {
+  it('is late one grace period after the last byte at the required pace', () => {
     const pace = new ReceivePace(100, 1_000);
     expect(pace.lateAtMs).toBe(Infinity);
     pace.start(0);
@@ -18,7 +18,7 @@ describe('ReceivePace', () => {
     expect(pace.lateAtMs).toBe(6_000);
   });
 
-  it('ends a sender with fewer bytes than the rate in any stretch beyond the grace', () => {
+  it('ends a sender below the rate over any time longer than the grace period', () => {
     const gap = fc.integer({ min: 0, max: 900 });
     fc.assert(
       fc.property(fc.array(fc.tuple(gap, fc.nat({ max: 300 }))), (pieces) => {
@@ -29,7 +29,7 @@ describe('ReceivePace', () => {
         let nowMs = 0;
         for (const [waitMs, bytes] of pieces) {
           nowMs += waitMs;
-          // Over every stretch since an earlier piece: what came after it, against what was due.
+          // For every start since an earlier piece: bytes received compared with bytes required.
           const came = (sinceMs: number): number =>
             past.reduce((sum, each) => (each.atMs > sinceMs ? sum + each.bytes : sum), 0);
           const isLate = past.some(({ atMs }) => nowMs - atMs > graceMs + (came(atMs) * 1_000) / rate);

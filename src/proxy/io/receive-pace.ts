@@ -1,8 +1,8 @@
 /**
- * The least pace of a head or a body: bytes per second over any time longer than a grace period. A client may send in
+ * The minimum pace of a head or a body: bytes per second over any time longer than a grace period. A client may send in
  * bursts and pause for the grace period in between; a client that drips is late. Each byte extends the deadline by its
- * part of a second, up to the grace period from now, so that a burst at the start does not pay for hours. Owns when the
- * client is late; pauses that the gateway makes do not count.
+ * part of a second, to at most the grace period from now, so that an initial burst does not allow hours of dripping.
+ * Owns the deadline; pauses of the gateway do not count.
  */
 import type { ProxyOptions } from '../options.ts';
 
@@ -17,12 +17,12 @@ export class ReceivePace {
     this.#msPerByte = 1_000 / bytesPerSec;
   }
 
-  /** Infinity while the client is not waited for; on the scale of `Deadlines.nowMs`. */
+  /** Infinity while the gateway does not wait for the client; on the scale of `Deadlines.nowMs`. */
   get lateAtMs(): number {
     return this.#lateAtMs;
   }
 
-  /** From now on the client is waited for. */
+  /** From now on the gateway waits for the client. */
   start(nowMs: number): void {
     this.#lateAtMs = nowMs + this.#graceMs;
   }

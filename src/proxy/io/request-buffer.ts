@@ -1,10 +1,10 @@
 /**
- * Waits for the body of a request before the request is carried on, where the policy asks for it
- * (`buffer_request_bytes`), so that a slow client holds no connection of the backend. Up to that size the whole body is
- * held; of a longer one the first part, and the rest is streamed. Owns the bytes, which count in the worker's
- * RequestMemory, until they are handed to a connection or the exchange releases them.
+ * Waits for the body of a request before the request continues, if the policy requires it (`buffer_request_bytes`), so
+ * that a slow client occupies no backend connection. Bodies up to that size are buffered whole; of longer ones the
+ * first part is buffered and the rest is streamed. Owns the bytes, which count in the worker's RequestMemory, until
+ * they are passed to a connection or the exchange releases them.
  *
- *   filling → ready (whole, full, or no room for the app left) → released
+ *   filling → ready (whole, full, or no room left for the app) → released
  */
 import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import type { HeadError } from '../../http/heads/head-error.ts';
@@ -24,7 +24,7 @@ const RELEASE_NOTHING = (): void => undefined;
 
 export class RequestBuffer implements BodySink {
   readonly #exchange: AnswerableExchange;
-  /** Whose share of the memory the bytes count in. */
+  /** The app whose share of the memory the bytes use. */
   readonly #app: string;
   readonly #bytesMax: number;
   readonly #onReady: () => void;
@@ -51,7 +51,7 @@ export class RequestBuffer implements BodySink {
 
   start(): void {
     const { connection, context } = this.#exchange;
-    // The backend, which would say it, has not been asked yet.
+    // The backend, which would send 100 (Continue), has not received the request yet.
     if (connection.head.expectContinue) connection.writeText(CONTINUE);
     this.#pace?.start(context.deadlines.nowMs);
     this.#extend();
@@ -92,7 +92,7 @@ export class RequestBuffer implements BodySink {
     this.#exchange.respondProblem(malformed(error), false);
   }
 
-  /** All of the body, as text if it is small, with the framing that the client chose; undefined when more is to come. */
+  /** The whole body, as text if it is small, with the client's framing; undefined if more will follow. */
   takeWhole(): string | RequestBuffer | undefined {
     if (!this.#isWhole) return undefined;
     if (this.#length > TEXT_BODY_BYTES_MAX) return this;
@@ -101,7 +101,7 @@ export class RequestBuffer implements BodySink {
     return this.#isChunked ? `${this.#chunk(text)}${this.#end()}` : text;
   }
 
-  /** Writes what there is. Of a whole body it may be done again, for another attempt. */
+  /** Writes the buffered bytes. A whole body can be written again for another attempt. */
   writeTo(upstream: UpstreamConnection): void {
     upstream.cork();
     const isChunked = this.#isChunked;
@@ -148,7 +148,7 @@ export class RequestBuffer implements BodySink {
     this.#exchange.context.requestMemory.take(this.#app, memory.length - had);
   }
 
-  /** Not from within the connection's reading: what follows may end the exchange. */
+  /** Not from within the connection's reading: the next stage may end the exchange. */
   #becomeReady(): void {
     this.#state = 'ready';
     queueMicrotask(() => {

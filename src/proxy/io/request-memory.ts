@@ -1,12 +1,12 @@
 /**
- * Counts the bytes of request bodies that a worker holds for routes that wait for the whole body (request-buffer.ts). When
- * the limit is reached, bodies are streamed as on other routes instead of refused. An app gets at most three quarters of
- * what the others leave, so that slow clients of one app cannot use all of it. Owns the counts.
+ * Counts the bytes of request bodies that a worker buffers for routes that wait for the whole body (request-buffer.ts).
+ * At the limit, bodies are streamed as on other routes instead of refused. An app gets at most three quarters of what
+ * the other apps leave, so that slow clients of one app cannot use all of it. Owns the counts.
  */
 export class RequestMemory {
   readonly #bytesMax: number;
   #bytes = 0;
-  /** By app; those that hold nothing are forgotten. */
+  /** By app; apps without bytes are removed. */
   readonly #byApp = new Map<string, number>();
 
   constructor(bytesMax: number) {
@@ -17,13 +17,16 @@ export class RequestMemory {
     return this.#bytes;
   }
 
-  /** Whether the app has what it may take, be it all or what others have left. */
+  /** Whether the app has used its share, or the memory is used up. */
   isFullFor(app: string): boolean {
     const free = this.#bytesMax - this.#bytes;
     return (this.#byApp.get(app) ?? 0) >= 3 * free;
   }
 
-  /** Never refused, since the bytes have come already; a body that finds the app full reads no more. `give` must follow. */
+  /**
+   * Never refused, since the bytes have arrived already; if the app is full, its bodies read no more. The caller must
+   * call `give` later.
+   */
   take(app: string, bytes: number): void {
     this.#bytes += bytes;
     this.#byApp.set(app, (this.#byApp.get(app) ?? 0) + bytes);

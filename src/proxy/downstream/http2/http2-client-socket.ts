@@ -1,8 +1,8 @@
 /**
- * One stream of HTTP/2 (RFC 9113 section 5) as a socket of HTTP/1.1: gives a `Connection` the request as it would
- * have come over TCP, and turns the response that it writes into HEADERS, DATA and trailers. Owns what has come
- * but was not taken, at most a flow-control window of it, and how the stream is to end. A response that stays
- * incomplete ends in RST_STREAM, never in END_STREAM: a part cannot pass for the whole.
+ * One HTTP/2 stream (RFC 9113 section 5) as an HTTP/1.1 socket: passes the request to a `Connection` as it would have
+ * arrived over TCP, and turns the response that it writes into HEADERS, DATA and trailers. Owns the received bytes that
+ * are not consumed yet, at most a flow-control window, and how the stream will end. An incomplete response ends in
+ * RST_STREAM, never in END_STREAM, so that a part is never taken for the whole.
  */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { chunkHeader } from '../../../http/bodies/chunked-decoder.ts';
@@ -11,7 +11,7 @@ import type { Http2Guard } from './http2-guard.ts';
 import { http1Trailers, type Http2Request } from './http2-request.ts';
 import { Http2ResponseReader, type Http2ResponseSink } from './http2-response.ts';
 
-/** A chunk up to this size is copied once more to have its frame around it, larger ones travel between the two. */
+/** A smaller chunk is copied together with its frame; a larger one is sent between the frame's parts. */
 const JOINED_CHUNK_BYTES_MAX = 4 * 1024;
 const CRLF = Buffer.from('\r\n', 'latin1');
 /** RFC 9110 section 15.3.6: 205 has no content, whatever a backend sends. */
@@ -24,7 +24,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   readonly #reader: Http2ResponseReader;
   #events: ClientSocketEvents | undefined;
 
-  /** Bytes of HTTP/1.1 that wait to be taken. */
+  /** HTTP/1.1 bytes that are not consumed yet. */
   readonly #input: Buffer[] = [];
   #paused = false;
   #delivering = false;
@@ -32,7 +32,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   #requestEnded: boolean;
   #trailerLines = '';
 
-  /** What this turn has written, until `#flush`. */
+  /** What this loop tick has written, until `#flush`. */
   #head: { readonly status: number; readonly fields: string[] } | undefined;
   #output: Buffer[] = [];
   #corks = 0;
@@ -51,7 +51,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     this.#reader = new Http2ResponseReader(request.method, this);
   }
 
-  /** Bytes of the request's body that were received and not looked at. */
+  /** Received bytes of the request's body that are not consumed yet. */
   get bytesWaiting(): number {
     return this.#stream.readableLength;
   }
@@ -61,7 +61,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     const stream = this.#stream;
     stream.on('drain', () => events.onDrain());
     stream.on('finish', () => this.#onFinish());
-    // An error of the stream is followed by its end, which is all that matters.
+    // The end of the stream follows its error and is handled there.
     stream.on('error', () => undefined);
     stream.on('wantTrailers', () => this.#sendTrailers());
     stream.on('close', () => {
@@ -72,7 +72,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     });
   }
 
-  /** Hands the request over; to be called once, when the `Connection` stands. */
+  /** Passes the request on. Call it once, when the `Connection` exists. */
   start(): void {
     const stream = this.#stream;
     this.#input.push(Buffer.from(this.#request.text, 'latin1'));
@@ -127,12 +127,12 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    // Not from within this call: the caller may first have to use bytes that it holds.
+    // Not from within this call: the caller may first have to use bytes that it has.
     process.nextTick(() => this.#deliver());
   }
 
   retain(): () => void {
-    // Every chunk has memory of its own.
+    // Every chunk has its own memory.
     return RELEASE_NOTHING;
   }
 
@@ -162,7 +162,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
   #onBodyData(chunk: Buffer): void {
     this.#guard.onBodyReceived(chunk.length);
-    // A stream that pads with empty frames brings nothing; an empty chunk would be the end.
+    // An empty padded frame gives an empty chunk, which would end a chunked body.
     if (this.#requestEnded || chunk.length === 0) return;
     this.#receivedBytes += chunk.length;
     const { framing, contentLength } = this.#request;
@@ -188,7 +188,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
   #onBodyEnd(): void {
     const stream = this.#stream;
-    // A stream that was reset ends too. Only END_STREAM from the client is the end of a request.
+    // A stream that was reset ends too. Only END_STREAM from the client ends a request.
     if (this.#requestEnded || stream.closed || stream.aborted || stream.destroyed) return;
     const { framing, contentLength } = this.#request;
     if (framing === 'length' && this.#receivedBytes !== contentLength) return this.#refuse();
@@ -197,7 +197,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     this.#deliver();
   }
 
-  /** The request turns out to be malformed: nothing more of it may reach the backend. */
+  /** The request is malformed: nothing more of it may reach the backend. */
   #refuse(): void {
     this.#requestEnded = true;
     this.#input.length = 0;
@@ -241,7 +241,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     this.#trailers = this.#isBodiless ? [] : trailers;
   }
 
-  /** @param isOwned the bytes stay as they are for as long as they are needed */
+  /** @param isOwned the bytes do not change while they are needed */
   #write(bytes: Buffer, isOwned: boolean): boolean {
     if (this.#closed || this.#stream.closed) return true;
     this.#bodyIsOwned = isOwned;
@@ -263,7 +263,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
       const { status, fields } = this.#head;
       this.#head = undefined;
       this.#hasResponded = true;
-      // END_STREAM may go with what is written now only when that is all: what is yet to come may fail to come.
+      // END_STREAM may be sent with this write only if it is the last: otherwise the rest may still fail.
       const isAll = isComplete && this.#trailers?.length === 0;
       const endStream = isAll && pieces.length === 0;
       stream.respond([':status', String(status), ...fields], {
@@ -288,12 +288,12 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
     try {
       stream.sendTrailers(grouped(this.#trailers));
     } catch {
-      // The session calls this and cannot report an error: what Node will not send ends the stream.
+      // The session calls this and cannot report an error: if Node refuses to send, the stream ends.
       this.#close(constants.NGHTTP2_INTERNAL_ERROR);
     }
   }
 
-  /** One stream, one request: for the connection the client has said all that it will. */
+  /** A stream carries one request: for the connection, the client has sent everything. */
   #afterResponse(): void {
     this.#input.length = 0;
     if (!this.#closed) this.#events?.onEnd();
@@ -301,7 +301,7 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
   #onFinish(): void {
     this.#events?.onFlushed();
-    // RFC 9113 section 8.1: an answer that did not need the whole request asks the client to spare the rest.
+    // RFC 9113 section 8.1: a response that did not need the whole request asks the client not to send the rest.
     if (!this.#reader.isComplete || this.#requestEnded || this.#closed) return;
     this.#guard.onBodyUnwanted();
     setImmediate(() => this.#close(constants.NGHTTP2_NO_ERROR));
@@ -314,9 +314,9 @@ export class Http2ClientSocket implements ClientSocket, Http2ResponseSink {
 
 const RELEASE_NOTHING = (): void => undefined;
 
-/** Fields as an object with lists for repeated names. */
+/** Fields as an object, with lists for repeated names. */
 function grouped(fields: readonly string[]): Record<string, string | string[]> {
-  // Without a prototype, since `constructor` is as good a name as any.
+  // Without a prototype, since `constructor` is a valid field name.
   const object = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index < fields.length; index += 2) {
     const name = fields[index] as string;

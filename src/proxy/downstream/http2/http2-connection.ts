@@ -1,10 +1,10 @@
 /**
- * One client's connection of HTTP/2 (RFC 9113) over TLS: node's session does frames, HPACK and flow control; every
- * stream becomes a `Connection` of its own over http2-client-socket.ts, so that there is one engine with one set of
- * deadlines, limits, policies and logs. Owns the session, its streams, and when it ends:
+ * One client's HTTP/2 connection (RFC 9113) over TLS. Node's session handles frames, HPACK and flow control. Every
+ * stream becomes a `Connection` over http2-client-socket.ts, so that one engine applies the same deadlines, limits,
+ * policies and logs. Owns the session, its streams, and its end:
  *
  *   open → closing (GOAWAY; streams finish) → closed
- *   any → ended (the client went too far: GOAWAY ENHANCE_YOUR_CALM, nothing more is read)
+ *   any → ended (the client exceeded a budget: GOAWAY ENHANCE_YOUR_CALM, nothing more is read)
  *
  * No server push, no CONNECT, no priorities (RFC 9113 section 5.3 has none).
  */
@@ -26,17 +26,19 @@ import { http1Request } from './http2-request.ts';
 import { LINGER_MS, type ProxyOptions } from '../../options.ts';
 import { WaitingClient } from '../waiting-clients.ts';
 
-/** SETTINGS_MAX_CONCURRENT_STREAMS; with the window below the bound on the bodies that one client can leave here. */
+/**
+ * SETTINGS_MAX_CONCURRENT_STREAMS; with the window below it bounds the request bodies that one client can buffer here.
+ */
 export const STREAMS_MAX = 100;
 /** SETTINGS_INITIAL_WINDOW_SIZE, bytes per stream. */
 const WINDOW_BYTES = 64 * 1024 - 1;
-/** Rounds of SETTINGS in one frame, frames that make no sense, streams that were refused: node ends the session. */
+/** Rounds of SETTINGS in one frame, invalid frames, and refused streams, after which Node ends the session. */
 const SETTINGS_PER_FRAME_MAX = 32;
 const INVALID_FRAMES_MAX = 100;
 const REJECTED_STREAMS_MAX = 100;
 /** HPACK state, buffers and queued frames of one session, megabytes; beyond it new streams are refused. */
 const SESSION_MEMORY_MB = 10;
-/** Frames that bring nothing are counted this often. */
+/** Interval of counting frames without an effect. */
 const GUARD_MS = 1_000;
 
 export class Http2Connection extends WaitingClient implements Expiring {
@@ -48,14 +50,14 @@ export class Http2Connection extends WaitingClient implements Expiring {
   readonly #guard: Http2Guard;
   readonly #onClosed: (connection: Http2Connection) => void;
   readonly #streams = new Map<Connection, Http2ClientSocket>();
-  /** When the session ends for want of requests; Infinity while there is one. */
+  /** When the idle session ends; Infinity during a request. */
   #idleDeadlineMs: number;
-  /** The last stream whose head has come whole. */
+  /** The last stream with a complete head. */
   #wholeHead = 0;
-  /** A later one whose head has begun and may be incomplete; 0 without one. */
+  /** A later stream whose head has begun and may be incomplete; 0 without one. */
   #begunHead = 0;
   #headWait: HeadWait | undefined;
-  /** Of the connection, when the head that is waited for was last looked at. */
+  /** Bytes received on the connection at the last check of the awaited head. */
   #headSeenBytes = 0;
   #phase: 'open' | 'closing' | 'ended' | 'closed' = 'open';
 
@@ -74,7 +76,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#guard = new Http2Guard(nowMs);
     this.#idleDeadlineMs = nowMs + context.options.headTimeoutMs;
     this.deadlineMs = Math.min(this.#idleDeadlineMs, nowMs + GUARD_MS);
-    // Streams have ends of their own; half a connection is of no use.
+    // Streams have their own ends; a half-closed connection is useless.
     socket.allowHalfOpen = false;
     socket.on('error', () => undefined);
     socket.on('close', () => this.#onSocketClosed());
@@ -88,8 +90,8 @@ export class Http2Connection extends WaitingClient implements Expiring {
   }
 
   /**
-   * Says with GOAWAY which stream is the last one that is served, and closes with it; a client may send later ones
-   * again elsewhere (RFC 9113 section 6.8). There is no GOAWAY before this one: after it nghttp2 takes no stream.
+   * Announces with GOAWAY the last stream that is served, and closes after it; a client may send later ones again
+   * elsewhere (RFC 9113 section 6.8). There is no earlier GOAWAY: after one, nghttp2 accepts no stream.
    */
   closeWhenDone(): void {
     if (this.#phase !== 'open') return;
@@ -98,7 +100,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#touch();
   }
 
-  /** Ends it without waiting for the client: GOAWAY, and the end. */
+  /** Ends the session without waiting for the client, after a GOAWAY. */
   giveWay(): boolean {
     if (this.#phase === 'closed' || this.#streams.size > 0) return false;
     this.#phase = 'ended';
@@ -107,7 +109,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     return true;
   }
 
-  /** Ends it at once, its streams with it. */
+  /** Ends the session and its streams at once. */
   abort(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'ended';
@@ -141,7 +143,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     };
     session.on('ping', onControl);
     session.on('remoteSettings', onControl);
-    // What went wrong concerns this client alone, and node has told it.
+    // The error concerns only this client, which Node has already told.
     session.on('error', () => this.#touch());
     session.on('frameError', () => undefined);
     session.on('close', () => this.#touch());
@@ -152,7 +154,7 @@ export class Http2Connection extends WaitingClient implements Expiring {
     stream.on('close', () => this.#onStreamClosed(stream));
     this.#wholeHead = stream.id ?? this.#wholeHead;
     this.#guard.onRequest(fields);
-    // It was dropped before it could be read.
+    // The stream was dropped before it could be read.
     if (stream.destroyed || stream.closed || this.#phase === 'ended') return;
     const request = http1Request(fields, isWhole);
     if ('malformed' in request) return void stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
@@ -166,10 +168,10 @@ export class Http2Connection extends WaitingClient implements Expiring {
     socket.start();
   }
 
-  /** RST_STREAM from either side has had a price, but for NO_ERROR, the way to say that enough of a body has come. */
+  /** RST_STREAM from either side costs budget, except NO_ERROR, which says that enough of a body has arrived. */
   #onStreamClosed(stream: ServerHttp2Stream): void {
     if (stream.rstCode === constants.NGHTTP2_NO_ERROR || this.#phase === 'ended') return;
-    // The backend's failures are not the client's.
+    // A failure of the backend is not the client's fault.
     if (stream.rstCode === constants.NGHTTP2_INTERNAL_ERROR) return;
     if (!this.#guard.allowsReset(this.#context.clock.monotonicMs())) this.#calm();
   }
@@ -182,16 +184,16 @@ export class Http2Connection extends WaitingClient implements Expiring {
     if (this.#phase === 'open') this.#context.waiting.add(this);
   }
 
-  /** The client has used up what it may cost. */
+  /** The client has exceeded a budget. */
   #calm(): void {
     if (this.#phase === 'ended' || this.#phase === 'closed') return;
     this.#phase = 'ended';
-    // Without an error node takes no notice of the code.
+    // Without an error Node ignores the code.
     this.#session.destroy(new Error('The client went too far'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
     this.#touch();
   }
 
-  /** Something has ended: from now on the time of an idle connection runs, or that of one on its way out. */
+  /** A stream has ended: the deadline of an idle or closing connection starts now. */
   #touch(): void {
     const { deadlines, options } = this.#context;
     const isOver = this.#phase === 'ended' || this.#session.destroyed;
@@ -219,10 +221,10 @@ export class Http2Connection extends WaitingClient implements Expiring {
   }
 
   /**
-   * Gives each head its time from when it is seen to have begun, also beside other streams, and looks at its pace. Of
-   * one that is refused whole (RFC 9113 section 8.1.1) node tells nothing; but within a head nothing else can be sent
-   * (section 6.10): all bytes that come are the head's, and a client that answers a PING is not in the middle of one.
-   * Returns when the head is late; Infinity without one.
+   * Gives each head a deadline from the moment its beginning is noticed, even while other streams are active, and
+   * checks its pace. Node does not report a head that is refused as a whole (RFC 9113 section 8.1.1). But within a head
+   * nothing else can be sent (section 6.10): all received bytes belong to the head, and a client that answers a PING is
+   * not in the middle of one. Returns the deadline of the head; Infinity without one.
    */
   #watchHead(nowMs: number): number {
     const begun = this.#session.state.lastProcStreamID ?? 0;
@@ -253,15 +255,15 @@ export class Http2Connection extends WaitingClient implements Expiring {
     this.#onClosed(this);
   }
 
-  /** A defect of ours ends the stream it happened on; node has no more than that to do with it. */
+  /** A defect of the gateway ends the stream on which it occurs; Node must not see the error. */
   #onDefect(error: unknown): void {
     this.#context.observer.internalError(error, '');
   }
 }
 
 /**
- * What node enforces by itself. Heads may be twice as long as those that are served, so that a client that sends
- * one too long is told so (431) instead of being cut off.
+ * Limits that Node enforces. Heads may be twice as long as the limit of the gateway, so that a client with a longer
+ * head gets a 431 instead of a closed connection.
  */
 function sessionOptions({ maxHeadBytes, maxHeaders }: ProxyOptions): ServerSessionOptions {
   return {
@@ -272,7 +274,7 @@ function sessionOptions({ maxHeadBytes, maxHeaders }: ProxyOptions): ServerSessi
       enablePush: false,
       enableConnectProtocol: false,
     },
-    // Cookies come in crumbs, each a field.
+    // HTTP/2 clients may split cookies into several fields.
     maxHeaderListPairs: 2 * maxHeaders + 100,
     maxSettings: SETTINGS_PER_FRAME_MAX,
     maxSessionMemory: SESSION_MEMORY_MB,
@@ -280,9 +282,9 @@ function sessionOptions({ maxHeadBytes, maxHeaders }: ProxyOptions): ServerSessi
     maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
     streamResetBurst: RESETS_BURST,
     streamResetRate: RESETS_PER_SECOND,
-    // White space around a value is judged by http2-request.ts, which refuses the request; node would drop the field.
+    // http2-request.ts refuses a request with white space around a value; Node would drop the field.
     strictFieldWhitespaceValidation: false,
-    // A backend may well say twice what should be said once; that is between it and the client.
+    // A backend may repeat a field that should occur once; the gateway forwards it.
     strictSingleValueFields: false,
   };
 }

@@ -1,4 +1,4 @@
-/** The budgets of a client of HTTP/2, over time. */
+/** The budgets of an HTTP/2 client over time. */
 import { describe, expect, it } from 'vitest';
 import {
   Budget,
@@ -10,11 +10,11 @@ import {
 } from './http2-guard.ts';
 
 describe('a budget', () => {
-  it('has its burst, refills with time and never holds more than the burst', () => {
+  it('starts with its burst, refills with time and never exceeds the burst', () => {
     const budget = new Budget(10, 2, 0);
     for (let n = 0; n < 10; n++) expect(budget.spend(1, 0)).toBe(true);
     expect(budget.spend(1, 0)).toBe(false);
-    expect(budget.spend(1, 1_000), 'one was overdrawn, two came').toBe(true);
+    expect(budget.spend(1, 1_000), 'one was overdrawn, two were refilled').toBe(true);
     expect(budget.spend(10, 1_000_000)).toBe(true);
     expect(budget.spend(1, 1_000_000)).toBe(false);
   });
@@ -29,7 +29,7 @@ describe('a guard', () => {
     expect(guard.allowsControl(0)).toBe(false);
   });
 
-  it('does not count bytes that requests account for, taken or waiting', () => {
+  it('does not count bytes of requests, consumed or waiting', () => {
     const guard = new Http2Guard(0);
     let bytesRead = 0;
     for (let second = 1; second <= 100; second++) {
@@ -40,7 +40,7 @@ describe('a guard', () => {
     }
   });
 
-  it('counts the rest, wherever it comes from', () => {
+  it('counts all other bytes', () => {
     const guard = new Http2Guard(0);
     expect(guard.allowsBytes(IDLE_BYTES_BURST, 0, 0)).toBe(true);
     expect(guard.allowsBytes(IDLE_BYTES_BURST + 1, 0, 0)).toBe(false);
@@ -49,9 +49,9 @@ describe('a guard', () => {
       expect(slow.allowsBytes(second * IDLE_BYTES_PER_SECOND, 0, second * 1000)).toBe(true);
   });
 
-  it('allows the WINDOW_UPDATE frames that a large response costs its reader', () => {
+  it('allows the WINDOW_UPDATE frames of a client that reads a large response', () => {
     const guard = new Http2Guard(0);
-    // One of 13 bytes, for stream and connection each, per 1 KiB: dozens of times as many as any client sends.
+    // Two frames of 13 bytes (stream and connection) per 1 KiB: dozens of times as many as any client sends.
     guard.onBodySent(1_000_000_000);
     expect(guard.allowsBytes((1_000_000_000 / 1024) * 26, 0, 1)).toBe(true);
   });

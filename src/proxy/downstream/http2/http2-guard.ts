@@ -1,8 +1,8 @@
 /**
- * What a client of HTTP/2 may cost beyond its requests: frames that are cheap to send and bring nothing (PING,
- * SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA …), and streams that are begun and thrown away (CVE-2023-44487, and
- * CVE-2025-8671, where the client makes the server do the throwing). Each is a budget that refills with time; who
- * has used one up is sent away with ENHANCE_YOUR_CALM. Owns the budgets of one connection.
+ * Budgets of an HTTP/2 client beyond its requests: frames that are cheap to send and have no effect (PING, SETTINGS,
+ * PRIORITY, WINDOW_UPDATE, empty DATA …), and streams that are begun and cancelled (CVE-2023-44487; CVE-2025-8671,
+ * where the client makes the server cancel). Each budget refills with time; a client that has exceeded one is
+ * disconnected with ENHANCE_YOUR_CALM. Owns the budgets of one connection.
  */
 
 /** A bucket of `burst` that refills with `perSecond`. */
@@ -19,7 +19,7 @@ export class Budget {
     this.#atMs = nowMs;
   }
 
-  /** False once more was spent than there was. A negative cost is a refund. */
+  /** False once more was spent than available. A negative cost is a refund. */
   spend(cost: number, nowMs: number): boolean {
     const refill = ((nowMs - this.#atMs) * this.#perSecond) / 1000;
     this.#atMs = nowMs;
@@ -32,15 +32,15 @@ export class Budget {
 /** Streams that end in RST_STREAM, from either side. A browser that leaves a page cancels up to 100 at once. */
 export const RESETS_BURST = 200;
 export const RESETS_PER_SECOND = 33;
-/** PING and SETTINGS; measuring a path's bandwidth takes a PING per round trip. */
+/** PING and SETTINGS; measuring a path's bandwidth takes one PING per round trip. */
 export const CONTROL_BURST = 1_000;
 export const CONTROL_PER_SECOND = 100;
-/** Bytes received that belong to no request. */
+/** Received bytes that belong to no request. */
 export const IDLE_BYTES_BURST = 1024 * 1024;
 export const IDLE_BYTES_PER_SECOND = 64 * 1024;
-/** Reading a response costs its client a WINDOW_UPDATE of 13 bytes now and then, and so does everything it sends. */
+/** Allowance for WINDOW_UPDATE frames (13 bytes), which a client sends while it reads a response. */
 const BYTES_PER_IDLE_BYTE = 16;
-/** Frame headers, priority, padding and a generous HPACK block of one request, beside its fields. */
+/** Frame headers, priority, padding and a generous HPACK block of one request, in addition to its fields. */
 const REQUEST_BYTES = 1024;
 /** A client may have sent this much of a body before it learns that the body is not read. */
 export const UNWANTED_BODY_BYTES = 64 * 1024;
@@ -49,9 +49,9 @@ export class Http2Guard {
   readonly #resets: Budget;
   readonly #control: Budget;
   readonly #idleBytes: Budget;
-  /** Bytes that requests and responses account for, since the beginning. */
+  /** Bytes of requests and responses since the start. */
   #earnedBytes = 0;
-  /** The rest, as of the last look. */
+  /** Other bytes, as of the last check. */
   #idleSeen = 0;
 
   constructor(nowMs: number) {
@@ -60,7 +60,7 @@ export class Http2Guard {
     this.#idleBytes = new Budget(IDLE_BYTES_BURST, IDLE_BYTES_PER_SECOND, nowMs);
   }
 
-  /** A request came; `fields` as they were decoded. */
+  /** A request arrived; `fields` as decoded. */
   onRequest(fields: readonly string[]): void {
     let bytes = REQUEST_BYTES;
     for (const text of fields) bytes += text.length + 2;
@@ -75,12 +75,12 @@ export class Http2Guard {
     this.#earnedBytes += bytes / BYTES_PER_IDLE_BYTE;
   }
 
-  /** The gateway did not want the rest of a body. */
+  /** The gateway did not read the rest of a body. */
   onBodyUnwanted(): void {
     this.#earnedBytes += UNWANTED_BODY_BYTES;
   }
 
-  /** This one and the next two: false when the client has gone too far. */
+  /** This and the next two: false if the client has exceeded the budget. */
   allowsReset(nowMs: number): boolean {
     return this.#resets.spend(1, nowMs);
   }
@@ -90,8 +90,8 @@ export class Http2Guard {
   }
 
   /**
-   * @param bytesRead all bytes that were ever received on the connection
-   * @param bytesWaiting those of bodies that were not told of by `onBodyReceived` yet
+   * @param bytesRead all bytes received on the connection
+   * @param bytesWaiting bytes of bodies that `onBodyReceived` has not reported yet
    */
   allowsBytes(bytesRead: number, bytesWaiting: number, nowMs: number): boolean {
     const idle = bytesRead - this.#earnedBytes - bytesWaiting;

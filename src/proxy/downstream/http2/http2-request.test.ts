@@ -1,4 +1,4 @@
-/** What a header section of HTTP/2 becomes; test/fuzz/http2.ts has everything else that may come. */
+/** HTTP/2 header sections as HTTP/1.1 requests; test/fuzz/http2.ts covers arbitrary input. */
 import { describe, expect, it } from 'vitest';
 import { http1Request, http1Trailers } from './http2-request.ts';
 
@@ -10,7 +10,7 @@ describe('a request', () => {
   it.each<[string, string[], boolean, string, string]>([
     ['without a body', GET, true, 'GET /x?y HTTP/1.1|Host: a.test||', 'none'],
     [
-      'POST without a body says so',
+      'POST without a body has content-length 0',
       POST,
       true,
       'POST /x?y HTTP/1.1|Host: a.test|content-length: 0||',
@@ -31,7 +31,7 @@ describe('a request', () => {
       'length',
     ],
     [
-      'puts crumbs of cookies together',
+      'joins cookie fields',
       [...GET, 'cookie', 'a=1', 'x', 'y', 'cookie', 'b=2'],
       true,
       'GET /x?y HTTP/1.1|Host: a.test|x: y|cookie: a=1; b=2||',

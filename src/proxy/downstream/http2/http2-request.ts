@@ -1,14 +1,14 @@
 /**
- * A request of HTTP/2 (RFC 9113 section 8) written as one of HTTP/1.1, so that it can be judged, routed and forwarded
- * by the one engine. Pure functions. This is where smuggling would begin: everything that could end a line, hide a
- * field or frame a body is refused here (sections 8.2 and 8.3), and what is made goes through the strict parser of
- * HTTP/1.1 again, which also has the limits (414, 431). Whatever is malformed by RFC 9113 is a stream error; what is
- * merely unwelcome (CONNECT, `//host` in a path, a second Authorization) is left for that parser to answer.
+ * Writes an HTTP/2 request (RFC 9113 section 8) as an HTTP/1.1 request, so that one engine checks, routes and forwards
+ * it. Pure functions. Prevents request smuggling: anything that could end a line, hide a field or frame a body is
+ * refused here (sections 8.2 and 8.3), and the strict HTTP/1.1 parser reads the result again and enforces the limits
+ * (414, 431). A request that is malformed by RFC 9113 is a stream error; a request that is only unsupported (CONNECT,
+ * `//host` in a path, a second Authorization) is left for that parser to answer.
  */
 import { isFieldValue, isToken, TOKEN } from '../../../http/characters.ts';
 import { isHostAndPort } from '../../../http/fields/host.ts';
 
-/** How the body goes on after the head. */
+/** How the body follows the head. */
 export type Http2BodyFraming = 'none' | 'length' | 'chunked';
 
 export interface Http2Request {
@@ -16,16 +16,16 @@ export interface Http2Request {
   readonly text: string;
   readonly method: string;
   readonly framing: Http2BodyFraming;
-  /** Bytes, where `framing` is `length`. */
+  /** Bytes, if `framing` is `length`. */
   readonly contentLength: number;
 }
 
-/** A reason for a stream error of type PROTOCOL_ERROR (RFC 9113 section 8.1.1); holds no bytes of the message. */
+/** The reason for a stream error of type PROTOCOL_ERROR (RFC 9113 section 8.1.1); contains no bytes of the message. */
 export interface Http2Malformed {
   readonly malformed: string;
 }
 
-/** RFC 9113 section 8.2.2: their meaning belongs to connections of HTTP/1.1. */
+/** RFC 9113 section 8.2.2: these belong to HTTP/1.1 connections. */
 const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -33,7 +33,7 @@ const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Methods for which a request without content still says so (RFC 9110 section 8.6). */
+/** Methods for which a request without content sends `content-length: 0` (RFC 9110 section 8.6). */
 const CONTENT_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const CONTENT_LENGTH = /^(?:0|[1-9][0-9]{0,15})$/;
 
@@ -52,8 +52,8 @@ interface Fields {
 }
 
 /**
- * @param fields names and values alternating, in the order in which they came, one character per byte
- * @param endStream whether the header section is all there is
+ * @param fields names and values alternating, in their order, one character per byte
+ * @param endStream whether the request consists of the header section only
  */
 export function http1Request(fields: readonly string[], endStream: boolean): Http2Request | Http2Malformed {
   const pseudo: Pseudo = {};
@@ -80,8 +80,8 @@ export function http1Request(fields: readonly string[], endStream: boolean): Htt
 }
 
 /**
- * The trailer section of a request as lines of HTTP/1.1, each with its CRLF; which of them may pass is decided by
- * the decoder of the chunked body that they end.
+ * The trailer section of a request as HTTP/1.1 lines, each with its CRLF; the decoder of the chunked body decides which
+ * of them pass.
  */
 export function http1Trailers(fields: readonly string[]): string | Http2Malformed {
   let lines = '';
@@ -95,7 +95,7 @@ export function http1Trailers(fields: readonly string[]): string | Http2Malforme
   return lines;
 }
 
-/** Where the regular fields begin. Pseudo-fields come first, each once, and there are no others (section 8.3). */
+/** Index of the first regular field. Pseudo-fields come first, each once, and there are no others (section 8.3). */
 function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Malformed {
   let index = 0;
   for (; index < fields.length; index += 2) {
@@ -109,7 +109,7 @@ function readPseudo(fields: readonly string[], pseudo: Pseudo): number | Http2Ma
   return index;
 }
 
-/** Method and target are checked here, the host in `hostOf`; section 8.3.1, and 8.5 for CONNECT. */
+/** Checks method and target, and `hostOf` the host; section 8.3.1, and 8.5 for CONNECT. */
 function targetOf(pseudo: Pseudo): string | Http2Malformed {
   const { ':method': method, ':scheme': scheme, ':path': path, ':authority': authority } = pseudo;
   if (method === undefined || !isToken(method)) return { malformed: ':method is no token' };
@@ -131,7 +131,7 @@ function targetOf(pseudo: Pseudo): string | Http2Malformed {
   return path;
 }
 
-/** '' when the request names no host, which HTTP/1.1 then refuses. */
+/** '' if the request has no host, which HTTP/1.1 then refuses. */
 function hostOf(pseudo: Pseudo, field: string | undefined): string | Http2Malformed {
   const authority = pseudo[':authority'];
   if (authority === undefined) {
@@ -160,7 +160,7 @@ function readFields(fields: readonly string[], from: number): Fields | Http2Malf
         read.contentLength = value;
         break;
       case 'cookie':
-        // Section 8.2.3: crumbs, which HTTP/1.1 has in one field.
+        // Section 8.2.3: HTTP/2 may split cookies; HTTP/1.1 has one field.
         read.cookie = read.cookie === undefined ? value : `${read.cookie}; ${value}`;
         break;
       case 'te':
@@ -174,7 +174,7 @@ function readFields(fields: readonly string[], from: number): Fields | Http2Malf
   return read;
 }
 
-/** Section 8.2.1: lower-case names, values without CR, LF, NUL and without white space at their ends. */
+/** Section 8.2.1: lower-case names, and values without CR, LF, NUL and outer white space. */
 function fieldError(name: string, value: string): Http2Malformed | undefined {
   if (!isLowerCaseToken(name)) return { malformed: 'a field name that is no lower-case token' };
   if (!isFieldValue(value))

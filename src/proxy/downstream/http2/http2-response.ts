@@ -1,8 +1,7 @@
 /**
- * Reads the HTTP/1.1 response that the engine writes for a stream of HTTP/2 and hands it on in parts. Owns where in
- * the message it is. The text is the gateway's own, yet it is read with the strict parsers: what they refuse is a
- * defect, and the stream is ended rather than guessed at. Fields of the connection are left out (RFC 9113 section
- * 8.2.2), names are in lower case.
+ * Reads the HTTP/1.1 response that the engine writes for an HTTP/2 stream and passes it on in parts. Owns the position
+ * in the message. The gateway wrote the text itself, but strict parsers read it: what they refuse is a defect, which
+ * ends the stream. Connection fields are removed (RFC 9113 section 8.2.2), and names are in lower case.
  */
 import { ChunkedDecoder } from '../../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../../http/bodies/framing.ts';
@@ -19,7 +18,7 @@ export interface Http2ResponseSink {
   onComplete(trailers: string[]): void;
 }
 
-/** More than any head that the engine makes of a backend's. */
+/** More than any head that the engine writes. */
 const LIMITS = { maxHeaders: 1_000 };
 const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
   'connection',
@@ -40,7 +39,7 @@ export class Http2ResponseReader {
   #remaining = 0;
   readonly #onChunk = (buffer: Buffer, from: number, to: number): void => this.#sink.onBody(buffer, from, to);
 
-  /** @param method of the request, in whose light the response is read */
+  /** @param method of the request, which determines how the response is read */
   constructor(method: string, sink: Http2ResponseSink) {
     this.#method = method;
     this.#sink = sink;
@@ -50,7 +49,7 @@ export class Http2ResponseReader {
     return this.#state === 'complete';
   }
 
-  /** False when this is no response, or more than one. */
+  /** False if this is not exactly one response. */
   write(bytes: Buffer): boolean {
     let buffer = bytes;
     if (this.#partial.length > 0) {

@@ -1,7 +1,7 @@
 /**
- * One certificate of the traffic listener with its key, checked: the key fits, the names that it is for are known.
- * Pure functions over PEM texts; files are read elsewhere. Names come from the subject alternative names alone
- * (RFC 6125 section 6.4.4, RFC 9110 section 4.3.4); the common name is not looked at.
+ * One certificate of the traffic listener with its key, checked: the key matches and the names are known. Pure
+ * functions over PEM text; files are read elsewhere. Names come only from the subject alternative names (RFC 6125
+ * section 6.4.4, RFC 9110 section 4.3.4), never from the common name.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
@@ -11,16 +11,16 @@ export interface CertificatePair {
   readonly key: string;
 }
 
-/** What may be told about a certificate. */
+/** Public facts about a certificate. */
 export interface CertificateFacts {
   /** Lower-case DNS names (`*.` in front for wildcards) and IP addresses. */
   readonly names: readonly string[];
-  /** Unix milliseconds, as the next one. */
+  /** Unix milliseconds; so is the next field. */
   readonly validFromMs: number;
   readonly expiresAtMs: number;
 }
 
-/** The facts, or why the two cannot be used together. */
+/** The facts, or why certificate and key cannot be used together. */
 export function certificateFacts({
   cert,
   key,
@@ -40,7 +40,7 @@ export function certificateFacts({
   }
 }
 
-/** `DNS:a.example, IP Address:192.0.2.1, DNS:"odd, name"`: quoted members, which no host name needs, are left out. */
+/** `DNS:a.example, IP Address:192.0.2.1, DNS:"odd, name"`: skips quoted members, which no host name needs. */
 function namesOf(certificate: X509Certificate): string[] {
   const names: string[] = [];
   for (const member of (certificate.subjectAltName ?? '').split(', ')) {

@@ -1,4 +1,4 @@
-/** Which certificate a name gets, and that a set of certificates is taken whole or not at all. */
+/** Selection of certificates by name; a set of certificates is replaced as a whole or not at all. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
@@ -14,7 +14,7 @@ const site = pairOf('site');
 const wildcard = pairOf('wildcard');
 
 describe('certificateFacts', () => {
-  it('tells names and the end', () => {
+  it('reads names and expiry', () => {
     const facts = certificateFacts(wildcard);
     expect(facts).toMatchObject({ names: ['*.wild.test', '192.0.2.1'] });
     expect('expiresAtMs' in facts && facts.expiresAtMs).toBeGreaterThan(Date.UTC(2100, 0));
@@ -25,7 +25,7 @@ describe('certificateFacts', () => {
     ['no certificate', { cert: 'nothing', key: site.key }, /./],
     ['half a certificate', { cert: site.cert.slice(0, 200), key: site.key }, /./],
     ['no key', { cert: site.cert, key: '' }, /./],
-  ])('refuses %s, without a word of the key', (_what, pair, message) => {
+  ])('refuses %s without revealing the key', (_what, pair, message) => {
     const facts = certificateFacts(pair);
     expect('error' in facts && facts.error).toMatch(message);
     expect(JSON.stringify(facts)).not.toContain('PRIVATE');
@@ -33,7 +33,7 @@ describe('certificateFacts', () => {
 });
 
 describe('contextOptions', () => {
-  it('has TLS 1.2 for the oldest version, and for it only suites with forward secrecy', () => {
+  it('accepts TLS 1.2 as the oldest version, with forward secrecy only', () => {
     const { minVersion, maxVersion, ciphers = '' } = contextOptions(site);
     expect([minVersion, maxVersion]).toEqual(['TLSv1.2', undefined]);
     expect(ciphers.split(':').filter((suite) => !/^(?:TLS_|ECDHE-)/.test(suite))).toEqual([]);
@@ -66,7 +66,7 @@ describe('TlsContexts', () => {
     expect(contexts.select(name)).toBe(context);
   });
 
-  it('keeps what it has when a new set cannot be used', () => {
+  it('keeps its certificates if a new set is unusable', () => {
     expect(() => contexts.replace([site, { cert: backend.cert, key: site.key }])).toThrow();
     expect(contexts.select('site.test')).toBe(ofSite);
   });

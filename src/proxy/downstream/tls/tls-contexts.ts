@@ -1,12 +1,11 @@
 /**
- * The certificates that a worker serves with: picks one by the name that a client asks for (SNI, RFC 6066 section
- * 3), and swaps all of them at once. Owns the compiled contexts; handshakes under way keep the one they have, and
- * connections that stand are not touched.
+ * The certificates of a worker: selects one by server name (SNI, RFC 6066 section 3), and replaces all of them at once.
+ * Owns the compiled contexts; handshakes under way and established connections keep theirs.
  */
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { certificateFacts, type CertificatePair } from './tls-certificate.ts';
 
-/** TLS 1.3 has good suites only; of those of TLS 1.2, the ones with forward secrecy and authenticated encryption. */
+/** All suites of TLS 1.3; of TLS 1.2 only suites with forward secrecy and authenticated encryption. */
 const CIPHERS = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -24,7 +23,7 @@ interface Compiled {
   readonly fallback: SecureContext;
 }
 
-/** What a context of the listener is made from; also for the one that node's server keeps as its own. */
+/** The options of a listener context; also for the context that Node's server keeps as its own. */
 export function contextOptions({ cert, key }: CertificatePair): SecureContextOptions {
   return {
     cert,
@@ -39,26 +38,26 @@ export function contextOptions({ cert, key }: CertificatePair): SecureContextOpt
 export class TlsContexts {
   #compiled: Compiled;
 
-  /** @throws what the TLS library says of a certificate; nothing is thrown for pairs that `certificateFacts` accepts */
+  /** @throws the error of the TLS library; never for pairs that `certificateFacts` accepts */
   constructor(pairs: readonly CertificatePair[]) {
     this.#compiled = compile(pairs);
   }
 
-  /** All or nothing: when it throws, the old ones stay. */
+  /** All or nothing: if it throws, the old ones stay. */
   replace(pairs: readonly CertificatePair[]): void {
     this.#compiled = compile(pairs);
   }
 
-  /** The first certificate serves clients that ask for no name, or for one that none is for. */
+  /** The first certificate serves clients without a server name, or with an unknown one. */
   select(serverName: string): SecureContext {
     const { byName, fallback } = this.#compiled;
     const name = serverName.toLowerCase().replace(/\.$/, '');
-    // A wildcard stands for exactly one label (RFC 6125 section 6.4.3).
+    // A wildcard matches exactly one label (RFC 6125 section 6.4.3).
     return byName.get(name) ?? byName.get(`*${name.slice(indexOfRest(name))}`) ?? fallback;
   }
 }
 
-/** Where what follows the first label begins. */
+/** Index after the first label. */
 function indexOfRest(name: string): number {
   const dot = name.indexOf('.');
   return dot <= 0 ? name.length : dot;
@@ -72,7 +71,7 @@ function compile(pairs: readonly CertificatePair[]): Compiled {
     fallback ??= context;
     const facts = certificateFacts(pair);
     if ('error' in facts) throw new Error(facts.error);
-    // Where two certificates have a name, the earlier one serves it.
+    // If two certificates have a name, the earlier one serves it.
     for (const name of facts.names) if (!byName.has(name)) byName.set(name, context);
   }
   if (fallback === undefined) throw new Error('A listener with TLS needs a certificate');

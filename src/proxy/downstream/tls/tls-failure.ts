@@ -1,20 +1,20 @@
 /**
- * Why a client's TLS handshake failed, as one of a few reasons for metrics and log. What the TLS library says comes as
- * a code that ends in the library's own words (`ERR_SSL_NO_SHARED_CIPHER`).
+ * Classifies why a client's TLS handshake failed, for metrics and log. The TLS library reports a code that ends in its
+ * own words (`ERR_SSL_NO_SHARED_CIPHER`).
  */
 
 export type HandshakeFailure =
-  /** The client speaks something else: plain HTTP, the PROXY protocol, noise. */
+  /** The client does not speak TLS: plain HTTP, the PROXY protocol, noise. */
   | 'not_tls'
-  /** No version of TLS that both sides speak. */
+  /** No TLS version in common. */
   | 'version'
   | 'cipher'
-  /** No protocol over TLS (ALPN) that both sides speak. */
+  /** No protocol over TLS (ALPN) in common. */
   | 'application_protocol'
-  /** The client ended the handshake with an alert; mostly it does not accept the certificate. */
+  /** The client ended the handshake with an alert, usually because it does not accept the certificate. */
   | 'alert'
   | 'timeout'
-  /** The client closed the connection, as probes of the port do. */
+  /** The client closed the connection, like a port probe. */
   | 'closed'
   | 'other';
 
@@ -41,7 +41,7 @@ export function handshakeFailure(code: string): HandshakeFailure {
   return /^ERR_SSL_.*_ALERT_/.test(code) ? 'alert' : 'other';
 }
 
-/** The code of an error, which is made of names alone; '' without one. */
+/** The code of an error, which contains names only; '' without one. */
 export function errorCodeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : '';

@@ -1,6 +1,6 @@
 /**
- * The TLS side of the traffic listener: a server that offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), chooses the
- * certificate by name, and takes new certificates while it serves. Knows nothing of what is said over TLS.
+ * The TLS side of the traffic listener: a server that offers HTTP/2 and HTTP/1.1 (ALPN, RFC 7301), selects the
+ * certificate by name, and accepts new certificates while it serves. Knows nothing of the protocols over TLS.
  */
 import * as tls from 'node:tls';
 import { secretBytes } from '../../../lib/ids.ts';
@@ -12,13 +12,13 @@ export interface TlsServerOptions {
   readonly certificates: readonly CertificatePair[];
   readonly http2: boolean;
   readonly handshakeTimeoutMs: number;
-  /** 48 bytes; made up when they are not given. */
+  /** 48 bytes; random by default. */
   readonly ticketKeys?: Uint8Array;
 }
 
 export interface TlsServer {
   readonly server: tls.Server;
-  /** @throws when one of them cannot be used; then nothing has changed */
+  /** @throws if one of them is unusable; then nothing has changed */
   replace(certificates: readonly CertificatePair[]): void;
   replaceTicketKeys(ticketKeys: Uint8Array): void;
 }
@@ -43,22 +43,22 @@ export function createTlsServer(
       noDelay: true,
     } as tls.TlsOptions,
     (socket) => {
-      // Only now: a client that goes away in the middle of its handshake is to be gone at once.
+      // Only after the handshake: a client that disconnects during it must be removed at once.
       socket.allowHalfOpen = true;
       accept(socket);
     },
   );
-  // A failed handshake concerns its client only. After one that took too long Node leaves the socket open.
+  // A failed handshake concerns only its client. After a timeout Node leaves the socket open.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return {
     server,
     replace: (certificates) => {
       contexts.replace(certificates);
       const [next] = certificates;
-      // For clients that send no name, which are never asked about.
+      // For clients without a server name, for which the callback is not called.
       if (next !== undefined) server.setSecureContext({ ...contextOptions(next), ticketKeys });
     },
-    // Tickets are sealed and opened with those of the server's own context, whichever certificate is chosen.
+    // The keys of the server's own context encrypt and decrypt tickets, whichever certificate is selected.
     replaceTicketKeys: (keys) => {
       ticketKeys = Buffer.from(keys);
       server.setTicketKeys(ticketKeys);
