@@ -1,7 +1,7 @@
 /**
- * Answers OPTIONS and TRACE requests that may be forwarded no further (RFC 9110 section 7.6.2) as their final recipient,
- * once policy has let them through. TRACE gets its request line and the fields that say how it came here; no others,
- * since they may hold credentials (section 9.3.8).
+ * Answers OPTIONS and TRACE requests that must not be forwarded further (RFC 9110 section 7.6.2) as their final
+ * recipient, after the policy. TRACE returns the request line and the routing fields only; other fields may contain
+ * credentials (section 9.3.8).
  */
 import { forwardsLeft } from '../http/fields/max-forwards.ts';
 import type { Exchange } from './exchange.ts';

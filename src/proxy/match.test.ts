@@ -63,12 +63,12 @@ const disabled = { is_active: false } as const;
 
 describe('matchRequest', () => {
   it.each<[string, Setup, string, string, string | undefined, string | undefined]>([
-    ['takes any path of a pass-through version', {}, 'GET', '/app/v1/x/y', undefined, '/app/v1/*'],
-    ['takes the bare gateway path', {}, 'GET', '/app/v1', undefined, '/app/v1/*'],
+    ['accepts any path of a pass-through version', {}, 'GET', '/app/v1/x/y', undefined, '/app/v1/*'],
+    ['accepts the bare gateway path', {}, 'GET', '/app/v1', undefined, '/app/v1/*'],
     ['knows no other path', {}, 'GET', '/other', 'no_route', undefined],
     ['matches whole segments only', {}, 'GET', '/app/v10', 'no_route', undefined],
     [
-      'answers for a retired version',
+      'reports a retired version',
       { version: { status: 'retired' } },
       'GET',
       '/app/v1/x',
@@ -76,7 +76,7 @@ describe('matchRequest', () => {
       undefined,
     ],
     [
-      'says retired before anything else',
+      'reports retired before anything else',
       { version: { status: 'retired' }, revisions: [] },
       'GET',
       '/app/v1/a%2Fb',
@@ -84,7 +84,7 @@ describe('matchRequest', () => {
       undefined,
     ],
     [
-      'lets a deprecated version serve',
+      'serves a deprecated version',
       { version: { status: 'deprecated' } },
       'GET',
       '/app/v1/x',
@@ -93,7 +93,7 @@ describe('matchRequest', () => {
     ],
     ['refuses encoded slashes', {}, 'GET', '/app/v1/a%2Fb', 'bad_path', undefined],
     [
-      'takes encoded slashes where they are allowed',
+      'accepts encoded slashes if allowed',
       { app: { allow_encoded_slashes: true } },
       'GET',
       '/app/v1/a%2Fb',
@@ -102,7 +102,7 @@ describe('matchRequest', () => {
     ],
     ['misses a revision', { revisions: [] }, 'GET', '/app/v1/x', 'no_revision', undefined],
     [
-      'misses a current revision',
+      'reports a missing current revision',
       { revisions: [revision({ is_current: false })] },
       'GET',
       '/app/v1/x',
@@ -110,7 +110,7 @@ describe('matchRequest', () => {
       undefined,
     ],
     [
-      'gives nothing to weight 0',
+      'gives no traffic to weight 0',
       { revisions: [revision({ traffic_weight: 0 })] },
       'GET',
       '/app/v1/x',
@@ -118,7 +118,7 @@ describe('matchRequest', () => {
       undefined,
     ],
     [
-      'gives nothing to weights 0',
+      'gives no traffic to weights 0',
       { revisions: [revision({ traffic_weight: 0 }), revision({ id: 'r2', traffic_weight: 0 })] },
       'GET',
       '/app/v1/x',
@@ -126,7 +126,7 @@ describe('matchRequest', () => {
       undefined,
     ],
     [
-      'takes an endpoint in pass-through mode',
+      'matches an endpoint in pass-through mode',
       { revisions: [revision({}, endpointRecord({ path: '/a/{x}' }))] },
       'GET',
       '/app/v1/a/1',
@@ -150,7 +150,7 @@ describe('matchRequest', () => {
       '/app/v1/a',
     ],
     [
-      'takes an endpoint in managed mode',
+      'matches an endpoint in managed mode',
       { ...MANAGED, revisions: [revision({}, endpointRecord({ path: '/a' }))] },
       'GET',
       '/app/v1/a',
@@ -241,7 +241,7 @@ describe('matchRequest', () => {
       '/app/v1/a',
     ],
     [
-      'serves / by a version of its own',
+      'serves / from a version with that gateway path',
       { version: { gateway_path: '/' } },
       'GET',
       '/any/thing',
@@ -256,7 +256,7 @@ describe('matchRequest', () => {
     expect(out.version === undefined).toBe(code === 'no_route');
   });
 
-  it('forgets the match before', () => {
+  it('overwrites the previous match', () => {
     const out = createMatchResult<null>();
     const snapshot = snapshotOf({ revisions: [revision({}, endpointRecord({ path: '/a', ...disabled }))] });
     matchRequest(snapshot, '/app/v1/a', false, 'GET', fullShare, out);
@@ -301,7 +301,7 @@ describe('matchRequest among several revisions', () => {
     expect(shares(snapshotOf({ revisions: three() }), '/app/v1/x', 100)).toEqual({ r1: 60, r2: 30, r3: 10 });
   });
 
-  it('gives nothing to weight 0 beside others', () => {
+  it('gives no traffic to weight 0 beside others', () => {
     const revisions = [revision({ traffic_weight: 0 }), revision({ id: 'r2', traffic_weight: 1 })];
     expect(shares(snapshotOf({ revisions }), '/app/v1/x', 10)).toEqual({ r2: 10 });
   });
@@ -321,7 +321,7 @@ describe('matchRequest among several revisions', () => {
     expect(shares(snapshot, '/app/v1/none', 1)).toEqual({ endpoint_not_found: 1 });
   });
 
-  it('takes the routes of the revision that it chose', () => {
+  it('uses the routes of the chosen revision', () => {
     const snapshot = snapshotOf({
       ...MANAGED,
       revisions: three(
@@ -338,7 +338,7 @@ describe('matchRequest among several revisions', () => {
     }
   });
 
-  it('says disabled when no revision serves the path and one has it disabled', () => {
+  it('reports disabled if no revision serves the path and one has it disabled', () => {
     const off = endpointRecord({ path: '/a', ...disabled });
     expect(shares(snapshotOf({ ...MANAGED, revisions: three([off], [], []) }), '/app/v1/a', 1)).toEqual({
       endpoint_disabled: 1,
@@ -368,7 +368,7 @@ describe('matchRequest among several revisions', () => {
     expect(shares(snapshot, '/app/v1/x', 10)).toEqual({ r1: 6, r2: 3, r3: 1 });
   });
 
-  it('says circuit_open when all candidates are unavailable, and gives a route for the policy', () => {
+  it('reports circuit_open if all candidates are unavailable, with a route for the policy', () => {
     for (const revisions of [three(), [revision({})]]) {
       const out = match(snapshotOf({ revisions }), '/app/v1/x', 'GET', () => false);
       expect(out.code).toBe('circuit_open');
@@ -376,7 +376,7 @@ describe('matchRequest among several revisions', () => {
     }
   });
 
-  it('does not answer circuit_open for what is not there', () => {
+  it('does not report circuit_open for a missing route', () => {
     expect(match(snapshotOf({ ...MANAGED, revisions: three() }), '/app/v1/x', 'GET', () => false).code).toBe(
       'endpoint_not_found',
     );
@@ -422,7 +422,7 @@ describe('upstreamPath', () => {
     expect(upstreamOf({ revisions: [revision(fields)] }, path)).toBe(expected);
   });
 
-  it('strips nothing where the gateway path is /', () => {
+  it('strips nothing if the gateway path is /', () => {
     expect(upstreamOf({ version: { gateway_path: '/' } }, '/a/b')).toBe('/a/b');
     expect(upstreamOf({ version: { gateway_path: '/' } }, '/')).toBe('/');
   });
@@ -552,7 +552,7 @@ describe('upstreamPath', () => {
   );
 });
 
-/** The obvious way to find the template of a route: look at every version and every endpoint. */
+/** The slow way to find the template of a route: compare every version and every endpoint. */
 function slowMatch(apps: readonly ReturnType<typeof appTree>[], path: string, method: string): string {
   let best: { version: Version; app: App; endpoints: readonly Endpoint[] } | undefined;
   for (const { app, versions } of apps) {
@@ -589,7 +589,7 @@ function slowMatch(apps: readonly ReturnType<typeof appTree>[], path: string, me
   return found.is_active ? `${found.method} ${prefix}${found.path}` : 'endpoint_disabled';
 }
 
-/** With the disabled endpoints alone. */
+/** With the disabled endpoints only. */
 function withoutTrailingSlashes(tree: ReturnType<typeof appTree>): ReturnType<typeof appTree> {
   const versions = tree.versions.map((version) => ({
     ...version,

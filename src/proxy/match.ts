@@ -33,25 +33,25 @@ export type MatchErrorCode = ErrorCode &
     | 'circuit_open'
   );
 
-/** Why a path is `bad_path` for the route that it leads to. */
+/** Why a path is `bad_path` for its route. */
 export type PathRefusal = 'encoded_slash' | 'encoded_slash_in_value' | 'climbs_out' | 'ambiguous';
 
 /** Reused from request to request; `matchRequest` overwrites all of it. */
 export interface MatchResult<P> {
-  /** What went wrong; undefined when `route` serves the request. Look at this first. */
+  /** The error; undefined if `route` serves the request. Read it first. */
   code: MatchErrorCode | undefined;
   /** With `bad_path`. */
   refusal: PathRefusal | undefined;
-  /** With the refusal `ambiguous`: the route that a backend could take the path for; else ''. */
+  /** With the refusal `ambiguous`: the route that a backend could read the path as; otherwise ''. */
   alike: string;
-  /** The version that the path belongs to; undefined only with `no_route`. */
+  /** The version of the path; undefined only with `no_route`. */
   version: CompiledVersion<P> | undefined;
   /**
    * The route; also set with `circuit_open` (a candidate, so that policy can be applied before the 503) and with
    * `endpoint_disabled` (the disabled one).
    */
   route: CompiledRoute<P> | undefined;
-  /** Index in the path at which what follows the gateway path begins: a slash, or the path's length. */
+  /** Index in the path of the part after the gateway path: a slash, or the path's length. */
   suffixStart: number;
 }
 
@@ -66,13 +66,13 @@ export function createMatchResult<P>(): MatchResult<P> {
   };
 }
 
-/** What is asked of the fields of a request. */
+/** Access to the fields of a request. */
 export interface Fields {
   /** First field value of a lower-case name. */
   get(lowerName: string): string | undefined;
 }
 
-/** Where breakers are of no interest: tests. */
+/** For tests without breakers. */
 export const fullShare = (): number => 1;
 
 /**
@@ -152,14 +152,14 @@ function chooseRoute<P>(
   out.route = routeForUse(found.routes[index] as CompiledRoute<P>);
 }
 
-/** Index of the first revision that serves the method and path, whatever its breaker says. There is one. */
+/** Index of the first revision that serves the method and path, whatever the state of its breaker. There is one. */
 function firstCandidate(reasons: readonly (Ineligibility | undefined)[]): number {
   let index = 0;
   while (reasons[index] !== undefined && reasons[index] !== 'breaker_open') index++;
   return index;
 }
 
-/** The field of the first candidate counts: policies of candidates seldom differ in it. */
+/** The field of the first candidate decides: policies of candidates seldom differ in it. */
 function trafficClassFor(
   { effective }: CompiledRoute<unknown>,
   trafficClass: TrafficClass,
@@ -184,8 +184,8 @@ function choose<P>(
 }
 
 /**
- * A value with an encoded slash can make a dot segment with the text beside it: "x%2F" in "{id}." does. That must
- * not reach a backend that decodes slashes. Without encoded slashes the rules for backend paths exclude it.
+ * A value with an encoded slash can make a dot segment with the adjacent text: "x%2F" in "{id}." does. It must not
+ * reach a backend that decodes slashes. Without encoded slashes the rules for backend paths exclude it.
  */
 function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path: string): void {
   if (route.backendParts === undefined) return;
@@ -194,8 +194,8 @@ function refuseBadFilling<P>(out: MatchResult<P>, route: CompiledRoute<P>, path:
 }
 
 /**
- * A backend that decodes again what was decoded already could find dot segments, and leave `backend_base_path` or the
- * version's own part of it: by the rest of the path, or by values that are filled into `backend_path`.
+ * A backend that decodes a second time could find dot segments, and leave `backend_base_path` or the version's part of
+ * it: through the rest of the path, or through values that are filled into `backend_path`.
  */
 function mayClimb<P>({ backendParts }: CompiledRoute<P>, path: string, suffixStart: number): boolean {
   if (climbsOut(path.slice(suffixStart))) return true;
@@ -211,7 +211,7 @@ function fail<P>(out: MatchResult<P>, code: MatchErrorCode): void {
   out.code = code;
 }
 
-/** No revision is eligible: names what is missing, from the least that a request needs on. */
+/** No revision is eligible: finds the most basic condition that is not met. */
 function failWithoutEligible<P>(
   out: MatchResult<P>,
   version: CompiledVersion<P>,

@@ -1,7 +1,7 @@
 /**
- * The reasons for which the engine itself refuses or fails a request, before, between and behind the parts of the
- * policy. Clients are told neither addresses of backends, nor labels of revisions, nor endpoints that they did not
- * ask for: those are for the access log and explain, where the request id finds them.
+ * The reasons why the engine itself refuses or fails a request, outside the parts of the policy. Clients never learn
+ * addresses of backends, labels of revisions, or endpoints that they did not request: those are in the access log and
+ * explain, found by the request id.
  */
 import type { HeadError, HeadErrorStatus } from '../http/heads/head-error.ts';
 import type { ErrorCode } from '../model/errors.ts';
@@ -12,7 +12,7 @@ import type { MatchResult, PathRefusal } from './match.ts';
 const OVERLOAD_RETRY_AFTER_SECS = 1;
 const PATH_CHARS_MAX = 200;
 
-/** What the parser says of bytes that are no request; only people read the text. */
+/** What the parser reports about bytes that are not a request; the text is for people. */
 const headKind = (code: ErrorCode): ReasonKind<HeadError> => ({ code, detail: ({ detail }) => detail });
 
 const BAD_REQUEST = headKind('bad_request');
@@ -27,7 +27,7 @@ const HEAD_KINDS: Partial<Readonly<Record<HeadErrorStatus, ReasonKind<HeadError>
   505: headKind('http_version_not_supported'),
 };
 
-/** For a head or a body that cannot be read as a request. */
+/** For a head or a body that cannot be parsed. */
 export function malformed(error: HeadError): Reason<HeadError> {
   return { kind: HEAD_KINDS[error.status] ?? BAD_REQUEST, data: error };
 }
@@ -60,11 +60,11 @@ const PATH_SENTENCES: Readonly<Record<PathRefusal, string>> = {
   ambiguous: 'The path is ambiguous: a server could take it for another one',
 };
 
-/** A canonical path that the route or the app does not take. */
+/** The route or the app does not accept a canonical path. */
 export const PATH_REFUSED: ReasonKind<{
   readonly refusal: PathRefusal;
   readonly app: string;
-  /** With `ambiguous`: the route that a backend could take it for. */
+  /** With `ambiguous`: the route that a backend could read the path as. */
   readonly other: string;
 }> = {
   code: 'bad_path',
@@ -127,7 +127,9 @@ export const CIRCUIT_OPEN: ReasonKind<{ readonly revision: string; readonly seco
   retryAfterSecs: ({ seconds }) => seconds,
 };
 
-/** Why no route serves the request. `circuit_open` is for `CIRCUIT_OPEN`: a breaker is asked after the policy. */
+/**
+ * Why no route serves the request. `circuit_open` is reported by `CIRCUIT_OPEN`: breakers are asked after the policy.
+ */
 export function unmatched<P>(
   { code, refusal, alike, version, route }: MatchResult<P>,
   method: string,
@@ -165,7 +167,7 @@ function shown(path: string): string {
 /** The gateway has no room for the request. */
 export const OVERLOADED: ReasonKind<{
   readonly full: OverloadReason;
-  /** With `exchanges`: how many there may be. */
+  /** With `exchanges`: the limit. */
   readonly max?: number;
   /** With the queue of a backend. */
   readonly authority?: string;

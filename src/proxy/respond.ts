@@ -1,6 +1,6 @@
 /**
- * Serialises the responses that the gateway makes itself, and the fields that it adds to every response,
- * also those that come from a backend: request id, CORS, RateLimit, Deprecation, Sunset, and Link to a successor. Text is latin1 and ASCII in fact.
+ * Serialises the gateway's own responses, and the fields that it adds to every response, including those of backends:
+ * request id, CORS, RateLimit, Deprecation, Sunset, and Link to a successor. Text is latin1, in practice ASCII.
  */
 import { problemDocument } from '../model/errors.ts';
 import { clientSentence, type Reason } from '../model/reason.ts';
@@ -61,7 +61,7 @@ export function fieldsBehindId(exchange: ExchangeView): string {
   return version === undefined ? fields : fields + endOfLifeLines(version);
 }
 
-/** What a version says of its end; nothing for most. */
+/** Deprecation and sunset of a version; none for most. */
 function endOfLifeLines(version: Version): string {
   const { deprecatedAtSecs, sunsetAtSecs } = version;
   let lines = '';
@@ -72,7 +72,7 @@ function endOfLifeLines(version: Version): string {
   return version.successor === undefined ? lines : lines + successorLine(version);
 }
 
-/** A label that no version has any more gives no line. */
+/** The label of a deleted version gives no line. */
 function successorLine({ successor, app }: Version): string {
   if (successor === undefined) return '';
   const isUri = successor.includes('/');
@@ -80,12 +80,12 @@ function successorLine({ successor, app }: Version): string {
   return path === undefined ? '' : successorField(path === '' ? '/' : path);
 }
 
-/** What lets pages of other origins read the response; also one that no route gives, such as a 404. */
+/** Lets pages of other origins read the response, even one without a route, such as a 404. */
 export function corsOf({ route, version }: ExchangeView): CompiledCors | undefined {
   return (route === undefined ? version?.unmatched : route.policy)?.cors;
 }
 
-/** A whole response with its body; none is written for HEAD (RFC 9110 section 9.3.2), only its length. */
+/** A whole response with its body; for HEAD only the length of the body is written (RFC 9110 section 9.3.2). */
 export function gatewayResponse(
   exchange: ExchangeView,
   status: number,
@@ -99,13 +99,13 @@ export function gatewayResponse(
   return head + fields + length + end + (exchange.method === 'HEAD' ? '' : body);
 }
 
-/** RFC 9112 section 9.6, and for HTTP/1.0 clients that asked to keep the connection, the answer they wait for. */
+/** RFC 9112 section 9.6; also confirms keep-alive to HTTP/1.0 clients that requested it. */
 export function connectionField(exchange: ExchangeView, persist: boolean): string {
   if (!persist) return 'Connection: close\r\n';
   return exchange.connection.head.httpMinor === 0 ? 'Connection: keep-alive\r\n' : '';
 }
 
-/** Whether a request may hold the field at all: one look at the kinds of its head. */
+/** Whether the request can have the field: one look at the kinds of its head. */
 function mayAskForDecision(exchange: ExchangeView): boolean {
   return exchange.connection.head.first(HeaderKind.headgate) >= 0;
 }

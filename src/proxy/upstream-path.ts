@@ -7,9 +7,9 @@ import { segmentStart } from '../config/path-trie.ts';
 import type { CompiledRoute } from '../config/types.ts';
 
 /**
- * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. For people who
- * want to see them; forwarding does without.
- * @param suffixStart of the match that gave the route
+ * The values of the endpoint's `{name}` segments, still percent-encoded as in the canonical path. For explain;
+ * forwarding does not need them.
+ * @param suffixStart of the match that returned the route
  */
 export function pathParameters<P>(
   route: CompiledRoute<P>,
@@ -25,8 +25,8 @@ export function pathParameters<P>(
 }
 
 /**
- * Where the part after the gateway path begins in `path`, when the match was made on its comparable spelling, of
- * which `suffixStart` is a position. Segments correspond one to one, so counting slashes is enough.
+ * Index in `path` of the part after the gateway path, if the match used its comparable spelling, where that index is
+ * `suffixStart`. Segments correspond one to one, so counting slashes is enough.
  */
 export function suffixStartIn(path: string, comparable: string, suffixStart: number): number {
   if (path === comparable || suffixStart === 0) return suffixStart;
@@ -56,7 +56,7 @@ export function upstreamPath<P>(route: CompiledRoute<P>, path: string, suffixSta
   return suffixStart === 0 ? base + path : base + path.slice(suffixStart);
 }
 
-/** Values come from a canonical path: they are encoded as they must be, and encoding them again would be wrong. */
+/** Values come from a canonical path: they are already encoded, and must not be encoded again. */
 export function fillBackendPath(
   parts: readonly (string | number)[],
   path: string,

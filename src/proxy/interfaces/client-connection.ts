@@ -7,31 +7,31 @@ import type { ForwardedFields } from '../upstream/forwarded-fields.ts';
 import type { BodySink, RequestBody } from '../downstream/request-body.ts';
 
 export interface ClientConnection {
-  /** Of the exchange, on the scale of `Deadlines.nowMs`; the connection calls `onDeadline` then. */
+  /** Deadline of the exchange, on the scale of `Deadlines.nowMs`; the connection then calls `onDeadline`. */
   deadlineMs: number;
-  /** Of the request under way. */
+  /** Facts about the current request. */
   readonly head: RequestHead;
   readonly body: RequestBody;
-  /** Address of the peer, IPv4-mapped addresses in their IPv4 form. */
+  /** Address of the peer; IPv4-mapped addresses in IPv4 form. */
   readonly peer: string;
   readonly isTrustedPeer: boolean;
   readonly isSecure: boolean;
   readonly isHttp2: boolean;
-  /** In which the latest request came; for logs. */
+  /** Protocol of the latest request; for logs. */
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2';
-  /** For the backend, about requests of a peer that is not trusted. */
+  /** Lines for the backend if the peer is not trusted. */
   readonly forwarded: ForwardedFields;
-  /** The body of the response under way ends with the connection. */
+  /** The end of the connection ends the body of the current response. */
   endsByClosing: boolean;
 
-  /** The whole body, in latin1 if it is text, when its length is known, not above `bytesMax`, and all of it has come. */
+  /** The whole body, as latin1 if it is text, if its length is known, at most `bytesMax`, and it has arrived. */
   takeWholeBody(bytesMax: number): string | BodyBuffer | undefined;
-  /** From now on the body flows to the sink, first what has come already. */
+  /** Sends the body to the sink from now on, first the bytes that have already arrived. */
   startBody(sink: BodySink): void;
   readonly bodyPaused: boolean;
   pauseBody(): void;
   resumeBody(): void;
-  /** See `ClientSocket.retain`; for bytes that the body's sink or the tunnel gets. */
+  /** See `ClientSocket.retain`; for the bytes of the body's sink or the tunnel. */
   retain(bytes: Buffer): (() => void) | undefined;
 
   /** Text is latin1. False when the client reads too slowly; `Exchange.onClientWritable` follows. */
@@ -42,9 +42,9 @@ export interface ClientConnection {
   uncork(): void;
   readonly writableNeedDrain: boolean;
 
-  /** The backend has switched protocols: from now on this connection carries bytes that it does not read. */
+  /** The backend has switched protocols: from now on the bytes of this connection are not parsed. */
   startTunnel(tunnel: TunnelOfClient): void;
-  /** Whether the connection can serve another request once this exchange is answered now. */
+  /** Whether the connection could serve another request if this exchange were answered now. */
   canPersist(): boolean;
   /** The exchange's response has been written. */
   endExchange(persist: boolean): void;
@@ -58,6 +58,6 @@ export interface TunnelOfClient {
   onClientData(bytes: Buffer): void;
   /** The client has ended its side. */
   onClientEnd(): void;
-  /** The tunnel is to end in order. */
+  /** Ends the tunnel in an orderly way. */
   onUpstreamEnd(): void;
 }

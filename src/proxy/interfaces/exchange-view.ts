@@ -1,6 +1,4 @@
-/**
- * An exchange as those see it that read it: observers, explain, and what writes heads. `Exchange` implements it.
- */
+/** An exchange as its readers see it: observers, explain, and the writers of heads. `Exchange` implements it. */
 import type { ErrorCode } from '../../model/errors.ts';
 import type { Reason } from '../../model/reason.ts';
 import type { Evaluation, RequestFacts } from '../../policy/stage.ts';
@@ -13,55 +11,55 @@ export interface ExchangeView extends RequestFacts {
   readonly context: SharedParts;
   /** On the monotonic clock. */
   readonly startedMs: number;
-  /** When it began by the wall clock, integer; may be asked at any time. */
+  /** When it began by the wall clock, integer; available at any time. */
   readonly startedAtMs: number;
   readonly requestId: string;
-  /** Begun anew when another policy comes to decide. */
+  /** Replaced when another policy decides. */
   readonly evaluation: Evaluation;
 
-  /** `path` is the same in every spelling (`RequestHead.plainPathLength`). */
+  /** `path` is equal in every spelling (`RequestHead.plainPathLength`). */
   readonly hasPlainPath: boolean;
   readonly hasEncodedSlash: boolean;
-  /** True when this is a preflight that the gateway answered itself. */
+  /** True for a preflight that the gateway answered itself. */
   readonly preflight: boolean;
   /** With its `?`, or ''. */
   readonly query: string;
-  /** The method of the latest match; of a preflight the one that it asks about. */
+  /** The method of the latest match; for a preflight, the requested method. */
   readonly matchedMethod: string;
   readonly version: Version | undefined;
   readonly route: Route | undefined;
-  /** Where in `path` the part after the gateway path begins. */
+  /** Index in `path` of the part after the gateway path. */
   readonly suffixStart: number;
-  /** undefined until a backend is asked. */
+  /** undefined before the first attempt. */
   readonly attempts: object | undefined;
 
   readonly status: number;
   /** Why it was refused or failed. */
   readonly reason: Reason | undefined;
   readonly errorCode: ErrorCode | undefined;
-  /** It was given up before its response was complete. */
+  /** It was aborted before its response was complete. */
   readonly isAborted: boolean;
   readonly ended: boolean;
   readonly bytesIn: number;
   /** Body bytes written to the client, before framing. */
   readonly bytesOut: number;
-  /** From handing the request to the backend to the head of its response; -1 without one, and where it is not timed. */
+  /** From sending the request to the head of its response; -1 without a response, or if not timed. */
   readonly upstreamMs: number;
   readonly durationMs: number;
-  /** Attempts at the backend beyond the first. */
+  /** Attempts at the backend after the first. */
   readonly retries: number;
 
-  /** The header line for a client that may see how its request was decided, else ''. */
+  /** A header line for a client that may see how its request was decided, or ''. */
   decisionLine(): string;
 }
 
-/** For what may also end it. */
+/** For code that may also end the exchange. */
 export interface AnswerableExchange extends ExchangeView {
   /**
-   * Answers with a problem document (RFC 9457); when a response has begun already, ends the connection instead.
-   * @param mayPersist false where it is not known where the next request would begin
+   * Answers with a problem document (RFC 9457); if a response has begun already, ends the connection instead.
+   * @param mayPersist false if the start of the next request is unknown
    */
   respondProblem(reason: Reason, mayPersist?: boolean): void;
-  /** Gives the exchange up where it stands: the client sees a truncated response. */
+  /** Aborts the exchange: the client sees a truncated response. */
   abort(): void;
 }

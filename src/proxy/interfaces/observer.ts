@@ -1,5 +1,5 @@
 /**
- * What the proxy reports of its exchanges and clients. The worker counts and logs it; explain and the tests read it.
+ * The proxy's reports about its exchanges and clients. The worker counts and logs them; explain and tests read them.
  */
 import type { Reason } from '../../model/reason.ts';
 import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
@@ -10,18 +10,18 @@ import type { BreakerTransition } from '../resilience/breaker.ts';
 import type { Revision, Version } from './route.ts';
 import type { UpstreamCause, UpstreamFailure } from '../upstream/upstream-failure.ts';
 
-/** What the proxy reports; every call is cheap and none may throw. */
+/** Receives the reports; every call is cheap and none may throw. */
 export interface ProxyObserver {
-  /** Whether it reads `ExchangeView.upstreamMs`, which costs two reads of the clock. */
+  /** Whether it reads `ExchangeView.upstreamMs`, which takes two clock reads. */
   readonly timesUpstream: boolean;
   /** Once per exchange whose policy was evaluated. */
   policyDecided(exchange: ExchangeView, denial: Reason | undefined): void;
-  /** Once per exchange, when its last byte has been written or it was given up. */
+  /** Once per exchange, when its last byte has been written or it was aborted. */
   exchangeEnded(exchange: ExchangeView): void;
   upstreamFailed(failure: UpstreamFailure, exchange: ExchangeView): void;
   /**
-   * A failed attempt is made again.
-   * @param reason `unsent`: the pool gave a connection that was dead, and the request is sent on another one
+   * A failed attempt is retried.
+   * @param reason `unsent`: the pooled connection was dead, and the request is sent on another one
    */
   attemptRepeated(reason: RetryCondition | 'unsent', exchange: ExchangeView): void;
   /** The budget did not allow a retry. */
@@ -31,19 +31,19 @@ export interface ProxyObserver {
   backendFailed(revision: Revision, kind: FailureKind, detail: string, requestId: string): void;
   /** This exchange has changed the state of the revision's breaker. */
   breakerChanged(revision: Revision, move: BreakerTransition, detail: string, requestId: string): void;
-  /** A request or a connection was refused: a limit is reached. */
+  /** A request or a connection was refused because of a limit. */
   overloaded(reason: OverloadReason): void;
   /**
    * A client's TLS handshake has failed.
-   * @param peer address of the client; undefined when it is gone
-   * @param code of the error, made of names alone
+   * @param peer address of the client; undefined if it has disconnected
+   * @param code of the error, which contains names only
    */
   handshakeFailed(reason: HandshakeFailure, peer: string | undefined, code: string): void;
   /** An idle client connection was closed to make room for a new one. */
   gaveWay(): void;
-  /** A defect of the gateway itself; the exchange it happened in was answered 500 or ended. */
+  /** A defect of the gateway; its exchange was answered 500 or ended. */
   internalError(error: unknown, requestId: string): void;
 }
 
-/** Why a backend failed: what upstream connections say, or an answer of 5xx. */
+/** Why a backend failed: the cause of the connection failure, or a 5xx response. */
 export type FailureKind = UpstreamCause | 'status_5xx';

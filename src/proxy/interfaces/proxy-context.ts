@@ -1,6 +1,6 @@
 /**
- * What all connections of a worker share, with those that watch its exchanges. Created once per worker; nothing in it
- * belongs to one exchange.
+ * State shared by all connections of a worker, and the observers of its exchanges. Created once per worker; contains
+ * nothing of a single exchange.
  */
 import type { AnswerableExchange, ExchangeView } from './exchange-view.ts';
 import type { ProxyObserver } from './observer.ts';
@@ -11,6 +11,6 @@ export interface ProxyContext extends SharedParts {
   readonly observer: ProxyObserver;
   /** Receives a request instead of its backend, after all checks; for explain. */
   readonly interceptUpstream?: (exchange: AnswerableExchange, route: Route) => void;
-  /** A header line for a client that may see how its request was decided, else ''. */
+  /** A header line for a client that may see how its request was decided, or ''. */
   readonly decisionLine?: (exchange: ExchangeView) => string;
 }

@@ -1,6 +1,4 @@
-/**
- * What the proxy finds in a snapshot, with the policies of policy/stage.ts.
- */
+/** The snapshot's types as the proxy uses them, with the policies of policy/stage.ts. */
 import type { CompiledRevision, CompiledRoute, CompiledVersion } from '../../config/types.ts';
 import type { CompiledPolicy } from '../../policy/stage.ts';
 

@@ -1,6 +1,4 @@
-/**
- * What all exchanges of a worker share, but for those that watch them (proxy-context.ts). Created once per worker.
- */
+/** State shared by all exchanges of a worker, without their observers (proxy-context.ts). Created once per worker. */
 import type { Snapshot } from '../../config/types.ts';
 import type { Egress } from '../../egress/egress.ts';
 import type { ViaHops } from '../../http/fields/forwarded.ts';
@@ -23,20 +21,20 @@ export interface SharedParts {
   readonly clock: Clock;
   readonly deadlines: Deadlines;
   readonly pool: UpstreamPool;
-  /** Where connections to backends may go. */
+  /** Allowed destinations of backend connections. */
   readonly egress: Egress;
-  /** The name of this gateway towards backends, unique to it. */
+  /** The unique name of this gateway towards backends. */
   readonly via: ViaHops;
   readonly permits: UpstreamPermits;
   readonly exchangeLimiter: ExchangeLimiter;
-  /** Idle clients, which are closed when new ones need room. */
+  /** Idle clients, which are closed when new clients need room. */
   readonly waiting: WaitingClients;
   readonly requestMemory: RequestMemory;
   readonly retryBudgets: RetryBudgets;
-  /** The snapshot that an exchange starts with. */
+  /** The snapshot for new exchanges. */
   snapshot(): Snapshot<CompiledPolicy>;
   breakerOf(revision: Revision): Breaker | undefined;
-  /** Which part of its usual traffic the revision's breaker would let through, 0 for none; takes nothing. */
+  /** The share of its usual traffic that the revision's breaker would admit, 0 for none; changes nothing. */
   readonly shareOf: (revision: Revision) => number;
   isTrustedProxy(address: string): boolean;
   nextRequestId(): string;
@@ -47,7 +45,7 @@ export interface SharedParts {
   readonly match: MatchResult<CompiledPolicy>;
 }
 
-/** `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not calm. */
+/** `shareOf` of a context: one function per worker, which reads the clock only for breakers that are not pristine. */
 export function shares(
   breakerOf: (revision: Revision) => Breaker | undefined,
   clock: Clock,

@@ -40,7 +40,7 @@ async function fill(writer: SocketWriter): Promise<string> {
   return sent;
 }
 
-it('writes the texts of one turn together, in their order, at its end', async () => {
+it('writes the text of one loop tick together, in order, at its end', async () => {
   const { near, writer, listen, received } = await writing();
   listen();
   await once(writer, 'warm');
@@ -60,7 +60,7 @@ async function once(writer: SocketWriter, text: string): Promise<void> {
   await untilHolds(() => writer.isFlushed, 'the first text');
 }
 
-it('does not let text pile up within a turn', async () => {
+it('does not accumulate much text within a tick', async () => {
   const { writer } = await writing();
   writer.writeText('x'.repeat(16 * 1024));
   expect(writer.departures).toBe(0);
@@ -68,7 +68,7 @@ it('does not let text pile up within a turn', async () => {
   expect(writer.departures).toBe(1);
 });
 
-it('writes a body behind its head, ahead of what follows', async () => {
+it('writes a body after its head and before later writes', async () => {
   const { near, writer, listen, received } = await writing();
   listen();
   await once(writer, 'warm');
@@ -95,7 +95,7 @@ function overwriteKept(): void {
   for (const body of bodies) body.release();
 }
 
-it('keeps a body that waits for its turn', async () => {
+it('keeps a body that is not written yet', async () => {
   const { writer, listen, received } = await writing();
   listen();
   await once(writer, 'warm');
@@ -107,7 +107,7 @@ it('keeps a body that waits for its turn', async () => {
   expect(bodyBuffersInUse()).toBe(0);
 });
 
-it('keeps a body that the system has not taken', async () => {
+it('keeps a body that the system has not accepted', async () => {
   const { writer, listen, received } = await writing();
   const sent = await fill(writer);
   const long = 'x'.repeat(5_000);
@@ -121,7 +121,7 @@ it('keeps a body that the system has not taken', async () => {
   await untilHolds(() => bodyBuffersInUse() === 0, 'its memory back');
 });
 
-it('lets go of a body when its socket is gone', async () => {
+it('releases a body when its socket is closed', async () => {
   const { near, writer } = await writing();
   await once(writer, 'warm');
   writeWithBody(writer, 'head', 'x'.repeat(5_000));
@@ -157,7 +157,7 @@ it.each([
   expect(writer.departures).toBe(before);
 });
 
-it('keeps the order of text and bytes, whatever is under way, for a peer that reads slowly', async () => {
+it('keeps the order of text and bytes for a peer that reads slowly', async () => {
   const { writer, far } = await writing();
   const sent = createHash('sha256');
   const seen = createHash('sha256');
@@ -210,7 +210,7 @@ it('keeps the order of text and bytes, whatever is under way, for a peer that re
   expect(bodyBuffersInUse()).toBe(0);
 }, 40_000);
 
-it('says when the peer reads too slowly, and when all of it is out', async () => {
+it('reports when the peer reads too slowly, and when everything is written', async () => {
   let drains = 0;
   const { writer, listen, received } = await writing(() => void (drains += 1));
   const sent = await fill(writer);
@@ -243,7 +243,7 @@ function queuedBytes(socket: Socket): number {
   return (Reflect.get(socket, '_handle') as { readonly writeQueueSize: number }).writeQueueSize;
 }
 
-it('reports a peer that is gone as an error of the socket', async () => {
+it('reports a closed peer as an error of the socket', async () => {
   const { near, far, writer } = await writing();
   const codes: (string | undefined)[] = [];
   near.on('error', (error: NodeJS.ErrnoException) => codes.push(error.code));
@@ -260,7 +260,7 @@ it('reports a peer that is gone as an error of the socket', async () => {
   expect(codes).toHaveLength(1);
 });
 
-it('lets go of everything when the socket is destroyed in the middle of a write', async () => {
+it('releases everything when the socket is destroyed during a write', async () => {
   let drains = 0;
   const { near, writer } = await writing(() => void (drains += 1));
   await fill(writer);
@@ -273,7 +273,7 @@ it('lets go of everything when the socket is destroyed in the middle of a write'
   expect(drains).toBe(0);
 });
 
-it('sends what waits before the end of the stream', async () => {
+it('sends waiting text before the end of the stream', async () => {
   const { near, far, writer, listen, received } = await writing();
   let ended = false;
   far.on('end', () => void (ended = true));
@@ -285,7 +285,7 @@ it('sends what waits before the end of the stream', async () => {
   expect(received()).toBe('last words');
 });
 
-it('writes through the stream where Node shows no handle', async () => {
+it('writes through the stream if Node exposes no handle', async () => {
   const [near, far] = duplexPair();
   const writer = new SocketWriter(near as Socket, () => undefined);
   let received = '';
@@ -301,7 +301,7 @@ it('writes through the stream where Node shows no handle', async () => {
   expect(received).toBe('caf\xe9 and bytes and text and a copy');
 });
 
-it('uses no request again while its write is under way, though nothing of it waits any more', async () => {
+it('does not reuse a request while its write is under way, even if no bytes wait', async () => {
   // What the system does not take at the first try it may take at the second, within the same call: nothing waits
   // then, but the request is in use until its completion. Using it again ends the process.
   const first = await writing();
@@ -324,7 +324,7 @@ it('uses no request again while its write is under way, though nothing of it wai
   );
 });
 
-it("loses nobody else's text when a write throws", async () => {
+it('loses no text of other sockets when a write throws', async () => {
   const broken = await writing();
   const sound = await writing();
   await once(sound.writer, 'warm');

@@ -1,13 +1,13 @@
 /**
- * The writing side of one TCP socket. Text waits for the end of the loop tick: then all sockets of the worker are written
- * one after the other, each with one system call for all its text. That is cheaper than writes between other work: CPU
- * caches keep either the gateway's code or the kernel's, and peers are not woken for every message.
+ * The writing side of one TCP socket. Text waits for the end of the loop tick: then all sockets of the worker are
+ * written one after the other, each with one system call for all its text. That is cheaper than writing between other
+ * work: CPU caches keep either the gateway's code or the kernel's, and peers are not woken for every message.
  *
- * Text of an idle stream goes straight to its handle, past Node's stream code. What the system does not take at once the
- * handle keeps and writes by itself, before anything that the stream writes later. All other writes (a stream that is
- * busy or corked; a Node without these internals) go through the stream.
+ * Text of an idle stream is written directly to its handle, past Node's stream code. The handle keeps what the system
+ * does not accept at once and writes it before anything that the stream writes later. All other writes (a busy or
+ * corked stream; a Node without these internals) use the stream.
  *
- * Owns the text that waits, and the request object that direct writes share.
+ * Owns the waiting text, and the request object that direct writes share.
  */
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
@@ -15,61 +15,61 @@ import { latin1Text } from '../../http/latin1.ts';
 import { retainedCopy, addToBacklog, isOverLimit, removeFromBacklog } from './write-backlog.ts';
 import type { BodyBuffer } from './body-buffer-pool.ts';
 
-/** Node's `WriteWrap`: what the handle holds on to while a write is under way. */
+/** Node's `WriteWrap`: the handle references it while a write is under way. */
 interface WriteRequest {
   handle?: TcpHandle;
   buffer?: Buffer;
   oncomplete?: (status: number) => void;
-  /** Above 0 while a write is under way; then the request must not be used for another, which would end the process. */
+  /** Above 0 while a write is under way; reusing the request then would end the process. */
   getAsyncId(): number;
 }
 
-/** Node's `TCP`, as far as it is used here. */
+/** The part of Node's `TCP` that is used here. */
 interface TcpHandle {
-  /** 0, or a negative error number. The request is in use afterwards only when not all was written at once. */
+  /** 0, or a negative error number. The request stays in use only if not everything was written at once. */
   writeLatin1String(request: WriteRequest, text: string): number;
   writeBuffer(request: WriteRequest, bytes: Buffer): number;
 }
 
-/** More text than this does not wait for the end of the loop tick, which limits what can pile up. */
+/** Text beyond this size is written before the end of the loop tick, which limits memory. */
 const WAITING_CHARS_MAX = 16 * 1024;
 
-/** Text and bytes together that are written from the scratch buffer. */
+/** Most text and bytes together that are written from the scratch buffer. */
 const SCRATCH_BYTES = 32 * 1024;
 
-/** Of a text that is written in pieces: Node tries to write a text of up to this size before it copies it. */
+/** Piece size of long text: Node tries to write text up to this size before it copies it. */
 const PIECE_BYTES = 16 * 1024;
 
-/** Belongs to a write that the system did not take whole; then there is a new one. */
+/** Replaced after a write that the system did not accept whole, which keeps the old one. */
 let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
-/** The latest view of its beginning: messages of one kind are often equally long. */
+/** The last view of its beginning: messages of one kind often have equal lengths. */
 let scratchView = scratch;
 let waiting: SocketWriter[] = [];
-/** The array that `waiting` changes places with. */
+/** Swapped with `waiting`. */
 let flushed: SocketWriter[] = [];
 let Request: (new () => WriteRequest) | undefined;
-/** Not in use. */
+/** Free request objects. */
 let spareRequest: WriteRequest | undefined;
 
 export class SocketWriter {
   readonly #socket: Socket;
   readonly #onDrain: () => void;
   #handle: TcpHandle | undefined;
-  /** How often something has left: what was written since it last changed still waits. */
+  /** Number of flushes: text written since the last change still waits. */
   departures = 0;
   #text = '';
-  /** Waits behind it; held. */
+  /** The retained body behind the waiting text. */
   #body: BodyBuffer | undefined;
   /** Direct writes under way. */
   #pending = 0;
-  /** Something was written by way of the stream; before that there is no need to ask what it still holds. */
+  /** The stream was used; before that, its state need not be checked. */
   #usedStream = false;
-  /** A direct write was refused: no other one is tried. The socket may live on to be read. */
+  /** A direct write was refused: no other is tried. The socket may still be read. */
   #hasFailed = false;
 
   /**
-   * @param socket plain TCP; with TLS the handle is not the one that encrypts
-   * @param onDrain everything written is out, after `needsDrain`
+   * @param socket plain TCP; with TLS the handle does not encrypt
+   * @param onDrain everything is written, after `needsDrain`
    */
   constructor(socket: Socket, onDrain: () => void) {
     this.#socket = socket;
@@ -79,20 +79,20 @@ export class SocketWriter {
     });
   }
 
-  /** The peer reads too slowly; `onDrain` follows. Of text that waits it is not known yet. */
+  /** The peer reads too slowly; `onDrain` follows. Does not count waiting text. */
   get needsDrain(): boolean {
     const socket = this.#socket;
     if (this.#pending > 0) return true;
-    // A large write that the system has taken whole leaves nothing to wait for, though the stream still says so.
+    // A large write that the system accepted whole leaves nothing to wait for, although the stream still reports it.
     return this.#usedStream && socket.writableNeedDrain && socket.writableLength > 0;
   }
 
-  /** Whether everything written so far has been handed to the system. */
+  /** Whether everything written so far has been passed to the system. */
   get isFlushed(): boolean {
     return this.#text === '' && this.#pending === 0 && this.#socket.writableLength === 0;
   }
 
-  /** Text is latin1. False when the peer reads too slowly. Errors come as the socket's. */
+  /** Text is latin1. False if the peer reads too slowly. The socket reports errors. */
   writeText(text: string): boolean {
     if (this.#body !== undefined) this.#text = this.#takeText();
     if (this.#text === '') {
@@ -103,7 +103,7 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
-  /** `writeText` for a text that is not empty with a body behind it, which is held until it is out. */
+  /** `writeText` for non-empty text followed by a body, which is retained until it is written. */
   writeWithBody(text: string, body: BodyBuffer): boolean {
     if (this.#text !== '') return this.writeText(text + body.text());
     const isWritable = this.writeText(text);
@@ -130,8 +130,8 @@ export class SocketWriter {
   }
 
   /**
-   * Leaves together with the text that waits.
-   * @param release called once when the bytes are written or given up, never from within this call
+   * Sent together with the waiting text.
+   * @param release called once when the bytes are written or dropped, never from within this call
    */
   writeBytes(bytes: Buffer, release?: () => void): boolean {
     const socket = this.#socket;
@@ -148,7 +148,7 @@ export class SocketWriter {
     return !this.needsDrain;
   }
 
-  /** `writeBytes` for `bytes[from, to)` that the caller may use again afterwards. */
+  /** `writeBytes` for `bytes[from, to)` that the caller may reuse afterwards. */
   writeCopy(bytes: Buffer, from = 0, to = bytes.length): boolean {
     if (this.#body !== undefined) this.#text = this.#takeText();
     const text = this.#text;
@@ -170,8 +170,8 @@ export class SocketWriter {
   }
 
   /**
-   * The bytes as text, in pieces of which the handle keeps only what the system does not take, and a copy of the rest.
-   * The peer may never read on: nothing is kept of what is out already.
+   * Writes the bytes as text, in pieces. The handle keeps only what the system does not accept, and a copy of the rest
+   * waits. The peer may never read on, so nothing is kept of what is already written.
    */
   #writePieces(
     handle: TcpHandle,
@@ -195,7 +195,7 @@ export class SocketWriter {
     this.#writeBuffer(handle, Made, rest, rest.length);
   }
 
-  /** Writes the text that waits. Owed before the socket is ended, and when what was written shall not be lost. */
+  /** Writes the waiting text. Call it before the socket is ended. */
   flush(): void {
     const first = this.#text;
     if (first === '') return;
@@ -214,7 +214,8 @@ export class SocketWriter {
     else {
       const request = takeRequest(Request);
       const error = handle.writeLatin1String(request, text);
-      // Refused at once is refused whole: a part that is taken makes a write that ends later, if with an error.
+      // A write that is refused at once is refused whole: after a partial write, the error is reported at its
+      // completion.
       if (error !== 0) this.departures -= 1;
       this.#isPending(handle, request, error);
     }
@@ -225,7 +226,7 @@ export class SocketWriter {
     this.#body = undefined;
   }
 
-  /** A text and the body behind it, from where that lies; false when that cannot be. */
+  /** Writes text and the body behind it from the body's buffer; false if that is impossible. */
   #writeBoth(handle: TcpHandle, Made: new () => WriteRequest, text: string, body: BodyBuffer): boolean {
     const bytes = body.prependHead(text);
     if (bytes === undefined) return false;
@@ -237,7 +238,7 @@ export class SocketWriter {
     return true;
   }
 
-  /** The first bytes of the scratch buffer; true when the system has not taken all of them. */
+  /** Writes the first bytes of the scratch buffer; true if the system has not accepted all of them. */
   #writeScratch(handle: TcpHandle, Made: new () => WriteRequest, length: number): boolean {
     if (scratchView.length !== length) scratchView = scratch.subarray(0, length);
     if (!this.#writeBuffer(handle, Made, scratchView, SCRATCH_BYTES)) return false;
@@ -246,7 +247,7 @@ export class SocketWriter {
     return true;
   }
 
-  /** `flush` that closes the socket when it throws: the other sockets are still written. */
+  /** A `flush` that closes the socket if it throws: the other sockets are still written. */
   flushOrFail(): void {
     try {
       this.flush();
@@ -256,7 +257,7 @@ export class SocketWriter {
     }
   }
 
-  /** The handle, when nothing that the stream has not finished must stay ahead of what is written to it. */
+  /** The handle, if the stream has no unfinished writes that must come first. */
   #freeHandle(): TcpHandle | undefined {
     const socket = this.#socket;
     if ((this.#usedStream && socket.writableLength > 0) || socket.connecting) return undefined;
@@ -264,15 +265,15 @@ export class SocketWriter {
     return (this.#handle ??= handleOf(socket));
   }
 
-  /** True when the system has not taken all of it; also below. */
+  /** True if the system has not accepted everything; also below. */
   #writeText(handle: TcpHandle, Made: new () => WriteRequest, text: string): boolean {
     const request = takeRequest(Made);
     return this.#isPending(handle, request, handle.writeLatin1String(request, text));
   }
 
   /**
-   * @param retainedBytes memory that the bytes keep from being used otherwise
-   * @param release called when the system has all of them, if it has not when this returns
+   * @param retainedBytes memory that the bytes keep in use
+   * @param release called when the system has all of them, if it does not when this returns
    */
   #writeBuffer(
     handle: TcpHandle,
@@ -293,10 +294,10 @@ export class SocketWriter {
     return true;
   }
 
-  /** Looks at what became of a write to the handle; true when it is still under way. */
+  /** Checks the result of a write to the handle; true if it is still under way. */
   #isPending(handle: TcpHandle, request: WriteRequest, error: number): boolean {
-    // Not by what the handle has yet to write: the rest may have gone out at a second try within the call, and all the
-    // same the request is in use until it is told so.
+    // Not by the bytes left: a second try within the call may have written them, and the request is still in use until
+    // its completion.
     if (error === 0 && request.getAsyncId() > 0) {
       this.#pending += 1;
       request.handle = handle;
@@ -323,7 +324,10 @@ export class SocketWriter {
     );
   }
 
-  /** The first text of the thread goes through the stream to show what a request is: Node has no public name for it. */
+  /**
+   * The first text of the thread is written through the stream, to get a request's constructor: Node has no public name
+   * for it.
+   */
   #learnRequest(handle: TcpHandle, text: string): void {
     this.#usedStream = true;
     const write = handle.writeLatin1String.bind(handle);

@@ -20,7 +20,7 @@ afterEach(async () => {
   await untilHolds(() => backlogBytes() === 0, 'everything let go');
 });
 
-/** Others hold so much that memory is spared. */
+/** Other sockets have a backlog over the limit. */
 function spare(): void {
   addToBacklog(MANY);
   closers.push(() => removeFromBacklog(MANY));
@@ -46,7 +46,7 @@ async function fill(writer: SocketWriter): Promise<number> {
   return bytes;
 }
 
-/** What the system has not taken; the handle alone knows. */
+/** Bytes that the system has not accepted; only the handle knows them. */
 function queuedBytes(socket: Socket): number {
   return (Reflect.get(socket, '_handle') as { readonly writeQueueSize: number }).writeQueueSize;
 }
@@ -87,7 +87,7 @@ for (const isSpared of [false, true]) {
   );
 }
 
-it.each([false, true])('forgets what a destroyed socket held (spared: %s)', async (isSpared) => {
+it.each([false, true])('removes the bytes of a destroyed socket (spared: %s)', async (isSpared) => {
   if (isSpared) spare();
   const before = backlogBytes();
   const { near, writer } = await writing();
@@ -98,7 +98,7 @@ it.each([false, true])('forgets what a destroyed socket held (spared: %s)', asyn
   await untilHolds(() => backlogBytes() === before, 'the end of all writes');
 });
 
-it('keeps nothing of what the system has taken when memory is spared', async () => {
+it('keeps nothing that the system has accepted when memory is spared', async () => {
   spare();
   const { near, writer } = await writing();
   let offered = 0;
@@ -113,7 +113,7 @@ it('keeps nothing of what the system has taken when memory is spared', async () 
   expect(queuedBytes(near) - held).toBeLessThanOrEqual(16 * 1024);
 });
 
-it('is why sockets read less at a time', async () => {
+it('makes sockets read less at a time', async () => {
   const total = 10 * READ_BUFFER_BYTES;
   for (const [isSpared, roomBytes] of [
     [false, READ_BUFFER_BYTES],

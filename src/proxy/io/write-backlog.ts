@@ -1,8 +1,8 @@
 /**
- * The write backlog of this worker: bytes of bodies that it keeps as copies for peers that do not read. When the backlog
- * is over its limit, sockets read less at a time (read-buffers.ts) and only the bytes that the system does not take are
- * copied (socket-writer.ts). Both cost system calls; otherwise memory would grow with the number of slow peers. Owns the
- * count.
+ * The write backlog of this worker: bytes of bodies that it keeps as copies for peers that do not read. If the backlog
+ * is over its limit, sockets read less at a time (read-buffers.ts), and only bytes that the system does not accept are
+ * copied (socket-writer.ts). Both cost system calls; otherwise memory would grow with the number of slow peers. Owns
+ * the count.
  */
 
 export const BACKLOG_BYTES_MAX = 8 * 1024 * 1024;
@@ -33,7 +33,7 @@ export function isOverLimit(): boolean {
   return backlog > BACKLOG_BYTES_MAX;
 }
 
-/** In this thread. */
+/** Backlog of this thread. */
 export function backlogBytes(): number {
   return backlog;
 }

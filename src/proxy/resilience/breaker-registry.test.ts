@@ -9,7 +9,7 @@ const revision = (id: string): { readonly id: string; breakerSlot: BreakerSlot |
 });
 
 describe('the handles on breakers', () => {
-  it('are one per revision, also for a later form of it', () => {
+  it('exist once per revision, also for a later version of its record', () => {
     const handles = new BreakerRegistry();
     handles.add('a', createBreakerMemory());
     handles.add('b', createBreakerMemory());
@@ -22,7 +22,7 @@ describe('the handles on breakers', () => {
     expect(handles.of(revision('b'))).not.toBe(breaker);
   });
 
-  it('stay as they are when the revision comes again', () => {
+  it('stay the same when the revision is added again', () => {
     const handles = new BreakerRegistry();
     const a = revision('a');
     handles.add('a', createBreakerMemory());
@@ -31,7 +31,7 @@ describe('the handles on breakers', () => {
     expect(handles.of(a)).toBe(breaker);
   });
 
-  it('of a revision that has asked already are gone when they are deleted, and another one is found', () => {
+  it('are replaced after their removal, even if the revision had cached one', () => {
     const handles = new BreakerRegistry();
     const a = revision('a');
     expect(handles.of(a)).toBeUndefined();

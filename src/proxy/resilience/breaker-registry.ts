@@ -1,9 +1,8 @@
 /**
- * The breakers of a worker's revisions; their state is in shared memory. Each request asks for one two or three times, so
- * the compiled revision keeps it after the first time: with many revisions in use, a lookup by id costs several cache
- * misses.
+ * The breakers of a worker's revisions; their state is in shared memory. Each request uses one two or three times, so
+ * the compiled revision caches it: with many revisions in use, a look-up by id costs several cache misses.
  *
- * Owns the breakers by id. A removed breaker is marked, so that a revision that still has it asks again.
+ * Owns the breakers by id. A removed breaker is marked, so that a revision that cached it looks it up again.
  */
 import type { BreakerSlot } from '../../config/types.ts';
 import { Breaker } from './breaker.ts';
@@ -19,7 +18,7 @@ export class BreakerRegistry {
   /** Created on first use, so that breakers in use are close in memory. */
   readonly #byId = new Map<string, Breaker>();
 
-  /** Undefined for a revision without a breaker. */
+  /** undefined for a revision without a breaker. */
   of(revision: BreakerHolder): Breaker | undefined {
     const held = revision.breakerSlot;
     if (held instanceof Breaker && !held.isRemoved) return held;

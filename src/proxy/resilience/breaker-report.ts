@@ -1,8 +1,8 @@
 /**
- * Reports to the breaker of a revision and to the observer how the attempts of one exchange have ended; what follows
- * is breaker-table.ts's business. Owns the trial that the exchange may be, and what is still to be said of a response
- * that has begun: it is a success when it is complete, or when it has been coming for a while, as streams may go on
- * for days. A success told any earlier would make a first failure of each response that breaks off.
+ * Reports the outcome of an exchange's attempts to the breaker of a revision and to the observer; breaker-table.ts
+ * decides what follows. Owns the trial that the exchange may be, and the pending result of a response that has begun:
+ * it is a success when it is complete, or when it has lasted for a while, since streams may last for days. An earlier
+ * success would reset the failure count before every response that breaks off.
  */
 import type { Breaker, Outcome, Trial } from './breaker.ts';
 import type { FailureKind } from '../interfaces/observer.ts';
@@ -10,7 +10,7 @@ import type { Revision } from '../interfaces/route.ts';
 import type { Exchange } from '../exchange.ts';
 import { failureText, type UpstreamFailure } from '../upstream/upstream-failure.ts';
 
-/** How long a response has to come before it is a success, whatever becomes of it; milliseconds. */
+/** A response that has lasted this long is a success, however it ends; milliseconds. */
 const STREAMING_MS = 1_000;
 
 export class BreakerReport {
@@ -19,10 +19,10 @@ export class BreakerReport {
   #breaker: Breaker | undefined;
   /** Set while this exchange is the breaker's trial. */
   #trial: Trial | undefined;
-  /** From this moment on the response is a success; Infinity while there is nothing to say. */
+  /** From this moment on the response is a success; Infinity if nothing is pending. */
   #succeedsAtMs = Infinity;
 
-  /** @param breaker of the revision, which has admitted the exchange, with a `trial` or without */
+  /** @param breaker of the revision, which has admitted the exchange, perhaps as a trial */
   constructor(
     exchange: Exchange,
     revision: Revision,
@@ -44,7 +44,7 @@ export class BreakerReport {
   }
 
   /**
-   * The backend has begun to answer with a final status. That is all that a trial is for.
+   * The backend has sent a final status, which decides a trial.
    * @param nowMs of the deadlines' clock; also below
    */
   answered(status: number, nowMs: number): void {
@@ -54,12 +54,12 @@ export class BreakerReport {
     else if (this.#breaker?.isPristine === false) this.#succeedsAtMs = nowMs + STREAMING_MS;
   }
 
-  /** Something of the response's body has come. */
+  /** A part of the response's body has arrived. */
   coming(nowMs: number): void {
     if (nowMs >= this.#succeedsAtMs) this.completed();
   }
 
-  /** Nothing of the response is missing. */
+  /** The response is complete. */
   completed(): void {
     if (this.#succeedsAtMs !== Infinity) this.succeeded();
   }
@@ -72,7 +72,7 @@ export class BreakerReport {
   failed(failure: UpstreamFailure): void {
     const detail = failureText(failure);
     if (failure.cause !== 'denied') return this.#backendFailed(failure.cause, detail);
-    // The gateway may not connect there, which says nothing about the backend.
+    // The gateway must not connect to this address, which says nothing about the backend.
     const { context, requestId } = this.#exchange;
     context.observer.backendFailed(this.#revision, 'denied', detail, requestId);
     if (this.#trial !== undefined) this.#tell('abandoned', detail);

@@ -29,7 +29,7 @@ const actionsOf = (status: BreakerStatus, event: BreakerEvent, nowMs = NOW, hasP
   transition(status, event, RULES, hasProbe, nowMs).row.actions;
 
 describe('the table', () => {
-  it('is total: every state meets every event, and the last row of each cell holds always', () => {
+  it('is total: every state has every event, and the last row of each cell has no guard', () => {
     for (const state of BREAKER_STATES) {
       for (const event of BREAKER_EVENTS) {
         const rows = BREAKER_TABLE[state][event];
@@ -42,7 +42,7 @@ describe('the table', () => {
     }
   });
 
-  // The states that follow, written down a second time: before and after the time or count that a guard asks for.
+  // The next states, written a second time: before and after the time or count of a guard.
   const early: Record<BreakerState, Record<BreakerEvent, BreakerState>> = {
     closed: {
       request: 'closed',
@@ -87,20 +87,20 @@ describe('the table', () => {
     BREAKER_STATES.flatMap((state) =>
       BREAKER_EVENTS.map((event) => [state, event, early[state][event], late[state][event]] as const),
     ),
-  )('%s + %s → %s, or %s when its time or count has come', (state, event, soon, then) => {
+  )('%s + %s → %s, or %s when its time or count is reached', (state, event, soon, then) => {
     expect(next(at(state), event).state).toBe(soon);
     expect(next(at(state, { failures: RULES.failures - 1 }), event, NOW + TRIAL_MS_MAX).state).toBe(then);
   });
 });
 
-describe('what a step does', () => {
-  it('counts failures in a row, up to what fits', () => {
+describe('a step', () => {
+  it('counts failures in a row, up to the maximum', () => {
     expect(next(at('closed', { failures: 1 }), 'failure')).toMatchObject({ failures: 2, state: 'closed' });
     expect(next(at('closed', { failures: 1 }), 'success').failures).toBe(0);
     expect(next(at('half_open', { failures: FAILURES_MAX }), 'trial_failure').failures).toBe(FAILURES_MAX);
   });
 
-  it('sends one trial, and another when that one was given up or lost', () => {
+  it('sends one trial, and another after the first was abandoned or timed out', () => {
     const half = next(at('open'), 'request', NOW + 10_000);
     expect(half).toMatchObject({ state: 'half_open', sinceMs: NOW + 10_000 });
     expect(actionsOf(half, 'request', NOW + 11_000)).toEqual(['refuse']);
@@ -111,7 +111,7 @@ describe('what a step does', () => {
     expect(next(lost, 'request', NOW + 11_000).due).toBe(false);
   });
 
-  it('sends no trial where health checks decide, and closes by them', () => {
+  it('sends no trial if health checks decide, and closes through them', () => {
     expect(actionsOf(at('open', { due: true }), 'request', NOW + 1_000_000, true)).toEqual(['refuse']);
     expect(next(at('open'), 'probe_healthy', NOW + 5, true)).toEqual(
       at('closed', { recovering: true, sinceMs: NOW + 5 }),
@@ -127,12 +127,12 @@ describe('what a step does', () => {
     expect(transition(at('open'), 'probe_healthy', rules, true, NOW).status.recovering).toBe(false);
   });
 
-  it('does not wait for a clock that was set back', () => {
+  it('does not wait after the clock was set back', () => {
     expect(actionsOf(at('open'), 'request', NOW - 3_600_000)).toEqual(['send_trial']);
     expect(actionsOf(at('half_open'), 'request', NOW - 3_600_000)).toEqual(['send_trial']);
   });
 
-  it('is not fooled by another thread that has read the clock a moment later', () => {
+  it('tolerates another thread that has read the clock a moment later', () => {
     expect(actionsOf(at('open'), 'request', NOW - 1)).toEqual(['refuse']);
     expect(actionsOf(at('half_open'), 'request', NOW - 1)).toEqual(['refuse']);
   });

@@ -26,16 +26,16 @@ export type BreakerEvent = (typeof BREAKER_EVENTS)[number];
 
 export type BreakerRules = Required<Omit<CircuitBreakerSettings, 'probe'>>;
 
-/** One moment of a breaker. */
+/** The status of a breaker. */
 export interface BreakerStatus {
   readonly state: BreakerState;
-  /** Failures in a row, this many at most: FAILURES_MAX. */
+  /** Failures in a row, at most FAILURES_MAX. */
   readonly failures: number;
-  /** Unix milliseconds at which it came into this state, of the trial while half-open; 0 before the first opening. */
+  /** Unix milliseconds at which it entered this state, or of the trial while half-open; 0 before the first opening. */
   readonly sinceMs: number;
   /** Open, and the next request is the trial, whatever the time. */
   readonly due: boolean;
-  /** Closed since a short time ago: its revision gets a growing share of its traffic. */
+  /** Closed recently: its revision gets a growing share of its traffic. */
   readonly recovering: boolean;
 }
 
@@ -49,7 +49,7 @@ export const INITIAL_STATUS: BreakerStatus = Object.freeze({
 
 export const FAILURES_MAX = 0x3fff;
 
-/** A trial whose worker died or whose request hangs is given up after this time and another may go. */
+/** A trial without a result is abandoned after this time, and another is sent. */
 export const TRIAL_MS_MAX = 90_000;
 
 type Guard = 'last_failure' | 'trial_due' | 'trial_overdue';
@@ -65,7 +65,7 @@ type Action =
   | 'end_recovery';
 
 export interface BreakerRow {
-  /** undefined: whatever else. */
+  /** undefined: always. */
   readonly when?: Guard;
   readonly next: BreakerState;
   readonly actions: readonly Action[];
@@ -81,7 +81,7 @@ const COUNT_OR_OPEN: readonly BreakerRow[] = [
   { next: 'closed', actions: ['count_failure'] },
 ];
 
-/** The first row whose guard holds is the one; the last of each cell has none. */
+/** The first row whose guard is true applies; the last row of each cell has none. */
 export const BREAKER_TABLE: Readonly<
   Record<BreakerState, Readonly<Record<BreakerEvent, readonly BreakerRow[]>>>
 > = {
@@ -133,7 +133,7 @@ export interface BreakerStep {
 
 /**
  * One step of the table.
- * @param hasProbe health checks close the breaker, so that no trials are sent
+ * @param hasProbe health checks close the breaker, so no trials are sent
  */
 export function transition(
   status: BreakerStatus,
@@ -166,8 +166,8 @@ function holds(
 }
 
 /**
- * Threads read the clock a moment before they step, so that what one of them has just done may lie in another's future.
- * Further ahead than this the clock was set back, which must not keep a breaker open for as long as it was set back.
+ * Threads read the clock a moment before they step, so a time written by another thread may be slightly in the future.
+ * A larger difference means that the clock was set back, which must not keep a breaker open.
  */
 const CLOCK_AHEAD_MS_MAX = 1_000;
 

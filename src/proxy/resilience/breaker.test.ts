@@ -36,7 +36,7 @@ describe('Breaker', () => {
     expect(breaker.isPristine).toBe(true);
   });
 
-  it('is seen open by every worker and tells when to come back', () => {
+  it('is open in every worker and returns when to retry', () => {
     const { memory } = opened();
     const other = new Breaker(memory);
     expect(other.share(RULES, false, NOW + 9_999)).toBe(0);
@@ -51,7 +51,7 @@ describe('Breaker', () => {
     });
   });
 
-  it('lets exactly one trial through, of however many ask in the same millisecond', () => {
+  it('admits exactly one trial among simultaneous requests', () => {
     const { memory } = opened();
     const workers = Array.from({ length: 8 }, () => new Breaker(memory));
     const admitted = workers.map((worker) => worker.admit(RULES, false, NOW + 10_000));
@@ -72,7 +72,7 @@ describe('Breaker', () => {
     expect(second.openings).toBe(2);
   });
 
-  it('is not moved by what was under way when it opened', () => {
+  it('ignores exchanges that were under way when it opened', () => {
     const { breaker } = opened();
     breaker.admit(RULES, false, NOW + 10_000);
     expect(breaker.onOutcome('success', undefined, RULES, NOW + 10_001)).toBeUndefined();
@@ -80,7 +80,7 @@ describe('Breaker', () => {
     expect(breaker.view(NOW).state).toBe('half_open');
   });
 
-  it('gives another trial when the first one never came back, which then is a usual exchange', () => {
+  it('admits another trial when the first one times out, which then counts as a usual exchange', () => {
     const { breaker } = opened();
     const first = trialOf(breaker.admit(RULES, false, NOW + 10_000));
     expect(breaker.admit(RULES, false, NOW + 60_000).refused).toBe(true);
@@ -90,7 +90,7 @@ describe('Breaker', () => {
     expect(breaker.onOutcome('success', second, RULES, NOW + 100_002)).toMatchObject({ to: 'closed' });
   });
 
-  it('gives another trial at once when the first one ended without a word on the backend', () => {
+  it('admits another trial at once if the first one ended without a result', () => {
     const { breaker } = opened();
     const trial = trialOf(breaker.admit(RULES, false, NOW + 10_000));
     expect(breaker.onOutcome('abandoned', trial, RULES, NOW + 10_100)).toMatchObject({ to: 'open' });
@@ -99,7 +99,7 @@ describe('Breaker', () => {
     expect(breaker.openings).toBe(1);
   });
 
-  it('sends no trials while health checks are there to close it, and opens by them', () => {
+  it('sends no trials while health checks can close it, and opens through them', () => {
     const { breaker } = opened();
     expect(breaker.admit(RULES, true, NOW + 1_000_000)).toEqual({ refused: true });
     expect(breaker.onProbe(true, RULES, NOW + 1_000_000)).toMatchObject({ event: 'probe_healthy' });
@@ -108,7 +108,7 @@ describe('Breaker', () => {
     expect(breaker.onProbe(false, RULES, NOW + 1_000_001)).toMatchObject({ from: 'closed', to: 'open' });
   });
 
-  it('gets its traffic back over recovery_secs', () => {
+  it('regains its traffic over recovery_secs', () => {
     const { breaker } = opened();
     breaker.onProbe(true, RULES, NOW);
     expect([0, 500, 2_500, 5_000, 9_999, 10_000].map((ms) => breaker.share(RULES, true, NOW + ms))).toEqual([
@@ -119,7 +119,7 @@ describe('Breaker', () => {
     expect(breaker.isPristine).toBe(true);
   });
 
-  it('keeps what a copy does apart', () => {
+  it('is not affected by its copy', () => {
     const { breaker } = opened();
     const copy = breaker.copy();
     expect(copy.view(NOW)).toEqual(breaker.view(NOW));
@@ -127,7 +127,7 @@ describe('Breaker', () => {
     expect(breaker.view(NOW).state).toBe('open');
   });
 
-  it('holds every status of the table in its word', () => {
+  it('stores every status of the table in its word', () => {
     const events = fc.array(
       fc.record({
         event: fc.constantFrom(...BREAKER_EVENTS.filter((event) => !event.startsWith('trial'))),
@@ -144,7 +144,7 @@ describe('Breaker', () => {
         for (const { event, afterMs, hasProbe } of steps) {
           nowMs += afterMs;
           if (event === 'request') {
-            // What `admit` does when the recovery is over.
+            // The effect of `admit` when the recovery is over.
             if (twin.recovering && nowMs - twin.sinceMs >= RULES.recovery_secs * 1000)
               twin = transition(twin, 'recovery_over', RULES, hasProbe, nowMs).status;
             breaker.admit(RULES, hasProbe, nowMs);

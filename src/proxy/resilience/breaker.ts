@@ -24,7 +24,7 @@ export type { BreakerEvent, BreakerRules, BreakerState } from './breaker-table.t
 /** Identifies a trial: the word that the breaker had when the trial began. */
 export type Trial = bigint;
 
-/** A change of state, reported once, by the thread that made it. */
+/** A state change, reported once, by the thread that made it. */
 export interface BreakerTransition {
   readonly from: BreakerState;
   readonly to: BreakerState;
@@ -33,7 +33,7 @@ export interface BreakerTransition {
   readonly atMs: number;
 }
 
-/** Whether a request may go to the backend; with a `trial` the breaker waits for what comes of it. */
+/** Whether a request may be sent to the backend; with a `trial` its result decides about the breaker. */
 export type Admission =
   | { readonly refused: true }
   | {
@@ -42,7 +42,7 @@ export type Admission =
       readonly move: BreakerTransition | undefined;
     };
 
-/** How an exchange with the backend ended, as far as the breaker goes. */
+/** How an exchange with the backend ended, as the breaker counts it. */
 export type Outcome = 'success' | 'failure' | 'abandoned';
 
 const REFUSED: Admission = Object.freeze({ refused: true });
@@ -58,20 +58,20 @@ const STEP_MASK = 0xf;
 const TIME_SHIFT = 22n;
 const TIME_MS_MAX = 2 ** 42 - 1;
 const CALM_MASK = 0x3ffff;
-/** Of the 32-bit words: the status takes two, the low one first. */
+/** Number of 32-bit words: the status takes two, the low one first. */
 const OPENINGS = 2;
 const NUMBER = 3;
 const BYTES = 16;
 
-/** Least share of its traffic that a recovering revision gets. */
+/** Minimum share of its traffic for a recovering revision. */
 const RECOVERING_SHARE_MIN = 0.1;
 
-// The low half of the word is read by itself; all platforms that Node runs on have it first.
+// The low half of the word is read separately; it is first on all platforms of Node.
 assert(new Uint8Array(new Uint16Array([1]).buffer)[0] === 1, 'breakers need a little-endian machine');
 
 let lastNumber = 0;
 
-/** Of a closed breaker, with a number that no other one of this thread has. */
+/** Identifies a closed breaker, with a number that is unique in this thread. */
 export function createBreakerMemory(): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(BYTES);
   lastNumber = (lastNumber + 1) | 0;
@@ -107,7 +107,7 @@ export class Breaker {
     return copy;
   }
 
-  /** Closed, no failure since the last success, and not recovering: neither a request nor a success moves it. */
+  /** Closed, no failure since the last success, and not recovering: neither a request nor a success changes it. */
   get isPristine(): boolean {
     return ((this.#halves[0] as number) & CALM_MASK) === 0;
   }
@@ -140,8 +140,8 @@ export class Breaker {
   }
 
   /**
-   * The share of its usual traffic that the revision should get now: 0 when it would be refused, 1 normally, and in
-   * between while it recovers. Takes nothing.
+   * The share of its usual traffic that the revision should get now: 0 if it would be refused, 1 normally, and between
+   * while it recovers. Changes nothing.
    */
   share(rules: BreakerRules, hasProbe: boolean, nowMs: number): number {
     if (this.isPristine) return 1;
@@ -153,7 +153,7 @@ export class Breaker {
     return status.recovering ? recoveredShare(status.sinceMs, rules, nowMs) : 1;
   }
 
-  /** Asks to send one request. When only a trial is possible, exactly one caller in all workers gets it. */
+  /** Asks to send one request. If only a trial is possible, exactly one caller in all workers gets it. */
   admit(rules: BreakerRules, hasProbe: boolean, nowMs: number): Admission {
     if (this.isPristine) return ADMITTED;
     if (this.#isRecovered(rules, nowMs)) this.#step('recovery_over', rules, hasProbe, nowMs);
@@ -163,8 +163,8 @@ export class Breaker {
   }
 
   /**
-   * An exchange that was admitted has ended. A trial that has timed out counts as any other exchange.
-   * @param trial as `admit` gave it
+   * An admitted exchange has ended. A trial that has timed out counts as any other exchange.
+   * @param trial as `admit` returned it
    */
   onOutcome(
     outcome: Outcome,
@@ -181,12 +181,12 @@ export class Breaker {
     return outcome === 'abandoned' ? undefined : this.#step(outcome, rules, false, nowMs).move;
   }
 
-  /** The health checks have found the backend healthy, or not. */
+  /** The result of the health checks. */
   onProbe(isHealthy: boolean, rules: BreakerRules, nowMs: number): BreakerTransition | undefined {
     return this.#step(isHealthy ? 'probe_healthy' : 'probe_unhealthy', rules, true, nowMs).move;
   }
 
-  /** Whole seconds until it is worth trying again, at least 1. */
+  /** Whole seconds until a retry is useful, at least 1. */
   retryAfterSecs(rules: BreakerRules, nowMs: number): number {
     const { due, sinceMs } = this.status;
     return due ? 1 : Math.max(1, Math.ceil(rules.open_secs - (nowMs - sinceMs) / 1000));
@@ -205,14 +205,14 @@ export class Breaker {
   ): {
     readonly actions: readonly string[];
     readonly move: BreakerTransition | undefined;
-    /** As it is after the step. */
+    /** The status after the step. */
     readonly word: bigint;
   } {
     for (;;) {
       const before = Atomics.load(this.#word, 0);
       const status = unpack(before);
       const { row, status: next } = transition(status, event, rules, hasProbe, nowMs);
-      // Most steps leave things as they are.
+      // Most steps change nothing.
       if (isSame(status, next)) return { actions: row.actions, move: undefined, word: before };
       const word = pack(next, before);
       if (Atomics.compareExchange(this.#word, 0, before, word) !== before) continue;
@@ -220,7 +220,7 @@ export class Breaker {
     }
   }
 
-  /** undefined when the word is another one by now, so that the step is not this caller's any more. */
+  /** undefined if another thread has changed the word, so that this caller's step did not happen. */
   #stepFrom(
     before: bigint,
     event: BreakerEvent,
@@ -245,7 +245,7 @@ export class Breaker {
   }
 }
 
-/** From the least share at the closing to 1 at the end of `recovery_secs`. */
+/** From the minimum share at the closing to 1 at the end of `recovery_secs`. */
 function recoveredShare(sinceMs: number, { recovery_secs }: BreakerRules, nowMs: number): number {
   const elapsedMs = nowMs - sinceMs;
   if (elapsedMs < 0 || elapsedMs >= recovery_secs * 1000) return 1;
@@ -274,7 +274,7 @@ function unpack(word: bigint): BreakerStatus {
   };
 }
 
-/** @param before the word that it takes the place of: the two differ though their statuses may be equal */
+/** @param before the replaced word: the two differ even if their statuses are equal */
 function pack({ state, failures, sinceMs, due, recovering }: BreakerStatus, before: bigint): bigint {
   const step = ((Number(before & 0xffff_ffffn) >>> STEP_SHIFT) + 1) & STEP_MASK;
   const low =

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Deadlines, type Expiring } from './deadlines.ts';
 
 describe('deadlines', () => {
-  it('that pass in thousands at once leave others their turn, and none is forgotten', async () => {
+  it('that pass in thousands at once let other work run, and none is missed', async () => {
     const deadlines = new Deadlines({ nowMs: () => 0, monotonicMs: () => 1_000 });
     let expired = 0;
     for (let index = 0; index < 5_000; index++) {

@@ -5,7 +5,7 @@
 import type { Clock } from '../../lib/clock.ts';
 
 export const SWEEP_MS = 50;
-/** After this many at once other work gets its turn: thousands may expire at the same moment. */
+/** After this many at once other work can run: thousands may expire at the same moment. */
 const EXPIRED_PER_TURN_MAX = 200;
 
 export interface Expiring {
@@ -46,7 +46,8 @@ export class Deadlines {
   }
 
   /**
-   * Calls all members whose deadline has passed, if necessary over several loop ticks. Members may come and go meanwhile.
+   * Calls all members whose deadline has passed, over several loop ticks if necessary. Members may be added and removed
+   * meanwhile.
    */
   sweep(): void {
     this.nowMs = this.#clock.monotonicMs();

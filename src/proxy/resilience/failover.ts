@@ -1,6 +1,6 @@
 /**
- * Where a request goes when the revision that it was meant for has failed it: another revision of the version that is
- * eligible to take over (eligible-revisions.ts), by weight. Owns no state but scratch memory.
+ * Chooses another revision of the version when the intended revision has failed a request: one that is eligible to take
+ * over (eligible-revisions.ts), by weight. Owns only scratch memory.
  */
 import { TRAFFIC_CLASSES } from '../../config/weights.ts';
 import { comparablePath } from '../../http/paths/canonical-path.ts';
@@ -12,9 +12,9 @@ import type { ExchangeView } from '../interfaces/exchange-view.ts';
 const scratch = createEligibleRevisions<CompiledPolicy>();
 
 /**
- * @param route of the revision that has failed
- * @param tried revisions that have failed the request, this one among them
- * @returns undefined when no other revision is eligible
+ * @param route of the failed revision
+ * @param tried revisions that have failed the request, including this one
+ * @returns undefined if no other revision is eligible
  */
 export function failoverRoute(
   route: Route,
@@ -33,7 +33,7 @@ export function failoverRoute(
   });
   if (scratch.count === 0) return undefined;
   const chosen = scratch.routes[choice.pick(scratch.isEligible, TRAFFIC_CLASSES.bare)];
-  // No replaced configuration may stay reachable from here.
+  // Must not keep a replaced configuration reachable.
   scratch.routes.length = 0;
   return chosen;
 }

@@ -11,17 +11,17 @@ function takeAll(budget: RetryBudget, nowMs: number): number {
 }
 
 describe('RetryBudget', () => {
-  it('lets a quiet service retry a little', () => {
+  it('lets a service with little traffic retry a few times', () => {
     expect(takeAll(new RetryBudget(START_MS), START_MS)).toBe(RETRIES_FREE);
   });
 
-  it('lets a fifth of the first attempts be made again', () => {
+  it('lets a fifth of the first attempts be retried', () => {
     const budget = new RetryBudget(START_MS);
     for (let n = 0; n < 1_000; n++) budget.noteFirst(START_MS + n);
     expect(takeAll(budget, START_MS + 1_000)).toBe(RETRIES_FREE + 200);
   });
 
-  it('forgets after its window, both what was earned and what was spent', () => {
+  it('drops earned and spent retries after its window', () => {
     const budget = new RetryBudget(START_MS);
     for (let n = 0; n < 1_000; n++) budget.noteFirst(START_MS);
     expect(takeAll(budget, START_MS)).toBe(RETRIES_FREE + 200);
@@ -32,7 +32,7 @@ describe('RetryBudget', () => {
     expect(takeAll(budget, laterMs)).toBe(RETRIES_FREE);
   });
 
-  it('agrees with a log of everything, whatever comes when', () => {
+  it('agrees with a complete log on random events', () => {
     const steps = fc.array(
       fc.tuple(fc.integer({ min: 0, max: 30_000 }), fc.integer({ min: 0, max: 60 }), fc.nat(20)),
       { maxLength: 60 },
@@ -64,7 +64,7 @@ describe('RetryBudget', () => {
 });
 
 describe('RetryBudgets', () => {
-  it('keep backends apart', () => {
+  it('are separate per backend', () => {
     const budgets = new RetryBudgets();
     for (let n = 0; n < RETRIES_FREE; n++) expect(budgets.take('a', START_MS)).toBe(true);
     expect(budgets.take('a', START_MS)).toBe(false);
@@ -72,13 +72,13 @@ describe('RetryBudgets', () => {
     expect(budgets.take('a', START_MS)).toBe(false);
   });
 
-  it('do not grow with backends that come and go', () => {
+  it('do not grow when backends change', () => {
     const budgets = new RetryBudgets();
     for (let n = 0; n < 20_000; n++) budgets.noteFirst(`backend-${n}`, START_MS + n * 100);
     expect(budgets.size).toBeLessThan(2_000);
   });
 
-  it('keep the counts of those that are in use', () => {
+  it('keep the counts of backends in use', () => {
     const budgets = new RetryBudgets();
     for (let n = 0; n < 1_000; n++) budgets.noteFirst('busy', START_MS);
     for (let n = 0; n < 5_000; n++) budgets.noteFirst(`backend-${n}`, START_MS);

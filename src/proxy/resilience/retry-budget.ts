@@ -1,8 +1,8 @@
 /**
  * Limits retries, so that they do not multiply an outage: in any ten seconds the retries that one worker sends to one
- * backend are at most 20 % of the first attempts that it sends there, and a few more so that a quiet service can retry at
- * all. A retry is charged to the backend that it goes to, which protects backends that take over for another. Owns the
- * counts by backend; forgets unused backends.
+ * backend are at most 20 % of its first attempts there, plus a few so that a service with little traffic can retry at
+ * all. A retry is charged to the backend that receives it, which protects backends that take over for another. Owns the
+ * counts by backend; drops unused backends.
  */
 
 /** Retries per first attempt. */
@@ -13,7 +13,7 @@ export const WINDOW_SECS = 10;
 /** With more backends than this, unused ones are removed. */
 const BACKENDS_SWEPT_AT = 1_000;
 
-/** Of one backend: a sliding window of whole seconds. */
+/** For one backend: a sliding window of whole seconds. */
 export class RetryBudget {
   readonly #firsts = new Float64Array(WINDOW_SECS);
   readonly #retries = new Float64Array(WINDOW_SECS);
@@ -32,7 +32,7 @@ export class RetryBudget {
     this.#firstsTotal += 1;
   }
 
-  /** Whether one more retry is within the budget; then it is counted. */
+  /** Whether one more retry is within the budget; counts it if so. */
   take(nowMs: number): boolean {
     const slot = this.#slotAt(nowMs);
     if (this.#retriesTotal + 1 > RETRIES_FREE + this.#firstsTotal * RETRY_SHARE) return false;
@@ -41,7 +41,7 @@ export class RetryBudget {
     return true;
   }
 
-  /** No attempt is within the window any more. */
+  /** No attempt is within the window. */
   isForgotten(nowMs: number): boolean {
     return Math.floor(nowMs / 1000) - this.#second >= WINDOW_SECS;
   }
@@ -65,15 +65,15 @@ export class RetryBudget {
   }
 }
 
-/** Those of all backends of one worker. */
+/** The budgets of all backends of one worker. */
 export class RetryBudgets {
   readonly #byBackend = new Map<string, RetryBudget>();
   #sweepAt = BACKENDS_SWEPT_AT;
-  /** The latest one asked for: requests to one backend often follow each other. */
+  /** The last one used: consecutive requests often have the same backend. */
   #lastKey = '';
   #last: RetryBudget | undefined;
 
-  /** @param poolKey names the backend */
+  /** @param poolKey identifies the backend */
   noteFirst(poolKey: string, nowMs: number): void {
     this.#of(poolKey, nowMs).noteFirst(nowMs);
   }

@@ -1,7 +1,7 @@
 /**
- * Decides what follows a failed attempt: whether there may be another one (retry.ts), on which revision (failover.ts), and
- * whether the budget of its backend allows it. Reports the outcome. Created for exchanges with a failed attempt; owns
- * which revisions have failed them.
+ * Decides what follows a failed attempt: whether another one is allowed (retry.ts), on which revision (failover.ts),
+ * and whether the budget of its backend allows it. Reports the outcome. Created for exchanges with a failed attempt;
+ * owns the list of revisions that have failed.
  */
 import { failoverRoute } from './failover.ts';
 import type { Revision, Route } from '../interfaces/route.ts';
@@ -12,7 +12,7 @@ import type { UpstreamCause } from '../upstream/upstream-failure.ts';
 
 export class RetryState {
   readonly #exchange: Exchange;
-  /** The whole body is at hand and can be sent again. */
+  /** The whole body is available and can be sent again. */
   readonly #replayable: boolean;
   readonly #tried: Revision[] = [];
 
@@ -23,8 +23,8 @@ export class RetryState {
 
   /**
    * After a connection has failed.
-   * @param upstream the connection, as the attempt has left it
-   * @returns the route of the next attempt, perhaps the same; undefined when there is none
+   * @param upstream the connection after the attempt
+   * @returns the route of the next attempt, perhaps the same; undefined for none
    */
   afterFailure(route: Route, cause: UpstreamCause, upstream: UpstreamConnection): Route | undefined {
     const sent = upstream.isUnsent ? 'unsent' : 'some';
@@ -37,8 +37,8 @@ export class RetryState {
   }
 
   /**
-   * In place of a response with this status, of which the client has seen nothing.
-   * @param hasInterim it may have seen an interim response
+   * Instead of a response with this status, of which the client has received nothing.
+   * @param hasInterim the client may have received an interim response
    */
   afterStatus(route: Route, status: number, hasInterim: boolean): Route | undefined {
     const condition = conditionOfStatus(status);

@@ -1,8 +1,8 @@
 /**
- * Whether a failed attempt may be repeated, by what is known of the attempt and by the route's `retries`; the one place
- * that decides it. RFC 9110 section 9.2.2: a proxy must not repeat a request that is not idempotent, unless it knows that
- * the first one was not acted upon. The gateway knows that only when the kernel has got no byte of the request. The
- * budget is a separate question (retry-budget.ts).
+ * Whether a failed attempt may be repeated, given the facts about the attempt and the route's `retries`; the only place
+ * that decides it. RFC 9110 section 9.2.2: a proxy must not repeat a request that is not idempotent unless it knows
+ * that the first one was not acted upon. The gateway knows that only if no byte of the request reached the kernel. The
+ * budget is checked separately (retry-budget.ts).
  */
 import type { RetryCondition } from '../../policy/parts/retries/schema.ts';
 import type { CompiledRetries } from '../../policy/stage.ts';
@@ -43,18 +43,18 @@ export interface FailedAttempt {
    * before a byte of the request left, `some` in all other cases.
    */
   readonly sent: 'nothing' | 'unsent' | 'some';
-  /** The connection had served other exchanges before: it may have been closed while it was idle. */
+  /** The connection had served other exchanges before, so it may have been closed while idle. */
   readonly wasReused: boolean;
-  /** The client may have seen something of the response, or a byte of it has come that is not its status. */
+  /** The client may have received a part of the response, or a byte other than its status has arrived. */
   readonly responseBegun: boolean;
   readonly method: string;
-  /** The whole body is at hand and can be sent again. */
+  /** The whole body is available and can be sent again. */
   readonly replayable: boolean;
 }
 
 /**
- * `resend`: the pooled connection was dead, and the request goes out on a new one. The backend saw nothing, so this does
- * not count as a retry, and `max: 0` does not forbid it. It cannot happen twice, since the next connection is new.
+ * `resend`: the pooled connection was dead, and the request is sent on a new one. The backend received nothing, so this
+ * does not count as a retry, and `max: 0` does not forbid it. It cannot happen twice, since the next connection is new.
  */
 export type RetryVerdict = 'give_up' | 'resend' | 'retry';
 
@@ -62,7 +62,7 @@ export function decideRetry(failed: FailedAttempt, { max, on }: CompiledRetries)
   const { condition, sent, replayable, attempt } = failed;
   if (condition === undefined || failed.responseBegun) return 'give_up';
   if (sent === 'unsent' && failed.wasReused && replayable) return 'resend';
-  // A connection that was lost before anything left counts as never made.
+  // A connection that was lost before anything was sent counts as never made.
   const effective = sent === 'unsent' && condition === 'reset' ? 'connect' : condition;
   if (attempt > max || !on.has(effective)) return 'give_up';
   if (sent === 'nothing') return 'retry';

@@ -32,21 +32,21 @@ import { upstreamRequestHead } from './upstream-head.ts';
 
 type Phase = 'connecting' | 'sending' | 'waiting' | 'responding' | 'tunnel' | 'done';
 
-/** All of a request body; text is latin1. */
+/** The whole request body; text is latin1. */
 export type WholeBody = string | BodyBuffer | RequestBuffer;
 
 export interface ForwardingOwner {
   readonly report: BreakerReport;
-  /** When all of the exchange has to be over, on the scale of `Deadlines.nowMs`. */
+  /** When the whole exchange must end, on the scale of `Deadlines.nowMs`. */
   readonly endsAtMs: number;
-  /** @param upstream the connection, as the attempt has left it; undefined: it was given up before */
+  /** @param upstream the connection after the attempt; undefined: the attempt was aborted before it had one */
   onAttemptFailed(failure: UpstreamFailure, upstream: UpstreamConnection | undefined): void;
   /**
    * Whether the response is dropped and the request sent again. Then this attempt is over.
-   * @param hasInterim the client may have seen an interim response
+   * @param hasInterim the client may have received an interim response
    */
   retriesStatus(status: number, hasInterim: boolean): boolean;
-  /** The backend has answered. */
+  /** The backend has responded. */
   onAnswered(): void;
   onDefect(error: unknown): void;
 }
@@ -56,16 +56,16 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
   readonly #route: Route;
   readonly #owner: ForwardingOwner;
   readonly #timeouts: CompiledTimeouts | undefined;
-  /** The protocol that the client asks to switch to; undefined for every plain request. */
+  /** The protocol that the client wants to switch to; undefined for every plain request. */
   readonly #upgrade: string | undefined;
   /** undefined while the body has to be streamed, and once it is sent. */
   #body: WholeBody | undefined;
   #upstream: UpstreamConnection | undefined;
   #phase: Phase = 'connecting';
-  /** Only of a body that is streamed. */
+  /** Only for a streamed body. */
   #stream: RequestStream | undefined;
   #requestSent = false;
-  /** The backend has said 100 (Continue), or anything else ahead of its response. */
+  /** The backend has sent 100 (Continue), or another response. */
   #hasInterim = false;
   #sentAtMs = 0;
   #relay: ResponseRelay | undefined;
@@ -82,7 +82,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     this.#upgrade = isWhole ? tunnelledProtocol(head.upgrade) : undefined;
   }
 
-  /** @param fresh over a new connection */
+  /** @param fresh use a new connection */
   start(fresh: boolean): void {
     const { context, method } = this.#exchange;
     const { backend } = this.#route.revision;
@@ -103,7 +103,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     return this.#phase === 'tunnel';
   }
 
-  /** It is the backend that has to act: to accept the connection, or to begin its response. */
+  /** The backend has to act: accept the connection, or begin its response. */
   get isWaitingForBackend(): boolean {
     return this.#phase === 'connecting' || this.#phase === 'waiting';
   }
@@ -129,7 +129,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
       case 'waiting':
         return this.#giveUp({ cause: 'first_byte_timeout', fault: 'slow_response' });
       case 'responding':
-        // A client that does not read is no fault of the backend.
+        // A client that does not read is not the backend's fault.
         if (connection.writableNeedDrain) return this.#exchange.abort();
         return this.#giveUp({ cause: 'idle_timeout', fault: 'slow_body' });
       case 'tunnel':
@@ -225,7 +225,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     if (this.#phase === 'done' || this.#phase === 'tunnel') return;
     const relay = this.#relay;
     const isComplete = relay?.isComplete === true;
-    // Before the last byte: a client that has the whole response may send its next request at once.
+    // Before the last byte: a client with the whole response may send its next request at once.
     if (isComplete) releasePermit(this.#exchange.evaluation);
     relay?.flush();
     if (isComplete) this.#complete(relay);
@@ -237,9 +237,9 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     this.#upstream = undefined;
     if (this.#phase === 'done') return;
     const exchange = this.#exchange;
-    // What breaks after the switch says nothing about how the backend answers requests.
+    // A failure after the switch says nothing about how the backend answers requests.
     if (this.#phase === 'tunnel') return exchange.abort();
-    // A backend that closes with an upload unread resets the connection: the text of its error has no other end.
+    // A backend that closes during an upload resets the connection: its error text has no other end.
     if (this.#relay?.endsByReset === true && exchange.bytesIn > 0 && failure.cause === 'reset') {
       this.onResponseEnd('');
       return this.onReadEnd();
@@ -286,11 +286,11 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     this.extendIdle();
     buffer?.writeTo(upstream);
     connection.startBody(this.#stream);
-    // It may have come whole while the connection was made.
+    // The body may have arrived while the connection was made.
     if (buffer !== undefined && connection.body.complete && !this.#requestSent) this.onRequestSent();
   }
 
-  /** The head of the response has come; -1 where it is not timed. */
+  /** Time until the response head; -1 if not timed. */
   #upstreamMs(): number {
     const { context } = this.#exchange;
     return context.observer.timesUpstream ? context.clock.monotonicMs() - this.#sentAtMs : -1;
@@ -301,14 +301,14 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
     this.#phase = 'done';
     this.#upstream = undefined;
     this.#owner.report.completed();
-    // A backend that answered before it had the whole request may read the rest as another one, or nothing more.
+    // A backend that responded before it had the whole request may read the rest as another request, or nothing more.
     const isReusable = this.#requestSent && relay?.isRefusal !== true;
     if (isReusable && upstream !== undefined) this.#exchange.context.pool.put(upstream);
     else upstream?.destroy();
     this.#exchange.end(relay?.persist === true);
   }
 
-  /** The gateway's own decision to end the attempt. */
+  /** The gateway itself ends the attempt. */
   #giveUp(failure: UpstreamFailure): void {
     const upstream = this.#upstream;
     upstream?.destroy();
@@ -328,7 +328,7 @@ export class Forwarding implements UpstreamClient, RequestStreamOwner {
   #setDeadline(timeoutMs: number): void {
     const { connection, context } = this.#exchange;
     const deadlineMs = Math.min(context.deadlines.nowMs + timeoutMs, this.#owner.endsAtMs);
-    // Once the backend answers it has what it needs: a slow body is between the two of them then.
+    // Once the backend responds, it needs nothing more: a slow body then concerns only backend and client.
     const lateAtMs = this.#phase === 'sending' ? this.#stream?.lateAtMs : undefined;
     connection.deadlineMs = lateAtMs === undefined ? deadlineMs : Math.min(deadlineMs, lateAtMs);
   }

@@ -1,6 +1,6 @@
 /**
- * The header lines that tell a backend where a request comes from (X-Forwarded-*), for one connection of a client that is
- * not a trusted proxy. They depend on the host of the request, which seldom changes. Owns the latest lines.
+ * The X-Forwarded-* lines for the requests of one client connection that is not a trusted proxy. They depend on the
+ * host of the request, which seldom changes. Owns the latest lines.
  */
 import { forwardedLines } from '../../http/fields/forwarded.ts';
 import { ownText } from '../../http/latin1.ts';

@@ -1,11 +1,11 @@
 /**
- * Limits the connections that a worker uses at once to one backend. A request that gets no permit waits in a bounded
- * queue, first come first served; the deadline of its exchange limits the wait. Owns the counts and the queues, per
- * backend (pool key). Opens no connections. Without a limit it counts nothing.
+ * Limits the connections that a worker uses at once to one backend. A request without a permit waits in a bounded FIFO
+ * queue, until the deadline of its exchange. Owns the counts and the queues, per backend (pool key). Opens no
+ * connections. Counts nothing without a limit.
  */
 
 export interface PermitWaiter {
-  /** The waiter has a permit now, and must release it. Never called from within `tryAcquire` or `release`. */
+  /** The waiter now has a permit and must release it. Never called from within `tryAcquire` or `release`. */
   onPermit(poolKey: string): void;
   onDefect(error: unknown): void;
 }
@@ -40,7 +40,7 @@ export class UpstreamPermits {
     return this.#waiting;
   }
 
-  /** How many idle connections may stay beside the ones in use. */
+  /** How many idle connections may stay in addition to those in use. */
   idleMax(poolKey: string): number {
     if (!this.isBounded) return Infinity;
     return Math.max(0, this.#limits.permitsMax - (this.#backends.get(poolKey)?.inUse ?? 0));
@@ -60,19 +60,19 @@ export class UpstreamPermits {
     return 'waiting';
   }
 
-  /** Leaves the queue. Does nothing for a waiter that is not in it. */
+  /** Removes a waiter from the queue; does nothing if it is not there. */
   cancel(poolKey: string, waiter: PermitWaiter): void {
     if (this.#backends.get(poolKey)?.queue.delete(waiter) === true) this.#waiting -= 1;
   }
 
-  /** Gives the permit to the next waiter, if there is one. */
+  /** Passes the permit to the next waiter, if there is one. */
   release(poolKey: string): void {
     const backend = this.#backends.get(poolKey);
     if (backend === undefined) return;
     for (const next of backend.queue) {
       backend.queue.delete(next);
       this.#waiting -= 1;
-      // Later: the caller has work to finish, and TLS connections are back in the pool one loop tick later.
+      // In a later tick: the caller has work to finish, and TLS connections return to the pool one tick later.
       setImmediate(() => grant(poolKey, next));
       return;
     }

@@ -1,7 +1,7 @@
 /**
- * Idle upstream connections of one worker, a stack per backend: the one used last is taken first, so that the
- * rest can age out. Owns them only while they are idle. Connections that the peer closes, or says anything on,
- * leave at once. There is no queue: a request without an idle connection opens one.
+ * Idle upstream connections of one worker, one stack per backend: the connection used last is taken first, so that the
+ * rest can expire. Owns them only while they are idle. A connection that the peer closes or sends on is removed at
+ * once. There is no queue: a request without an idle connection opens one.
  */
 import type { CompiledBackend } from '../../config/types.ts';
 import type { Deadlines } from '../resilience/deadlines.ts';
@@ -39,8 +39,8 @@ export class UpstreamPool {
   }
 
   /**
-   * A connection for a request that must not be repeated: it was used a moment ago, and was polled since. A FIN right
-   * behind a response is seen in the next loop tick.
+   * A connection for a request that must not be repeated: used a moment ago, and polled since. A FIN right behind a
+   * response is seen in the next loop tick.
    * @param idleMsMax how long it may have been idle
    */
   takeFresh(backend: CompiledBackend, idleMsMax: number): UpstreamConnection | undefined {
@@ -55,16 +55,16 @@ export class UpstreamPool {
     return connection;
   }
 
-  /** @param idleMax how many idle connections to the backend may stay beside it */
+  /** @param idleMax number of idle connections to the backend that may stay beside it */
   open(backend: CompiledBackend, idleMax = Infinity): UpstreamConnection {
     if (idleMax < Infinity) this.#trim(backend.poolKey, idleMax);
     return new UpstreamConnection(backend, this.#deadlines, this.#options);
   }
 
-  /** Keeps the connection, or closes it when it cannot be used again or enough are idle. */
+  /** Keeps the connection, or closes it if it cannot be reused or enough are idle. */
   put(connection: UpstreamConnection): void {
-    // TLS hands over record by record: only after this loop tick is it known that nothing came behind the response.
-    // Such bytes must not become the answer to the next request.
+    // TLS delivers record by record: only after this tick is it known that nothing followed the response. Such bytes
+    // must not become the answer to the next request.
     if (connection.isTls) setImmediate(() => this.#keep(connection));
     else this.#keep(connection);
   }
@@ -100,7 +100,7 @@ export class UpstreamPool {
     this.#idle.clear();
   }
 
-  /** Closes the idle connections to a backend that were unused for longest, until `idleMax` are left. */
+  /** Closes the connections to a backend that were idle longest, until `idleMax` are left. */
   #trim(poolKey: string, idleMax: number): void {
     const stack = this.#idle.get(poolKey);
     if (stack === undefined || stack.length <= idleMax) return;

@@ -1,7 +1,7 @@
 /**
  * Streams a request body from the client to the backend with back-pressure: the client's connection is read as fast as
- * the backend takes the bytes, and has to keep a least pace where one is set (receive-pace.ts). A streamed body cannot be
- * sent a second time. Owns the pace.
+ * the backend accepts the bytes, with a minimum pace if one is set (receive-pace.ts). A streamed body cannot be sent a
+ * second time. Owns the pace.
  */
 import type { HeadError } from '../../http/heads/head-error.ts';
 import { bodyPace, type ReceivePace } from '../io/receive-pace.ts';
@@ -13,11 +13,11 @@ import { upstreamTrailers } from './upstream-head.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
 export interface RequestStreamOwner {
-  /** undefined once the attempt is over; what still comes is dropped. */
+  /** undefined once the attempt is over; further bytes are dropped. */
   readonly upstream: UpstreamConnection | undefined;
-  /** A side has made progress: the idle time begins anew. */
+  /** A side has made progress: the idle timeout starts again. */
   extendIdle(): void;
-  /** All of the body was written. */
+  /** The whole body was written. */
   onRequestSent(): void;
 }
 
@@ -34,7 +34,7 @@ export class RequestStream implements BodySink {
     if (isAwaited) this.expectBytes();
   }
 
-  /** When the body is too slow; Infinity while the gateway does not wait for the client. */
+  /** When the body counts as too slow; Infinity while the gateway does not wait for the client. */
   get lateAtMs(): number {
     return this.#pace?.lateAtMs ?? Infinity;
   }
@@ -63,7 +63,7 @@ export class RequestStream implements BodySink {
     if (upstream === undefined) return;
     const { connection, route } = this.#exchange;
     if (connection.body.isChunked) upstream.writeText(upstreamTrailers(route, trailers));
-    // Ends a pause for back-pressure: otherwise the gateway would not notice that the client goes away.
+    // Ends a pause for back-pressure: otherwise the gateway would not notice that the client disconnects.
     connection.resumeBody();
     this.#pace?.stop();
     this.#owner.onRequestSent();

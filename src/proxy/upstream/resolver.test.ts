@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { UPSTREAM_AGE_MAX_MS } from '../options.ts';
 import { ADDRESS_USE_MS, createLookup, type ResolverOptions } from './resolver.ts';
 
-/** A resolver whose answers a test gives, in the order of the questions, and a clock that it moves. */
+/** A resolver that the test answers, in the order of the queries, and a clock that the test sets. */
 function resolver(onFailure: ResolverOptions['onFailure'] = () => undefined) {
   const questions: PromiseWithResolvers<readonly LookupAddress[]>[] = [];
   let nowMs = 0;
@@ -33,7 +33,7 @@ const v4 = (address: string): LookupAddress => ({ address, family: 4 });
 const away = Object.assign(new Error('the resolver is away'), { code: 'EAI_AGAIN' });
 
 describe('the addresses of a backend', () => {
-  it('are asked for once, however many connections want them at the same time', async () => {
+  it('are queried once for simultaneous connections', async () => {
     const { questions, find } = resolver();
     const found = Promise.all(Array.from({ length: 100 }, () => find()));
     questions[0]?.resolve([v4('192.0.2.1'), v4('192.0.2.2')]);
@@ -42,7 +42,7 @@ describe('the addresses of a backend', () => {
     expect(questions).toHaveLength(1);
   });
 
-  it('are asked for again after a few seconds, and nobody waits for that', async () => {
+  it('are queried again after a few seconds without a wait', async () => {
     const { questions, find, passMs } = resolver();
     const first = find();
     questions[0]?.resolve([v4('192.0.2.1')]);
@@ -55,7 +55,7 @@ describe('the addresses of a backend', () => {
     expect(await find()).toBe('192.0.2.9');
   });
 
-  it('that are old are not used without asking: a change is honoured at once', async () => {
+  it('that are old are not used without a query: a change takes effect at once', async () => {
     const { questions, find, passMs } = resolver();
     const first = find();
     questions[0]?.resolve([v4('192.0.2.1')]);
@@ -66,7 +66,7 @@ describe('the addresses of a backend', () => {
     expect(await second).toBe('192.0.2.9');
   });
 
-  it('are out of use 30 seconds after a change, whatever connections there are to them', async () => {
+  it('are unused 30 seconds after a change, even with open connections', async () => {
     expect(ADDRESS_USE_MS + UPSTREAM_AGE_MAX_MS).toBeLessThanOrEqual(30_000);
     const { questions, find, passMs } = resolver();
     const first = find();
@@ -78,7 +78,7 @@ describe('the addresses of a backend', () => {
     expect(await second).toBe('192.0.2.9');
   });
 
-  it('serve on while the resolver fails or hangs, however old they are', async () => {
+  it('stay in use while the resolver fails or hangs, however old they are', async () => {
     const failed: string[] = [];
     const { questions, find, passMs } = resolver((host) => failed.push(host));
     const first = find();
@@ -89,16 +89,16 @@ describe('the addresses of a backend', () => {
     questions[1]?.reject(away);
     expect(await failing).toBe('192.0.2.1');
     expect(failed).toEqual(['backend.example']);
-    // Not asked again at once.
+    // Not queried again at once.
     expect(await find()).toBe('192.0.2.1');
     expect(questions).toHaveLength(2);
     passMs(6_000);
-    // This question is never answered.
+    // This query is never answered.
     expect(await find()).toBe('192.0.2.1');
     expect(questions).toHaveLength(3);
   });
 
-  it('that were never known are an error, and are asked for by the next connection', async () => {
+  it('that were never known are an error, and the next connection queries again', async () => {
     const { questions, find } = resolver();
     const first = find();
     questions[0]?.reject(away);
@@ -108,7 +108,7 @@ describe('the addresses of a backend', () => {
     expect(await second).toBe('192.0.2.1');
   });
 
-  it('of the wrong family, or none at all, are an error', async () => {
+  it('of the wrong family, or missing, are an error', async () => {
     const { questions, find } = resolver();
     const wrong = find('backend.example', 6);
     questions[0]?.resolve([v4('192.0.2.1')]);
@@ -118,7 +118,7 @@ describe('the addresses of a backend', () => {
     expect(await none).toBe('ENOTFOUND');
   });
 
-  it('are forgotten when too many names are known', async () => {
+  it('are dropped when too many names are known', async () => {
     const { questions, find } = resolver();
     for (let index = 0; index <= 10_000; index++) {
       const found = find(`b${index}.example`);

@@ -16,7 +16,7 @@ const FRESH_MS = 5_000;
 export const ADDRESS_USE_MS = 15_000;
 /** How long a connection waits for a newer answer when there is an older one. */
 const WAIT_MS = 1_000;
-/** Names that were not used for this long are forgotten. */
+/** Names that were unused for this long are dropped. */
 const FORGET_MS = 600_000;
 /** Names come from the configuration, which may change often. */
 const NAMES_MAX = 10_000;
@@ -25,15 +25,15 @@ export interface ResolverOptions {
   /** All addresses of a name, best first; rejects as `dns.lookup` does. */
   readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
   readonly monotonicMs: () => number;
-  /** A known name cannot be resolved any more. Called at most once every few seconds for each name. */
+  /** A known name can no longer be resolved. Called at most once every few seconds per name. */
   readonly onFailure: (host: string, error: Error) => void;
 }
 
 interface Known {
   addresses: readonly LookupAddress[] | undefined;
-  /** When the query that returned `addresses` began. */
+  /** Start of the query that returned `addresses`. */
   knownAtMs: number;
-  /** When the latest query that has ended began. */
+  /** Start of the latest query that has ended. */
   askedAtMs: number;
   usedAtMs: number;
   asking: Promise<readonly LookupAddress[]> | undefined;
@@ -82,7 +82,7 @@ async function addressesOf(
   return newer(asking, addresses);
 }
 
-/** The answer of the query under way; the older one if that fails or takes too long. */
+/** The answer of the current query; the older one if that fails or takes too long. */
 function newer(
   asking: Promise<readonly LookupAddress[]>,
   addresses: readonly LookupAddress[],
@@ -113,7 +113,7 @@ function ask(known: Known, host: string, nowMs: number, { resolve, onFailure }: 
   );
 }
 
-/** Drops names that were not used for long, or else the one used longest ago. */
+/** Drops names that were unused for long, or else the name used longest ago. */
 function forget(names: Map<string, Known>, nowMs: number): void {
   let oldest: string | undefined;
   let oldestMs = Infinity;

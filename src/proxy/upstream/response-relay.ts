@@ -1,8 +1,7 @@
 /**
- * Writes one backend's response to the client: the head as downstream-head.ts makes it, the body with a framing that the
- * client can read. Owns the text that waits for the end of the current read, so that head and small body leave as one
- * write. Nothing has gone to the client before the first `flush`: until then a response that turns out to be broken can
- * still be answered with a 502.
+ * Writes one backend's response to the client: the head from downstream-head.ts, and the body with a framing that the
+ * client can read. Owns the text that waits for the end of the current read, so that head and small body are sent as
+ * one write. Nothing is sent before the first `flush`: until then a broken response can still be answered with a 502.
  */
 import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import { BodyFraming } from '../../http/bodies/framing.ts';
@@ -15,9 +14,9 @@ import { TEXT_BODY_BYTES_MAX } from '../options.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
 export class ResponseRelay {
-  /** The response is an error for which the backend need not read the whole request. */
+  /** The response is an error for which the backend does not need the whole request. */
   readonly isRefusal: boolean;
-  /** The response is an error whose text ends with its connection. */
+  /** The response is an error that ends with its connection. */
   readonly endsByReset: boolean;
   /** The client's connection can serve another request afterwards. */
   readonly persist: boolean;
@@ -27,7 +26,7 @@ export class ResponseRelay {
   #isComplete = false;
   #text: string;
 
-  /** @param isSent the system has taken the whole request */
+  /** @param isSent the system has accepted the whole request */
   constructor(exchange: Exchange, upstream: UpstreamConnection, head: ResponseHead, isSent: boolean) {
     this.#exchange = exchange;
     this.#upstream = upstream;

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { isValidTraceparent } from '../../http/fields/trace-context.ts';
 import { newTraceparent } from './traceparents.ts';
 
-it('makes values that can be passed on, never one twice', () => {
+it('makes valid and unique values', () => {
   const values = Array.from({ length: 1_000 }, newTraceparent);
   expect(values.every(isValidTraceparent)).toBe(true);
   expect(values.every((value) => value.endsWith('-00'))).toBe(true);

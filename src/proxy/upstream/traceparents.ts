@@ -1,6 +1,6 @@
 /**
- * Values of `traceparent` for requests that begin a trace. Many are made at a time, as one text from which each is cut.
- * Owns the values that are left.
+ * Values of `traceparent` for requests that begin a trace. Made in batches, as one text that is cut into values. Owns
+ * the remaining values.
  */
 import { latin1Text } from '../../http/latin1.ts';
 import { makeTraceparent } from '../../http/fields/trace-context.ts';
@@ -13,7 +13,7 @@ const PARENT_DIGITS = 16;
 const SHAPE = makeTraceparent('?'.repeat(TRACE_DIGITS), '?'.repeat(PARENT_DIGITS));
 const TRACE_START = SHAPE.indexOf('?');
 const PARENT_START = SHAPE.lastIndexOf('?') + 1 - PARENT_DIGITS;
-/** The text of the next values, with all that is the same in each. */
+/** The text of the next values, including the parts that never change. */
 const bytes = Buffer.from(SHAPE.repeat(MADE_AT_ONCE), 'latin1');
 const random = Buffer.allocUnsafeSlow((MADE_AT_ONCE * (TRACE_DIGITS + PARENT_DIGITS)) / 2);
 let made = '';

@@ -1,6 +1,6 @@
 /**
- * Writes one piece of a request body to the backend, with the framing that the client chose. A small piece goes as text,
- * which leaves together with other text that waits; a large one goes from the memory into which it was read.
+ * Writes one piece of a request body to the backend, with the client's framing. A small piece is written as text,
+ * together with other waiting text; a large one is written from the memory into which it was read.
  */
 import { chunkHeader } from '../../http/bodies/chunked-decoder.ts';
 import { latin1Text } from '../../http/latin1.ts';

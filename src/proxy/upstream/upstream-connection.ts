@@ -1,8 +1,8 @@
 /**
- * One connection to a backend: reads responses (RFC 9112) and hands them to the exchange that uses it, piece by piece
- * and without keeping them. Owns the parse state and whether the connection may be used again. Sockets read into shared
- * memory (read-buffers.ts): the receiver of a range must use, copy or retain it before it returns. Decides nothing about
- * retries, headers or clients.
+ * One connection to a backend: reads responses (RFC 9112) and passes them to its exchange in pieces, without keeping
+ * them. Owns the parse state and whether the connection can be reused. Sockets read into shared memory
+ * (read-buffers.ts): the receiver of a range must use, copy or retain it before it returns. Retries, headers and
+ * clients are handled elsewhere.
  */
 import * as net from 'node:net';
 import { EgressDenied } from '../../egress/egress.ts';
@@ -21,23 +21,23 @@ import { UpstreamLink } from './upstream-link.ts';
 import type { ConnectionMeans } from './upstream-socket.ts';
 import { readOnAfterWriteError } from '../io/write-errors.ts';
 
-/** The user of the connection. Every call comes from a socket event, never from within a write. */
+/** The user of the connection. Calls come from socket events, never from within a write. */
 export interface UpstreamClient {
   onUpstreamConnected(): void;
   /** 1xx. */
   onInterim(head: ResponseHead): void;
   onResponseHead(head: ResponseHead): void;
-  /** 101 to a request that asked for it; everything after it comes as `onResponseData` until `onResponseEnd`. */
+  /** A requested 101; everything after it arrives as `onResponseData` until `onResponseEnd`. */
   onSwitch(head: ResponseHead): void;
   /** The range is valid only during the call. */
   onResponseData(buffer: Buffer, from: number, to: number): void;
   /** @param trailers validated trailer lines, each ending in CRLF; '' for none */
   onResponseEnd(trailers: string): void;
-  /** All bytes of one read were handed over. Only now is it known whether the connection can be reused. */
+  /** All bytes of one read were passed on. Only now is it known whether the connection can be reused. */
   onReadEnd(): void;
   onUpstreamWritable(): void;
   onUpstreamFailure(failure: UpstreamFailure): void;
-  /** The gateway itself failed while it read the response; the connection is closed. */
+  /** The gateway failed to read the response because of a defect; the connection is closed. */
   onDefect(error: unknown): void;
 }
 
@@ -50,13 +50,13 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   readonly poolKey: string;
   /** Set while the connection is idle in the pool. */
   deadlineMs = Infinity;
-  /** Coarse monotonic time of the last release into the pool. */
+  /** Coarse monotonic time of the last release to the pool. */
   idleSinceMs = 0;
-  /** The pool's count of loop ticks at that time. */
+  /** The pool's tick count at that time. */
   idleSinceTick = -1;
-  /** From then on it serves no further exchange: the name of its backend may have another address. */
+  /** From then on it serves no further exchange: its backend may have another address. */
   readonly renewAtMs: number;
-  /** Exchanges that were finished on it. */
+  /** Exchanges completed on it. */
   uses = 0;
 
   readonly #head = new ResponseHead();
@@ -68,7 +68,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
   #requestMethod = '';
   #upgrade: string | undefined;
   #partial: Buffer = EMPTY;
-  /** How many bytes of it are known to hold no end of a head. */
+  /** Number of bytes already searched for the end of a head. */
   #scanned = 0;
   #interimCount = 0;
   #bodyRemaining = 0;
@@ -101,19 +101,19 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     return this.#connected;
   }
 
-  /** A byte of the response to the exchange under way has come, if only of an interim one. */
+  /** A byte of the current response, or of an interim one, has arrived. */
   get responseBegun(): boolean {
     return this.#responseBegun;
   }
 
-  /** True once the response is complete and nothing forbids another request on this connection. */
+  /** True once the response is complete and the connection can serve another request. */
   get reusable(): boolean {
     return this.#reusable && this.#state === 'ended' && !this.isDeaf && !this.socket.destroyed;
   }
 
   /**
-   * Takes the connection for one exchange; responses are read in the light of the request's method.
-   * @param upgrade the protocol that the request asks for, so that a 101 that names it is an answer
+   * Begins an exchange; the request's method determines how responses are read.
+   * @param upgrade the requested protocol, so that a 101 with its name is a response
    */
   acquire(client: UpstreamClient, requestMethod: string, upgrade: string | undefined): void {
     this.#client = client;
@@ -130,7 +130,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.deadlineMs = Infinity;
   }
 
-  /** Makes it idle; `onLost` is called when it closes or the backend sends anything while it is idle. */
+  /** Makes it idle; calls `onLost` when it closes or the backend sends anything meanwhile. */
   release(onLost: (connection: UpstreamConnection) => void): void {
     this.#client = undefined;
     this.#state = 'unused';
@@ -146,7 +146,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.#lose();
   }
 
-  /** Closes it when all that was written is out, or after `timeoutMs`. The user is not told. */
+  /** Closes it when everything is written, or after `timeoutMs`. The user is not notified. */
   destroySoon(timeoutMs: number): void {
     this.#client = undefined;
     this.#state = 'closed';
@@ -156,7 +156,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     this.socket.destroySoon();
   }
 
-  /** Closes it at once. The user is not told. */
+  /** Closes it at once. The user is not notified. */
   destroy(): void {
     this.#client = undefined;
     this.#state = 'closed';
@@ -189,7 +189,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
 
   #read(shared: Buffer, length: number): void {
     if (this.#state === 'unused' || this.#state === 'closed') return this.#lose();
-    // Bytes that come on an idle connection before the request has left answer no request.
+    // Bytes that arrive on an idle connection before the request was sent answer no request.
     if (this.uses > 0 && this.isUnsent) return this.#fail({ cause: 'reset', fault: 'spoke_first' });
     const client = this.#client;
     this.#responseBegun = true;
@@ -202,21 +202,21 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     }
     let from = 0;
     while (from < to && this.#state === 'head') from = this.#readHead(buffer, from, to);
-    // The next read of any connection overwrites what is shared.
+    // The next read of any connection overwrites the shared buffer.
     if (this.#partial.buffer === shared.buffer) this.#partial = Buffer.from(this.#partial);
     if (from < to && this.#state === 'body') from = this.#readBody(buffer, from, to);
     if (from < to && this.#state === 'tunnel') {
       this.#client?.onResponseData(buffer, from, to);
       from = to;
     }
-    // Bytes after the response belong to no request: the connection cannot be trusted any more. When the read was
-    // a full one, there may be some that it left behind.
+    // Bytes after the response belong to no request: the connection can no longer be trusted. After a full read, more
+    // bytes may be waiting.
     if (this.#state === 'ended' && (from < to || this.reader.wasFull)) this.#reusable = false;
-    // A user that retries this response has another connection by now.
+    // A user that retries this response already has another connection.
     if (this.#client === client) client?.onReadEnd();
   }
 
-  /** Returns where to go on; `to` when more is needed. */
+  /** Returns where to continue; `to` if more bytes are needed. */
   #readHead(buffer: Buffer, from: number, to: number): number {
     const end = findHeadEnd(buffer, Math.max(from, from + this.#scanned - 3), to);
     if (end < 0 || end - from > RESPONSE_HEAD_BYTES_MAX) {
@@ -309,16 +309,16 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     else this.#fail({ cause: 'reset', fault: 'closed_early' });
   }
 
-  /** In a later loop tick: users are not called from within their writes. */
+  /** In a later tick: users are not called from within their writes. */
   #becomeDeaf(error: Error): void {
     this.stopWriting();
     process.nextTick(() => this.#guard(() => this.#onDeaf(error)));
   }
 
   #onDeaf(error: Error): void {
-    // No response can come to a request that never left.
+    // A request that was never sent gets no response.
     if (this.#state === 'unused' || (this.uses > 0 && this.isUnsent)) return this.#onError(error);
-    // The rest of the body is read and dropped: a client may read the answer only after it has sent everything.
+    // The rest of the body is read and dropped: a client may read the response only after it has sent everything.
     if (this.#state !== 'closed') this.#client?.onUpstreamWritable();
   }
 
@@ -329,7 +329,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     if (error instanceof EgressDenied)
       return this.#fail({ cause: 'denied', fault: 'egress_denied', text: error.message });
     const isTcp = /^E(?:CONN|HOST|NET|AI_|ADDR|TIMEDOUT|PIPE|MFILE|NFILE|ACCES|PERM)|^ENOTFOUND/.test(code);
-    // Usual in a first setup, since `https` is the default of backend_scheme.
+    // A common setup mistake, since `https` is the default of backend_scheme.
     const fault = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'not_tls' : 'connect_failed';
     this.#fail({ cause: isTcp ? 'connect' : 'tls', fault, systemCode });
   }
@@ -345,7 +345,7 @@ export class UpstreamConnection extends UpstreamLink implements Expiring {
     client.onUpstreamFailure(this.#connected ? failure : { ...failure, cause: connectCause(failure.cause) });
   }
 
-  /** A defect of the gateway ends the exchange in which it happens, and nothing else. */
+  /** A defect of the gateway ends only the exchange in which it occurs. */
   #guard(step: () => void): void {
     const client = this.#client;
     try {
@@ -368,7 +368,7 @@ function malformed({ detail }: HeadError): UpstreamFailure {
   return { cause: 'bad_response', fault: 'malformed', text: detail };
 }
 
-/** Before the connection is made, every failure is a failure to connect. */
+/** Every failure before the connection is made is a failure to connect. */
 function connectCause(cause: UpstreamCause): UpstreamCause {
   return cause === 'reset' ? 'connect' : cause;
 }

@@ -1,6 +1,6 @@
 /**
- * What can go wrong with a backend: the cause, by which retries, breaker, metrics and the error code decide, and the
- * fault, which says what was seen. The text for operators is made here; clients get a sentence that names no backend.
+ * Failures of a backend: the cause, which decides about retries, breaker, metrics and error code, and the fault, which
+ * describes what happened. The text for operators is made here; clients get a sentence that does not name the backend.
  */
 import type { ErrorCode } from '../../model/errors.ts';
 import type { Reason, ReasonKind } from '../../model/reason.ts';
@@ -9,7 +9,7 @@ import { INTERIM_RESPONSES_MAX } from '../options.ts';
 export type UpstreamCause =
   | 'connect'
   | 'connect_timeout'
-  /** The gateway may not connect there. */
+  /** The gateway must not connect to this address. */
   | 'denied'
   | 'tls'
   | 'reset'
@@ -44,7 +44,7 @@ export interface UpstreamFailure {
   readonly fault: UpstreamFault;
   /** Code of the system call or of TLS, such as `ECONNREFUSED`. */
   readonly systemCode?: string;
-  /** With `egress_denied` and `malformed`: what egress, or the parser, says of it. */
+  /** With `egress_denied` and `malformed`: the message of egress or the parser. */
   readonly text?: string;
 }
 

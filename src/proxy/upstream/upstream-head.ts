@@ -1,8 +1,7 @@
 /**
- * The request head that the backend gets: re-serialised from parsed fields, never copied through, with what is
- * meant for this hop dropped (RFC 9110 section 7.6.1) and what the gateway vouches for put in place (design
- * section 2 "Client IP"). Trust decides: what an untrusted client says about where a request comes from is
- * replaced, what a trusted proxy says is continued.
+ * The request head that the backend gets: serialised again from parsed fields, without hop-by-hop fields (RFC 9110
+ * section 7.6.1), and with fields that the gateway vouches for (design section 2 "Client IP"). What an untrusted client
+ * says about the origin of a request is replaced; what a trusted proxy says is extended.
  *
  * What follows from the fields of the request is kept with them for as long as the client repeats them on its
  * connection (`isRepeated` of http/heads/field-section.ts), together with all else that it depends on.
@@ -25,19 +24,16 @@ import type { ExchangeView } from '../interfaces/exchange-view.ts';
 import { HeadTemplateCache } from '../io/head-template-cache.ts';
 import { newTraceparent } from './traceparents.ts';
 
-/** The end of a chunked body; trailers, as lines, that a backend could take for fields of the gateway's are left out. */
+/** The end of a chunked body, without trailers that a backend could take for fields of the gateway. */
 export function upstreamTrailers(route: Route | undefined, trailers: string): string {
   const withheld = route?.policy.withheldTrailers;
   const kept = withheld === undefined ? trailers : linesWithout(trailers, withheld);
   return `0\r\n${passedTrailers(kept, route?.policy.requestFields)}\r\n`;
 }
 
-/** A head but for what is new in every request: its target, its id, and mostly its trace. */
+/** A head without the parts that are new in every request: its target, its id, and usually its trace. */
 interface HeadTemplate {
-  /**
-   * What it depends on beside the fields. Of the connection it depends too, which is one for all requests that repeat
-   * their fields.
-   */
+  /** What the head depends on besides the fields, and besides the connection, which is the same for repeated fields. */
   readonly host: string;
   readonly requestHost: string;
   readonly callerLines: string;
@@ -46,16 +42,16 @@ interface HeadTemplate {
   readonly conditions: number;
   /** From behind the target to the request id. */
   readonly start: string;
-  /** On to the value of a new trace, if there is to be one. */
+  /** Up to the value of a new trace, if there is one. */
   readonly middle: string;
   readonly end: string;
   readonly beginsTrace: boolean;
 }
 
 /**
- * @param path the upstream's, without the query
+ * @param path of the upstream request, without the query
  * @param upgrade the protocol that the backend is asked to switch to
- * @param expectContinue whether the client's expectation is passed on, since its body is still to come
+ * @param expectContinue whether the client's expectation is forwarded, since its body has not arrived
  */
 export function upstreamRequestHead(
   exchange: ExchangeView,
@@ -75,7 +71,7 @@ export function upstreamRequestHead(
   );
 }
 
-/** What an editor adds differs from request to request. */
+/** The additions of an editor differ from request to request. */
 function isEdited({ policy }: Route): boolean {
   return policy.requestFields !== undefined;
 }
@@ -158,7 +154,7 @@ function makeTemplate(
   };
 }
 
-/** Texts in memory of their own, and in one piece each. */
+/** Flattens the texts, so that they do not keep other memory alive. */
 function ownTemplate(template: HeadTemplate): HeadTemplate {
   const { start, middle, end } = template;
   return { ...template, start: ownText(start), middle: ownText(middle), end: ownText(end) };
@@ -187,24 +183,24 @@ function ordinaryLines(exchange: ExchangeView, { policy }: Route): string {
   return lines;
 }
 
-/** The credential where it is dropped, and always what is not read here but may be taken for it. */
+/** The credential if it is dropped, and always fields that a backend may take for it. */
 function isKeptBack(name: string, place: CredentialPlace, dropped: boolean): boolean {
   if (foldedName(name) !== place.foldedName) return false;
   return dropped || name.toLowerCase() !== place.lowerName;
 }
 
-/** Max-Forwards, one less than it came; '' where it does not count. */
+/** Max-Forwards minus one; '' if it does not apply. */
 function forwardsLine(head: RequestHead): string {
   const left = forwardsLeft(head);
   return left === undefined ? '' : `Max-Forwards: ${left - 1}\r\n`;
 }
 
-/** Fields of known kinds that pass under a condition; each of the others is written by the gateway or dropped. */
+/** Known fields that pass under a condition; the gateway writes or drops all others. */
 function managedLines(exchange: ExchangeView, route: Route, mayHaveTrailers: boolean): string {
   const { head } = exchange.connection;
   const { forwardsApiKeys, managedHeaders, credentialPlace, requestFields: editor } = route.policy;
   const trusted = exchange.connection.isTrustedPeer;
-  // An ordinary field where the credential is in another one.
+  // An ordinary field if the credential is in another one.
   const keepAuthorization = credentialPlace !== undefined || !exchange.evaluation.dropCredential;
   let lines = '';
   for (let index = 0; index < head.count; index++) {
@@ -216,7 +212,7 @@ function managedLines(exchange: ExchangeView, route: Route, mayHaveTrailers: boo
       case HeaderKind.forwarded:
       case HeaderKind.forwardedOther:
       case HeaderKind.realIp:
-        // A claim may be written to one of these; then not even a trusted proxy knows better.
+        // A claim may be written to one of these; then even a trusted proxy's value is replaced.
         if (trusted && managedHeaders?.has(foldedName(head.name(index))) !== true) lines += head.line(index);
         break;
       case HeaderKind.trailer:
@@ -246,7 +242,7 @@ function isTrailersRequest(head: RequestHead, index: number): boolean {
   return head.name(index).length === 2 && head.value(index).toLowerCase() === 'trailers';
 }
 
-/** What a trusted proxy says about the way of the request, with the proxy as the last step of it. */
+/** What a trusted proxy says about the request's path, with the proxy as its last step. */
 function continuedLines(connection: ClientConnection, head: RequestHead): string {
   const { peer, isSecure } = connection;
   const forwardedFor = forwardedForValue(peer, head.combined('x-forwarded-for'), true);

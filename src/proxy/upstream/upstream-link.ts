@@ -1,6 +1,6 @@
 /**
- * The socket of a connection to a backend as exchanges see it: what is written to it, and whether it is read. Opens the
- * socket; owns its reader, its writer, and whether the backend still takes what is written.
+ * The socket of a backend connection as exchanges see it: writing, pausing and resuming. Opens the socket; owns its
+ * reader, its writer, and whether the backend still accepts writes.
  */
 import type * as net from 'node:net';
 import type { CompiledBackend } from '../../config/types.ts';
@@ -16,7 +16,7 @@ export abstract class UpstreamLink {
   protected readonly reader: SocketReader;
   /** undefined with TLS. */
   protected readonly writer: SocketWriter | undefined;
-  /** Writes that had left when the exchange began. */
+  /** Number of flushed writes when the exchange began. */
   #departuresBefore = -1;
   #isDeaf = false;
 
@@ -34,13 +34,13 @@ export abstract class UpstreamLink {
     else this.writer = new SocketWriter(this.socket, onDrain);
   }
 
-  /** More of a body or a tunnel is to come. */
+  /** More of a body or a tunnel will follow. */
   protected abstract get expectsMore(): boolean;
   /** A read has filled `buffer[0, length)`, which is valid during the call only. Must not throw. */
   protected abstract onRead(buffer: Buffer, length: number): void;
   protected abstract onDrain(): void;
 
-  /** The backend takes no more of what is written, which is dropped; what it has sent is read to its end. */
+  /** The backend accepts no more writes, which are dropped; its response is read to the end. */
   protected get isDeaf(): boolean {
     return this.#isDeaf;
   }
@@ -55,14 +55,14 @@ export abstract class UpstreamLink {
   }
 
   /**
-   * Nothing of the exchange under way has been handed to the kernel: the peer cannot have seen it. Never true with
-   * TLS, which hands over what it is given at once.
+   * Nothing of the current exchange has been passed to the kernel: the peer cannot have received it. Never true with
+   * TLS, which passes on everything at once.
    */
   get isUnsent(): boolean {
     return this.writer?.departures === this.#departuresBefore;
   }
 
-  /** All that was written has been handed to the kernel. */
+  /** Everything written has been passed to the kernel. */
   get isFlushed(): boolean {
     return this.writer?.isFlushed ?? this.socket.writableLength === 0;
   }
@@ -73,16 +73,16 @@ export abstract class UpstreamLink {
     return this.writer?.writeText(text) ?? this.socket.write(text, 'latin1');
   }
 
-  /** `writeText` for a text with a body behind it, which is retained until it is written. */
+  /** `writeText` for text followed by a body, which is retained until it is written. */
   writeWithBody(text: string, body: BodyBuffer): boolean {
     if (this.isDeaf) return true;
     return this.writer?.writeWithBody(text, body) ?? this.socket.write(text + body.text(), 'latin1');
   }
 
   /**
-   * Writes `bytes[from, to)`, which the caller may use again afterwards.
-   * @param release for bytes that the caller has retained: called once when they are written or given up, never from
-   *   within this call. Without it the bytes are copied
+   * Writes `bytes[from, to)`, which the caller may reuse afterwards.
+   * @param release for retained bytes: called once when they are written or dropped, never from within this call.
+   *   Without it the bytes are copied
    */
   writeFrom(bytes: Buffer, from: number, to: number, release: (() => void) | undefined): boolean {
     const writer = this.writer;
@@ -110,7 +110,7 @@ export abstract class UpstreamLink {
     this.socket.end();
   }
 
-  /** Until `uncork`, writes are collected so that they leave as one. Without TLS they always are. */
+  /** Collects writes until `uncork`, so that they are sent together. Without TLS they always are. */
   cork(): void {
     if (this.writer === undefined) this.socket.cork();
   }

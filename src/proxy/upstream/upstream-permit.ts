@@ -15,7 +15,7 @@ export class UpstreamPermit {
     this.#waiter = waiter;
   }
 
-  /** Acquires a permit for this backend, and releases that for another one. */
+  /** Acquires a permit for this backend, and releases a permit for another one. */
   tryAcquire(poolKey: string): 'acquired' | 'waiting' | 'full' {
     if (this.#state === 'held' && this.#poolKey === poolKey) return 'acquired';
     this.release();
@@ -25,7 +25,7 @@ export class UpstreamPermit {
     return result;
   }
 
-  /** False when it does not wait any more; then the permit goes to the next waiter. */
+  /** False if it no longer waits; then the permit goes to the next waiter. */
   onPermit(poolKey: string): boolean {
     if (this.#state === 'waiting' && this.#poolKey === poolKey) {
       this.#state = 'held';

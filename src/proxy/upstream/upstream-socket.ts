@@ -1,6 +1,6 @@
 /**
- * Opens the socket of a connection to a backend, TCP or TLS, where egress permits it. The certificate is checked against
- * the host of the revision, or the name that its TLS settings give.
+ * Opens the socket of a backend connection, TCP or TLS, if egress permits it. The certificate is checked against the
+ * host of the revision, or the name in its TLS settings.
  */
 import * as net from 'node:net';
 import * as tls from 'node:tls';
@@ -10,7 +10,7 @@ import type { CompiledBackend } from '../../config/types.ts';
 export interface ConnectionMeans {
   /** Resolves the names of backends. */
   readonly lookup: net.LookupFunction;
-  /** Where connections may go. */
+  /** Allowed destinations. */
   readonly egress: Egress;
   /** How long a connection to a backend with a name is used. */
   readonly ageMsMax: number;
@@ -18,7 +18,7 @@ export interface ConnectionMeans {
 
 type OnRead = NonNullable<net.TcpNetConnectOpts['onread']>;
 
-/** The socket is connecting, or fails in a later loop tick. */
+/** The socket is connecting, or fails in a later tick. */
 export function connect(
   backend: CompiledBackend,
   onread: OnRead,
@@ -41,7 +41,7 @@ function connectTls(backend: CompiledBackend, onread: OnRead, lookup: net.Lookup
   return tls.connect({
     host: backend.host,
     port: backend.port,
-    // RFC 6066 section 3: no literal addresses in SNI. The certificate is still checked against the address.
+    // RFC 6066 section 3: no IP addresses in SNI. The certificate is still checked against the address.
     ...(net.isIP(serverName) === 0 ? { servername: serverName } : {}),
     ...(settings?.ca === undefined ? {} : { ca: settings.ca }),
     rejectUnauthorized: settings?.verify ?? true,
