@@ -11,7 +11,7 @@ const AFTER = `The report, \`GET /api/v1/apps/{app}/shadow-report\`:
 - \`DELETE\` on the same path (role \`editor\`) begins anew.
 - Memory is bounded. A row names its 50 busiest callers and counts the others together. When there is too much to keep, the oldest hours go, which \`since\` tells.
 
-The log has \`would deny\` at the first request of an endpoint and part, then at most every ten seconds with the number of requests. The access log lists the parts in \`would_deny\`. \`headgate_shadow_denials_total\` counts by part.`;
+The log has \`would deny\` within a second of the first request of an endpoint and part, then at most every ten seconds with the number of requests. The access log lists the parts in \`would_deny\`. \`headgate_shadow_denials_total\` counts by part.`;
 
 /** @param parts those that may run in shadow */
 export function shadowDocs(parts: readonly PolicyPart[]): PartDocs {
