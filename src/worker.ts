@@ -1,6 +1,6 @@
 /**
- * The program of a proxy worker thread: wires the traffic path together, applies configuration changes as they
- * come and answers the supervisor. gateway.ts does the same for the main thread.
+ * The program of a proxy worker thread: wires the traffic path, applies configuration changes and answers the
+ * supervisor. compose/gateway.ts does the same for the main thread.
  */
 import { lookup } from 'node:dns/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -57,7 +57,7 @@ import { labelsInUse, WorkerObserver } from './control/workers/worker-observer.t
 import { SnapshotHolder } from './config/holder.ts';
 import { KeyReader } from './keys/key-table.ts';
 
-/** A worker that failed ends by itself when the main thread has not ended it by then. */
+/** A failed worker ends itself if the main thread has not ended it by then. */
 const FAILED_EXIT_MS = 2_000;
 
 const port = parentPort;
@@ -110,7 +110,7 @@ const pool = new UpstreamPool(deadlines, {
       log.warn({ host, err: error }, 'cannot resolve a backend; its last known address stays in use'),
   }),
 });
-// The last moment to write log lines: those that a dying worker has not written are lost.
+// The last chance to write log lines: unwritten lines of a dying worker are lost.
 process.prependOnceListener('exit', () => accessLog?.flushSync());
 startHeartbeat(heartbeat);
 process.on('uncaughtException', fail);
@@ -231,7 +231,7 @@ port.on('message', (message: ToWorker) => {
 
 function apply(message: ApplyMessage): void {
   const error = tryApply(message);
-  // A worker without its first configuration would answer 404 to everything: it must not listen at all.
+  // A worker without its first configuration would answer 404 to everything: it must not listen.
   if (!isConfigured && error !== undefined) return send({ type: 'listen_failed', message: error });
   send({ type: 'applied', id: message.id, error });
   if (isConfigured) return;
@@ -273,15 +273,15 @@ async function listenIfReady(): Promise<void> {
 }
 
 /**
- * After an unknown failure a fresh worker is safer than one in an unknown state. This one goes on for the
- * milliseconds that another needs to listen, so that the port is not closed in between; then the main thread ends it.
+ * After an unknown failure a new worker is safer than one in an unknown state. This one continues for the milliseconds
+ * that another needs to listen, so that the port stays open; then the main thread ends it.
  */
 function fail(thrown: unknown): void {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   try {
     send({ type: 'failed', error });
   } catch {
-    // It carries what cannot be sent.
+    // The error contains something that cannot be sent.
     send({ type: 'failed', error: new Error(error.stack ?? error.message) });
   }
   setTimeout(() => process.exit(1), FAILED_EXIT_MS);
@@ -300,7 +300,7 @@ async function drain(): Promise<void> {
   process.exit(0);
 }
 
-/** RFC 9110 section 5.6.7, made once per second. */
+/** RFC 9110 section 5.6.7, computed once per second. */
 function httpDates(): () => string {
   let second = -1;
   let text = '';

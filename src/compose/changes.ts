@@ -1,7 +1,4 @@
-/**
- * The way of configuration changes to the workers, whichever node has made them, and what is refused before it is
- * committed.
- */
+/** Publishes configuration changes of any node to the workers, and checks them before the commit. */
 import type { ConfigChange } from '../model/config.ts';
 import { Cluster } from '../control/cluster/cluster.ts';
 import { ConfigSync } from '../control/cluster/config-sync.ts';
@@ -37,10 +34,10 @@ export function createChanges(parts: Parts, supervisor: Supervisor): Changes {
   return { configSync, cluster };
 }
 
-/** Throws when a change must not be committed although it compiles. */
+/** Throws if a change must not be committed although it compiles. */
 export function assertAcceptable(state: ConfigState, change: ConfigChange, missed?: ConfigChange): void {
   if (change.configVersion === 1 && state.configVersion > 0) {
-    // What is served was made by writes that this database knows nothing of.
+    // The served configuration includes writes that this database does not have.
     throw new StorageUnavailable(
       `Cannot write to the database: it is empty, while config version ${state.configVersion} is served; expected the database that it came from`,
     );

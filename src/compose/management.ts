@@ -1,4 +1,4 @@
-/** The management API: what it is told of the running gateway. */
+/** Wires the management API to the running gateway. */
 import { blockList } from '../egress/blocks.ts';
 import { SharedConcurrencyStore } from '../limits/concurrency.ts';
 import { counterUse } from '../limits/local/counter-use.ts';
@@ -24,7 +24,7 @@ import { answers, breakerFacts, revisionsInUse } from './node-facts.ts';
 import type { Changes, Parts } from './parts.ts';
 import { startError } from './start-error.ts';
 
-/** Workers count from 1; the main thread takes locks of the limit memory under a number of its own. */
+/** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
 const MAIN_THREAD_OWNER = 0x7fff;
 
 export function createManagement(
@@ -111,7 +111,7 @@ function readiness(
   return { ready: true, reason: undefined };
 }
 
-/** Compiles policies only to see that they compile: it counts nothing and fetches nothing. */
+/** Compiles policies only to validate them: it counts nothing and fetches nothing. */
 function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): PolicyCompiler<CompiledPolicy> {
   const nothing = (): void => undefined;
   return createPolicyCompiler({

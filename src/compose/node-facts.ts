@@ -1,13 +1,15 @@
-/** What `/metrics` tells of the node beside the counts of its workers, taken from the configuration and the database. */
+/**
+ * The node's facts for `/metrics` in addition to the counts of its workers, from the configuration and the database.
+ */
 import { withTimeout } from '../lib/with-timeout.ts';
 import { revisionKey, type BreakerFact } from '../observe/prometheus.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { Repository } from '../storage/repository.ts';
 
-/** A database that has not answered by then is not waited for: the other metrics are needed all the more. */
+/** Timeout for the database, since the other metrics matter most when it does not answer. */
 const PING_TIMEOUT_MS = 1_000;
-/** Further breakers are told only while they are not closed. */
+/** Beyond this number, breakers are reported only while they are not closed. */
 const BREAKERS_MAX = 5_000;
 
 /** Whether the database answers now. */
@@ -19,7 +21,7 @@ export async function answers(repository: Repository): Promise<boolean> {
   return (await withTimeout(PING_TIMEOUT_MS, answered)) ?? false;
 }
 
-/** Keys of the revisions that are configured. */
+/** Keys of the configured revisions. */
 export function revisionsInUse(state: ConfigState): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const { app, version, revision } of state.revisions())

@@ -1,6 +1,4 @@
-/**
- * What the wiring files hand to each other: everything that lives as long as the gateway does.
- */
+/** The parts of the gateway that the wiring files share; they live as long as the gateway. */
 import type { Egress } from '../egress/egress.ts';
 import type { OwnListeners } from '../egress/own-listeners.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -34,13 +32,13 @@ export interface Parts {
   readonly ownPorts: SharedArrayBuffer;
   readonly ownListeners: OwnListeners;
   readonly egress: Egress;
-  /** undefined where limits are not shared with other nodes. */
+  /** undefined if limits are not shared with other nodes. */
   readonly limitNode: LimitNode | undefined;
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
   /** undefined: switched off. */
   readonly snapshotFile: SnapshotFileWriter | undefined;
-  /** What the gateway was started with in place of its database; undefined after a usual start. */
+  /** The fallback configuration of the start; undefined after a normal start. */
   readonly saved: SavedConfig | undefined;
   readonly recovering: RecoveringRepository | undefined;
   readonly explain: ExplainControl;
@@ -50,7 +48,7 @@ export interface Parts {
   readonly health: HealthRegistry;
 }
 
-/** The way of configuration changes, of this node and of others, to the workers. */
+/** Publishes configuration changes of this node and of others to the workers. */
 export interface Changes {
   readonly configSync: ConfigSync;
   readonly cluster: Cluster;

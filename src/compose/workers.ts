@@ -1,7 +1,4 @@
-/**
- * The workers and what they need from the main thread: their supervisor, the certificates, and the jobs that run
- * beside the traffic.
- */
+/** The workers and what they need from the main thread: their supervisor, the certificates, and background jobs. */
 import { lookup } from 'node:dns/promises';
 import { Deadlines } from '../proxy/resilience/deadlines.ts';
 import { UpstreamPool } from '../proxy/upstream/pool.ts';
@@ -26,7 +23,7 @@ import type { Parts } from './parts.ts';
 import { startError, StartError } from './start-error.ts';
 
 const TICK_MS = 1_000;
-/** Callers under concurrency caps; the memory of those that never come is not touched. */
+/** Callers under concurrency caps; memory of unused entries is never touched. */
 const CALLERS_MAX = 4_194_304;
 const METRICS_KEEP_MS = 5_000;
 const VIA_BYTES = 8;
@@ -60,15 +57,15 @@ export function createSupervisor(
   });
 }
 
-/** The counters of this node, and its place among the nodes that it shares limits with. */
+/** The counters of this node, and its membership among the nodes that share limits. */
 export async function startLimits(
   settings: Settings,
   clock: Clock,
 ): Promise<Pick<Parts, 'limitMemory' | 'limitNode'>> {
-  // Besides the workers the main thread, a spare one, and every worker once more that is lost and not gone yet.
+  // Besides the workers: the main thread, a spare, and for every worker one more that is lost but not ended yet.
   const threads = 2 * settings.workers + 3;
   const counterBytes = settings.limits.maxCounterBytes;
-  // Each worker may have so many requests under way: with four places for each, no set of them is ever full.
+  // Each worker may have this many requests under way: with four places for each, no set is ever full.
   const callers = Math.min(CALLERS_MAX, 4 * settings.workers * settings.proxy.maxConcurrentExchanges);
   const limitMemory = reserve(counterBytes, () => createLimitMemory({ counterBytes, callers, threads }));
   return { limitMemory, limitNode: await startLimitNode(settings, limitMemory.nodes, clock) };
@@ -93,7 +90,7 @@ export async function listenForTraffic(supervisor: Supervisor, settings: Setting
   }
 }
 
-/** What runs beside the traffic; returns how to end it. */
+/** Starts the background jobs; returns a function that stops them. */
 export function startHousekeeping(parts: Parts): () => Promise<void> {
   const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
   const pressure = new CounterPressure(parts.limitMemory, clock, log);
@@ -114,7 +111,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
   };
 }
 
-/** Connections of health checks: names are found as the workers find them, and no connection is kept. */
+/** Connections of health checks: names are resolved as in workers, and no connection is kept. */
 function probePool({ clock, log, egress }: Parts): UpstreamPool {
   return new UpstreamPool(new Deadlines(clock), {
     idleMax: 0,
@@ -130,7 +127,7 @@ function probePool({ clock, log, egress }: Parts): UpstreamPool {
   });
 }
 
-/** Changes the keys of session tickets now and then, where there are any; returns how to end it. */
+/** Replaces session ticket keys periodically, if there are any; returns a function that stops it. */
 export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor): () => Promise<void> {
   const { tls, ticketRotationSecs } = settings.proxy;
   if (tls === undefined) return async () => undefined;
@@ -138,7 +135,7 @@ export function startTicketKeys({ settings, log }: Parts, supervisor: Supervisor
   return async () => stop();
 }
 
-/** What a worker has counted since it was last asked dies with it; so it is asked now and then. */
+/** Samples workers periodically, since a worker's counts after its last sample die with it. */
 export function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor): () => Promise<void> {
   const timer = setInterval(() => {
     void supervisor.samples().then((samples) => metrics.note(samples));

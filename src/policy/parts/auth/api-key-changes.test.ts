@@ -1,4 +1,4 @@
-/** A key is changed, whether or not a worker has it in its cache: the next request obeys. */
+/** Changes of a key take effect with the next request, whether or not a worker has cached the key. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { keyRecord } from '../../../../test/support/data/config-records.ts';
@@ -45,12 +45,12 @@ function start(...keys: readonly StoredApiKey[]) {
 }
 
 describe.each([
-  ['asked for once', 1, null],
-  ['taken into the cache', 2, null],
-  ['asked for again and again', 5, null],
-  ['with a plan of its own', 1, PLAN],
-  ['with a plan, asked for again and again', 5, PLAN],
-])('a key that was %s', (_name, times, rate_limit) => {
+  ['used once', 1, null],
+  ['in the cache', 2, null],
+  ['used repeatedly', 5, null],
+  ['with its own plan', 1, PLAN],
+  ['with its own plan, used repeatedly', 5, PLAN],
+])('a key %s', (_name, times, rate_limit) => {
   const ready = () => {
     const made = newKey({ rate_limit });
     const gateway = start(made.key, newKey().key);
@@ -64,13 +64,13 @@ describe.each([
     return { ...gateway, ...made, change };
   };
 
-  it('is refused when it is disabled, and holds again when it is not', () => {
+  it('is refused when it is disabled, and accepted when it is enabled again', () => {
     const { change } = ready();
     expect(change({ is_active: false })).toBe('key_disabled');
     expect(change({})).toMatchObject({ name: 'till' });
   });
 
-  it('is refused from its expiry on, without anybody saying so', () => {
+  it('is refused from its expiry on, without a change', () => {
     const { ask, change, token } = ready();
     const expires_at = new Date(NOW_MS + 1_000).toISOString();
     expect(change({ expires_at })).toMatchObject({ name: 'till' });
@@ -89,7 +89,7 @@ describe.each([
     expect(changed.upstreamHeaderLines).toContain('X-Headgate-Scopes: write\r\n');
   });
 
-  it('is refused by its value of before a rotation when the overlap is over', () => {
+  it('is refused by its previous value when the overlap is over', () => {
     const { ask, change, key, token } = ready();
     const next = newKey();
     const rotated = {
@@ -105,7 +105,7 @@ describe.each([
     expect(ask(next.token)).toMatchObject({ id: key.id });
   });
 
-  it('is not known when it is gone, also when another key lies in its place', () => {
+  it('is unknown when it is deleted, even if another key uses its place', () => {
     const { ask, key, table, token } = ready();
     table.change([], [key.id]);
     expect(ask(token)).toBe('key_unknown');

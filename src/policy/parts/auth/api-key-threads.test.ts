@@ -1,6 +1,6 @@
 /**
- * Workers that know more keys than they keep in mind, and a main thread that changes some: the next request of every
- * worker obeys, whatever the worker remembers of the key or of its token.
+ * Workers with more keys than fit their caches, and a main thread that changes some: changes take effect with the next
+ * request in every worker, whatever it has cached.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const KEYS = 21_000;
 const WORKERS = 2;
 const APP_ID = uuidv7(Date.now());
 
-/** Answers each list of tokens with what they are good for: the name of their key, or why for nothing. */
+/** Answers each list of tokens with the name of the key of each, or why it is refused. */
 const ASKED = `
   import { parentPort, workerData } from 'node:worker_threads';
   const [{ KeyReader }, { createApiKeys }] = await Promise.all(workerData.modules.map((module) => import(module)));
@@ -52,7 +52,7 @@ async function ask(worker: Worker, tokens: readonly string[]): Promise<readonly 
   return (await answer)[0];
 }
 
-/** The one verdict of all workers on a token. */
+/** The verdict on a token, which all workers share. */
 async function verdict(token: string): Promise<string> {
   const verdicts = await Promise.all(workers.map((worker) => ask(worker, [token])));
   expect(new Set(verdicts.flat()).size).toBe(1);
@@ -77,8 +77,8 @@ afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.terminate()));
 });
 
-describe('on every worker that knows more keys than it remembers', () => {
-  it('each key is itself, however often they are asked for', async () => {
+describe('in every worker with more keys than its cache', () => {
+  it('each key identifies its own caller, however often keys are used', async () => {
     const tokens = all.map(({ token }) => token);
     const names = all.map(({ key }) => key.name);
     for (let round = 0; round < 3; round++) {
@@ -87,9 +87,9 @@ describe('on every worker that knows more keys than it remembers', () => {
   });
 
   it.each([
-    ['that is remembered', 1_500],
-    ['of which only the token is', KEYS - 1],
-  ])('a change of a key %s holds for the next request', async (_which, index) => {
+    ['in the cache', 1_500],
+    ['outside the cache', KEYS - 1],
+  ])('a change of a key %s takes effect with the next request', async (_which, index) => {
     const { token, key } = all[index]!;
     const next = newKey(index);
     const change = async (fields: Partial<StoredApiKey>): Promise<string> => {
@@ -113,7 +113,7 @@ describe('on every worker that knows more keys than it remembers', () => {
     expect([await verdict(token), await verdict(next.token)]).toEqual(Array(2).fill('key_unknown'));
   });
 
-  it('a removed key is refused though its memory is used again, by keys of others', async () => {
+  it('a removed key is refused although other keys reuse its memory', async () => {
     const gone = all.slice(5_000, 5_050).concat(all.slice(-100, -50));
     table.change(
       [],

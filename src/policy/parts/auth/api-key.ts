@@ -1,7 +1,7 @@
 /**
  * API keys (contract part 5): `Authorization: Bearer hgk_…` or another field (`auth.in`), looked up by SHA-256 in the
- * shared table of keys, behind a cache (key-cache.ts). A key opens its own app only. Whether the key is active and not
- * expired is checked for every request.
+ * shared table of keys, behind a cache (key-cache.ts). A key is valid for its own app only. Every request checks
+ * whether the key is active and not expired.
  */
 import { API_KEY_PREFIX } from '../../../model/token.ts';
 import type { AppName } from '../../../model/resources.ts';
@@ -14,8 +14,8 @@ import type { Caller, Evaluation } from '../../stage.ts';
 export interface ApiKeys {
   /**
    * @param credential the whole field value: of the scheme `Bearer`, or the token alone
-   * @param evaluation learns id and name of a key that is known and refused
-   * @returns the caller, or why the credential does not hold
+   * @param evaluation receives id and name of a known key that is refused
+   * @returns the caller, or why the credential is refused
    */
   identify(
     credential: string,
@@ -40,8 +40,8 @@ export function createApiKeys({ keys }: Pick<PolicyDependencies, 'keys'>): ApiKe
 }
 
 /**
- * True for anything that has the form of the gateway's own API keys, valid or not: it must not reach an upstream. Imported
- * values have any form; only a look-up tells what they are.
+ * True for anything in the form of the gateway's own API keys, valid or not: it must not reach an upstream. Imported
+ * values have any form; only a look-up identifies them.
  */
 export function isApiKey(token: string): boolean {
   return token.startsWith(API_KEY_PREFIX);

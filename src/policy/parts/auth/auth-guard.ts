@@ -1,7 +1,7 @@
 /**
- * The guard against guessing (GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE): an address that has sent that many bad
- * credentials within a minute is refused before its next one is looked at. Requests without a credential guess
- * nothing and do not count. One count per address, of IPv6 per network, over all apps and workers.
+ * Protects against guessing (GATEWAY_PROXY__AUTH_FAILURES_PER_MINUTE): an address that has sent that many bad
+ * credentials within a minute is refused before its next one is checked. Requests without a credential do not count.
+ * One count per address, for IPv6 per network, over all apps and workers.
  */
 import type { LimitDecision, LimitRule } from '../../../limits/store.ts';
 import type { ReasonKind } from '../../../model/reason.ts';
@@ -12,16 +12,16 @@ import type { RequestFacts, Stage, StageResult } from '../../stage.ts';
 const WINDOW_MS = 60_000;
 
 export interface AuthGuard {
-  /** Refuses an address that has used up its failures; takes nothing. */
+  /** Refuses an address that has used up its failures; counts nothing. */
   readonly stage: Stage;
   /**
-   * Counts one failure. The answer is `verdict` (the refusal of the credential, or undefined where authentication
-   * is optional), or 429 when concurrent failures have used up the count meanwhile.
+   * Counts one failure. Returns `verdict` (the refusal of the credential, or undefined if authentication is optional),
+   * or 429 if concurrent failures have used up the count meanwhile.
    */
   failed(facts: RequestFacts, verdict: StageResult): StageResult | Promise<StageResult>;
 }
 
-/** @returns undefined when the guard is off */
+/** @returns undefined if the guard is off */
 export function createAuthGuard(dependencies: PolicyDependencies): AuthGuard | undefined {
   const { limits, authFailuresPerMinute, ipv6PrefixBits, onAuth } = dependencies;
   if (authFailuresPerMinute === 0) return undefined;

@@ -6,7 +6,7 @@ const PLACED: Policy = { auth: { auth_type: 'api_key', in: 'X-API-Key' } };
 const DEFAULT: Policy = { auth: { auth_type: 'api_key' } };
 
 describe('the place of a credential', () => {
-  it('is read alone: each place knows a key by the same value', async () => {
+  it('is the only field that is read: each place accepts the same key', async () => {
     const gateway = testGateway();
     const { keys, outcomes } = gateway;
     const { token, key } = keys.create();
@@ -31,12 +31,12 @@ describe('the place of a credential', () => {
   it.each([
     ['Authorization is named', 'authorization'],
     ['nothing is authenticated', 'X-API-Key'],
-  ])('is Authorization when %s', (_name, name) => {
+  ])('is Authorization if %s', (_name, name) => {
     const auth_type = name === 'authorization' ? 'api_key' : 'none';
     expect(testGateway().compile({ auth: { auth_type, in: name } }).credentialPlace).toBeUndefined();
   });
 
-  it('a credential that is refused is one of the gateway: it is dropped where nothing else is', async () => {
+  it("a refused credential counts as the gateway's and is not forwarded", async () => {
     const gateway = testGateway();
     const optional = gateway.compile({ auth: { auth_type: 'api_key', in: 'X-API-Key', required: false } });
     const { denial, evaluation } = await run(optional, testFacts({ 'x-api-key': 'anything' }));

@@ -1,17 +1,16 @@
 /**
- * Why authentication and authorisation refuse a request, with the challenges that go with 401 and 403 (RFC 6750
- * section 3).
+ * Why authentication and authorisation refuse a request, with the challenges of 401 and 403 (RFC 6750 section 3).
  *
- * Where a policy has credentials in another field than Authorization, `Bearer` would name a field that is not read.
- * The challenge then has the scheme `ApiKey` or `JWT`, neither of which is registered, and names the field in
- * `header`; its other parameters are those of RFC 6750.
+ * If a policy has credentials in another field than Authorization, `Bearer` would name a field that is not read. The
+ * challenge then has the scheme `ApiKey` or `JWT`, neither of which is registered, and names the field in `header`; its
+ * other parameters are those of RFC 6750.
  */
 import type { ReasonKind } from '../../../model/reason.ts';
 import { isScopeToken } from '../../scope-token.ts';
 
 export const JWT_CHARS_MAX = 8192;
 
-/** Texts are plain ASCII without quotes, since the client gets them in `error_description`. */
+/** Plain ASCII without quotes, since the client gets the text in `error_description`. */
 const PROBLEMS = {
   key_malformed: 'The API key is malformed: it was mistyped or cut off',
   key_unknown: 'The API key is not known',
@@ -39,10 +38,10 @@ const PROBLEMS = {
   repeated_field: 'The request has more than one',
 } as const;
 
-/** Why a credential that was sent does not hold. */
+/** Why a credential is refused. */
 export type CredentialProblem = keyof typeof PROBLEMS;
 
-/** The protection space that a challenge is for. */
+/** The protection space of a challenge. */
 export interface Challenge {
   /** The app's slug: keys and tokens are valid for one app. */
   readonly realm: string;
@@ -54,7 +53,7 @@ export interface Challenged {
   readonly challenge: Challenge;
 }
 
-/** Nothing was sent: no `error` (RFC 6750 section 3.1). */
+/** No credential was sent: no `error` (RFC 6750 section 3.1). */
 export const CREDENTIALS_MISSING: ReasonKind<Challenged & { readonly canAuthenticate: boolean }> = {
   code: 'credentials_missing',
   detail: ({ challenge, canAuthenticate }) =>
@@ -76,7 +75,7 @@ export const CREDENTIALS_INVALID: ReasonKind<InvalidCredential> = {
     challengeLine(data.challenge, `, error="invalid_token", error_description=${quoted(problemText(data))}`),
 };
 
-/** No key set could be fetched yet: whether the token is good cannot be said. */
+/** No key set could be fetched yet, so the token cannot be checked. */
 export const KEYS_UNAVAILABLE: ReasonKind<{ readonly retryAfterSecs: number }> = {
   code: 'jwt_keys_unavailable',
   detail: () => 'No key set could be fetched yet to verify tokens with',
@@ -87,7 +86,7 @@ export const KEYS_UNAVAILABLE: ReasonKind<{ readonly retryAfterSecs: number }> =
 export interface MissingScopes extends Challenged {
   /** All scopes that the route requires, in order. */
   readonly required: readonly string[];
-  /** Those that the caller lacks, at least one. */
+  /** The required scopes that the caller lacks, at least one. */
   readonly missing: readonly string[];
 }
 
@@ -126,12 +125,12 @@ function challengeLine({ realm, field }: Challenge, parameters = ''): string {
   return `WWW-Authenticate: ${scheme} realm=${quoted(realm)}${place}${parameters}\r\n`;
 }
 
-/** RFC 6750 section 3: the scopes with spaces between them; left out when there is one that this cannot express. */
+/** RFC 6750 section 3: the scopes separated by spaces; left out if one cannot be expressed in this form. */
 function scopeAttribute(scopes: readonly string[]): string {
   return scopes.every(isScopeToken) ? `, scope=${quoted(scopes.join(' '))}` : '';
 }
 
-/** RFC 9110 section 5.6.4 `quoted-string`; what is not printable ASCII becomes `?`. */
+/** RFC 9110 section 5.6.4 `quoted-string`; characters outside printable ASCII become `?`. */
 function quoted(text: string): string {
   let value = '"';
   for (let index = 0; index < text.length; index++) {

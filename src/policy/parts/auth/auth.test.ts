@@ -32,7 +32,7 @@ function unknownToken(gateway: TestGateway): string {
 }
 
 describe('API-key authentication', () => {
-  it('identifies the caller, tells the upstream, and takes the key away', async () => {
+  it('identifies the caller, informs the upstream, and removes the key', async () => {
     const gateway = testGateway();
     const { token, key } = gateway.keys.create({ name: 'Büro\r\nX-Evil: 1', scopes: ['read', 'write'] });
     const { denial, evaluation } = await run(gateway.compile(REQUIRED), testFacts(bearer(token)));
@@ -49,7 +49,7 @@ describe('API-key authentication', () => {
     expect(gateway.outcomes).toEqual(['api_key']);
   });
 
-  it('leaves the key when asked to forward credentials', async () => {
+  it('forwards the key with forward_credentials', async () => {
     const gateway = testGateway();
     const { token } = gateway.keys.create();
     const policy = gateway.compile({ auth: { auth_type: 'api_key', forward_credentials: true } });
@@ -57,7 +57,7 @@ describe('API-key authentication', () => {
     expect(evaluation.dropCredential).toBe(false);
   });
 
-  it.each([['bearer'], ['BEARER'], ['Bearer'], ['bEaReR']])('takes the scheme as %s', async (scheme) => {
+  it.each([['bearer'], ['BEARER'], ['Bearer'], ['bEaReR']])('accepts the scheme as %s', async (scheme) => {
     const gateway = testGateway();
     const { token } = gateway.keys.create();
     const facts = testFacts({ authorization: `${scheme} ${token}` });
@@ -67,9 +67,9 @@ describe('API-key authentication', () => {
   const absent: [string, Record<string, string>][] = [
     ['no header', {}],
     ['another scheme', { authorization: 'Basic dXNlcjpwYXNz' }],
-    ['a scheme that only begins like it', { authorization: 'Bearers abc' }],
+    ['a scheme that only starts with Bearer', { authorization: 'Bearers abc' }],
     ['an empty header', { authorization: '' }],
-    ['a header cut off', { authorization: 'Bear' }],
+    ['a truncated header', { authorization: 'Bear' }],
   ];
   it.each(absent)('%s: 401 without an error code when required', async (_name, headers) => {
     const gateway = testGateway();
@@ -80,7 +80,7 @@ describe('API-key authentication', () => {
     });
     expect(gateway.outcomes).toEqual(['missing']);
   });
-  it.each(absent)('%s: anonymous, with the header left as it is, when optional', async (_name, headers) => {
+  it.each(absent)('%s: anonymous, with an unchanged header, when optional', async (_name, headers) => {
     const gateway = testGateway();
     const { denial, evaluation } = await run(gateway.compile(OPTIONAL), testFacts(headers));
     expect(denial).toBeUndefined();
@@ -123,16 +123,16 @@ describe('API-key authentication', () => {
     ['expired', (g) => knownKey(g, { expires_at: AT(NOW_MS) })],
     ["another app's", (g) => knownKey(g, { app_id: 'app-other' })],
     ['unknown', (g) => ({ token: unknownToken(g), id: '' })],
-  ])('a refused key that is %s is named for its counts, if it is known', async (_name, make) => {
+  ])('a refused key that is %s is named in its counts, if it is known', async (_name, make) => {
     const gateway = testGateway();
     const { token, id } = make(gateway);
     const { evaluation } = await run(gateway.compile(REQUIRED), testFacts(bearer(token)));
     expect(evaluation.refusedKeyId).toBe(id);
   });
 
-  describe('with more keys in use than are kept', () => {
+  describe('with more keys in use than the cache keeps', () => {
     const KEYS = 20_100;
-    /** Most are not kept. */
+    /** Most are not cached. */
     async function crowded(fields: Partial<StoredApiKey> = {}) {
       const gateway = testGateway();
       const policy = gateway.compile({ ...REQUIRED, required_scopes: ['read'] });
@@ -145,7 +145,7 @@ describe('API-key authentication', () => {
       return { gateway, all, ask, token, key };
     }
 
-    it('each is itself', async () => {
+    it('each identifies its own caller', async () => {
       const { all, ask } = await crowded();
       for (const { token, key } of all) {
         const { denial, evaluation } = await ask(token);
@@ -154,7 +154,7 @@ describe('API-key authentication', () => {
       }
     });
 
-    it('a change is seen with the next request', async () => {
+    it('a change takes effect with the next request', async () => {
       const { gateway, ask, token, key } = await crowded();
       const other = gateway.keys.create();
       const changes: [Partial<StoredApiKey>, string | undefined][] = [
@@ -179,7 +179,7 @@ describe('API-key authentication', () => {
       expect((await ask(token)).denial?.detail).toContain('not known');
     });
 
-    it('the end of a key, and of an overlap, needs no change', async () => {
+    it('the end of a key and of an overlap take effect without a change', async () => {
       const { gateway, all, ask, token } = await crowded({ expires_at: AT(NOW_MS + 1000) });
       expect((await ask(token, NOW_MS + 999)).denial).toBeUndefined();
       expect((await ask(token, NOW_MS + 1000)).denial?.detail).toContain('expired');
@@ -191,7 +191,7 @@ describe('API-key authentication', () => {
       expect((await ask(old.token, NOW_MS + 500)).denial?.detail).toContain('expired');
     });
 
-    it('a token that differs in one character is as malformed as ever', async () => {
+    it('a token that differs in one character is malformed', async () => {
       const { ask, token } = await crowded();
       for (let at = 4; at < token.length; at++) {
         const other = token[at] === 'A' ? 'B' : 'A';
@@ -211,7 +211,7 @@ describe('API-key authentication', () => {
     expect((await run(policy, testFacts(bearer(token)))).denial?.code).toBe('credentials_invalid');
   });
 
-  it('sees a disabled key with the next request', async () => {
+  it('refuses a disabled key with the next request', async () => {
     const gateway = testGateway();
     const { token, key } = gateway.keys.create();
     const policy = gateway.compile(REQUIRED);
@@ -220,7 +220,7 @@ describe('API-key authentication', () => {
     expect((await run(policy, testFacts(bearer(token)))).denial?.detail).toContain('disabled');
   });
 
-  it('checks the expiry of a remembered key for every request', async () => {
+  it('checks the expiry of a cached key for every request', async () => {
     const gateway = testGateway();
     const { token } = gateway.keys.create({ expires_at: AT(NOW_MS + 1000) });
     const policy = gateway.compile(REQUIRED);
@@ -230,7 +230,7 @@ describe('API-key authentication', () => {
     );
   });
 
-  it('takes the previous value of a rotated key until its overlap ends, and never beyond the key', async () => {
+  it('accepts the previous value of a rotated key until its overlap or the key ends', async () => {
     const gateway = testGateway();
     const old = gateway.keys.create();
     const present = gateway.keys.create({
@@ -267,7 +267,7 @@ describe('API-key authentication', () => {
     expect(gateway.outcomes).toEqual(['anonymous']);
   });
 
-  it('asks nobody anything without auth, or with auth_type none', () => {
+  it('has no stage without auth, or with auth_type none', () => {
     const gateway = testGateway();
     expect(gateway.compile({}).stages).toEqual([]);
     expect(gateway.compile({ auth: { auth_type: 'none' }, required_scopes: [] }).stages).toEqual([]);
@@ -305,7 +305,7 @@ describe('required_scopes', () => {
     expect((await run(compiled, testFacts(bearer(token)))).denial).toBeUndefined();
   });
 
-  it('refuse an anonymous caller with 401, saying what was wrong with what it sent', async () => {
+  it('refuse an anonymous caller with 401 and the problem of its credential', async () => {
     const gateway = testGateway();
     const compiled = gateway.compile({ ...OPTIONAL, required_scopes: ['read'] });
     expect((await run(compiled, testFacts())).denial?.headerLines).toBe(
@@ -317,7 +317,7 @@ describe('required_scopes', () => {
     expect(denial?.headerLines).toContain('error="invalid_token"');
   });
 
-  it('fail closed where auth_type is none', async () => {
+  it('fail closed if auth_type is none', async () => {
     const gateway = testGateway();
     const { token } = gateway.keys.create();
     const compiled = gateway.compile({ auth: { auth_type: 'none' }, required_scopes: ['read'] });
@@ -397,7 +397,7 @@ describe('the guard against guessing', () => {
     expect(await code(testFacts(bearer(token), { nowMs: NOW_MS + 60_000 }))).toBeUndefined();
   });
 
-  it('counts bad credentials also where they are optional, and not the lack of any', async () => {
+  it('counts bad optional credentials, but not missing ones', async () => {
     const gateway = testGateway({ authFailuresPerMinute: 1 });
     const optional = gateway.compile(OPTIONAL);
     const required = gateway.compile(REQUIRED);
@@ -414,7 +414,7 @@ describe('the guard against guessing', () => {
 });
 
 describe('shadow mode', () => {
-  it('notes every part that would have denied and lets the request pass', async () => {
+  it('records every part that would have denied and lets the request pass', async () => {
     const gateway = testGateway();
     const { token } = gateway.keys.create({ scopes: [] });
     const compiled = gateway.compile({
@@ -432,7 +432,7 @@ describe('shadow mode', () => {
     expect((await run(compiled, testFacts())).denial?.code).toBe('credentials_missing');
   });
 
-  it('of authentication leaves the request as it came, but for API keys', async () => {
+  it('of authentication leaves the request unchanged except for API keys', async () => {
     const gateway = testGateway();
     const compiled = gateway.compile({ ...REQUIRED, shadow: ['auth'] });
     const foreign = await run(compiled, testFacts(bearer('something-else')));

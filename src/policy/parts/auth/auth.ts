@@ -44,7 +44,7 @@ import type {
   StageResult,
 } from '../../stage.ts';
 
-/** What all policies of a worker share. */
+/** Shared by all policies of a worker. */
 export interface SharedAuth {
   readonly apiKeys: ApiKeys;
   readonly verifiers: JwtVerifiers;
@@ -52,7 +52,7 @@ export interface SharedAuth {
 }
 
 /**
- * Finds out who calls, or why the credential does not hold.
+ * Identifies the caller, or returns why the credential is refused.
  * @param credential a field value: of the scheme `Bearer`, or the token alone
  */
 type Identify = (credential: string, nowMs: number, evaluation: Evaluation) => Identity | Promise<Identity>;
@@ -69,7 +69,7 @@ interface AuthContext {
   readonly onAuth: PolicyDependencies['onAuth'];
 }
 
-/** Stages of authentication, and what the backend must not get from a client. */
+/** The stages of authentication, and what a client must not send to the backend. */
 export function compileAuth(
   value: AuthPolicy | undefined,
   context: CompileContext<SharedAuth>,
@@ -88,7 +88,7 @@ function compileUsed(
   vouched: ReadonlySet<string> | undefined,
   { app, dependencies, shared, inShadow: shadow }: CompileContext<SharedAuth>,
 ): PartContribution {
-  // A guard that refuses would be more than the shadow of one.
+  // A guard that refuses would not be in shadow mode.
   const guard = shadow ? undefined : shared.guard;
   const jwt = auth.auth_type === 'jwt' ? compileJwt(auth, dependencies, shared.verifiers) : undefined;
   const identify: Identify =
@@ -116,8 +116,8 @@ function compileUsed(
 }
 
 /**
- * Fields, as `foldedName` gives them, that the `auth` of a wider level vouches for: where a more specific level has
- * replaced it, the backend trusts them all the same.
+ * Fields, as `foldedName` returns them, that the `auth` of a wider level sets: if a more specific level has replaced
+ * it, the backend still trusts them.
  */
 function vouchedAbove(replaced: readonly AuthPolicy[] | undefined): ReadonlySet<string> | undefined {
   const names = new Set<string>();
@@ -153,7 +153,7 @@ function authStage(context: AuthContext): Stage {
   };
 }
 
-/** The same where the credential is in another field than Authorization, all of which is the credential. */
+/** The same if the credential is in another field than Authorization, whose whole value is the credential. */
 function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stage {
   const { auth, identify, missing, onAuth } = context;
   const required = auth.required ?? true;
@@ -163,7 +163,7 @@ function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stag
       onAuth(required ? 'missing' : 'anonymous');
       return required ? missing : undefined;
     }
-    // No token has a comma: it stands between the values of several fields, or of what is a list already.
+    // No token contains a comma: it separates the values of several fields, or of a list.
     if (credential.includes(',')) {
       return refuse(context, facts, evaluation, credential, 'repeated_field');
     }
@@ -176,8 +176,8 @@ function placedStage(context: AuthContext, { lowerName }: CredentialPlace): Stag
 }
 
 /**
- * Whether a credential that does not hold was meant as an API key: by its form, since it is one of those that were
- * brought along and have any form, or since nothing else belongs where it was found.
+ * Whether a refused credential was meant as an API key: because of its form, because it is an imported key, or because
+ * the field can contain nothing else.
  */
 function isMeantAsKey({ auth, place }: AuthContext, evaluation: Evaluation, credential: string): boolean {
   if (place !== undefined && auth.auth_type === 'api_key') return true;
@@ -205,7 +205,7 @@ function conclude(
   return { kind: MISSING_CLAIM, data: { challenge: context.challenge, claim } };
 }
 
-/** Neither good nor bad: it is the gateway that cannot tell. No attempt that the guard would count. */
+/** Neither valid nor invalid, since the gateway cannot check it; the guard does not count it. */
 function cannotJudge(
   context: AuthContext,
   evaluation: Evaluation,
@@ -221,7 +221,7 @@ function cannotJudge(
   return denial;
 }
 
-/** A credential that does not hold: 401, or anonymous where authentication is optional. */
+/** A refused credential: 401, or anonymous if authentication is optional. */
 function refuse(
   context: AuthContext,
   facts: RequestFacts,
@@ -233,7 +233,7 @@ function refuse(
   const required = auth.required ?? true;
   const isKey = isMeantAsKey(context, evaluation, authorization);
   if (!required && !isKey && auth.auth_type === 'api_key') {
-    // Some other bearer token, which may mean something to the upstream.
+    // Another bearer token, which the upstream may understand.
     onAuth('anonymous');
     return undefined;
   }

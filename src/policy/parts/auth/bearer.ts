@@ -1,6 +1,6 @@
 /**
- * Reads `Authorization` (RFC 9110 section 11.6.2, RFC 6750 section 2.1). Credentials of other schemes than Bearer are
- * not the gateway's: they count as absent and are forwarded.
+ * Reads `Authorization` (RFC 9110 section 11.6.2, RFC 6750 section 2.1). Credentials of other schemes than Bearer do
+ * not concern the gateway: they count as absent and are forwarded.
  */
 
 /**

@@ -1,7 +1,7 @@
 /**
- * A map from text to values with a limit on entries and on characters of the keys. When it is full, the oldest entries are
- * removed, a sixteenth at once; what is still used is added again by its next use. The entries that were found last are
- * looked for first (recent-table.ts).
+ * A map from text to values, with limits on entries and on the total length of keys. When it is full, the oldest
+ * sixteenth is removed; entries in use are added again by their next use. The entries found last are searched first
+ * (recent-table.ts).
  */
 import { ownText } from '../../../http/latin1.ts';
 import { RecentTable } from './recent-table.ts';
@@ -41,7 +41,7 @@ export class BoundedCache<V> {
   set(key: string, value: V): void {
     if (key.length > this.#keyCharsMax) return;
     this.delete(key);
-    // A copy: the key is usually a slice of a whole request head, which must not be kept alive by it.
+    // A copy: the key is usually a slice of a whole request head, which would stay in memory.
     const entry: Entry<V> = { key: ownText(key), value };
     this.#entries.set(entry.key, entry);
     this.#keyChars += key.length;
@@ -55,8 +55,8 @@ export class BoundedCache<V> {
   }
 
   /**
-   * A sixteenth at once: finding the first entry of a map passes over all that were deleted before it, which for one
-   * entry at a time takes twenty times as long as the rest. The newest entry stays.
+   * Removes a sixteenth at once: finding the first entry of a map passes all deleted entries before it, which for
+   * single removals takes twenty times as long as everything else. The newest entry stays.
    */
   #makeRoom(): void {
     const entriesMax = this.#entriesMax - (this.#entriesMax >> 4);

@@ -7,10 +7,10 @@ import { bearer, run, testFacts, testGateway } from '../../test-fixtures.ts';
 const PLACED: Policy = { auth: { auth_type: 'api_key', in: 'X-API-Key' } };
 const DEFAULT: Policy = { auth: { auth_type: 'api_key' } };
 
-describe('a value that was brought along', () => {
+describe('an imported key', () => {
   const brought = (chars: number): string => randomBytes(chars).toString('base64url').slice(0, chars);
 
-  it.each([22, 53, 64, 200])('of %i characters is known, until its key goes', async (chars) => {
+  it.each([22, 53, 64, 200])('of %i characters is known until its key is deleted', async (chars) => {
     const gateway = testGateway();
     const { keys } = gateway;
     const token = brought(chars);
@@ -27,7 +27,7 @@ describe('a value that was brought along', () => {
     expect(await statuses()).toEqual(['The API key is not known', 'The API key is not known']);
   });
 
-  it('is told from all others by every character', async () => {
+  it('differs from others in every character', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
     const token = brought(60);
@@ -39,7 +39,7 @@ describe('a value that was brought along', () => {
     expect((await run(policy, testFacts(bearer(token)))).denial).toBeUndefined();
   });
 
-  it('its stored hash is no credential, whole or in part', async () => {
+  it('its stored hash is not a credential, whole or in part', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
     const hash = tokenHash(brought(40));
@@ -50,7 +50,7 @@ describe('a value that was brought along', () => {
     }
   });
 
-  it('texts that are too long or too short are not even looked up', async () => {
+  it('does not look up text that is too long or too short', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
     const policy = gateway.compile(DEFAULT);
@@ -61,7 +61,7 @@ describe('a value that was brought along', () => {
     expect(keys.lookups).toBe(0);
   });
 
-  it('one that is known and refused does not go on to the backend', async () => {
+  it('is not forwarded to the backend if it is known and refused', async () => {
     const gateway = testGateway();
     const { keys } = gateway;
     const [disabled, unknown] = [brought(32), brought(32)];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HeaderKind, headerKindOf } from '../../../http/heads/header-kind.ts';
 import { mayCarryCredential } from './credential-header.ts';
 
-/** Those that the gateway knows by name, one of each family at least. */
+/** Fields that the gateway knows by name, at least one of each family. */
 const MANAGED = [
   'Keep-Alive',
   'Proxy-Connection',
@@ -66,7 +66,7 @@ describe('the place of a credential', () => {
     expect(mayCarryCredential(name)).toBe(true);
   });
 
-  it.each(MANAGED)('cannot be %s, nor what a server may take for it', (name) => {
+  it.each(MANAGED)('cannot be %s or a name that a server may read as it', (name) => {
     expect(headerKindOf(name)).not.toBe(HeaderKind.ordinary);
     expect(mayCarryCredential(name)).toBe(false);
     expect(mayCarryCredential(name.toUpperCase())).toBe(false);

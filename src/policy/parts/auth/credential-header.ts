@@ -1,7 +1,6 @@
 /**
- * Names of request fields that cannot be the place of a credential (`auth.in`): those that claims must not be written
- * to either, and those with a meaning of their own, which the gateway, a cache or the backend needs, and which explain
- * shows. `Authorization` is the default place.
+ * Names of request fields that cannot carry a credential (`auth.in`): those that claims must not be written to, and
+ * those with their own meaning for the gateway, a cache, the backend or explain. `Authorization` is the default place.
  */
 import { foldedName } from '../../../lib/folded-name.ts';
 import { isReservedHeader } from './jwt/jwt-rules.ts';
@@ -43,7 +42,7 @@ export function isAuthorization(name: string): boolean {
   return name.toLowerCase() === AUTHORIZATION;
 }
 
-/** @param name a token of RFC 9110; compared as the most careless reader would */
+/** @param name a token of RFC 9110; compared as the most lenient reader would */
 export function mayCarryCredential(name: string): boolean {
   if (isAuthorization(name)) return true;
   const normal = foldedName(name);

@@ -1,6 +1,6 @@
 /**
- * Where a route's credential is, when that is another field than `Authorization` (`auth.in`): the field holds the bare
- * token, and `Authorization` is an ordinary field. Made once per policy. Pure.
+ * The field of a route's credential if it is not `Authorization` (`auth.in`): the field contains the bare token, and
+ * `Authorization` is an ordinary field. Created once per policy. Pure.
  */
 import { foldedName } from '../../../lib/folded-name.ts';
 import { isAuthorization } from './credential-header.ts';
@@ -9,7 +9,7 @@ import type { AppName } from '../../../model/resources.ts';
 import type { Challenge } from './auth-reasons.ts';
 import type { CredentialPlace } from '../../stage.ts';
 
-/** @returns undefined for `Authorization`, and where nothing is authenticated */
+/** @returns undefined for `Authorization`, and without authentication */
 export function credentialPlace(auth: AuthPolicy | undefined): CredentialPlace | undefined {
   if (auth?.in === undefined || auth.auth_type === 'none' || isAuthorization(auth.in)) return undefined;
   return Object.freeze({
@@ -19,7 +19,7 @@ export function credentialPlace(auth: AuthPolicy | undefined): CredentialPlace |
   });
 }
 
-/** What clients are told to authenticate for, and where. */
+/** The protection space and field that a challenge tells clients. */
 export function challengeOf(
   app: AppName,
   place: CredentialPlace | undefined,

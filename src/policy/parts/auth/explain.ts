@@ -19,7 +19,7 @@ export const authExplain: PartExplain<AuthPolicy> = {
   fix: (denial, _value, request) => credentialFix(denial, request),
 };
 
-/** @returns undefined where the denial says nothing of the credential */
+/** @returns undefined if the denial is not about the credential */
 export function credentialFix(denial: Reason<unknown, string>, request: DeniedRequest): PartFix | undefined {
   const { policy, app } = request;
   const auth = givenAuth(policy.effective.policy);
@@ -58,7 +58,7 @@ const AUTHENTICATE: PartFix = {
   value: { auth: { auth_type: 'api_key' } },
 };
 
-/** No token can be verified: another one would not help. */
+/** No token can be verified, so another one would not help. */
 function keysFix(auth: AuthPolicy | undefined): PartFix {
   const uri = auth?.jwt?.jwks_uri;
   const detail =
@@ -68,7 +68,7 @@ function keysFix(auth: AuthPolicy | undefined): PartFix {
   return { action: 'fix_keys', detail, target: { part: 'auth' } };
 }
 
-/** For a key that is known and could be good; undefined for one of another app. */
+/** For a known key that could be valid; undefined for a key of another app. */
 function keyFix(key: StoredApiKey, { app, refusedTokenHash, startedMs }: DeniedRequest): PartFix | undefined {
   const target = { type: 'token', id: key.id } as const;
   if (key.app_id !== app?.id) return undefined;

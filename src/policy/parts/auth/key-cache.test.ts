@@ -8,7 +8,7 @@ import { KeyCache } from './key-cache.ts';
 function start() {
   const keys = new TestKeys();
   const cache = new KeyCache(keys);
-  /** How often the table was asked. */
+  /** Number of table look-ups. */
   const lookupsOf = (tokens: readonly string[]): number => {
     const before = keys.lookups;
     for (const token of tokens) expect(cache.resolve(`Bearer ${token}`)).toBeTypeOf('object');
@@ -19,7 +19,7 @@ function start() {
   return { keys, cache, lookupsOf, newTokens };
 }
 
-it('keeps a key from its second use on, until any key changes', () => {
+it('keeps a key from its second use, until any key changes', () => {
   const { lookupsOf, newTokens } = start();
   const [token = ''] = newTokens(1);
   expect(lookupsOf(Array(5).fill(token))).toBe(2);
@@ -28,7 +28,7 @@ it('keeps a key from its second use on, until any key changes', () => {
   expect(lookupsOf(Array(5).fill(token))).toBe(1);
 });
 
-it('keeps each way to present a key by itself', () => {
+it('keeps each form of presenting a key separately', () => {
   const { keys, cache, newTokens } = start();
   const [token = ''] = newTokens(1);
   const values = [`Bearer ${token}`, `bearer  ${token}`, token];
@@ -47,7 +47,7 @@ it('does not keep a long field value', () => {
   expect(keys.lookups).toBe(5);
 });
 
-it('guesses displace no key', () => {
+it('guesses do not displace keys', () => {
   const { cache, lookupsOf, newTokens } = start();
   const tokens = newTokens(50);
   for (let round = 0; round < 3; round++) lookupsOf(tokens);
@@ -59,7 +59,7 @@ it('guesses displace no key', () => {
   expect(lookupsOf(tokens)).toBe(kept);
 });
 
-it('the many keys of one app, each used in turn, displace few of the keys of another', () => {
+it('many keys of one app displace few keys of another', () => {
   const { lookupsOf, newTokens } = start();
   const tokens = newTokens(50);
   const others = newTokens(20_000, 'app-other');
@@ -69,7 +69,7 @@ it('the many keys of one app, each used in turn, displace few of the keys of ano
   expect(lookupsOf(tokens)).toBeLessThan(10);
 });
 
-it('keys that come and go: each is known while it is there', () => {
+it('each key is known exactly while it exists', () => {
   const keys = new TestKeys();
   const apiKeys = createApiKeys({ keys });
   const verdictOn = (token: string): string => {

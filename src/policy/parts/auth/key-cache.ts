@@ -2,9 +2,9 @@
  * The API keys that a worker has resolved, by the header value that presents them. At most 4,096 are kept, and all are
  * dropped when any key changes; every other key is looked up by SHA-256 in the shared table of keys.
  *
- * A key is kept from its second use on, if no other key of its place is used between the two. So keys that are used once
- * are not kept in memory in clear, and where far more keys are in use than there are places, they do not replace each
- * other at every request. Values that resolve to no key are never kept: guessing displaces nothing.
+ * A key is kept from its second use, unless another key of its place was used in between. So keys that are used once
+ * are not kept in memory in clear text, and with far more keys in use than places, they do not replace each other at
+ * every request. Values that resolve to no key are never kept: guessing displaces nothing.
  */
 import { ownText } from '../../../http/latin1.ts';
 import type { PresentedKey } from '../../../keys/presented-key.ts';
@@ -21,14 +21,14 @@ const PLACE_BITS = 12;
 /** A longer header value, with spaces before the token, is not kept. */
 const HEADER_CHARS_MAX = 256;
 
-/** What requests need of a key, and until when the value that presents it is good. */
+/** What requests need of a key, and the expiry of the value that presents it. */
 export interface ResolvedKey {
   /** The header value. */
   readonly key: string;
   readonly appId: string;
   readonly isActive: boolean;
   readonly caller: Caller;
-  /** Unix milliseconds from which on the value is refused; Infinity for never. */
+  /** The value is refused from this time on, Unix milliseconds; Infinity for never. */
   readonly expiresAtMs: number;
 }
 
@@ -49,7 +49,7 @@ export class KeyCache {
   }
 
   /**
-   * The key that a header value presents, whether or not it holds.
+   * The key that a header value presents, whether or not it is valid.
    * @param credential the whole value: of the scheme `Bearer`, or the token alone
    */
   resolve(credential: string): ResolvedKey | Unresolved {
@@ -69,7 +69,7 @@ export class KeyCache {
     if (found === undefined) return isOwn && !hasValidChecksum(token) ? MALFORMED : UNKNOWN;
     const isKept = credential.length <= HEADER_CHARS_MAX && this.#recent.isMissedAgain(credential);
     if (!isKept) return resolvedKey('', found);
-    // A copy: the value is a slice of a whole request head, which must not be kept alive by it.
+    // A copy: the value is a slice of a whole request head, which would stay in memory.
     const resolved = resolvedKey(ownText(credential), found);
     this.#recent.set(resolved);
     return resolved;

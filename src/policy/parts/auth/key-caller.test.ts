@@ -18,13 +18,13 @@ it.each([
   ['50 %', ['no scope token', 'a'], '50 %25', 'X-Headgate-Scopes: a\r\n'],
   [' office', [], '%20office', ''],
   ['b\u00fcro\r\nX: y', [], 'b%C3%BCro%0D%0AX: y', ''],
-])('tells the backend id, name and scopes: %j', (name, scopes, nameText, scopesLine) => {
+])('sends id, name and scopes to the backend: %j', (name, scopes, nameText, scopesLine) => {
   const caller = callerOfKey({ ...KEY, name, scopes });
   expect(caller.upstreamHeaderLines).toBe(`${ID_LINE}X-Headgate-Key-Name: ${nameText}\r\n${scopesLine}`);
   expect(caller).toMatchObject({ kind: 'api_key', id: KEY.id, name, claims: undefined, keyRateLimit: null });
   expect([...caller.scopes]).toEqual(scopes);
 });
 
-it('leaves a name out that is too long for a field', () => {
+it('omits a name that is too long for a field', () => {
   expect(callerOfKey({ ...KEY, scopes: [], name: 'n'.repeat(4_097) }).upstreamHeaderLines).toBe(ID_LINE);
 });

@@ -1,19 +1,17 @@
-/**
- * The caller that an API key stands for. Owns what lists of scopes become, for a bounded number of lists.
- */
+/** The caller of an API key. Owns the prepared forms of a bounded number of scope lists. */
 import type { PresentedKey } from '../../../keys/presented-key.ts';
 import { fieldLine, scopesLine } from '../../caller.ts';
 import type { Caller } from '../../stage.ts';
 
 const SCOPE_FORMS_MAX = 1024;
 
-/** A list of scopes as stages ask for it, and as the upstream is told. */
+/** A list of scopes in the form for stages, and as the header line for the upstream. */
 interface ScopeForms {
   readonly held: ReadonlySet<string>;
   readonly line: string;
 }
 
-/** By list: keys with equal scopes mostly have the same list (presented-key.ts). */
+/** By list object: keys with equal scopes mostly share it (presented-key.ts). */
 const scopeForms = new Map<readonly string[], ScopeForms>();
 
 function formsOf(scopes: readonly string[]): ScopeForms {
@@ -25,7 +23,7 @@ function formsOf(scopes: readonly string[]): ScopeForms {
   return forms;
 }
 
-/** Not frozen, which would cost as much as the rest. */
+/** Not frozen, which would cost as much as everything else here. */
 export function callerOfKey({ id, name, rateLimit, scopes }: PresentedKey): Caller {
   const { held, line } = formsOf(scopes);
   return {

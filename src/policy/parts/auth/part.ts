@@ -51,7 +51,7 @@ export const AUTH = definePart({
   isImplied: (policy) => authOf(policy) !== undefined,
   share: (dependencies: PolicyDependencies, original: SharedAuth | undefined): SharedAuth => ({
     apiKeys: createApiKeys(dependencies),
-    // Verified tokens and key sets change no decision.
+    // Verified tokens and key sets do not change decisions.
     verifiers: original?.verifiers ?? createJwtVerifiers(dependencies),
     guard: createAuthGuard(dependencies),
   }),

@@ -1,14 +1,14 @@
 /**
- * A table of entries with one place for each of many keys, chosen by the last characters of the key: comparing a header
- * value with that of the entry in its place takes a third of the time of hashing it. Keys are credentials, which differ
- * in their last characters. These are kept in an array of their own, so a miss seldom reads an entry.
+ * A table of entries with one place for several keys, chosen by the last characters of the key: comparing a header
+ * value with the entry in its place takes a third of the time of hashing it. Keys are credentials, which differ in
+ * their last characters. These are in a separate array, so a miss seldom reads an entry.
  */
 
 export class RecentTable<E extends { readonly key: string }> {
   readonly #entries: (E | undefined)[];
-  /** The ends of the keys of the entries. */
+  /** The last characters of the entries' keys. */
   readonly #ends: Int32Array;
-  /** The end of the key that was missed last, by place. */
+  /** The last characters of the key that was missed last, by place. */
   readonly #missed: Int32Array;
   readonly #shift: number;
 
@@ -28,7 +28,7 @@ export class RecentTable<E extends { readonly key: string }> {
     return entry !== undefined && entry.key === key ? entry : undefined;
   }
 
-  /** Whether this key was also the last one of its place that was asked about here. */
+  /** Whether the previous look-up of its place that missed had this key too. */
   isMissedAgain(key: string): boolean {
     const end = endOf(key);
     const place = this.#placeOf(end);
@@ -58,7 +58,7 @@ export class RecentTable<E extends { readonly key: string }> {
   }
 }
 
-/** The last four characters; any text, also a shorter one, has an end. */
+/** The last four characters; defined for shorter text too. */
 function endOf(key: string): number {
   const last = key.length - 1;
   return (

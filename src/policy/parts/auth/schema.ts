@@ -1,4 +1,4 @@
-/** Schema of the policy part `auth`, and the type that follows from it. */
+/** Schema of the policy part `auth`, and its type. */
 import { Type, type Static } from 'typebox';
 import { JWT_ALGORITHMS } from '../../../model/jwt-algorithms.ts';
 import { HTTP_URL_PATTERN, TOKEN_PATTERN } from '../../../model/patterns.ts';

@@ -1,6 +1,6 @@
 /**
- * The fetch of a key set: a GET of a small text from where the gateway may connect. Owns the connections to one key
- * server. Knows nothing of keys.
+ * Fetches a key set: a GET of a small text from an address that egress allows. Owns the connections to one key server.
+ * Knows nothing of keys.
  */
 import { lookup } from 'node:dns';
 import type { Dispatcher } from 'undici';
@@ -10,12 +10,12 @@ export const FETCH_TIMEOUT_MS = 5_000;
 const RESPONSE_BYTES_MAX = 1024 * 1024;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** For one URL. No redirects: they would let the key server hand its trust to another. */
+/** For one URL. No redirects, through which the key server would pass its trust to another server. */
 export function keySetFetch(egress: Egress): (uri: string) => Promise<string> {
   let dispatcher: Dispatcher | undefined;
   return async (uri) => {
     const url = URL.parse(uri);
-    // Refused here, because the refusal of fetch itself would quote the URL with its password.
+    // Refused here, because the error of fetch itself would quote the URL with its password.
     if (url === null || url.username !== '' || url.password !== '') throw new Error('the URL cannot be used');
     const port = Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 0);
     const denial = egress.hostDenial(url.hostname, port);

@@ -23,7 +23,7 @@ const tokenOf = (key: SigningKey, kid = key.jwk.kid): Promise<string> =>
     .setProtectedHeader({ alg: 'ES256', ...(kid === undefined ? {} : { kid }) })
     .sign(key.privateKey);
 
-/** The key server of a test; `respond` is what it does at the moment. */
+/** The key server of a test; `respond` is its current behaviour. */
 let server: Server;
 let uri: string;
 let fetches = 0;
@@ -62,13 +62,13 @@ async function reason(token: string): Promise<string | undefined> {
   return (await run(policy, testFacts(bearer(token)))).denial?.detail;
 }
 
-/** Waits until the condition holds: for what happens behind the back of requests. */
+/** Waits for a condition that changes in the background. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe('keys by URL', () => {
-  it('are fetched once, on first use, however many ask at the same time', async () => {
+  it('are fetched once, on first use, for simultaneous requests', async () => {
     const key = await signingKey('a');
     respond = serve(key);
     const token = await tokenOf(key);
@@ -94,7 +94,7 @@ describe('keys by URL', () => {
     expect(fetches).toBe(0);
   });
 
-  it('are refreshed ahead of time, behind the back of requests', async () => {
+  it('are refreshed ahead of time, in the background', async () => {
     const key = await signingKey('a');
     respond = serve(key);
     const facts = testFacts(bearer(await tokenOf(key)));
@@ -104,7 +104,7 @@ describe('keys by URL', () => {
     await until(() => fetches === 2);
   });
 
-  it('are waited for when they are too old, and a token whose key is gone is refused', async () => {
+  it('are awaited when they are too old, and a token whose key is gone is refused', async () => {
     const [old, fresh] = [await signingKey('a'), await signingKey('b')];
     respond = serve(old);
     const token = await tokenOf(old);
@@ -116,7 +116,7 @@ describe('keys by URL', () => {
     expect(fetches).toBe(2);
   });
 
-  it('keep remembered tokens when the set comes back unchanged', async () => {
+  it('keep cached tokens if the set is unchanged', async () => {
     const key = await signingKey('a');
     respond = serve(key);
     const facts = testFacts(bearer(await tokenOf(key)));
@@ -174,7 +174,7 @@ describe('a storm of unknown key ids', () => {
     await storm();
     expect(fetches).toBe(1);
     gateway.time.monotonicMs += RETRY_MS;
-    // The key server hangs: the storm waits for it, everybody else does not.
+    // The key server hangs: the storm waits for it, other requests do not.
     let release: (() => void) | undefined;
     respond = (request, response) => {
       release = () => serve(key)(request, response);
@@ -235,7 +235,7 @@ describe('an outage of the key server', () => {
     },
   );
 
-  it('in which the server hangs costs one wait; then the last good keys answer at once', async () => {
+  it('in which the server hangs costs one wait; then the last good keys are used at once', async () => {
     const key = await signingKey('a');
     respond = serve(key);
     const facts = testFacts(bearer(await tokenOf(key)));
@@ -251,7 +251,7 @@ describe('an outage of the key server', () => {
     expect(await reason(await tokenOf(key))).toContain('unknown key');
   }, 30_000);
 
-  it('from the start refuses every token, and ends with the outage', async () => {
+  it('from the start refuses every token until it ends', async () => {
     const key = await signingKey('a');
     const token = await tokenOf(key);
     respond = status(503);
@@ -263,7 +263,7 @@ describe('an outage of the key server', () => {
     expect(await reason(token)).toBeUndefined();
   });
 
-  it('with nobody there at all refuses every token', async () => {
+  it('without any server refuses every token', async () => {
     server.close();
     await once(server, 'close');
     expect(await reason(await tokenOf(await signingKey('a')))).toContain('No key set');
@@ -280,7 +280,7 @@ describe('an outage of the key server', () => {
     expect(fetches).toBe(0);
   });
 
-  it('a key server that never answers is given up after the time-out', { timeout: 15_000 }, async () => {
+  it('a fetch from a key server that never answers times out', { timeout: 15_000 }, async () => {
     respond = () => undefined;
     expect(await reason(await tokenOf(await signingKey('a')))).toContain('No key set');
     expect(gateway.jwksFailures[0]).toMatch(/timeout|aborted/i);

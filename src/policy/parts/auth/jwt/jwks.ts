@@ -1,12 +1,12 @@
 /**
- * Where public keys for JWTs come from (JWK sets, RFC 7517): inline in a policy, or a URL that is fetched, kept and
+ * Sources of public keys for JWTs (JWK sets, RFC 7517): part of a policy, or a URL that is fetched, cached and
  * refreshed while it is used. One source per URL and worker.
  *
- * A fetched set is used for `TTL_MS`; from `REFRESH_AHEAD_MS` on the next use fetches a new one in the background.
- * A failed fetch keeps the last good set and is not repeated before `RETRY_MS`; until one succeeds again nobody waits
- * for it who could go on with that set, so that a server that hangs costs one wait and not one per interval. A key id that is not in the set
- * fetches once more, no sooner than `RETRY_MS` after the last attempt: however many unknown ids come, there is one
- * request per interval, and they all wait for the same one. Without timers: a source that nobody uses rests.
+ * A fetched set is used for `TTL_MS`; after `REFRESH_AHEAD_MS` the next use fetches a new one in the background. A
+ * failed fetch keeps the last good set and is not repeated before `RETRY_MS`. Until a fetch succeeds again, requests
+ * that can use the last good set do not wait, so that a server that hangs costs one wait and not one per interval. An
+ * unknown key id fetches once more, at least `RETRY_MS` after the last attempt: however many unknown ids arrive, there
+ * is one request per interval, which all of them wait for. No timers: an unused source does nothing.
  */
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { Egress } from '../../../../egress/egress.ts';
@@ -18,30 +18,30 @@ export const TTL_MS = 300_000;
 export const REFRESH_AHEAD_MS = 240_000;
 export const RETRY_MS = 10_000;
 const KEYS_MAX = 500;
-/** Of the id of a key in the log. */
+/** Limit for the id of a key in the log. */
 const KID_CHARS_MAX = 200;
 
 /** jose's function from a JWS header to a key. */
 export type KeySet = ReturnType<typeof createLocalJWKSet>;
 
 export interface KeySource {
-  /** Changes whenever the keys do: what was verified with the keys before must be verified again. */
+  /** Changes with the keys: a token that was verified with earlier keys must be verified again. */
   readonly generation: number;
-  /** undefined while there are none. */
+  /** undefined if there are none. */
   readonly keySet: KeySet | undefined;
-  /** Why there are none: undefined where they are part of a policy, else the seconds until they are asked for again. */
+  /** Why there are none: undefined if they are part of a policy, otherwise the seconds until the next fetch. */
   retryAfterSecs(): number | undefined;
-  /** Sees to it that the keys are fresh; a promise when they have to be waited for. Never rejects. */
+  /** Refreshes the keys if necessary; returns a promise if the caller has to wait. Never rejects. */
   freshen(): Promise<void> | undefined;
-  /** For a key id that the set does not have; undefined when asking again is of no use now. Never rejects. */
+  /** Fetches because of an unknown key id; undefined if another fetch is useless now. Never rejects. */
   refetch(): Promise<void> | undefined;
 }
 
-/** Keys that are part of a policy. A set that cannot be read has no keys, and so refuses every token. */
+/** Keys that are part of a policy. An unreadable set has no keys, and so refuses every token. */
 export function inlineKeys(keys: readonly Readonly<Record<string, unknown>>[]): KeySource {
   return Object.freeze({
     generation: 0,
-    // Refused when they are written; there may be older ones.
+    // Invalid sets are refused when they are written, but older ones may exist.
     keySet: keySetOf({ keys: keys.filter((key) => rsaWeakness(key) === undefined) }),
     retryAfterSecs: () => undefined,
     freshen: () => undefined,
@@ -60,9 +60,9 @@ function keySetOf(value: unknown): KeySet | undefined {
 export interface RemoteKeysDependencies {
   readonly clock: Clock;
   readonly egress: Egress;
-  /** Told of every failed fetch, with the URL without query and user information. */
+  /** Called for every failed fetch, with the URL without query and user information. */
   readonly onJwksFailure: (uri: string, reason: string) => void;
-  /** Told of every key of a new set that is not used, likewise. */
+  /** Called for every unused key of a new set, likewise. */
   readonly onJwksKeySkipped: (uri: string, kid: string, reason: string) => void;
 }
 
@@ -120,7 +120,7 @@ export class RemoteKeys implements KeySource {
     return this.#pending;
   }
 
-  /** One weak key does not spoil the others: it is skipped, and the log says so. */
+  /** A weak key does not affect the others: it is skipped and logged. */
   #parse(text: string): KeySet | undefined {
     const value = JSON.parse(text) as { readonly keys?: unknown } | null;
     if (!Array.isArray(value?.keys) || value.keys.length > KEYS_MAX) return undefined;
@@ -160,7 +160,7 @@ export class RemoteKeys implements KeySource {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
-  // undici's fetch says "fetch failed" and puts what happened into the cause.
+  // undici's fetch says "fetch failed"; the cause has the details.
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 

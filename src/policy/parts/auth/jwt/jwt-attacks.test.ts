@@ -1,4 +1,4 @@
-/** What attackers try with JWTs (RFC 8725 section 2, and what has been found since): each gets a 401, twice. */
+/** Known attacks with JWTs (RFC 8725 section 2, and later ones): each gets a 401, twice. */
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
 import { exportJWK, UnsecuredJWT, type JWK } from 'jose';
 import { describe, expect, it } from 'vitest';
@@ -25,13 +25,13 @@ const valid = rawToken({ alg: 'HS256' }, { sub: 'x' });
 const [head = '', body = '', signature = ''] = valid.split('.');
 const flip = (text: string, at: number): string =>
   text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
-/** Another last character with the same bytes: the bits beyond them are not zero. */
+/** Another last character for the same bytes: the unused bits are not zero. */
 const stray = (text: string): string => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return text.slice(0, -1) + alphabet.charAt(alphabet.indexOf(text.slice(-1)) + 1);
 };
 
-/** A rightly signed token whose payload is these bytes. */
+/** A correctly signed token whose payload is these bytes. */
 function rawTokenOfBytes(payload: Buffer): string {
   const signed = `${b64({ alg: 'HS256' })}.${payload.toString('base64url')}`;
   return `${signed}.${createHmac('sha256', SECRET).update(signed).digest('base64url')}`;

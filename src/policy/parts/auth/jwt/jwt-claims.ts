@@ -1,6 +1,6 @@
 /**
- * The registered claims (RFC 7519 section 4.1) of a token whose signature holds: issuer, audience, times; the
- * scopes (RFC 8693 section 4.2 `scope`, or `scp`); and the caller that they make.
+ * The registered claims (RFC 7519 section 4.1) of a token with a valid signature: issuer, audience, times; the scopes
+ * (RFC 8693 section 4.2 `scope`, or `scp`); and the caller from these claims.
  */
 import { fieldLine, scopesLine } from '../../../caller.ts';
 import type { CredentialProblem } from '../auth-reasons.ts';
@@ -8,19 +8,19 @@ import type { JwtVerification } from './jwt-settings.ts';
 import type { Claims } from './jwt-token.ts';
 import type { Caller } from '../../../stage.ts';
 
-/** When a token is good, Unix milliseconds, leeway included: from `validFromMs` on, before `expiresAtMs`. */
+/** When a token is valid, Unix milliseconds, including leeway: from `validFromMs`, before `expiresAtMs`. */
 export interface Validity {
   readonly validFromMs: number;
   readonly expiresAtMs: number;
 }
 
-/** Why the token is refused at this moment, or undefined. `exp` itself is already too late (section 4.1.4). */
+/** Why the token is refused now, or undefined. `exp` itself is already too late (section 4.1.4). */
 export function timeRefusal(validity: Validity, nowMs: number): CredentialProblem | undefined {
   if (nowMs >= validity.expiresAtMs) return 'token_expired';
   return nowMs < validity.validFromMs ? 'token_not_yet_valid' : undefined;
 }
 
-/** Checks what does not depend on the time. @returns when the token is good, or why it never is */
+/** Checks what does not depend on the time. @returns when the token is valid, or why it never is */
 export function checkClaims(claims: Claims, verification: JwtVerification): Validity | CredentialProblem {
   const { issuer, audiences, leewayMs } = verification;
   if (issuer !== undefined && claims['iss'] !== issuer) return 'token_issuer';
@@ -57,12 +57,12 @@ export function callerOf(claims: Claims, verification: JwtVerification): Caller 
   });
 }
 
-/** A claim of the token itself; undefined for absent and for null. Names of Object.prototype are no claims. */
+/** A claim of the token itself; undefined if absent or null. Names of Object.prototype are not claims. */
 export function ownClaim(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? (claims[name] ?? undefined) : undefined;
 }
 
-/** Text, number or truth value as they are; lists and objects as JSON, so that no separator can be forged. */
+/** Strings, numbers and booleans unchanged; lists and objects as JSON, so that no separator can be forged. */
 function claimLine(header: string, value: unknown): string {
   if (value === undefined) return '';
   return fieldLine(header, typeof value === 'string' ? value : JSON.stringify(value));

@@ -56,7 +56,7 @@ export function isSymmetric(algorithm: string): boolean {
   return algorithm.startsWith('HS');
 }
 
-/** True for names that `claims_to_headers` must not use, nor any that a server could take for one of them. */
+/** True for names that `claims_to_headers` must not use, including names that a server could read as one of them. */
 export function isReservedHeader(name: string): boolean {
   const normal = foldedName(name);
   return RESERVED_HEADERS.has(normal) || RESERVED_PREFIXES.some((prefix) => normal.startsWith(prefix));

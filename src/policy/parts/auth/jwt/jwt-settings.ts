@@ -1,7 +1,7 @@
 /**
- * What a JWT is checked against: a policy's `auth.jwt` over the defaults from `GATEWAY_JWT__*`, field by field.
- * Keys come from one place: the policy's if it names any, else the settings'; algorithms are inherited only along
- * with the keys, and only those of the keys' kind are kept (RFC 8725 sections 3.1 and 3.2).
+ * The settings for checking a JWT: a policy's `auth.jwt` over the defaults from `GATEWAY_JWT__*`, field by field. Keys
+ * have one source: the policy's if it sets any, otherwise the settings'. Algorithms are inherited only together with
+ * the keys, and only those of the keys' kind are kept (RFC 8725 sections 3.1 and 3.2).
  */
 import { ASYMMETRIC_ALGORITHMS } from '../../../../model/jwt-algorithms.ts';
 import { isSymmetric } from './jwt-rules.ts';
@@ -26,7 +26,7 @@ export interface JwtVerification {
   readonly claimHeaders: readonly (readonly [claim: string, header: string])[];
 }
 
-/** Which symmetric algorithms a secret is meant for must be said; without a word it is the first. */
+/** The symmetric algorithms of a secret must be configured; the default is the first. */
 const SYMMETRIC = ['HS256'] as const;
 
 export function resolveJwt(settings: JwtSettings | undefined, defaults: JwtDefaults): JwtVerification {

@@ -1,16 +1,16 @@
 /**
- * The text of a JWT (RFC 7519 as a JWS in compact form, RFC 7515 section 7.1), read strictly: what can be said
- * without a key. Refuses what parsers are known to disagree on: other than three parts, base64url that is not the
- * one encoding of its bytes, duplicate members, `crit`, types that are no access or identity token. Nothing in the
- * header selects an algorithm or a key source; `jku`, `x5u`, `x5c` and `jwk` are not looked at.
+ * Strictly parses a JWT (RFC 7519 as a JWS in compact form, RFC 7515 section 7.1), as far as possible without a key.
+ * Refuses what parsers are known to disagree on: other than three parts, base64url that is not the canonical encoding
+ * of its bytes, duplicate members, `crit`, and types other than access and identity tokens. Nothing in the header
+ * selects an algorithm or a key source; `jku`, `x5u`, `x5c` and `jwk` are ignored.
  */
 import { JWT_CHARS_MAX, type CredentialProblem } from '../auth-reasons.ts';
 
 const KID_CHARS_MAX = 1024;
-/** Objects and lists within each other: more than any issuer has a use for. */
+/** Depth of nested objects and lists; more than any issuer needs. */
 const DEPTH_MAX = 32;
 
-/** Types that RFC 7519 section 5.1 and RFC 9068 section 2.1 name; RFC 8725 section 3.11 asks for this check. */
+/** Types of RFC 7519 section 5.1 and RFC 9068 section 2.1; RFC 8725 section 3.11 requires this check. */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-/** @returns the header, or why the token cannot be one that this gateway takes */
+/** @returns the header, or why this gateway cannot accept the token */
 export function readHeader(token: string, algorithms: readonly string[]): TokenHeader | CredentialProblem {
   if (token.length > JWT_CHARS_MAX) return 'token_too_long';
   const parts = token.split('.', 4);
@@ -38,7 +38,7 @@ export function readHeader(token: string, algorithms: readonly string[]): TokenH
   return { algorithm: alg, kid };
 }
 
-/** @param payload the bytes that the signature covers; @returns undefined when they are no JSON object */
+/** @param payload the bytes that the signature covers; @returns undefined if they are not a JSON object */
 export function readClaims(payload: Uint8Array): Claims | undefined {
   return uniqueObject(payload);
 }
@@ -47,14 +47,14 @@ function readObject(part: string): Claims | undefined {
   return uniqueObject(Buffer.from(part, 'base64url'));
 }
 
-/** True for the one base64url text of its bytes: no padding, no other alphabet, no stray bits (RFC 4648 3.5). */
+/** True for the canonical base64url text of its bytes: no padding, no other alphabet, no stray bits (RFC 4648 3.5). */
 function isCanonicalBase64url(part: string): boolean {
   return part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part;
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A JSON object of bounded depth whose objects, at any depth, name no member twice; undefined for anything else. */
+/** A JSON object of bounded depth without duplicate members at any depth; undefined for anything else. */
 function uniqueObject(bytes: Uint8Array): Claims | undefined {
   try {
     const text = strictUtf8.decode(bytes);
@@ -66,7 +66,7 @@ function uniqueObject(bytes: Uint8Array): Claims | undefined {
   }
 }
 
-/** How many members the objects of valid JSON have, counting duplicates: the colons outside of strings. */
+/** Number of members of the objects in valid JSON, including duplicates: the colons outside of strings. */
 function writtenMembers(json: string): number {
   let count = 0;
   for (let index = 0; index < json.length; index++) {
@@ -77,7 +77,7 @@ function writtenMembers(json: string): number {
   return count;
 }
 
-/** How many members are left of them, once read; NaN when values lie deeper than `depthMax`. */
+/** Number of members after parsing; NaN if values are nested deeper than `depthMax`. */
 function readMembers(value: unknown, depthMax: number): number {
   if (typeof value !== 'object' || value === null) return 0;
   if (depthMax === 0) return NaN;
@@ -87,7 +87,7 @@ function readMembers(value: unknown, depthMax: number): number {
   return count;
 }
 
-/** Index of the quote that ends a string of valid JSON. */
+/** Index of the quote that ends a string in valid JSON. */
 function stringEnd(json: string, from: number): number {
   let index = from;
   while (index < json.length && json.charCodeAt(index) !== 0x22)

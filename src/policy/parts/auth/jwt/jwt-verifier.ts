@@ -1,8 +1,8 @@
 /**
- * Verifies JWTs: signature by jose, everything else here. Tokens that verified are remembered, bounded, per worker;
- * a remembered one is answered synchronously, and never after its `exp` nor after the key set has changed.
+ * Verifies JWTs: jose checks the signature, everything else is here. Each worker caches a bounded number of verified
+ * tokens; a cached token is answered synchronously, but never after its `exp` or after the key set has changed.
  *
- * Verifiers with equal settings are one; key sets by URL are shared by all verifiers of the worker.
+ * Equal settings share a verifier; all verifiers of a worker share key sets by URL.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { compactVerify, errors, type CompactVerifyResult } from 'jose';
@@ -18,20 +18,20 @@ import type { Caller } from '../../../stage.ts';
 
 const TOKENS_MAX = 10_000;
 const TOKEN_CHARS_TOTAL_MAX = 8 * 1024 * 1024;
-/** A token that several policies verify by different settings is remembered for so many of them. */
+/** A token is cached for this many different settings. */
 const VERIFIERS_PER_TOKEN_MAX = 4;
 const VERIFIERS_MAX = 1000;
 const SOURCES_MAX = 1000;
-/** Keys that are tried for a token that names none. */
+/** Keys that are tried for a token without a key id. */
 const CANDIDATES_MAX = 8;
 
-/** No key set was ever fetched: whether the token is good cannot be said. */
+/** No key set was ever fetched, so the token cannot be checked. */
 export interface KeysUnavailable {
   readonly kind: 'keys_unavailable';
   readonly retryAfterSecs: number;
 }
 
-/** The caller, why the credential is refused, or that it cannot be judged. */
+/** The caller, why the credential is refused, or that it cannot be checked. */
 export type Identity = Caller | CredentialProblem | KeysUnavailable;
 
 export interface JwtVerifier {
@@ -75,7 +75,7 @@ export function createJwtVerifiers(dependencies: PolicyDependencies): JwtVerifie
   });
 }
 
-/** Gets or makes; beyond the limit the oldest is no longer shared, though those who hold it keep using it. */
+/** Gets or creates a value; beyond the limit the oldest is no longer shared, but its users keep it. */
 function shared<V>(map: Map<string, V>, key: string, entriesMax: number, make: () => V): V {
   const known = map.get(key);
   if (known !== undefined) return known;
@@ -107,7 +107,7 @@ class SettingsVerifier implements JwtVerifier {
     return timeRefusal(remembered, nowMs) ?? remembered.caller;
   }
 
-  /** After old keys were fetched anew: a token that had been remembered may have lost its key. */
+  /** After a fetch replaced old keys: a cached token may have lost its key. */
   async #identifyAgain(authorization: string, nowMs: number): Promise<Identity> {
     const remembered = this.#remembered(authorization);
     if (remembered === undefined) return this.#verify(authorization, nowMs, undefined);
@@ -151,7 +151,7 @@ class SettingsVerifier implements JwtVerifier {
     this.#tokens.set(authorization, [...others.slice(1 - VERIFIERS_PER_TOKEN_MAX), token]);
   }
 
-  /** The signed payload, and the generation of the keys that it was verified with. */
+  /** The signed payload, and the generation of the keys that verified it. */
   async #signed(
     token: string,
   ): Promise<
@@ -187,13 +187,13 @@ class SettingsVerifier implements JwtVerifier {
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return 'token_key_unknown';
       if (error instanceof errors.JWKSMultipleMatchingKeys) return tryEach(token, error, options);
-      // Also a key that cannot be imported or is too weak: the token is not shown to be good, so it is refused.
+      // Includes a key that cannot be imported or is too weak: the token is not verified, so it is refused.
       return 'token_signature';
     }
   }
 }
 
-/** Several keys fit a token that names none: a few of them are tried. */
+/** Several keys match a token without a key id: a few of them are tried. */
 async function tryEach(
   token: string,
   candidates: errors.JWKSMultipleMatchingKeys,
@@ -205,7 +205,7 @@ async function tryEach(
     try {
       return (await compactVerify(token, key, options)).payload;
     } catch {
-      // The next one may fit.
+      // The next key may match.
     }
   }
   return 'token_signature';

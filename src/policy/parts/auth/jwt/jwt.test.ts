@@ -1,4 +1,4 @@
-/** JWT authentication: what is accepted, and what is made of it. */
+/** JWT authentication: accepted tokens and their effect. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK } from 'jose';
 import { describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ describe('a valid JWT', () => {
     expect(evaluation.dropCredential).toBe(false);
   });
 
-  it('is not forwarded when the policy says so', async () => {
+  it('is not forwarded if the policy forbids it', async () => {
     const policy = jwtPolicy({ secret: SECRET }, { forward_credentials: false });
     expect((await judge(policy, await sign({}))).evaluation.dropCredential).toBe(true);
   });
@@ -66,7 +66,7 @@ describe('a valid JWT', () => {
     expect((await judge(withSecret({ algorithms: others }), token)).denial?.detail).toContain('algorithm');
   });
 
-  it('needs no kid: the keys that fit are tried', async () => {
+  it('needs no kid: matching keys are tried', async () => {
     const keys = [await exportJWK(rsaOther.publicKey), ...jwks.keys];
     const token = await sign({}, { alg: 'RS256', key: rsa.privateKey });
     expect((await judge(jwtPolicy({ jwks: { keys } }), token)).denial).toBeUndefined();
@@ -109,14 +109,14 @@ describe('issuer, audience and times', () => {
     );
   });
 
-  it('a token is dead at its exp, not a second later, without leeway', async () => {
+  it('a token expires exactly at its exp without leeway', async () => {
     const token = await sign({ exp: NOW + 1 });
     const gateway = testGateway();
     const policy = gateway.compile(withSecret());
     const at = async (nowMs: number): Promise<string | undefined> =>
       (await run(policy, testFacts(bearer(token), { nowMs }))).denial?.detail;
     expect(await at(NOW_MS + 999)).toBeUndefined();
-    // The second time it comes from memory, and is dead all the same.
+    // The second time the token is cached, and still refused.
     expect(await at(NOW_MS + 1000)).toContain('expired');
     expect(await at(NOW_MS + 999)).toBeUndefined();
   });
@@ -141,7 +141,7 @@ describe('required_claims and required_scopes', () => {
     expect(gateway.outcomes).toEqual([missing === undefined ? 'jwt' : 'forbidden']);
   });
 
-  it('names of Object.prototype are no claims', async () => {
+  it('names of Object.prototype are not claims', async () => {
     const policy = jwtPolicy({ secret: SECRET }, { required_claims: ['constructor'] });
     expect((await judge(policy, await sign({ sub: 'a' }))).denial?.code).toBe('missing_claim');
   });
@@ -163,7 +163,7 @@ describe('required_claims and required_scopes', () => {
 });
 
 describe('claims_to_headers', () => {
-  it('carries texts, numbers and truth values as they are, the rest as JSON, and nothing that ends a line', async () => {
+  it('writes strings, numbers and booleans unchanged, the rest as JSON, and escapes line ends', async () => {
     const claims_to_headers = {
       email: 'X-Email',
       level: 'X-Level',
@@ -200,7 +200,7 @@ describe('claims_to_headers', () => {
     );
   });
 
-  it('names the headers that clients must not send, with - for _', () => {
+  it('names the headers that clients must not send, with - instead of _', () => {
     const managed = testGateway().compile(
       withSecret({ claims_to_headers: { a: 'X_User_Id' } }),
     ).managedHeaders;
@@ -223,7 +223,7 @@ const defaults = (values: Partial<JwtDefaults>): TestGateway =>
   });
 
 describe('keys and defaults', () => {
-  it('without any keys every token is refused, and without one nothing else changes', async () => {
+  it('without any keys refuse every token, and change nothing for requests without a token', async () => {
     const gateway = testGateway();
     expect((await judge(jwtPolicy(undefined), await sign({}), gateway)).denial?.code).toBe(
       'credentials_invalid',
@@ -233,7 +233,7 @@ describe('keys and defaults', () => {
     );
   });
 
-  it('come from the settings where the policy has none', async () => {
+  it('come from the settings if the policy has none', async () => {
     const gateway = defaults({ secret: SECRET, issuer: 'i', audiences: ['a'], algorithms: ['HS384'] });
     const token = await sign({ iss: 'i', aud: 'a' }, { alg: 'HS384' });
     expect((await judge(jwtPolicy(undefined), token, gateway)).denial).toBeUndefined();
@@ -256,7 +256,7 @@ describe('keys and defaults', () => {
 
 describe('optional JWTs', () => {
   const optional = jwtPolicy({ secret: SECRET }, { required: false });
-  it('a token that does not hold is anonymous and does not go on', async () => {
+  it('an invalid token is anonymous and is not forwarded', async () => {
     const { denial, evaluation } = await judge(optional, 'bad');
     expect(denial).toBeUndefined();
     expect(evaluation.caller.kind).toBe('anonymous');
@@ -264,7 +264,7 @@ describe('optional JWTs', () => {
     expect(evaluation.authFailure?.kind.code).toBe('credentials_invalid');
   });
 
-  it('in shadow mode it goes on as it came', async () => {
+  it('in shadow mode it is forwarded unchanged', async () => {
     const { denial, evaluation } = await judge({ ...withSecret(), shadow: ['auth'] }, 'bad');
     expect(denial).toBeUndefined();
     expect(evaluation.dropCredential).toBe(false);
@@ -281,7 +281,7 @@ describe('remembered tokens', () => {
     expect(evaluate(policy, facts, newEvaluation())).toBeUndefined();
   });
 
-  it('are remembered per settings: what one policy takes another may not', async () => {
+  it('are cached per settings: another policy may refuse the same token', async () => {
     const gateway = testGateway();
     const token = await sign({ iss: 'a', aud: 'x' });
     const policies = ['a', 'b'].map((issuer) => gateway.compile(withSecret({ issuer })));
@@ -294,7 +294,7 @@ describe('remembered tokens', () => {
     expect(codes).toEqual([undefined, 'credentials_invalid', undefined, 'credentials_invalid']);
   });
 
-  it('are ten thousand, and the first of more goes first', async () => {
+  it('are at most ten thousand, and the oldest is removed first', async () => {
     const policy = testGateway().compile(withSecret());
     const tokens = Array.from({ length: 10_001 }, (_, id) => rawToken({ alg: 'HS256' }, { sub: `${id}` }));
     const ask = (index: number) => evaluate(policy, testFacts(bearer(tokens[index] ?? '')), newEvaluation());
@@ -305,7 +305,7 @@ describe('remembered tokens', () => {
     expect(ask(0)).toBeInstanceOf(Promise);
   });
 
-  it('are shared by policies with the same settings, whatever else those have', async () => {
+  it('are shared by policies with equal settings', async () => {
     const gateway = testGateway();
     const facts = testFacts(bearer(await sign({ sub: 'x' })));
     await run(gateway.compile(withSecret()), facts);

@@ -12,7 +12,7 @@ import type { Caller } from '../../../stage.ts';
 
 export interface CompiledJwt {
   readonly identify: (authorization: string, nowMs: number) => Identity | Promise<Identity>;
-  /** As `foldedName` gives them; undefined when there are none. */
+  /** As `foldedName` returns them; undefined if there are none. */
   readonly managedHeaders: ReadonlySet<string> | undefined;
 }
 
@@ -30,7 +30,7 @@ export function compileJwt(
   };
 }
 
-/** The first of `required_claims` that the caller's token lacks or has as null; undefined when all are there. */
+/** The first of `required_claims` that the caller's token lacks or has as null; undefined if it has all. */
 export function missingClaim(auth: AuthPolicy, caller: Caller): string | undefined {
   const required = auth.required_claims;
   if (required === undefined || required.length === 0) return undefined;

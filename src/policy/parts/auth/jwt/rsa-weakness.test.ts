@@ -8,12 +8,12 @@ const keyOf = (modulusLength: number) =>
 const sound = keyOf(2048);
 
 describe('rsaWeakness', () => {
-  it('finds nothing in a usual key, nor in one of another kind', () => {
+  it('finds nothing in a usual key or a key of another kind', () => {
     expect(rsaWeakness(sound)).toBeUndefined();
     expect(rsaWeakness({ kty: 'EC', crv: 'P-256', n: rocaModulus() })).toBeUndefined();
   });
 
-  it('finds no mark of ROCA in numbers that lack it', () => {
+  it('finds no ROCA weakness in other numbers', () => {
     const bytes = Buffer.from(String(sound['n']), 'base64url');
     for (let step = 0; step < 300; step++) {
       bytes.writeUInt32BE((step * 7_919 + 12_345) >>> 0, 100);

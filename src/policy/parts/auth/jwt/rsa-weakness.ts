@@ -1,15 +1,16 @@
 /**
- * RSA public keys (JWKs, RFC 7517) that must not be trusted, since others can sign for them: too short, with an
- * exponent that does not hide the message, or with factors of a known weak form. Pure; time grows with the key's length.
+ * Finds RSA public keys (JWKs, RFC 7517) that must not be trusted, since others can sign for them: too short, with an
+ * exponent that does not hide the message, or with factors of a known weak form. Pure; the time grows with the key's
+ * length.
  *
- * ROCA (CVE-2017-15361): a library of Infineon made primes of the form k * M + (65537^a mod M), M being a product of
- * small primes. So the modulus of such a key is a power of 65537 modulo every one of these, which of other keys one in
- * some hundred million is. Nemec et al., "The Return of Coppersmith's Attack", 2017, section 5.1.
+ * ROCA (CVE-2017-15361): a library of Infineon made primes of the form k * M + (65537^a mod M), where M is a product of
+ * small primes. The modulus of such a key is a power of 65537 modulo every one of these primes, which is true for about
+ * one in some hundred million other keys. Nemec et al., "The Return of Coppersmith's Attack", 2017, section 5.1.
  */
 
 /** RFC 7518 section 3.3. */
 export const RSA_BITS_MIN = 2048;
-/** OpenSSL verifies with none that is longer. */
+/** OpenSSL verifies with no longer key. */
 const RSA_BITS_MAX = 16_384;
 const ROCA_GENERATOR = 65_537;
 const ROCA_PRIMES_MAX = 167;
@@ -18,7 +19,7 @@ const ROCA_RESIDUES: readonly (readonly [prime: bigint, powers: ReadonlySet<numb
   (prime) => [BigInt(prime), powersModulo(prime)],
 );
 
-/** Why the key is weak, as the end of a sentence about it; undefined when it is not, or is no RSA key. */
+/** Why the key is weak, as the end of a sentence about it; undefined if it is not weak or not an RSA key. */
 export function rsaWeakness({ kty, n, e }: Readonly<Record<string, unknown>>): string | undefined {
   if (kty !== 'RSA' || typeof n !== 'string' || typeof e !== 'string') return undefined;
   const modulus = integerOf(n);
@@ -36,7 +37,7 @@ function isRoca(modulus: bigint): boolean {
   return ROCA_RESIDUES.every(([prime, powers]) => powers.has(Number(modulus % prime)));
 }
 
-/** Undefined when it has more than `RSA_BITS_MAX` bits. */
+/** undefined if it has more than `RSA_BITS_MAX` bits. */
 function integerOf(base64url: string): bigint | undefined {
   if (base64url.length > RSA_BITS_MAX / 4) return undefined;
   const hex = Buffer.from(base64url, 'base64url').toString('hex');
