@@ -13,3 +13,8 @@ export interface CliIo {
 
 /** Ends a command with one plain message and exit code 1. */
 export class CliError extends Error {}
+
+/** Text of others without characters that a terminal obeys. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\u0000-\u001F\u007F-\u009F]/g, '?');
+}

@@ -50,13 +50,13 @@ function mergeInto(
 ): void {
   for (const [name, member] of Object.entries(source)) {
     const below = `${pointer}/${escapeToken(name)}`;
-    const items = shape[name];
+    const items = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (items === undefined || !isObject(member)) {
       if (Object.hasOwn(target, name)) onTwice(below);
       else target[name] = member;
       continue;
     }
-    const known = target[name] ?? {};
+    const known = (Object.hasOwn(target, name) ? target[name] : undefined) ?? {};
     if (!isObject(known)) {
       onTwice(below);
       continue;

@@ -270,7 +270,7 @@ export class Exchange implements AnswerableExchange {
     if (this.attempts !== undefined) this.attempts.onDeadline();
     else if (this.buffer?.isFilling === true) this.buffer.onDeadline();
     // Only a policy can be this slow without an upstream: a key set or a limit store does not answer.
-    else this.respondProblem(POLICY_TIMEOUT);
+    else this.respondProblem(POLICY_TIMEOUT, false);
   }
 
   onClientWritable(): void {

@@ -1,6 +1,6 @@
 /**
  * The stages of a request, in order. Each stage continues, answers the request, or makes it wait; only `run` decides
- * what comes next. docs/request-path.md explains each stage and its exits.
+ * what comes next. docs/explanation/request-path.md explains each stage and its exits.
  */
 import { viaHolds } from '../http/fields/forwarded.ts';
 import { HeaderKind } from '../http/heads/header-kind.ts';
@@ -52,7 +52,7 @@ function run(exchange: Exchange, first: number): void {
 async function runAfter(exchange: Exchange, stage: number, waiting: Promise<StageResult>): Promise<void> {
   try {
     const result = await waiting;
-    if (result === NEXT && !exchange.ended) run(exchange, stage + 1);
+    if (result !== DONE && !exchange.ended) run(exchange, result === OTHER_POLICY ? POLICY_STAGE : stage + 1);
   } catch (error) {
     fail(exchange, error);
   } finally {

@@ -1,5 +1,7 @@
 /** A plan, or what an apply has done, as lines for people. */
 
+import { printable } from '../io.ts';
+
 export interface ShownPlan {
   readonly base_version: number;
   readonly totals: Readonly<Record<'create' | 'update' | 'delete', number>>;
@@ -46,7 +48,7 @@ function shown(changes: readonly ShownChange[]): number {
 
 function changeLines({ change, type, path, fields, below = 0 }: ShownChange, colour: boolean): string[] {
   const extent = below === 0 ? '' : `  with ${below} below it`;
-  const line = `  ${SIGNS[change]} ${type.padEnd(TYPE_WIDTH)}  ${path.join('  ')}${extent}`;
+  const line = `  ${SIGNS[change]} ${type.padEnd(TYPE_WIDTH)}  ${printable(path.join('  '))}${extent}`;
   const painted = colour ? `\u001B[${COLOURS[change]}m${line}\u001B[0m` : line;
   if (change !== 'update') return [painted];
   const changed = Object.entries(fields).map(

@@ -131,6 +131,12 @@ describe('headgate import openapi', () => {
     expect((await endpointsOf())['GET /new'].is_active).toBe(false);
   });
 
+  it('protects a route again that the description no longer leaves open', async () => {
+    await run(SHOP, '--apply', '--security');
+    await run({ ...SHOP, paths: { ...SHOP.paths, '/health': { get: {} } } }, '--apply', '--security');
+    expect((await endpointsOf())['GET /health']).toEqual({});
+  });
+
   it('reads Swagger 2.0, and writes a file without a gateway', async () => {
     const swagger = {
       swagger: '2.0',

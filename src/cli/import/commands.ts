@@ -6,7 +6,7 @@ import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
-import { CliError, type CliIo } from '../io.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
 import { readDescription } from './openapi-document.ts';
 import { importTree, type ImportedTree } from './openapi-tree.ts';
 
@@ -42,11 +42,11 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   // A file needs no gateway: it says everything that the description does.
   const client = flags.out === undefined ? createClient(flags, io) : undefined;
   const known = client && (await knownApp(client, flags.app));
-  const imported = importTree(description, options, known);
+  const imported = importTree(description, options, known?.app);
   if ('problem' in imported) throw new CliError(imported.problem);
   const config = { apps: { [flags.app]: imported.app } };
   if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(config));
-  const plan = client && (await planned(client, config, flags));
+  const plan = client && (await planned(client, config, flags, known?.version));
   if (flags.output === 'json')
     io.out(`${JSON.stringify({ notes: imported.notes, ...(plan && { plan }) }, undefined, 2)}\n`);
   else {
@@ -57,25 +57,35 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
 }
 
+interface KnownApp {
+  readonly app: Readonly<Record<string, unknown>>;
+  /** The config version that it was read from. */
+  readonly version: number;
+}
+
 /** The app without what an import does not touch. */
-async function knownApp(
-  client: GatewayClient,
-  slug: string,
-): Promise<Readonly<Record<string, unknown>> | undefined> {
+async function knownApp(client: GatewayClient, slug: string): Promise<KnownApp | undefined> {
   try {
-    const { config } = (await client.call('GET', `/config?app=${encodeURIComponent(slug)}`)) as {
+    const data = (await client.call('GET', `/config?app=${encodeURIComponent(slug)}`)) as {
+      readonly config_version: number;
       readonly config: { readonly apps: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
     };
-    const { keys: _keys, ...app } = config.apps[slug] ?? {};
-    return app;
+    const { keys: _keys, ...app } = data.config.apps[slug] ?? {};
+    return { app, version: data.config_version };
   } catch (error) {
     if (error instanceof RefusedCall && error.status === 404) return undefined;
     throw error;
   }
 }
 
-async function planned(client: GatewayClient, config: object, flags: OpenApiFlags): Promise<ShownPlan> {
-  const body = { config, ...(flags.apply === true && { message: 'import openapi' }) };
+async function planned(
+  client: GatewayClient,
+  config: object,
+  flags: OpenApiFlags,
+  baseVersion: number | undefined,
+): Promise<ShownPlan> {
+  const base = baseVersion === undefined ? {} : { base_version: baseVersion };
+  const body = { config, ...(flags.apply === true && { message: 'import openapi', ...base }) };
   return (await client.call(
     'POST',
     flags.apply === true ? '/config/apply' : '/config/plan',
@@ -86,7 +96,11 @@ async function planned(client: GatewayClient, config: object, flags: OpenApiFlag
 function notesText({ notes, operations }: ImportedTree): string {
   const lines = [`${operations} operations.`];
   if (notes.length > 0)
-    lines.push('', 'Not carried over:', ...notes.slice(0, NOTES_SHOWN_MAX).map((note) => `  ${note}`));
+    lines.push(
+      '',
+      'Not carried over:',
+      ...notes.slice(0, NOTES_SHOWN_MAX).map((note) => `  ${printable(note)}`),
+    );
   if (notes.length > NOTES_SHOWN_MAX)
     lines.push(`  … and ${notes.length - NOTES_SHOWN_MAX} more; --output json has all`);
   return `${lines.join('\n')}\n\n`;

@@ -94,10 +94,10 @@ function endpointsOf(
     }
     shapes.set(shape, label);
     const { is_active: _active, ...kept } = known[label] ?? {};
-    const policy = security
-      ? overrideOf(operation, description, common, kept['policy_override'], notes)
-      : undefined;
-    endpoints[label] = policy === undefined ? kept : { ...kept, policy_override: policy };
+    const override = kept['policy_override'] as Item | undefined;
+    const policy = security ? overrideOf(operation, description, common, override, notes) : override;
+    const { policy_override: _override, ...rest } = kept as Item;
+    endpoints[label] = policy === undefined ? rest : { ...rest, policy_override: policy };
   }
   for (const [label, item] of Object.entries(known)) {
     if (!Object.hasOwn(endpoints, label)) endpoints[label] = { ...item, is_active: false };
@@ -118,14 +118,16 @@ function overrideOf(
   operation: OpenApiOperation,
   description: OpenApiDescription,
   common: ImportedPolicy | undefined,
-  known: unknown,
+  known: Item | undefined,
   notes: string[],
 ): Item | undefined {
   const { policy, note } = securityOf(operation.security, description);
   if (note !== undefined) notes.push(`${operation.method} ${operation.path}: ${note}`);
-  if (policy === undefined || isDeepStrictEqual(policy, common)) return undefined;
+  if (policy === undefined) return known;
+  const { auth: _auth, required_scopes: _scopes, ...others } = known ?? {};
+  if (isDeepStrictEqual(policy, common)) return Object.keys(others).length === 0 ? undefined : others;
   const inherited = common?.required_scopes !== undefined && policy.required_scopes === undefined;
-  return { ...(known as object | undefined), ...policy, ...(inherited && { required_scopes: [] }) };
+  return { ...others, ...policy, ...(inherited && { required_scopes: [] }) };
 }
 
 /** What the document asks of callers where an operation says nothing. */

@@ -97,7 +97,10 @@ async function moveAside(writer: ConfigWriter, { item, stored }: DeclaredApp): P
     if (declared === undefined) continue;
     const wanted = declared['gateway_path'] ?? defaultGatewayPath({ gateway_path: path }, version.version);
     if (wanted === version.gateway_path) continue;
-    await writer.updateVersion({ ...version, gateway_path: asidePath(version.id) });
+    // One that gets a path of its own no longer follows its app.
+    const follows = version.gateway_path_is_default && declared['gateway_path'] === undefined;
+    const moved = { ...version, gateway_path: asidePath(version.id), gateway_path_is_default: follows };
+    await writer.updateVersion(moved);
   }
 }
 
@@ -125,7 +128,7 @@ async function storeApp(apply: Apply, app: DeclaredApp): Promise<Failure | undef
       path: [slug, label],
       pointer: `${pointer}/keys/${escape(label)}`,
       item: keyItem,
-      previous: keys.get(label),
+      previous: keys.declared.get(label),
       place: { appId: record.id },
     });
     if (isFailure(key)) return key;

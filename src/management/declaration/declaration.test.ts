@@ -194,6 +194,9 @@ describe('a declared configuration', () => {
     const refused = await apply({ apps: { billing: BILLING } }, { base_version });
     expect(refused.status).toBe(409);
     expect(refused.body.detail).toContain('since then: app.create orders by environment');
+    const { token } = (await api.post('/admin/tokens', { name: 'e', role: 'editor' })).body.data;
+    const told = await api.post('/config/apply', { config: { apps: {} }, base_version }, { token });
+    expect(told.body.detail).not.toContain('since then');
     expect((await apply({ apps: { billing: BILLING } }, { base_version, rebase: true })).status).toBe(200);
   });
 
@@ -268,12 +271,38 @@ describe('a declared configuration', () => {
     expect(await dump()).toEqual({ apps: {} });
   });
 
-  it('labels keys that share a name', async () => {
+  it('labels keys that share a name by the ends of their ids, and keeps each what it is', async () => {
     await apply({ apps: { a: { gateway_path: '/a' } } });
-    for (const name of ['k', 'k', 'k (2)', 'k']) await api.post('/apps/a/tokens', { name });
+    for (const scopes of [['admin'], ['read']]) await api.post('/apps/a/tokens', { name: 'k', scopes });
     const shown = await dump();
-    expect(Object.keys(shown.apps.a.keys)).toEqual(['k', 'k (2)', 'k (3)', 'k (4)']);
+    const labels = Object.keys(shown.apps.a.keys);
+    expect(labels).toEqual([expect.stringMatching(/^k \([0-9a-f]{6}\)$/), expect.stringMatching(/^k \(/)]);
     expect((await apply(shown)).body.message).toBe('Nothing to change');
+    const keysOf = async (): Promise<Json[]> => (await api.get('/apps/a/tokens')).body.data;
+    const [older, newer] = await keysOf();
+    await api.delete(`/apps/a/tokens/${older.id}`);
+    const again = await apply(shown);
+    expect(summary(again)).toEqual([expect.stringMatching(/^create key a k \(/)]);
+    expect((await keysOf()).find(({ id }) => id === newer.id)).toMatchObject({ scopes: ['read'] });
+    expect((await apply(shown)).body.message).toBe('Nothing to change');
+  });
+
+  it('keeps a key that is declared under another label than its name', async () => {
+    const declared = { apps: { a: { gateway_path: '/a', keys: { mobile: { name: 'Mobile app' } } } } };
+    expect(summary(await apply(declared))).toContain('create key a mobile');
+    expect((await apply(declared)).body.message).toBe('Nothing to change');
+  });
+
+  it('leaves keys alone that have expired, declared or not', async () => {
+    const expires_at = new Date(api.clock.nowMs() + 1_000).toISOString();
+    const declared = { apps: { a: { gateway_path: '/a', keys: { k: { expires_at } } } } };
+    await apply(declared);
+    api.clock.advance(2_000);
+    expect((await apply(declared)).body.message).toBe('Nothing to change');
+    expect((await apply({ apps: { a: { gateway_path: '/a', keys: {} } } })).body.message).toBe(
+      'Nothing to change',
+    );
+    expect((await dump()).apps.a).not.toHaveProperty('keys');
   });
 
   it('can be planned by viewers and applied by editors', async () => {

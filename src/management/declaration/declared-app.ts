@@ -4,7 +4,7 @@ import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { isObject } from '../api/merge-patch.ts';
-import { labelKeys, type Item } from './levels.ts';
+import { matchKeys, type Item, type MatchedKeys } from './levels.ts';
 import { escape, OWNER_LABEL } from './tree.ts';
 
 const PAGE_LIMIT = 500;
@@ -19,8 +19,8 @@ export interface DeclaredApp {
   readonly pointer: string;
   readonly item: Item;
   readonly stored: AppTree | undefined;
-  /** By label; empty where the item does not name `keys`, which then stay as they are. */
-  readonly keys: ReadonlyMap<string, StoredApiKey>;
+  /** None where the item does not name `keys`, which then stay as they are. */
+  readonly keys: MatchedKeys;
 }
 
 /** @param owner becomes a label of the app */
@@ -36,10 +36,13 @@ export async function loadDeclaredApp(
   const labels = isObject(item['labels']) ? item['labels'] : {};
   const owned = owner === undefined ? item : { ...item, labels: { ...labels, [OWNER_LABEL]: owner } };
   const pointer = `/apps/${escape(slug)}`;
-  if (app === undefined) return { slug, pointer, item: owned, stored: undefined, keys: new Map() };
+  if (app === undefined) return { slug, pointer, item: owned, stored: undefined, keys: matchKeys({}, []) };
   const stored = await reader.loadAppTree(app.id);
-  const keys = item['keys'] === undefined ? [] : await liveKeys(reader, app.id, nowMs);
-  return { slug, pointer, item: owned, stored, keys: labelKeys(keys) };
+  const declaredKeys = item['keys'];
+  if (!isObject(declaredKeys)) return { slug, pointer, item: owned, stored, keys: matchKeys({}, []) };
+  const { declared, undeclared } = matchKeys(declaredKeys, await allKeys(reader, app.id));
+  const live = undeclared.filter((key) => isLive(key, nowMs));
+  return { slug, pointer, item: owned, stored, keys: { declared, undeclared: live } };
 }
 
 export async function allApps(reader: ConfigReader): Promise<Map<string, App>> {
@@ -50,11 +53,18 @@ export async function allApps(reader: ConfigReader): Promise<Map<string, App>> {
 
 /** The keys of an app that have not expired: the others open nothing, and could not be declared again. */
 export async function liveKeys(reader: ConfigReader, appId: string, nowMs: number): Promise<StoredApiKey[]> {
+  const keys = await allKeys(reader, appId);
+  return keys.filter((key) => isLive(key, nowMs));
+}
+
+async function allKeys(reader: ConfigReader, appId: string): Promise<StoredApiKey[]> {
   const keys: StoredApiKey[] = [];
-  for await (const key of pages((page) => reader.listKeys(appId, page))) {
-    if (key.expires_at === null || Date.parse(key.expires_at) > nowMs) keys.push(key);
-  }
+  for await (const key of pages((page) => reader.listKeys(appId, page))) keys.push(key);
   return keys;
+}
+
+function isLive({ expires_at: expiresAt }: StoredApiKey, nowMs: number): boolean {
+  return expiresAt === null || Date.parse(expiresAt) > nowMs;
 }
 
 type PageOf<T> = (page: { readonly limit: number; readonly after: string | undefined }) => Promise<{

@@ -58,9 +58,7 @@ export async function deleteBelow(
     if (declared === undefined) await remove(LEVELS.version, version, path, {}, sizeOf(tree));
     else await deleteBelowVersion(remove, tree, declared, path);
   }
-  for (const [label, key] of app.keys) {
-    if (member(app.item, 'keys', label) === undefined) await remove(LEVELS.key, key, [app.slug, label], {});
-  }
+  for (const key of app.keys.undeclared) await remove(LEVELS.key, key, [app.slug, key.name], {});
 }
 
 async function deleteBelowVersion(

@@ -244,25 +244,56 @@ export function endpointLabel({ method, path }: Pick<Endpoint, 'method' | 'path'
   return `${method} ${path}`;
 }
 
-/**
- * The labels of an app's keys, which may share a name: the oldest has the name, the others have a number with it.
- * The same keys have the same labels, whatever else there is.
- */
+/** A label that one key has for as long as it exists: its name with the end of its id. */
+function ownLabel({ name, id }: StoredApiKey): string {
+  return `${name} (${id.slice(-6)})`;
+}
+
+/** The labels of an app's keys in a dump: the name, or the name with the end of the id where several keys share it. */
 export function labelKeys(keys: readonly StoredApiKey[]): Map<string, StoredApiKey> {
-  const ordered = [...keys].sort((a, b) => compare(a.created_at, b.created_at) || compare(a.id, b.id));
-  const names = new Set(ordered.map(({ name }) => name));
+  const counts = new Map<string, number>();
+  for (const { name } of keys) counts.set(name, (counts.get(name) ?? 0) + 1);
   const labelled = new Map<string, StoredApiKey>();
-  // A member of this name cannot be declared.
-  const isTaken = (label: string, name: string): boolean =>
-    labelled.has(label) || label === '__proto__' || (label !== name && names.has(label));
-  for (const key of ordered) {
-    let label = key.name;
-    for (let count = 2; isTaken(label, key.name); count++) {
-      label = `${key.name} (${count})`;
-    }
-    labelled.set(label, key);
+  for (const key of keys) {
+    // A member called `__proto__` cannot be declared.
+    const isPlain = counts.get(key.name) === 1 && key.name !== '__proto__';
+    labelled.set(isPlain ? key.name : ownLabel(key), key);
   }
   return labelled;
+}
+
+export interface MatchedKeys {
+  /** By the label under which a key is declared. */
+  readonly declared: ReadonlyMap<string, StoredApiKey>;
+  readonly undeclared: readonly StoredApiKey[];
+}
+
+/**
+ * Which stored key each declared one is. A label that only one key can have comes first; then names decide, the oldest
+ * key of a name first. So a key keeps its identity, and its value, while others come and go.
+ */
+export function matchKeys(items: Item, keys: readonly StoredApiKey[]): MatchedKeys {
+  const byOwnLabel = new Map(keys.map((key) => [ownLabel(key), key]));
+  const declared = new Map<string, StoredApiKey>();
+  const left = new Set(keys);
+  const match = (label: string, key: StoredApiKey | undefined): void => {
+    if (key === undefined || !left.delete(key)) return;
+    declared.set(label, key);
+  };
+  const labels = Object.keys(items);
+  for (const label of labels) match(label, byOwnLabel.get(label));
+  const byName = new Map<string, StoredApiKey[]>();
+  const newestFirst = [...left].sort((a, b) => compare(b.created_at, a.created_at) || compare(b.id, a.id));
+  for (const key of newestFirst) {
+    const same = byName.get(key.name);
+    if (same === undefined) byName.set(key.name, [key]);
+    else same.push(key);
+  }
+  for (const label of labels) {
+    const { name } = (items[label] ?? {}) as Item;
+    if (!declared.has(label)) match(label, byName.get(typeof name === 'string' ? name : label)?.pop());
+  }
+  return { declared, undeclared: [...left] };
 }
 
 export function compare(a: string, b: string): number {

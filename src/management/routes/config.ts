@@ -24,8 +24,8 @@ import { auditEntry, type Unchanged, type WriteWork, type Written } from '../wri
 
 /** A declared configuration may be as large as a document of the command line, and is sent in one piece. */
 const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Changes that are in the audit log one by one; of more there is the sum. */
-const AUDITED_CHANGES_MAX = 1_000;
+/** Endpoints that are in the audit log one by one; of more there is the sum. */
+const AUDITED_ENDPOINTS_MAX = 1_000;
 const DELETES_MAX_MAX = 10_000_000;
 
 const APP_QUERY = jsonSchema(
@@ -247,7 +247,7 @@ function applyWork(context: ManagementContext, call: Call, message: string): Wri
   const options: ApplyOptions = { owner: config.owner, adopt, prune, deletesMax };
   return async (writer): Promise<Written | Unchanged | Failure> => {
     const version = await writer.configVersion();
-    const moved = await movedSince(writer, version, body);
+    const moved = await movedSince(writer, version, body, call.actor.role === 'admin');
     if (moved !== undefined) return moved;
     const log = await applyTree(writer, rulesOf(context, writer), config, options);
     if (isFailure(log)) return belowConfig(log);
@@ -271,12 +271,15 @@ async function movedSince(
   reader: ConfigReader,
   version: number,
   { base_version: base, rebase = false }: ApplyBody,
+  mayReadAudit: boolean,
 ): Promise<Failure | undefined> {
   if (base === undefined || base === version || rebase) return undefined;
+  const moved = `The plan was made on config version ${base}, and ${version} is in force`;
+  if (!mayReadAudit) return fail('conflict', moved);
   const { items } = await reader.listAudit({ limit: 20, after: undefined }, 'newest_first');
   const since = items.filter((entry) => entry.config_version > base).map(describe);
   const list = since.length === 0 ? '' : `; since then: ${since.join(', ')}`;
-  return fail('conflict', `The plan was made on config version ${base}, and ${version} is in force${list}`);
+  return fail('conflict', moved + list);
 }
 
 function describe({ action, resource_name: name, actor, config_version: version }: AuditEntry): string {
@@ -315,7 +318,9 @@ async function auditChanges(
   nowMs: number,
 ): Promise<void> {
   const NAMES = ['app', 'version', 'revision'];
-  for (const { change, type, path, record, after } of changes.slice(0, AUDITED_CHANGES_MAX)) {
+  let endpoints = 0;
+  for (const { change, type, path, record, after } of changes) {
+    if (type === 'endpoint' && ++endpoints > AUDITED_ENDPOINTS_MAX) continue;
     const resourceType = type === 'key' ? 'token' : type;
     const parents = Object.fromEntries(path.slice(0, -1).map((label, index) => [NAMES[index] ?? '', label]));
     const note = {

@@ -109,7 +109,7 @@ describe('while the store of limits is away', { timeout: 90_000 }, () => {
       .poll(async () => (await gateway?.api('GET', '//readyz'))?.body.data, { timeout: 5_000 })
       .toEqual({ ready: true, reason: null });
     const lines =
-      gateway?.logs().filter(({ msg }) => String(msg).startsWith('the store of limits is out')) ?? [];
+      gateway?.logs().filter(({ msg }) => String(msg).startsWith('the limit store is unreachable')) ?? [];
     expect(lines.length).toBeGreaterThan(0);
     expect(lines[0]).toMatchObject({ level: 'warn', reason: expect.any(String) as string });
   });

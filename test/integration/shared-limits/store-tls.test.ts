@@ -75,11 +75,11 @@ describe('a store of limits behind TLS', () => {
 
   it('is out of reach for one that does not, which says why', async () => {
     const gateway = await start();
-    expect(await reasonOf(gateway)).toEqual(expect.stringContaining('store of limits'));
+    expect(await reasonOf(gateway)).toEqual(expect.stringContaining('limit store'));
     const response = await fetch(`${gateway.proxy}/shared/v1/x`);
     expect(response.status).toBe(200);
     const line = await until(() =>
-      gateway.logs().find(({ msg }) => String(msg).startsWith('the store of limits is out')),
+      gateway.logs().find(({ msg }) => String(msg).startsWith('the limit store is unreachable')),
     );
     expect(JSON.stringify(line)).toMatch(/certificate/i);
   });
