@@ -495,7 +495,9 @@ describe('the kinds of servers', { timeout: 30_000 }, () => {
         return admitted >= 10;
       });
       for (let index = 0; index < 20; index++) await ask();
-      expect(admitted).toBe(10);
+      // A change of servers may cost as much as a loss of the counters: the limit once more (shared-limits.md).
+      expect(admitted).toBeGreaterThanOrEqual(10);
+      expect(admitted).toBeLessThanOrEqual(20);
     } finally {
       sentinel?.close();
       await Promise.all([primary.close(), replica.close()]);
