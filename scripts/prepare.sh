@@ -50,23 +50,39 @@ install_packages() {
   fi
 }
 
-# One at a time: of several starts one installs and the others wait for it. A lock whose owner is gone is removed.
+# One at a time: of several starts one installs and the others wait for it.
 LOCK="$ROOT/.installing"
 lock_packages() {
   if [ ! -w "$ROOT" ]; then
     say "cannot install the packages: $ROOT is not writable"
     exit 1
   fi
-  until (set -C && echo "$$" >"$LOCK") 2>/dev/null; do
+  waits=0
+  until create_lock "$LOCK"; do
     owner=$(cat "$LOCK" 2>/dev/null) || owner=""
-    if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null && [ ! -d "/proc/$owner" ]; then
-      # Renamed first: of two that have seen this only one removes it, and never a lock that has come since.
-      if mv "$LOCK" "$LOCK.$$" 2>/dev/null; then
-        [ "$(cat "$LOCK.$$")" = "$owner" ] || ln "$LOCK.$$" "$LOCK" 2>/dev/null || true
-        rm -f "$LOCK.$$"
-      fi
-    else sleep 0.2; fi
+    if is_gone "$owner"; then
+      take_over_lock "$owner" && return 0
+    fi
+    waits=$((waits + 1))
+    [ "$waits" -ne 150 ] || say "waiting for another install of the packages; if there is none, remove $LOCK"
+    sleep 0.2
   done
+}
+
+create_lock() { (set -C && echo "$$" >"$1") 2>/dev/null; }
+is_gone() { [ -n "$1" ] && ! kill -0 "$1" 2>/dev/null && [ ! -d "/proc/$1" ]; }
+
+# Takes the lock of a process that is gone. Others may have seen the same: only the one that creates the claim on
+# this owner may replace its lock, and only if it is still there.
+take_over_lock() {
+  claim="$LOCK.$1"
+  create_lock "$claim" || return 1
+  if [ "$(cat "$LOCK" 2>/dev/null)" = "$1" ] && is_gone "$1"; then
+    mv -f "$claim" "$LOCK"
+  else
+    rm -f "$claim"
+    return 1
+  fi
 }
 unlock_packages() { rm -f "$LOCK"; }
 

@@ -21,7 +21,7 @@ async function writing(onDrain: () => void = () => undefined) {
   return { ...pair, writer: new SocketWriter(pair.near, onDrain), listen, received: () => received };
 }
 
-/** Of a body that is long enough to be kept, and of which nobody but the writer needs anything. */
+/** Of a body that is long enough to be kept, and of which only the writer needs anything. */
 function writeWithBody(writer: SocketWriter, head: string, text: string): void {
   const body = acquireBodyBuffer(Buffer.from(text, 'latin1'), text.length) as BodyBuffer;
   writer.writeWithBody(head, body);
@@ -84,7 +84,7 @@ it('writes a body after its head and before later writes', async () => {
   expect(stream).not.toHaveBeenCalled();
 });
 
-/** Takes the memory of bodies that nobody holds any more, and writes over it. */
+/** Takes the memory of bodies that are no longer in use, and writes over it. */
 function overwriteKept(): void {
   const text = 'y'.repeat(14_000);
   const bodies = Array.from(
@@ -255,7 +255,7 @@ it('reports a closed peer as an error of the socket', async () => {
   }, 'the error');
   await untilHolds(() => codes.length > 0, 'its report');
   expect(['EPIPE', 'ECONNRESET']).toContain(codes[0]);
-  writer.writeText('to nobody');
+  writer.writeText('to a closed socket');
   writer.flush();
   expect(codes).toHaveLength(1);
 });
