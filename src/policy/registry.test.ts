@@ -137,7 +137,8 @@ describe('a part that is added', () => {
     const editor = compiled.requestFields;
     expect(editor?.nameOf('X-OLD')).toBe('X-New');
     expect(editor?.nameOf('Accept')).toBeUndefined();
-    expect(editor?.lines({ ...subject, pathParameter: () => '7' })).toBe('X-Trace: r1-7\r\n');
+    const own = { combinedPassing: () => undefined, pathParameter: () => '7' };
+    expect(editor?.lines({ ...subject, ...own })).toBe('X-Trace: r1-7\r\n');
     const plain = compile({ policy: {}, sources: {} }, testApp());
     expect(plain).toMatchObject({ stages: [], requestFields: undefined, responseFields: undefined });
   });

@@ -112,6 +112,8 @@ export interface CompiledRetries {
 export interface FieldSubject extends RequestFacts {
   readonly requestId: string;
   readonly evaluation: Evaluation;
+  /** As `combined`, but undefined for a field that `Connection` nominates: the backend does not get it either. */
+  combinedPassing(lowerName: string): string | undefined;
   /** The segment of the canonical path that a `{name}` of the endpoint stands for, percent-encoded. */
   pathParameter(name: string): string | undefined;
 }

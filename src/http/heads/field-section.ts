@@ -110,6 +110,12 @@ export class FieldSection {
     return value;
   }
 
+  /** As `combined`, but a field that `Connection` nominates is absent, as it is for the next recipient. */
+  combinedPassing(lowerName: string): string | undefined {
+    const index = this.#find(lowerName, 0);
+    return index < 0 || this.isNominated(index) ? undefined : this.combined(lowerName);
+  }
+
   /**
    * Whether field `index` is an ordinary field that `Connection` nominates, and so ends here (RFC 9110 section 7.6.1).
    */

@@ -55,6 +55,7 @@ function subjectOf(exchange: ExchangeView, route: Route): FieldSubject {
     evaluation,
     header: (lowerName) => exchange.header(lowerName),
     combined: (lowerName) => exchange.combined(lowerName),
+    combinedPassing: (lowerName) => exchange.connection.head.combinedPassing(lowerName),
     pathParameter: (name) => {
       const parameters = pathParameters(route, path, exchange.suffixStart);
       return Object.hasOwn(parameters, name) ? parameters[name] : undefined;

@@ -68,6 +68,15 @@ describe('the backend', () => {
     expect(trailers).toEqual({ 'x-sum': '1' });
   });
 
+  it('gets nothing made of a field that the client nominates in Connection', async () => {
+    const origin = await echo();
+    const proxy = await proxyTo(origin.port, EDITS);
+    const lines = 'Connection: x-IN\r\nX-In: v\r\nX-Stay: s\r\n';
+    await sendRaw(proxy.port, `GET /a/v1/x HTTP/1.1\r\nHost: a\r\n${lines}\r\n`);
+    expect(origin.seen[0]?.headers).toMatchObject({ 'x-const': 'c', 'x-stay': 's' });
+    expect(origin.seen[0]?.headers).not.toHaveProperty('x-user');
+  });
+
   it('gets them from a client of HTTP/2, which gets the edited answer', async () => {
     const origin = await echo();
     const proxy = await proxyTo(origin.port, EDITS, { tls: TLS_PAIR });

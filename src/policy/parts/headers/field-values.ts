@@ -50,7 +50,7 @@ function readerOf(source: Source, isWithheld: (name: string) => boolean): Read {
     case 'header': {
       const { name } = source;
       if (isWithheld(name)) return () => '';
-      return (subject) => fieldCharacters(subject.combined(name) ?? '');
+      return (subject) => fieldCharacters(subject.combinedPassing(name) ?? '');
     }
     case 'path': {
       const { name } = source;

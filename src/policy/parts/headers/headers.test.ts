@@ -27,7 +27,9 @@ function subject({
   const evaluation = newEvaluation();
   evaluation.caller = { ...evaluation.caller, ...caller };
   const pathParameter = (name: string): string | undefined => path[name];
-  return { ...testFacts(headers, { clientIp }), requestId, evaluation, pathParameter };
+  const facts = testFacts(headers, { clientIp });
+  const combinedPassing = (name: string): string | undefined => facts.combined(name);
+  return { ...facts, requestId, evaluation, combinedPassing, pathParameter };
 }
 
 const gateway = testGateway();
