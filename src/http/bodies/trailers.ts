@@ -1,7 +1,8 @@
 /**
  * Which trailer fields may be forwarded (RFC 9110 section 6.5.1): none that frames or routes a message, modifies the
  * request, authenticates, or describes the content. A recipient that merged such a field into the head would act on a
- * value that no stage of the gateway has checked.
+ * value that no stage of the gateway has checked. Names are compared as `foldedName` gives them, because the recipient may
+ * read another spelling as the same name.
  */
 import { foldedName } from '../../lib/folded-name.ts';
 import { TrailerSection } from '../heads/field-section.ts';
@@ -49,14 +50,18 @@ export function forwardableTrailers(text: string): string | undefined | HeadErro
   let lines = '';
   for (let index = 0; index < section.count; index++) {
     if (section.kind(index) !== HeaderKind.ordinary) continue;
-    if (!forbidden.has(section.name(index).toLowerCase())) lines += section.line(index);
+    if (!isForbidden(section.name(index))) lines += section.line(index);
   }
   return lines === '' ? undefined : lines;
 }
 
 /** Whether a trailer of this name may be passed on. */
 export function mayBeTrailer(name: string): boolean {
-  return headerKindOf(name) === HeaderKind.ordinary && !forbidden.has(name.toLowerCase());
+  return headerKindOf(name) === HeaderKind.ordinary && !isForbidden(name);
+}
+
+function isForbidden(name: string): boolean {
+  return forbidden.has(foldedName(name));
 }
 
 /**
