@@ -29,7 +29,7 @@ export const HeaderKind = Object.freeze({
   forwardedHost: 13,
   /** Any other `X-Forwarded-` name, such as -Port, -Prefix, -Server. */
   forwardedOther: 14,
-  /** `X-Real-IP` and the vendor headers that contain a client address. */
+  /** `X-Real-IP`, and the fields in which CDNs and clouds name the client address. */
   realIp: 15,
   requestId: 16,
   via: 17,
@@ -80,6 +80,17 @@ const names: ReadonlyArray<readonly [name: string, kind: HeaderKind]> = [
   ['x-client-ip', HeaderKind.realIp],
   ['true-client-ip', HeaderKind.realIp],
   ['x-cluster-client-ip', HeaderKind.realIp],
+  ['cf-connecting-ip', HeaderKind.realIp],
+  ['cf-connecting-ipv6', HeaderKind.realIp],
+  ['cf-pseudo-ipv4', HeaderKind.realIp],
+  ['cloudfront-viewer-address', HeaderKind.realIp],
+  ['fastly-client-ip', HeaderKind.realIp],
+  ['fly-client-ip', HeaderKind.realIp],
+  ['x-appengine-user-ip', HeaderKind.realIp],
+  ['x-azure-clientip', HeaderKind.realIp],
+  ['x-azure-socketip', HeaderKind.realIp],
+  ['x-envoy-external-address', HeaderKind.realIp],
+  ['x-original-forwarded-for', HeaderKind.realIp],
   ['x-request-id', HeaderKind.requestId],
   ['via', HeaderKind.via],
   ['traceparent', HeaderKind.traceparent],

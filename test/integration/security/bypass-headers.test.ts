@@ -72,6 +72,11 @@ const ADDRESS_FIELDS = [
   'X-Client-IP',
   'X-Cluster-Client-IP',
   'True-Client-IP',
+  'CF-Connecting-IP',
+  'CF-Connecting-IPv6',
+  'CloudFront-Viewer-Address',
+  'Fastly-Client-IP',
+  'X-Azure-ClientIP',
   'Forwarded',
 ];
 /** Forged values are told from the gateway's own by this. */

@@ -135,6 +135,7 @@ describe('from a trusted proxy', () => {
         'X-Forwarded-Host': 'shop.test',
         'X-Request-Id': 'edge-4711',
         'X-Real-IP': '198.51.100.7',
+        'CF-Connecting-IP': '198.51.100.7',
       },
     });
     const seen = echoed(response);
@@ -144,6 +145,7 @@ describe('from a trusted proxy', () => {
     expect(valuesOf(seen, 'x-request-id')).toEqual(['edge-4711']);
     expect(response.headers['x-request-id']).toBe('edge-4711');
     expect(seen.headers['x-real-ip']).toBe('198.51.100.7');
+    expect(seen.headers['cf-connecting-ip']).toBe('198.51.100.7');
   });
 
   it('design 2: several X-Forwarded-For fields are one list', async () => {

@@ -27,6 +27,8 @@ const MANAGED = [
   'X-Client-IP',
   'True-Client-IP',
   'X-Cluster-Client-IP',
+  'CF-Connecting-IP',
+  'Fastly-Client-IP',
   'X-Request-Id',
   'Via',
   'traceparent',

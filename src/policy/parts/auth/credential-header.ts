@@ -2,6 +2,7 @@
  * Names of request fields that cannot carry a credential (`auth.in`): those that claims must not be written to, and
  * those with their own meaning for the gateway, a cache, the backend or explain. `Authorization` is the default place.
  */
+import { HeaderKind, headerKindOf } from '../../../http/heads/header-kind.ts';
 import { foldedName } from '../../../lib/folded-name.ts';
 import { isReservedHeader } from './jwt/jwt-rules.ts';
 
@@ -9,7 +10,6 @@ const AUTHORIZATION = 'authorization';
 
 const MEANINGFUL: ReadonlySet<string> = new Set([
   'early-data',
-  'http2-settings',
   'link',
   'max-forwards',
   'pragma',
@@ -18,15 +18,9 @@ const MEANINGFUL: ReadonlySet<string> = new Set([
   'range',
   'referer',
   'set-cookie',
-  'true-client-ip',
   'upgrade-insecure-requests',
   'user-agent',
   'www-authenticate',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-method-override',
-  'x-override-url',
-  'x-rewrite-url',
 ]);
 const MEANINGFUL_PREFIXES = [
   'accept',
@@ -46,6 +40,7 @@ export function isAuthorization(name: string): boolean {
 export function mayCarryCredential(name: string): boolean {
   if (isAuthorization(name)) return true;
   const normal = foldedName(name);
-  if (isReservedHeader(name) || MEANINGFUL.has(normal)) return false;
+  if (headerKindOf(normal) !== HeaderKind.ordinary || isReservedHeader(name)) return false;
+  if (MEANINGFUL.has(normal)) return false;
   return !MEANINGFUL_PREFIXES.some((prefix) => normal.startsWith(prefix));
 }

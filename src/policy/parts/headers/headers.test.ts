@@ -199,6 +199,10 @@ describe('a policy is refused', () => {
     'Forwarded',
     'X-Real-IP',
     'True-Client-IP',
+    'CF-Connecting-IP',
+    'cf_connecting_ip',
+    'Fastly-Client-IP',
+    'X-Azure-ClientIP',
     'X_Forwarded_Prefix',
     'X-Original-URL',
   ];
