@@ -44,6 +44,7 @@ const LABELS: Readonly<Record<string, string>> = {
   level:
     'level that set the limit: `endpoint`, `revision`, `version`, `app`, `global`, `keys`, `ip`, `auth_failures` or `other`',
   driver: '`sqlite` or `postgres`',
+  listener: '`traffic` or `management`',
   certificate: 'place of the certificate in the setting, from 1',
   name: 'first name in the certificate',
   statistic: '`p50`, `p99` or `max`',
@@ -132,7 +133,7 @@ async function renderSample(): Promise<string> {
     version: '0.0.0',
     keys: { size: 1, bytes: 1 },
     limitCounters: { counters: 1, bytes: 1, bytesPeak: 1, bytesMax: 1, evictions: new Map([['app', 1]]) },
-    certificates: [{ names: ['example.com'], expiresAtMs: 1_000 }],
+    certificates: { traffic: [{ names: ['example.com'], expiresAtMs: 1_000 }] },
     breakers: [{ labels, state: 'closed' }],
     database: { driver: 'sqlite', isUp: true },
     limitNodes: 1,

@@ -6,18 +6,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
+import { CertificateWatches, readCertificates } from './listener-certificates.ts';
 import { createManagement, listenForManagement } from './management.ts';
 import type { Parts } from './parts.ts';
 import { assertAlone, assertClaimed, claim, release, takeover } from './takeover-files.ts';
 import {
   createSupervisor,
   listenForTraffic,
-  readCertificates,
   startHousekeeping,
   startLimits,
   startMetricsKeeping,
   startTicketKeys,
-  watchCertificates,
 } from './workers.ts';
 import { Egress } from '../egress/egress.ts';
 import { createOwnPorts, OwnListeners } from '../egress/own-listeners.ts';
@@ -138,14 +137,18 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const parts: Parts = { ...own, ...recorders(own) };
     undo.unshift(startHousekeeping(parts));
     undo.unshift(async () => parts.snapshotFile?.stop());
-    const supervisor = createSupervisor(parts, certificates?.pairs, WORKER_URL);
-    const watch = watchCertificates(parts, certificates, supervisor);
+    const supervisor = createSupervisor(parts, certificates.traffic?.pairs, WORKER_URL);
+    const watches = new CertificateWatches(parts, certificates, {
+      traffic: (pairs) => supervisor.setCertificates(pairs),
+      management: async ([pair]) => pair && management.renewCertificate(pair),
+    });
     undo.unshift(startMetricsKeeping(parts, supervisor));
     undo.unshift(startTicketKeys(parts, supervisor));
     let stopping = false;
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
-    const management = await createManagement(parts, supervisor, changes, watch, () => stopping);
+    const tls = { watches, management: certificates.management?.pairs[0] };
+    const management = await createManagement(parts, supervisor, changes, tls, () => stopping);
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
@@ -154,8 +157,8 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     if (recovering === undefined) await changes.cluster.join(repository.cluster);
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const proxyPort = await listenForTraffic(supervisor, settings);
-    watch?.start();
-    undo.unshift(async () => watch?.stop());
+    watches.start();
+    undo.unshift(() => watches.stop());
     logReady(parts, managementPort, proxyPort);
     if (recovering === undefined) parts.snapshotFile?.changed();
     else recoverDatabase(parts, recovering, changes, announceToken);
@@ -167,7 +170,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
       await delay(settings.proxy.drainGraceMs);
       for (const step of undo) await step();
     };
-    const reload = watch && (() => watch.reload());
+    const reload = watches.hasAny ? () => watches.reload() : undefined;
     return { managementPort, proxyPort, takeover: () => takeover.request(), reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);

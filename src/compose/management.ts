@@ -10,8 +10,8 @@ import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
 import { createPolicyCompiler } from '../policy/compile-policy.ts';
 import type { CompiledPolicy } from '../policy/stage.ts';
+import type { CertificatePair } from '../proxy/downstream/tls/tls-certificate.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
-import type { CertificateWatch } from '../control/certificates/certificates.ts';
 import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
 import { explainAccess } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
@@ -21,6 +21,7 @@ import type { PolicyCompiler } from '../config/types.ts';
 import { validateChange } from '../config/validate-change.ts';
 import { assertAcceptable } from './changes.ts';
 import { answers, breakerFacts, revisionsInUse } from './node-facts.ts';
+import type { CertificateWatches } from './listener-certificates.ts';
 import type { Changes, Parts } from './parts.ts';
 import { startError } from './start-error.ts';
 
@@ -31,7 +32,7 @@ export function createManagement(
   parts: Parts,
   supervisor: Supervisor,
   { configSync, cluster }: Changes,
-  watch: CertificateWatch | undefined,
+  certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
   isStopping: () => boolean,
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
@@ -52,6 +53,7 @@ export function createManagement(
     adminToken: settings.adminToken,
     authFailuresPerMinute: settings.server.authFailuresPerMinute,
     isTrustedProxy: blockList(settings.trustedProxyIps),
+    tls: certificates.management,
     swaggerEnabled: settings.server.swaggerEnabled,
     policyGlobals: globalsOf(settings),
     egress: parts.egress,
@@ -62,7 +64,7 @@ export function createManagement(
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
-      certificates: () => watch?.problem,
+      certificates: () => certificates.watches.problem,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => {
         const memory = state.breakerOf(revisionId);
@@ -77,7 +79,7 @@ export function createManagement(
       return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
         version,
         keys: state.keys,
-        certificates: watch?.facts,
+        certificates: certificates.watches.facts,
         breakers: breakerFacts(state),
         database: { driver: repository.driver, isUp },
         limitCounters: counterUse(limitMemory),

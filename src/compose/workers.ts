@@ -6,11 +6,6 @@ import { createLookup } from '../proxy/upstream/resolver.ts';
 import type { Clock } from '../lib/clock.ts';
 import { randomHex } from '../lib/ids.ts';
 import { createLimitMemory } from '../limits/local/memory.ts';
-import {
-  CertificateWatch,
-  loadCertificates,
-  type LoadedCertificates,
-} from '../control/certificates/certificates.ts';
 import { CounterPressure } from '../control/workers/counter-pressure.ts';
 import { DescriptorWatch } from '../control/workers/descriptor-watch.ts';
 import { HealthProbe } from '../control/health/health-probe.ts';
@@ -20,7 +15,7 @@ import { Supervisor } from '../control/workers/supervisor.ts';
 import { startTicketRotation } from '../control/certificates/ticket-keys.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Parts } from './parts.ts';
-import { startError, StartError } from './start-error.ts';
+import { startError } from './start-error.ts';
 
 const TICK_MS = 1_000;
 /** Callers under concurrency caps; memory of unused entries is never touched. */
@@ -141,28 +136,4 @@ export function startMetricsKeeping({ metrics }: Parts, supervisor: Supervisor):
     void supervisor.samples().then((samples) => metrics.note(samples));
   }, METRICS_KEEP_MS);
   return async () => clearInterval(timer);
-}
-
-export async function readCertificates({ proxy }: Settings): Promise<LoadedCertificates | undefined> {
-  if (proxy.tls === undefined) return undefined;
-  const loaded = await loadCertificates(proxy.tls);
-  if ('error' in loaded) throw new StartError(loaded.error);
-  return loaded;
-}
-
-/** undefined without TLS. */
-export function watchCertificates(
-  { settings, clock, log }: Parts,
-  loaded: LoadedCertificates | undefined,
-  supervisor: Supervisor,
-): CertificateWatch | undefined {
-  const files = settings.proxy.tls;
-  if (files === undefined || loaded === undefined) return undefined;
-  return new CertificateWatch({
-    files,
-    loaded,
-    clock,
-    log,
-    publish: (certificates) => supervisor.setCertificates(certificates),
-  });
 }

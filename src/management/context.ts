@@ -20,7 +20,7 @@ export interface ManagementStatus {
   fallback(): string | undefined;
   /** What the rate limits go by when the store that nodes share is out of reach; undefined when all is well. */
   limits(): string | undefined;
-  /** What is wrong with certificates of the traffic listener that are served all the same; undefined when nothing is. */
+  /** What is wrong with certificates that are served all the same; undefined when nothing is. */
   certificates(): string | undefined;
   /** Of everything but the database: whether the workers serve. */
   ready(): { readonly ready: boolean; readonly reason: string | undefined };

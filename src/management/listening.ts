@@ -8,6 +8,17 @@ import type { FastifyInstance } from 'fastify';
 import { fail } from './api/failure.ts';
 import { sendFailure } from './api/send.ts';
 
+/** PEM texts. */
+export interface CertificateTexts {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Fastify's server is one of node:https where the listener has a certificate. */
+interface MaybeTlsServer {
+  setSecureContext?(pair: CertificateTexts): void;
+}
+
 export interface ManagementListening {
   /** Rejects when the address cannot be bound. @param port 0 for any free one */
   listen(host: string, port: number): Promise<{ readonly port: number }>;
@@ -15,6 +26,8 @@ export interface ManagementListening {
   suspend(): Promise<void>;
   /** Opens the port again. Rejects when another process has it. */
   resume(): Promise<void>;
+  /** For new connections; without effect without TLS. */
+  renewCertificate(pair: CertificateTexts): void;
   /** Stops listening and closes idle connections; running requests get a moment to finish. */
   close(): Promise<void>;
 }
@@ -58,6 +71,9 @@ export function managementListening(server: FastifyInstance, closeGraceMs: numbe
       http.listen(address);
       await listening;
       suspended = false;
+    },
+    renewCertificate(pair) {
+      (http as MaybeTlsServer).setSecureContext?.(pair);
     },
     async close() {
       // Fastify would fail to close a port that is closed.

@@ -31,7 +31,7 @@ import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
 import type { ExplainAccess } from '../explain/access.ts';
 import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
-import { managementListening, type ManagementListening } from './listening.ts';
+import { managementListening, type CertificateTexts, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './api/openapi.ts';
 import { API_PREFIX, JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './api/operation.ts';
 import { allOperations } from './operations.ts';
@@ -61,6 +61,8 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly authFailuresPerMinute: number;
   /** Proxies whose X-Forwarded-For is believed, for the audit log and for slowing down guesses. */
   readonly isTrustedProxy: (address: string) => boolean;
+  /** PEM texts of the chain and its key; absent: plain HTTP. */
+  readonly tls?: CertificateTexts | undefined;
   readonly swaggerEnabled: boolean;
   /** Global rate limit of the settings; fills in what a policy leaves out. */
   readonly policyGlobals: ManagementContext['policyGlobals'];
@@ -111,7 +113,7 @@ export async function createManagementServer(
   const all = [...operations, documented.operation];
 
   const actors: Actors = new WeakMap();
-  const server = createFastify(logger, actors);
+  const server = createFastify(logger, actors, dependencies.tls);
   const listening = managementListening(server, dependencies.closeGraceMs ?? CLOSE_GRACE_MS);
   addBodyReader(server);
   addErrorPages(server, all);
@@ -162,8 +164,19 @@ interface AdminAccess {
 /** Why the database was not available to a call, for its log line. */
 const outages = new WeakMap<FastifyRequest, string>();
 
-function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstance {
+function createFastify(
+  logger: FastifyBaseLogger,
+  actors: Actors,
+  tls: ManagementDependencies['tls'],
+): FastifyInstance {
   const nextRequestId = requestIds();
+  const listener = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    maxHeaderSize: HEAD_BYTES_MAX,
+    connectionsCheckingInterval: 5_000,
+    // Node's own refusal is no problem document.
+    requireHostHeader: false,
+  };
   const server = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -172,13 +185,9 @@ function createFastify(logger: FastifyBaseLogger, actors: Actors): FastifyInstan
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEPALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      maxHeaderSize: HEAD_BYTES_MAX,
-      connectionsCheckingInterval: 5_000,
-      // Node's own refusal is no problem document.
-      requireHostHeader: false,
-    },
+    ...(tls === undefined
+      ? { http: listener }
+      : { https: { ...listener, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS } }),
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, nextRequestId()),
     frameworkErrors: (error, request, reply) => {
       void sendFailure(request, nameExchange(request, reply), failureOf(error));

@@ -158,7 +158,7 @@ describe('the node', () => {
     const text = await renderMetrics(new MetricsMerger().merge([]), {
       version: '1',
       database: { driver: 'sqlite', isUp: false },
-      certificates: [{ names: ['a.test', 'b.test'], expiresAtMs: 4_102_444_800_000 }],
+      certificates: { traffic: [{ names: ['a.test', 'b.test'], expiresAtMs: 4_102_444_800_000 }] },
       breakers: (['closed', 'half_open', 'open'] as const).map((state) => ({
         labels: { app: 'a', version: 'v1', revision: state },
         state,
@@ -166,7 +166,7 @@ describe('the node', () => {
     });
     expect(text).toContain('\nheadgate_database_up{driver="sqlite"} 0\n');
     expect(text).toContain(
-      '\nheadgate_tls_certificate_expiry_seconds{certificate="1",name="a.test"} 4102444800\n',
+      '\nheadgate_tls_certificate_expiry_seconds{listener="traffic",certificate="1",name="a.test"} 4102444800\n',
     );
     for (const [value, state] of ['closed', 'half_open', 'open'].entries())
       expect(text).toContain(`\nheadgate_breaker_state{app="a",version="v1",revision="${state}"} ${value}\n`);

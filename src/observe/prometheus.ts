@@ -78,7 +78,8 @@ export interface NodeFacts {
   readonly version: string;
   readonly keys?: KeyTableSize | undefined;
   readonly limitCounters?: CounterMemoryUse | undefined;
-  readonly certificates?: readonly CertificateExpiry[] | undefined;
+  /** By listener, in the order of the setting. */
+  readonly certificates?: Readonly<Record<string, readonly CertificateExpiry[] | undefined>>;
   /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
@@ -90,7 +91,7 @@ const BREAKER_VALUES = { closed: 0, half_open: 1, open: 2 } as const;
 
 /** The complete text, with a final newline. */
 export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Promise<string> {
-  const { version, keys, certificates = [], limitNodes } = node;
+  const { version, keys, certificates = {}, limitNodes } = node;
   const page = new Exposition();
   // Prometheus convention: always 1, to be joined with other metrics by its labels.
   page.family('gauge', 'headgate_build_info', 'Version of Headgate, and of the Node.js that runs it', [
@@ -106,18 +107,21 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (keys !== undefined) addKeys(page, keys);
   if (node.limitCounters !== undefined) addLimitCounters(page, node.limitCounters);
   if (node.database !== undefined) addDatabase(page, node.database);
-  if (certificates.length > 0) addCertificates(page, certificates);
+  addCertificates(page, certificates);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
   return `${page.text}\n${await processRegistry().metrics()}`;
 }
 
 /** `certificate` is its position in the setting, from 1. Only its first name is shown, since some have hundreds. */
-function addCertificates(page: Exposition, certificates: readonly CertificateExpiry[]): void {
-  const values = certificates.map(({ names, expiresAtMs }, index) => ({
-    labels: { certificate: index + 1, name: names[0] ?? '' },
-    value: Math.floor(expiresAtMs / 1000),
-  }));
-  const help = 'Unix time at which a certificate of the traffic listener expires';
+function addCertificates(page: Exposition, byListener: NonNullable<NodeFacts['certificates']>): void {
+  const values = Object.entries(byListener).flatMap(([listener, certificates = []]) =>
+    certificates.map(({ names, expiresAtMs }, index) => ({
+      labels: { listener, certificate: index + 1, name: names[0] ?? '' },
+      value: Math.floor(expiresAtMs / 1000),
+    })),
+  );
+  if (values.length === 0) return;
+  const help = 'Unix time at which a certificate of a listener expires';
   page.family('gauge', 'headgate_tls_certificate_expiry_seconds', help, values);
 }
 

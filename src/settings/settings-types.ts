@@ -102,6 +102,8 @@ export interface Settings {
   readonly server: {
     readonly host: string;
     readonly port: number;
+    /** Paths of PEM files; undefined: plain HTTP. */
+    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
     readonly swaggerEnabled: boolean;
     readonly authFailuresPerMinute: number;
   };

@@ -66,6 +66,11 @@ function tlsFiles(v: SettingValues): ProxySettings['tls'] {
   return pathsOf(certList).map((certFile, index) => ({ certFile, keyFile: keyFiles[index] ?? '' }));
 }
 
+function serverTlsFiles(v: SettingValues): Settings['server']['tls'] {
+  const { GATEWAY_SERVER__TLS__CERT_FILE: certFile, GATEWAY_SERVER__TLS__KEY_FILE: keyFile } = v;
+  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
+}
+
 function limitOf(requests: number | undefined, windowSecs: number | undefined): RateLimitDefault | undefined {
   return requests === undefined || windowSecs === undefined ? undefined : { requests, windowSecs };
 }
@@ -91,6 +96,7 @@ function nest(v: SettingValues): Settings {
     server: {
       host: v.GATEWAY_SERVER__HOST,
       port: v.GATEWAY_SERVER__PORT,
+      tls: serverTlsFiles(v),
       swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
       authFailuresPerMinute: v.GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE,
     },

@@ -20,7 +20,7 @@ function reminder() {
   };
   const time = { nowMs: 0, monotonicMs: 0 };
   const clock = { nowMs: () => time.nowMs, monotonicMs: () => time.monotonicMs };
-  const own = new CertificateReminder(clock, log as unknown as Logger);
+  const own = new CertificateReminder(clock, log as unknown as Logger, 'traffic');
   return {
     /** The warnings at this time. */
     look: (nowMs: number, certificates: readonly CertificateFacts[] = [facts]) => {
@@ -49,14 +49,14 @@ describe('certificateProblems', () => {
 
   it('are reported with position, name and time', () => {
     const problems = certificateProblems([good, facts], END_MS);
-    expect(problemText(problems)).toBe(
+    expect(problemText(problems, 'traffic')).toBe(
       'Certificate 2 of the traffic listener (a.test) has expired at 2030-01-31T00:00:00.000Z',
     );
-    expect(problemText(certificateProblems([{ ...facts, names: [] }, facts], END_MS - 1))).toBe(
+    expect(problemText(certificateProblems([{ ...facts, names: [] }, facts], END_MS - 1), 'traffic')).toBe(
       'Certificate 1 of the traffic listener expires at 2030-01-31T00:00:00.000Z. ' +
         'Certificate 2 of the traffic listener (a.test) expires at 2030-01-31T00:00:00.000Z',
     );
-    expect(problemText(certificateProblems([good], END_MS))).toBeUndefined();
+    expect(problemText(certificateProblems([good], END_MS), 'traffic')).toBeUndefined();
   });
 });
 

@@ -11,6 +11,9 @@ const DAY_MS = 86_400_000;
 /** Renewals run weeks before the expiry; without one by then, the renewal has failed. */
 export const WARN_BEFORE_MS = 14 * DAY_MS;
 
+/** Whose certificates: the word is in messages. */
+export type ListenerName = 'traffic' | 'management';
+
 export interface CertificateProblem {
   /** Position in the setting, from 1. */
   readonly certificate: number;
@@ -31,9 +34,12 @@ export function certificateProblems(
 }
 
 /** For people; undefined without problems. */
-export function problemText(problems: readonly CertificateProblem[]): string | undefined {
+export function problemText(
+  problems: readonly CertificateProblem[],
+  listener: ListenerName,
+): string | undefined {
   if (problems.length === 0) return undefined;
-  return problems.map(sentenceOf).join('. ');
+  return problems.map((problem) => sentenceOf(problem, listener)).join('. ');
 }
 
 function stateOf(
@@ -45,9 +51,9 @@ function stateOf(
   return nowMs >= expiresAtMs - WARN_BEFORE_MS ? 'expires_soon' : 'valid';
 }
 
-function sentenceOf({ certificate, facts, state }: CertificateProblem): string {
+function sentenceOf({ certificate, facts, state }: CertificateProblem, listener: ListenerName): string {
   const { names, validFromMs, expiresAtMs } = facts;
-  const what = `Certificate ${certificate} of the traffic listener${names[0] === undefined ? '' : ` (${names[0]})`}`;
+  const what = `Certificate ${certificate} of the ${listener} listener${names[0] === undefined ? '' : ` (${names[0]})`}`;
   switch (state) {
     case 'expired':
       return `${what} has expired at ${timestamp(expiresAtMs)}`;
@@ -59,27 +65,29 @@ function sentenceOf({ certificate, facts, state }: CertificateProblem): string {
 }
 
 const MESSAGES = {
-  expired: 'a certificate of the traffic listener has expired and is still used',
-  expires_soon: 'a certificate of the traffic listener expires soon',
-  not_valid_yet: 'a certificate of the traffic listener is not valid yet but is used',
+  expired: 'has expired and is still used',
+  expires_soon: 'expires soon',
+  not_valid_yet: 'is not valid yet but is used',
 } as const;
 
 /** Warns of each certificate once, again after a day, and when something changes. */
 export class CertificateReminder {
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #listener: ListenerName;
   #last = '';
   #warnedMs = -Infinity;
 
-  constructor(clock: Clock, log: Logger) {
+  constructor(clock: Clock, log: Logger, listener: ListenerName) {
     this.#clock = clock;
     this.#log = log;
+    this.#listener = listener;
   }
 
   /** Call it about once a second. */
   look(certificates: readonly CertificateFacts[]): void {
     const problems = certificateProblems(certificates, this.#clock.nowMs());
-    const text = problemText(problems) ?? '';
+    const text = problemText(problems, this.#listener) ?? '';
     const nowMs = this.#clock.monotonicMs();
     if (text === this.#last && nowMs - this.#warnedMs < DAY_MS) return;
     this.#last = text;
@@ -91,7 +99,7 @@ export class CertificateReminder {
         valid_from: timestamp(facts.validFromMs),
         expires_at: timestamp(facts.expiresAtMs),
       };
-      this.#log.warn(fields, MESSAGES[state]);
+      this.#log.warn(fields, `a certificate of the ${this.#listener} listener ${MESSAGES[state]}`);
     }
   }
 }

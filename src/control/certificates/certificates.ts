@@ -1,5 +1,5 @@
 /**
- * The certificates of the traffic listener. The main thread reads their files at the start, and again when a file
+ * The certificates of a listener. The main thread reads their files at the start, and again when a file
  * changes (checked once a second by time, inode and size) or on request. A certificate and its key are two files,
  * replaced one after the other: while they do not match, the old pair stays in use, which is logged once, and reading
  * is retried. Owns the pairs in use. No message contains text of a key.
@@ -7,7 +7,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/log.ts';
-import { CertificateReminder, certificateProblems, problemText } from './certificate-ends.ts';
+import {
+  CertificateReminder,
+  certificateProblems,
+  problemText,
+  type ListenerName,
+} from './certificate-ends.ts';
 import {
   certificateFacts,
   type CertificateFacts,
@@ -27,23 +32,28 @@ export interface LoadedCertificates {
 /** Interval of checks for changed files. */
 const POLL_MS = 1_000;
 
+/** Where the files of each listener are set. */
+const SETTINGS = { traffic: 'GATEWAY_PROXY__TLS', management: 'GATEWAY_SERVER__TLS' } as const;
+
 /** All pairs, or an error that names the unusable file. */
 export async function loadCertificates(
   files: readonly CertificateFiles[],
+  listener: ListenerName,
 ): Promise<LoadedCertificates | { readonly error: string }> {
   const pairs: CertificatePair[] = [];
   const facts: CertificateFacts[] = [];
+  const setting = SETTINGS[listener];
   for (const { certFile, keyFile } of files) {
-    const cert = await readPem('GATEWAY_PROXY__TLS__CERT_FILE', certFile);
+    const cert = await readPem(`${setting}__CERT_FILE`, certFile);
     if ('error' in cert) return cert;
-    const key = await readPem('GATEWAY_PROXY__TLS__KEY_FILE', keyFile);
+    const key = await readPem(`${setting}__KEY_FILE`, keyFile);
     if ('error' in key) return key;
     const pair = { cert: cert.text, key: key.text };
     const found = certificateFacts(pair);
     if ('error' in found) {
       const what = `"${certFile}" and "${keyFile}"`;
       return {
-        error: `Cannot use the certificate and key of GATEWAY_PROXY__TLS together: ${what}: ${found.error}`,
+        error: `Cannot use the certificate and key of ${setting} together: ${what}: ${found.error}`,
       };
     }
     pairs.push(pair);
@@ -65,6 +75,7 @@ async function readPem(
 
 export interface CertificateWatchDeps {
   readonly files: readonly CertificateFiles[];
+  readonly listener: ListenerName;
   /** The result of `loadCertificates` for the same files. */
   readonly loaded: LoadedCertificates;
   readonly clock: Clock;
@@ -88,7 +99,7 @@ export class CertificateWatch {
   constructor(deps: CertificateWatchDeps) {
     this.#deps = deps;
     this.#loaded = deps.loaded;
-    this.#reminder = new CertificateReminder(deps.clock, deps.log);
+    this.#reminder = new CertificateReminder(deps.clock, deps.log, deps.listener);
   }
 
   get facts(): readonly CertificateFacts[] {
@@ -97,11 +108,11 @@ export class CertificateWatch {
 
   /** Problems with the validity periods, in words; undefined without any. */
   get problem(): string | undefined {
-    return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()));
+    return problemText(certificateProblems(this.facts, this.#deps.clock.nowMs()), this.#deps.listener);
   }
 
   start(): void {
-    this.#log('certificates of the traffic listener are in use');
+    this.#log('are in use');
     this.#reminder.look(this.facts);
     this.#timer = setInterval(() => {
       this.#reminder.look(this.facts);
@@ -132,13 +143,13 @@ export class CertificateWatch {
     // Computed before reading: the next check then sees a change made meanwhile.
     const stamp = await this.#stampOf();
     if (stamp === this.#stamp) return;
-    const loaded = await loadCertificates(this.#deps.files);
+    const loaded = await loadCertificates(this.#deps.files, this.#deps.listener);
     if ('error' in loaded) return this.#fail(loaded.error);
     try {
       if (!isSame(loaded.pairs, this.#loaded.pairs)) {
         await this.#deps.publish(loaded.pairs);
         this.#loaded = loaded;
-        this.#log('certificates of the traffic listener were reloaded');
+        this.#log('were reloaded');
       }
     } catch (error) {
       return this.#fail(messageOf(error));
@@ -165,12 +176,12 @@ export class CertificateWatch {
     return stamp;
   }
 
-  #log(message: string): void {
+  #log(what: string): void {
     const certificates = this.#loaded.facts.map(({ names, expiresAtMs }) => ({
       names,
       expires_at: timestamp(expiresAtMs),
     }));
-    this.#deps.log.info({ certificates }, message);
+    this.#deps.log.info({ certificates }, `certificates of the ${this.#deps.listener} listener ${what}`);
   }
 }
 

@@ -9,6 +9,15 @@ export const MANAGEMENT_SETTINGS = {
     default: 9090,
     description: 'Port of the management listener. 0: any free port.',
   }),
+  GATEWAY_SERVER__TLS__CERT_FILE: text('path', {
+    default: undefined,
+    description:
+      'PEM file with the certificate chain of the management listener, which then speaks TLS only. The file is read again when it changes. Needs `GATEWAY_SERVER__TLS__KEY_FILE`.',
+  }),
+  GATEWAY_SERVER__TLS__KEY_FILE: text('path', {
+    default: undefined,
+    description: 'PEM file with the private key of that certificate.',
+  }),
   GATEWAY_SERVER__SWAGGER_ENABLED: boolean({
     default: false,
     description: 'Serve the interactive API explorer at `/swagger-ui/` of the management listener.',

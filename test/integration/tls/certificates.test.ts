@@ -137,7 +137,7 @@ describe('certificates of the traffic listener', { timeout: 90_000 }, () => {
     ]);
     const metrics = await gateway.api('GET', '//metrics');
     expect(metrics.body).toMatch(
-      /^headgate_tls_certificate_expiry_seconds\{certificate="2",name="site\.test"\} 4\d{9}$/m,
+      /^headgate_tls_certificate_expiry_seconds\{listener="traffic",certificate="2",name="site\.test"\} 4\d{9}$/m,
     );
   });
 
