@@ -43,12 +43,12 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['src/observe/prometheus.ts'],
   typebox: ['src/model/', 'src/policy/', 'src/explain/', 'src/management/'],
   undici: ['src/policy/parts/auth/jwt/jwks-fetch.ts', 'src/control/'],
-  'node:http': ['src/management/'],
+  'node:http': ['src/management/', 'src/cli/'],
   'node:http2': [
     'src/proxy/downstream/http2/http2-client-socket.ts',
     'src/proxy/downstream/http2/http2-connection.ts',
   ],
-  'node:https': [],
+  'node:https': ['src/cli/connection/'],
   'node:sqlite': ['src/storage/'],
   yaml: ['src/declaration/'],
 };

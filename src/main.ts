@@ -72,6 +72,14 @@ const io: CliIo = {
   err: (text) => void process.stderr.write(text),
   readStdin: () => readFileSync(0),
   isTerminal: process.stdout.isTTY,
+  errorIsTerminal: process.stderr.isTTY,
+  columns: process.stdout.columns ?? process.stderr.columns,
+  askSecret: process.stdin.isTTY
+    ? async (question) => {
+        const { askSecret } = await import('./cli/connection/ask-secret.ts');
+        return askSecret({ input: process.stdin, output: process.stderr }, question);
+      }
+    : undefined,
   exit: (code) => {
     process.exitCode = code;
   },

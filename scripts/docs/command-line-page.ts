@@ -14,6 +14,9 @@ const NO_IO: CliIo = {
   err: () => undefined,
   readStdin: () => new Uint8Array(),
   isTerminal: false,
+  errorIsTerminal: false,
+  columns: undefined,
+  askSecret: undefined,
   exit: () => undefined,
 };
 

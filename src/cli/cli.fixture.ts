@@ -1,5 +1,6 @@
 /** Runs the command line for tests against a management API, and gives what it wrote and its exit code. */
 import { ADMIN_TOKEN, type Fixture } from '../management/management.fixture.ts';
+import type { CliIo } from './io.ts';
 import { createProgram } from './program.ts';
 
 export interface Outcome {
@@ -9,10 +10,11 @@ export interface Outcome {
 }
 
 export async function headgate(
-  api: Fixture,
+  api: Pick<Fixture, 'url'>,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   stdin = '',
+  terminal: Partial<CliIo> = {},
 ): Promise<Outcome> {
   const outcome = { code: 0, out: '', err: '' };
   const variables: Readonly<Record<string, string>> = {
@@ -30,10 +32,17 @@ export async function headgate(
       err: (text) => void (outcome.err += text),
       readStdin: () => new TextEncoder().encode(stdin),
       isTerminal: false,
+      errorIsTerminal: false,
+      columns: undefined,
+      askSecret: undefined,
       exit: (code) => void (outcome.code = code),
+      ...terminal,
     },
   );
-  program.exitOverride().configureOutput({ writeErr: (text) => void (outcome.err += text) });
+  program.exitOverride().configureOutput({
+    writeOut: (text) => void (outcome.out += text),
+    writeErr: (text) => void (outcome.err += text),
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {

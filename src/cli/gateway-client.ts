@@ -1,15 +1,43 @@
 /** Calls of the management API of a running gateway, for commands. A refusal becomes a `CliError` with all it says. */
-import { CliError, type CliIo } from './io.ts';
+import type { IncomingMessage } from 'node:http';
+import { resolveConnection, type Connection, type ServerFlags } from './connection/server-flags.ts';
+import { readText, send, type Transport } from './connection/transport.ts';
+import { CliError, printable, type CliIo } from './io.ts';
 
-export interface ServerFlags {
-  readonly server?: string;
-  readonly token?: string;
+export type { ServerFlags } from './connection/server-flags.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** The envelope of a success. */
+export interface GatewayAnswer {
+  readonly status: number;
+  readonly message: string;
+  readonly data: unknown;
+  /** Of a list. */
+  readonly page: PageInfo | undefined;
+  /** What the gateway warns of, in its own words. */
+  readonly warnings: readonly { readonly code: string; readonly detail: string }[];
+}
+
+export interface PageInfo {
+  readonly next_cursor: string | null;
+  readonly total: number;
 }
 
 export interface GatewayClient {
   readonly server: string;
-  /** @returns `data` of the answer */
-  call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<unknown>;
+  /** @param path below `/api/v1` @returns `data` of the answer */
+  call(method: Method, path: string, body?: unknown): Promise<unknown>;
+  /** The whole envelope. @throws RefusedCall */
+  ask(method: Method, path: string, body?: unknown): Promise<GatewayAnswer>;
+  /** As `ask`, with 503 as an answer: what a probe says of a gateway that is not well. @param path from the root */
+  probe(path: string): Promise<GatewayAnswer>;
+  /** Plain text. @param path from the root */
+  text(path: string): Promise<string>;
+  /** The answer with its body unread; its end is that of the connection. @param path below `/api/v1` */
+  open(
+    path: string,
+  ): Promise<{ readonly body: IncomingMessage; readonly broken: (error: unknown) => CliError }>;
 }
 
 /** One wrong field, as a problem document (RFC 9457) lists it. */
@@ -29,50 +57,122 @@ export class RefusedCall extends CliError {
   }
 }
 
-const SERVER_DEFAULT = 'http://127.0.0.1:9090';
-/** An apply of 100,000 endpoints takes seconds. */
-const TIMEOUT_MS = 120_000;
+/** Longest answer that is kept in memory: a dump of some 500,000 endpoints. */
+const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
-export function createClient(flags: ServerFlags, io: CliIo): GatewayClient {
-  const server = (flags.server ?? io.env('HEADGATE_SERVER') ?? SERVER_DEFAULT).replace(/\/$/, '');
-  const token = flags.token ?? io.env('HEADGATE_TOKEN');
-  if (token === undefined || token === '') {
-    throw new CliError('An admin token is needed: pass --token, or set HEADGATE_TOKEN');
+/** @param access `public`: for calls that need no token @throws CliError when no call could be made */
+export function createClient(
+  flags: ServerFlags,
+  io: CliIo,
+  access: 'public' | 'authenticated' = 'authenticated',
+): GatewayClient {
+  const connection = resolveConnection(flags, io);
+  const { server } = connection;
+  if (connection.token === undefined && access === 'authenticated') {
+    throw new CliError(
+      `An admin token for ${server} is needed: set HEADGATE_TOKEN, pass --token-file, or store it with "headgate context add"`,
+    );
   }
+  const exchange = async (method: Method, path: string, body: unknown) => {
+    const transport = transportOf(connection, method, path, body);
+    const response = await send({ ...transport, totalMs: connection.timeoutMs });
+    const text = await readText(response, transport, ANSWER_BYTES_MAX);
+    return { response, text };
+  };
+  const ask: GatewayClient['ask'] = async (method, path, body) => {
+    const { response, text } = await exchange(method, `/api/v1${path}`, body);
+    const status = response.statusCode ?? 0;
+    if (status < 200 || status > 299) throw refusalOf(server, response, text, `${method} ${path}`);
+    return status === 204 ? answerOf(204, {}) : answerOf(status, parsed(server, response, text));
+  };
   return {
     server,
-    async call(method, path, body) {
-      const response = await send(`${server}/api/v1${path}`, method, token, body);
-      const text = await response.text();
-      const parsed = parse(text);
-      if (response.ok) return parsed?.['data'];
-      const detail = parsed?.['detail'];
-      const errors = Array.isArray(parsed?.['errors']) ? (parsed['errors'] as RemoteFieldError[]) : [];
-      const message =
-        typeof detail === 'string' ? detail : `${method} ${path} was answered with ${response.status}`;
-      throw new RefusedCall(response.status, message, errors);
+    ask,
+    call: async (method, path, body) => (await ask(method, path, body)).data,
+    async probe(path) {
+      const { response, text } = await exchange('GET', path, undefined);
+      const value = parsed(server, response, text);
+      if (!('message' in value)) throw refusalOf(server, response, text, `GET ${path}`);
+      return answerOf(response.statusCode ?? 0, value);
+    },
+    async text(path) {
+      const { response, text } = await exchange('GET', path, undefined);
+      if (response.statusCode !== 200) throw refusalOf(server, response, text, `GET ${path}`);
+      return text;
+    },
+    async open(path) {
+      const transport = transportOf(connection, 'GET', `/api/v1${path}`, undefined);
+      const body = await send(transport);
+      if (body.statusCode !== 200) {
+        throw refusalOf(server, body, await readText(body, transport, ANSWER_BYTES_MAX), `GET ${path}`);
+      }
+      return { body, broken: (error) => brokenDownload(server, error) };
     },
   };
 }
 
-async function send(url: string, method: string, token: string, body: unknown): Promise<Response> {
-  try {
-    return await fetch(url, {
-      method,
-      headers: {
-        Authorization: `Bearer ${token}`,
-        ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      redirect: 'error',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-  } catch (error) {
-    const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-    const why =
-      typeof cause?.code === 'string' ? cause.code : error instanceof Error ? error.message : String(error);
-    throw new CliError(`Cannot reach the gateway at ${new URL(url).origin}: ${why}`);
-  }
+function transportOf(
+  { server, token, ca, timeoutMs }: Connection,
+  method: Method,
+  path: string,
+  body: unknown,
+): Transport {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  return {
+    method,
+    url: new URL(server + path),
+    ca,
+    silenceMs: timeoutMs,
+    headers: {
+      Accept: 'application/json',
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...(text !== undefined && {
+        'Content-Type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+        'Content-Length': String(Buffer.byteLength(text)),
+      }),
+    },
+    ...(text !== undefined && { body: text }),
+  };
+}
+
+function answerOf(status: number, value: Readonly<Record<string, unknown>>): GatewayAnswer {
+  const { message, data, page, warnings } = value;
+  return {
+    status,
+    message: typeof message === 'string' ? message : '',
+    data,
+    page: page as PageInfo | undefined,
+    warnings: Array.isArray(warnings) ? (warnings as GatewayAnswer['warnings']) : [],
+  };
+}
+
+function refusalOf(server: string, response: IncomingMessage, text: string, call: string): RefusedCall {
+  const { statusCode: status = 0 } = response;
+  const value = parse(text);
+  const detail = value?.['detail'];
+  const errors = Array.isArray(value?.['errors']) ? (value['errors'] as RemoteFieldError[]) : [];
+  if (typeof detail === 'string') return new RefusedCall(status, printable(detail), errors);
+  if (value === undefined) return new RefusedCall(status, notGateway(server, response), errors);
+  return new RefusedCall(status, `${call} was answered with ${status}`, errors);
+}
+
+function parsed(server: string, response: IncomingMessage, text: string): Readonly<Record<string, unknown>> {
+  const value = parse(text);
+  if (value === undefined) throw new CliError(notGateway(server, response));
+  return value;
+}
+
+/** Another server, or something between. */
+function notGateway(server: string, { statusCode, headers }: IncomingMessage): string {
+  const type = printable((headers['content-type'] ?? 'no type').split(';', 1)[0] ?? '');
+  return `${server} does not answer as the management API of Headgate does (${statusCode}, ${type}); expected its address in --server`;
+}
+
+function brokenDownload(server: string, error: unknown): CliError {
+  const { code } = error as { readonly code?: unknown };
+  return new CliError(
+    `The answer of ${server} broke off (${typeof code === 'string' ? code : 'no reason given'})`,
+  );
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {

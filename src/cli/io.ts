@@ -5,8 +5,14 @@ export interface CliIo {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly readStdin: () => Uint8Array;
-  /** Colour is for people. */
+  /** Standard output is a terminal: colour and widths are for people. */
   readonly isTerminal: boolean;
+  /** Standard error is one: progress is for people. */
+  readonly errorIsTerminal: boolean;
+  /** Columns of the terminal; undefined without one. */
+  readonly columns: number | undefined;
+  /** Asks a person for a text that is not shown while it is typed; undefined when standard input is no terminal. */
+  readonly askSecret: ((question: string) => Promise<string>) | undefined;
   /** What the process ends with, once everything is written. */
   readonly exit: (code: number) => void;
 }

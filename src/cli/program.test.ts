@@ -16,6 +16,9 @@ const NO_IO: CliIo = {
   err: () => undefined,
   readStdin: () => new Uint8Array(),
   isTerminal: false,
+  errorIsTerminal: false,
+  columns: undefined,
+  askSecret: undefined,
   exit: () => undefined,
 };
 
@@ -56,7 +59,7 @@ describe('the command line', () => {
       expect([started, exit, exitCode]).toEqual([[], 'commander.error', 1]);
       const unknown = args.find((arg) => arg !== 'start');
       expect(errors).toContain(
-        `unknown command "${unknown}"; expected one of start, migrate, copy, config, import`,
+        `unknown command "${unknown}"; expected one of start, migrate, copy, config, import, context`,
       );
       for (const line of [/^ {2}start /m, /^ {2}migrate /m, /^ {2}copy /m]) expect(errors).toMatch(line);
     },

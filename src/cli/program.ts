@@ -5,6 +5,7 @@
  */
 import { Command } from 'commander';
 import { addConfigCommands } from './config/commands.ts';
+import { addContextCommands } from './connection/context-commands.ts';
 import { addImportCommands } from './import/commands.ts';
 import type { CliIo } from './io.ts';
 
@@ -58,5 +59,6 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
     .action((flags: CopyFlags) => commands.copy(flags));
   addConfigCommands(program, io);
   addImportCommands(program, io);
+  addContextCommands(program, io);
   return program;
 }

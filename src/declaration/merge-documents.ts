@@ -14,6 +14,9 @@ interface Shape {
 const APP: Shape = { versions: { revisions: { endpoints: {} } }, keys: {} };
 export const DOCUMENT_SHAPE: Shape = { apps: APP };
 
+/** More things that are given twice are not reported: a file was named twice under two names. */
+const PROBLEMS_MAX = 100;
+
 export interface MergedDocuments {
   readonly value: Readonly<Record<string, unknown>>;
   readonly problems: readonly Problem[];
@@ -33,7 +36,8 @@ export function mergeDocuments(documents: readonly DeclaredDocument[]): MergedDo
       continue;
     }
     mergeInto(value, document.value, DOCUMENT_SHAPE, '', (pointer) => {
-      const [first, second] = placesOf(documents, pointer);
+      if (problems.length >= PROBLEMS_MAX) return;
+      const [first, second] = placesOf(documents, pointer, 2);
       if (first === undefined || second === undefined) return;
       problems.push({ ...second, pointer, detail: `is given twice; the first one is at ${text(first)}` });
     });
@@ -92,13 +96,19 @@ function copyOf(item: Readonly<Record<string, unknown>>, shape: Shape): Record<s
   return copy;
 }
 
-function placesOf(documents: readonly DeclaredDocument[], pointer: string): Place[] {
-  return documents.flatMap((document) => document.locate(pointer) ?? []);
+/** The first places, at most `countMax`. */
+function placesOf(documents: readonly DeclaredDocument[], pointer: string, countMax: number): Place[] {
+  const found: Place[] = [];
+  for (const document of documents) {
+    const at = document.locate(pointer);
+    if (at !== undefined && found.push(at) === countMax) break;
+  }
+  return found;
 }
 
 function nearestPlace(documents: readonly DeclaredDocument[], pointer: string): Place {
   for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-    const [found] = placesOf(documents, at);
+    const [found] = placesOf(documents, at, 1);
     if (found !== undefined) return found;
   }
   const [first] = documents;

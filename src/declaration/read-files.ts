@@ -3,8 +3,9 @@
  * file counts, folders below included, in the order of their names. Hidden files do not count: editors and mounted
  * ConfigMaps keep copies there. Owns the bounds on how much is read.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { readBoundedFile } from './bounded-file.ts';
 import { DOCUMENT_BYTES_MAX, readDocument, type DeclaredDocument, type Problem } from './yaml-reader.ts';
 
 /** More files are refused: a folder was named that is none of configurations. */
@@ -27,6 +28,11 @@ export function readFiles(
     if ('locate' in result) documents.push(result);
     else problems.push(...result);
   };
+  const readOne = (file: string): void => {
+    const bounded = readBoundedFile(file, DOCUMENT_BYTES_MAX);
+    if ('problem' in bounded) whole(file, `cannot be read: ${bounded.problem}`);
+    else read(file, bounded.bytes);
+  };
   for (const path of paths) {
     if (path === '-') {
       read('<stdin>', readStdin());
@@ -36,7 +42,7 @@ export function readFiles(
       const files = statSync(path).isDirectory() ? filesBelow(path) : [path];
       if (files.length === 0) whole(path, 'has no .yaml, .yml or .json file');
       if (files.length > FILES_MAX) whole(path, `has more than ${FILES_MAX} files`);
-      else for (const file of files) read(file, readBounded(file, DOCUMENT_BYTES_MAX + 1));
+      else for (const file of files) readOne(file);
     } catch (error) {
       whole(path, `cannot be read: ${codeOf(error)}`);
     }
@@ -65,23 +71,13 @@ export function readReferenced(
 ): { readonly text: string } | { readonly problem: string } {
   try {
     const at = resolve(base === '<stdin>' ? '.' : dirname(base), path);
-    const bytes = readBounded(at, REFERENCED_FILE_BYTES_MAX + 1);
-    if (bytes.byteLength > REFERENCED_FILE_BYTES_MAX) {
-      return { problem: `it has more than ${REFERENCED_FILE_BYTES_MAX} bytes` };
-    }
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const read = readBoundedFile(at, REFERENCED_FILE_BYTES_MAX);
+    if ('problem' in read) return read;
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(read.bytes);
     return { text: text.replace(/\r?\n$/, '') };
   } catch (error) {
     return { problem: error instanceof TypeError ? 'it is not UTF-8' : codeOf(error) };
   }
-}
-
-/** At most `bytesMax` bytes of a regular file: a device or a pipe has no end. */
-function readBounded(path: string, bytesMax: number): Uint8Array {
-  const kind = statSync(path);
-  if (!kind.isFile()) throw Object.assign(new Error('not a file'), { code: 'it is not a regular file' });
-  // One byte more than allowed is enough to refuse it.
-  return kind.size > bytesMax ? new Uint8Array(bytesMax) : readFileSync(path);
 }
 
 function codeOf(error: unknown): string {

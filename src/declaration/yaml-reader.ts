@@ -91,7 +91,12 @@ export function readDocument(file: string, bytes: Uint8Array): DeclaredDocument 
   const walk = new Walk(placeAt);
   const value = document.contents === null ? null : walk.valueOf(document.contents, '', 1);
   if (walk.problems.length > 0) return walk.problems;
-  return { file, value, locate: (pointer) => locate(document.contents, pointer, walk.anchors, placeAt) };
+  const index: PairIndex = new WeakMap();
+  return {
+    file,
+    value,
+    locate: (pointer) => locate(document.contents, pointer, walk.anchors, index, placeAt),
+  };
 }
 
 /**
@@ -258,11 +263,24 @@ export function tokensOf(pointer: string): string[] {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** The pairs of each map by their names, made when a place in it is first asked for. */
+type PairIndex = WeakMap<YAMLMap, ReadonlyMap<string, Pair>>;
+
+function pairsOf(map: YAMLMap, index: PairIndex): ReadonlyMap<string, Pair> {
+  let pairs = index.get(map);
+  if (pairs === undefined) {
+    pairs = new Map(map.items.map((pair) => [keyOf(pair) ?? '', pair]));
+    index.set(map, pairs);
+  }
+  return pairs;
+}
+
 /** The place of the key of a member, or of an item itself. */
 function locate(
   root: Node | null,
   pointer: string,
   anchors: ReadonlyMap<string, Node>,
+  index: PairIndex,
   placeAt: (offset: number) => Place,
 ): Place | undefined {
   let node: unknown = root;
@@ -270,7 +288,7 @@ function locate(
   for (const token of tokensOf(pointer)) {
     for (let hops = 0; isAlias(node) && hops < DEPTH_MAX; hops++) node = anchors.get(node.source);
     if (isMap(node)) {
-      const pair: unknown = node.items.find((item) => keyOf(item) === token);
+      const pair: unknown = pairsOf(node, index).get(token);
       if (!isPair(pair)) return undefined;
       at = pair.key;
       node = pair.value;

@@ -6,16 +6,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
+import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
+import { usesColour } from '../show/colour.ts';
+import { addOutputFlag, type OutputFlags } from '../show/output.ts';
 import { checkOffline } from './check-offline.ts';
 import { problemLine, readDeclared, resolveDeclared, type DeclaredFiles } from './declared-files.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
-
-interface OutputFlags {
-  readonly output: 'text' | 'json';
-}
 
 interface ChangeFlags extends ServerFlags, OutputFlags {
   readonly adopt?: true;
@@ -159,7 +158,7 @@ async function ask(
 
 function show(plan: ShownPlan, done: boolean, { output }: OutputFlags, io: CliIo): void {
   if (output === 'json') io.out(`${JSON.stringify(plan, undefined, 2)}\n`);
-  else io.out(planText(plan, done, io.isTerminal && (io.env('NO_COLOR') ?? '') === ''));
+  else io.out(planText(plan, done, usesColour(io)));
 }
 
 /** The one file that is named, if it is a saved plan. */
@@ -189,25 +188,14 @@ function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
 export function addConfigCommands(program: Command, io: CliIo): void {
   const config = program.command('config').description('the configuration as files');
   const files = 'files and folders of YAML or JSON; - is standard input';
-  const output = ['--output <format>', 'text or json', 'text'] as const;
-  const withServer = (command: Command): Command =>
-    command
-      .option(
-        '--server <url>',
-        'management API of the gateway; default: HEADGATE_SERVER, then http://127.0.0.1:9090',
-      )
-      .option('--token <token>', 'admin token; default: HEADGATE_TOKEN');
   const withChange = (command: Command): Command =>
-    withServer(command)
-      .option(...output)
+    addOutputFlag(addServerFlags(command))
       .option('--adopt', 'take over apps of another owner, or of none')
       .option('--prune', 'without an owner: delete apps without one that the files leave out')
       .option('--max-deletes <count>', 'records that may be deleted; default: 10');
-  config
-    .command('validate')
+  addOutputFlag(config.command('validate'))
     .description('check files without a gateway')
     .argument('<paths...>', files)
-    .option(...output)
     .action((paths: string[], flags: OutputFlags) => validateCommand(paths, flags, io));
   withChange(config.command('plan'))
     .description('say what an apply would change; exit code 2 when anything')
@@ -224,7 +212,7 @@ export function addConfigCommands(program: Command, io: CliIo): void {
     .action((paths: string[], flags: ChangeFlags & { readonly rebase?: true; readonly message?: string }) =>
       applyCommand(paths, flags, io),
     );
-  withServer(config.command('dump'))
+  addServerFlags(config.command('dump'))
     .description('write the configuration of the gateway as YAML')
     .option('--app <slug>', 'only this app')
     .option('--owner <owner>', 'only apps of this owner')

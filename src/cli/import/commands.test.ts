@@ -137,6 +137,18 @@ describe('headgate import openapi', () => {
     expect((await endpointsOf())['GET /health']).toEqual({});
   });
 
+  it('says that a reference with a broken percent-encoding leads nowhere, and follows one that is a name', async () => {
+    const paths = {
+      '/broken': { $ref: '#/components/pathItems/%E0%A4%A' },
+      '/named': { $ref: '#/components/pathItems/100%' },
+    };
+    const components = { pathItems: { '100%': { get: {} } } };
+    const { code, out, err } = await run({ ...SHOP, paths, components });
+    expect([code, err]).toEqual([2, '']);
+    expect(out).toContain('/broken: its path item');
+    expect(out).toContain('GET /named\n');
+  });
+
   it('reads Swagger 2.0, and writes a file without a gateway', async () => {
     const swagger = {
       swagger: '2.0',

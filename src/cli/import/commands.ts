@@ -1,12 +1,16 @@
 /** `headgate import openapi`: a plan from an OpenAPI description, applied when it is asked for. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { readForeign } from '../../declaration/foreign-document.ts';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import { FOREIGN_BYTES_MAX, readForeign } from '../../declaration/foreign-document.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import { planText, type ShownPlan } from '../config/plan-text.ts';
+import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
+import { usesColour } from '../show/colour.ts';
+import { addOutputFlag } from '../show/output.ts';
 import { readDescription } from './openapi-document.ts';
 import { importTree, type ImportedTree } from './openapi-tree.ts';
 
@@ -26,7 +30,8 @@ interface OpenApiFlags extends ServerFlags {
 const NOTES_SHOWN_MAX = 50;
 
 async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Promise<void> {
-  const read = readForeign(path === '-' ? io.readStdin() : readFileSync(path));
+  const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, FOREIGN_BYTES_MAX);
+  const read = 'problem' in file ? file : readForeign(file.bytes);
   if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
   const description = readDescription(read.value);
   if ('problem' in description) throw new CliError(`Cannot import ${path}: ${description.problem}`);
@@ -51,8 +56,7 @@ async function importOpenApi(path: string, flags: OpenApiFlags, io: CliIo): Prom
     io.out(`${JSON.stringify({ notes: imported.notes, ...(plan && { plan }) }, undefined, 2)}\n`);
   else {
     io.out(notesText(imported));
-    if (plan !== undefined)
-      io.out(planText(plan, flags.apply === true, io.isTerminal && (io.env('NO_COLOR') ?? '') === ''));
+    if (plan !== undefined) io.out(planText(plan, flags.apply === true, usesColour(io)));
   }
   if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
 }
@@ -108,8 +112,7 @@ function notesText({ notes, operations }: ImportedTree): string {
 
 export function addImportCommands(program: Command, io: CliIo): void {
   const command = program.command('import').description('configuration from the files of other programs');
-  command
-    .command('openapi')
+  addServerFlags(addOutputFlag(command.command('openapi')))
     .description(
       'plan endpoints from an OpenAPI description (2.0, 3.0, 3.1); exit code 2 when anything would change',
     )
@@ -125,11 +128,5 @@ export function addImportCommands(program: Command, io: CliIo): void {
     .option('--security', 'carry the security of operations over to policies')
     .option('--apply', 'apply the plan')
     .option('-o, --out <file>', 'write a configuration file instead; needs no gateway')
-    .option('--output <format>', 'text or json', 'text')
-    .option(
-      '--server <url>',
-      'management API of the gateway; default: HEADGATE_SERVER, then http://127.0.0.1:9090',
-    )
-    .option('--token <token>', 'admin token; default: HEADGATE_TOKEN')
     .action((file: string, flags: OpenApiFlags) => importOpenApi(file, flags, io));
 }

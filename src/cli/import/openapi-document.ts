@@ -91,13 +91,21 @@ function followed(document: Json, given: unknown): Json | undefined {
     const reference = value['$ref'];
     if (typeof reference !== 'string') return value;
     if (!reference.startsWith('#/')) return undefined;
-    value = reference
-      .slice(2)
-      .split('/')
-      .map((token) => decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~'))
-      .reduce<unknown>((found, token) => (isObject(found) ? found[token] : undefined), document);
+    const tokens = reference.slice(2).split('/').map(decodedToken);
+    value = tokens.reduce<unknown>((found, token) => (isObject(found) ? found[token] : undefined), document);
   }
   return undefined;
+}
+
+/** As it is written where its percent-encoding is broken: such a token may still be the name. */
+function decodedToken(token: string): string {
+  let text = token;
+  try {
+    text = decodeURIComponent(token);
+  } catch {
+    // Not percent-encoded.
+  }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** With the defaults of their variables. */

@@ -1,0 +1,193 @@
+/**
+ * Which gateway a command talks to, and with which token. What is said on the command line counts first, then the
+ * environment, then the current context, then the default. A token of a context is sent to the server of that context
+ * only.
+ */
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { readContexts, type Context } from './contexts-file.ts';
+
+export interface ServerFlags {
+  readonly server?: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly context?: string;
+  readonly ca?: string;
+  readonly timeout?: string;
+}
+
+export interface Connection {
+  /** Without a trailing slash. */
+  readonly server: string;
+  readonly token: string | undefined;
+  /** PEM text. */
+  readonly ca: string | undefined;
+  readonly timeoutMs: number;
+}
+
+export const SERVER_DEFAULT = 'http://127.0.0.1:9090';
+/** An apply of 100,000 endpoints takes seconds. */
+const TIMEOUT_SECS_DEFAULT = 120;
+const TIMEOUT_SECS_MAX = 86_400;
+const TOKEN_CHARS_MAX = 4_096;
+const CA_BYTES_MAX = 1024 * 1024;
+
+export function addServerFlags(command: Command): Command {
+  return command
+    .option(
+      '--server <url>',
+      `management API of the gateway; default: HEADGATE_SERVER, then that of the context, then ${SERVER_DEFAULT}`,
+    )
+    .option('--token <token>', 'admin token; default: HEADGATE_TOKEN, then that of the context')
+    .option('--token-file <file>', 'file with the admin token; - is standard input')
+    .option('--context <name>', 'stored gateway to use; default: HEADGATE_CONTEXT, then the current context')
+    .option('--ca <file>', 'PEM file of the authority of the gateway’s certificate; default: HEADGATE_CA')
+    .option('--timeout <seconds>', `how long to wait for an answer; default: ${TIMEOUT_SECS_DEFAULT}`);
+}
+
+/** @throws CliError when the flags, the environment or the context are wrong */
+export function resolveConnection(flags: ServerFlags, io: CliIo): Connection {
+  const named = namedContext(flags, io);
+  const direct = flags.server ?? (flags.context === undefined ? set(io, 'HEADGATE_SERVER') : undefined);
+  const givenToken = flagToken(flags, io);
+  const envToken = set(io, 'HEADGATE_TOKEN');
+  // The file of contexts is not read where nothing of it would be used.
+  const needed = direct === undefined || (givenToken ?? envToken) === undefined;
+  const context = named ?? (needed ? currentContext(io) : undefined);
+  const { server, loopback } = parseServer(
+    direct ?? context?.server ?? SERVER_DEFAULT,
+    flags.server !== undefined
+      ? '--server'
+      : direct !== undefined
+        ? 'HEADGATE_SERVER'
+        : 'The server of the context',
+  );
+  const own =
+    context !== undefined && parseServer(context.server, 'The server of the context').server === server;
+  const ofContext = own ? context : undefined;
+  const token =
+    givenToken ??
+    (flags.context !== undefined ? ofContext?.token : undefined) ??
+    envToken ??
+    ofContext?.token;
+  const ca =
+    flags.ca ??
+    (flags.context !== undefined ? ofContext?.ca : undefined) ??
+    set(io, 'HEADGATE_CA') ??
+    ofContext?.ca;
+  if (server.startsWith('http:') && !loopback && token !== undefined) {
+    io.err(`warning: the admin token goes to ${server} without encryption; use https:// or a tunnel\n`);
+  }
+  return {
+    server,
+    token: token === undefined ? undefined : checkedToken(token),
+    ca: ca === undefined ? undefined : readCa(ca),
+    timeoutMs: timeoutMsOf(flags),
+  };
+}
+
+function set(io: CliIo, name: string): string | undefined {
+  const value = io.env(name);
+  return value === '' ? undefined : value;
+}
+
+/** The context that the command line or the environment names. */
+function namedContext({ context }: ServerFlags, io: CliIo): Context | undefined {
+  const name = context ?? set(io, 'HEADGATE_CONTEXT');
+  if (name === undefined) return undefined;
+  const { byName } = readContexts(io);
+  const found = byName.get(name);
+  if (found !== undefined) return found;
+  const names = byName.size === 0 ? 'none; see "headgate context add --help"' : [...byName.keys()].join(', ');
+  throw new CliError(`There is no context "${printable(name)}"; there are: ${names}`);
+}
+
+function currentContext(io: CliIo): Context | undefined {
+  const { current, byName } = readContexts(io);
+  return current === undefined ? undefined : byName.get(current);
+}
+
+/** @returns the URL without a trailing slash, and whether its host is this machine */
+export function parseServer(
+  text: string,
+  source: string,
+): { readonly server: string; readonly loopback: boolean } {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new CliError(
+      `${source} "${withoutUser(text)}" is not an http or https URL; expected one such as ${SERVER_DEFAULT}`,
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new CliError(
+      `${source} has a user or a password; expected the address alone, and the token in --token-file`,
+    );
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new CliError(
+      `${source} "${printable(text.split(/[?#]/, 1)[0] ?? '')}…" has a query or a fragment; expected the address alone`,
+    );
+  }
+  const { hostname } = url;
+  const loopback =
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    hostname.startsWith('127.');
+  return { server: (url.origin + url.pathname).replace(/\/+$/, ''), loopback };
+}
+
+/** What stands before an @ may be a password. */
+function withoutUser(text: string): string {
+  return printable(text.slice(text.lastIndexOf('@') + 1).slice(0, 200));
+}
+
+function flagToken({ token, tokenFile }: ServerFlags, io: CliIo): string | undefined {
+  if (token !== undefined && tokenFile !== undefined) {
+    throw new CliError('--token and --token-file are both given; expected one of them');
+  }
+  if (token === '') throw new CliError('--token is empty');
+  return token ?? (tokenFile === undefined ? undefined : readToken(tokenFile, io));
+}
+
+/** @param path `-` is standard input @throws CliError without a token in it */
+export function readToken(path: string, io: Pick<CliIo, 'readStdin'>): string {
+  const from = path === '-' ? 'standard input' : path;
+  const text =
+    path === '-' ? Buffer.from(io.readStdin()).toString('utf8') : readWhole(path, TOKEN_CHARS_MAX * 4);
+  const token = text.trim();
+  if (token === '') throw new CliError(`There is no token in ${from}`);
+  return checkedToken(token);
+}
+
+/** Only what a header field can carry (RFC 9110, section 5.5). The message does not show the value. */
+export function checkedToken(token: string): string {
+  if (/^[\u0021-\u007E]+$/.test(token) && token.length <= TOKEN_CHARS_MAX) return token;
+  throw new CliError(
+    `The admin token is not one: expected up to ${TOKEN_CHARS_MAX} visible ASCII characters without spaces`,
+  );
+}
+
+function readCa(path: string): string {
+  const text = readWhole(path, CA_BYTES_MAX);
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new CliError(`Cannot use --ca ${path}: it has no PEM certificate`);
+  }
+  return text;
+}
+
+function readWhole(path: string, bytesMax: number): string {
+  const read = readBoundedFile(resolve(path), bytesMax);
+  if ('problem' in read) throw new CliError(`Cannot read ${path}: ${read.problem}`);
+  return Buffer.from(read.bytes).toString('utf8');
+}
+
+function timeoutMsOf({ timeout }: ServerFlags): number {
+  const seconds = timeout === undefined ? TIMEOUT_SECS_DEFAULT : Number(timeout);
+  if (timeout === '' || !(seconds > 0 && seconds <= TIMEOUT_SECS_MAX)) {
+    throw new CliError(`--timeout "${timeout}" must be seconds above 0 and up to ${TIMEOUT_SECS_MAX}`);
+  }
+  return Math.ceil(seconds * 1_000);
+}

@@ -1,0 +1,121 @@
+/**
+ * One HTTP exchange with the management API, over `node:http` or `node:https`, since `fetch` takes no private
+ * authority. Owns the connection until the body has been read. Everything that can go wrong on the way becomes one
+ * plain line; redirects are not followed, because they would carry the token elsewhere.
+ */
+import { request as requestPlain, type IncomingMessage } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { CliError, printable } from '../io.ts';
+
+export interface Transport {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** PEM certificates to trust instead of those of the system. */
+  readonly ca?: string | undefined;
+  /** Longest silence; milliseconds. */
+  readonly silenceMs: number;
+  /** For the whole answer, where there is such a limit; milliseconds. */
+  readonly totalMs?: number;
+}
+
+/** @throws CliError when no answer comes, or one that no gateway gives */
+export async function send(transport: Transport): Promise<IncomingMessage> {
+  const { url, method, headers, body, ca, silenceMs, totalMs } = transport;
+  const signal = totalMs === undefined ? undefined : AbortSignal.timeout(totalMs);
+  const options = { method, headers, agent: false as const, ...(signal !== undefined && { signal }) };
+  const request =
+    url.protocol === 'https:'
+      ? requestTls(url, { ...options, ...(ca !== undefined && { ca }) })
+      : requestPlain(url, options);
+  request.setTimeout(silenceMs, () => request.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve);
+    request.on('error', reject);
+  });
+  request.end(body);
+  let response: IncomingMessage;
+  try {
+    response = await answered;
+  } catch (error) {
+    throw new CliError(`Cannot reach the gateway at ${url.origin}: ${reasonOf(error, transport)}`);
+  }
+  refuseRedirect(response, url);
+  return response;
+}
+
+/** @throws CliError when the answer breaks off, or is longer than `bytesMax` */
+export async function readText(
+  response: IncomingMessage,
+  transport: Transport,
+  bytesMax: number,
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) {
+        response.destroy();
+        throw new CliError(`The answer of ${transport.url.origin} has more than ${bytesMax} bytes`);
+      }
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw brokenOff(transport, error);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The answer ended before its end. */
+export function brokenOff(transport: Transport, error: unknown): CliError {
+  return new CliError(`The answer of ${transport.url.origin} broke off: ${reasonOf(error, transport)}`);
+}
+
+function refuseRedirect({ statusCode = 0, headers }: IncomingMessage, url: URL): void {
+  if (statusCode < 300 || statusCode > 399) return;
+  const { location } = headers;
+  const where = location === undefined ? '' : ` to ${printable(location.split(/[?#]/, 1)[0] ?? '')}`;
+  throw new CliError(
+    `${url.origin} answers with a redirect${where} (${statusCode}), which is not followed; expected the address of the management API itself`,
+  );
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused; expected a gateway that runs and listens there',
+  ENOTFOUND: 'there is no host of this name',
+  EAI_AGAIN: 'the name of the host could not be looked up',
+  ECONNRESET: 'the connection was closed without an answer',
+  EPIPE: 'the connection was closed without an answer',
+  EHOSTUNREACH: 'there is no way to this host',
+  ENETUNREACH: 'there is no way to this network',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  EPROTO: 'it does not answer in TLS; expected an http:// address, or a server with TLS',
+  HPE_INVALID_CONSTANT: 'it does not answer in HTTP; if it has TLS, use https://',
+};
+
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_SIGNATURE_FAILURE',
+]);
+
+function reasonOf(error: unknown, { silenceMs, totalMs = silenceMs }: Transport): string {
+  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
+  const known = typeof code === 'string' ? code : '';
+  if (known === 'ETIMEDOUT' || name === 'AbortError' || name === 'TimeoutError') {
+    return `no answer within ${Math.min(silenceMs, totalMs) / 1_000} s`;
+  }
+  if (UNTRUSTED.has(known)) {
+    return `its certificate is not of an authority that is trusted (${known}); pass the certificate of the authority with --ca FILE`;
+  }
+  if (known.startsWith('HPE_')) return REASONS['HPE_INVALID_CONSTANT'] ?? known;
+  if (known.startsWith('ERR_SSL_')) return REASONS['EPROTO'] ?? known;
+  return REASONS[known] ?? (known === '' ? printable(String(error)) : known);
+}

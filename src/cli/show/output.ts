@@ -1,0 +1,32 @@
+/** The two forms of every answer: text for people, and JSON for programs, which is `data` of the management API. */
+import { Option, type Command } from 'commander';
+import { printable, type CliIo } from '../io.ts';
+
+export interface OutputFlags {
+  readonly output: 'text' | 'json';
+}
+
+export function addOutputFlag(command: Command): Command {
+  return command.addOption(
+    new Option('--output <format>', 'text for people, json for programs')
+      .choices(['text', 'json'])
+      .default('text'),
+  );
+}
+
+export function writeJson(value: unknown, io: CliIo): void {
+  io.out(`${JSON.stringify(value, undefined, 2)}\n`);
+}
+
+/** What the gateway warns of, on standard error, in either form. */
+export function writeWarnings(
+  warnings: readonly { readonly code: string; readonly detail: string }[],
+  io: CliIo,
+): void {
+  for (const { code, detail } of warnings) io.err(`warning: ${printable(detail)} (${printable(code)})\n`);
+}
+
+/** @param examples whole command lines, each with what it is for, as `headgate … # what for` */
+export function addExamples(command: Command, ...examples: readonly string[]): Command {
+  return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}\n`).join('')}`);
+}
