@@ -12,7 +12,7 @@ an explorer at \`/swagger-ui/\`.
 
 Every call but those marked "none" needs \`Authorization: Bearer <admin token>\` with at least the role in the table: a
 \`viewer\` reads, an \`editor\` writes, an \`admin\` also manages admin tokens and reads the audit log. Bodies are JSON of
-at most 1 MiB. Unknown fields and query parameters are refused. A write is answered when it is stored and every worker
+at most 1 MiB, of a transaction 8 MiB, of a whole configuration 32 MiB. Unknown fields and query parameters are refused. A write is answered when it is stored and every worker
 obeys it. Records have an \`ETag\`; writes honour \`If-Match\` (412), reads \`If-None-Match\` (304).`,
     ...tags.map((tag) =>
       section(

@@ -20,13 +20,14 @@ import {
 } from './routes/resources/revisions.ts';
 import { serviceOperations } from './routes/service.ts';
 import { shadowOperations } from './routes/shadow.ts';
+import { transactionOperation } from './routes/transaction.ts';
 import { trafficOperations } from './routes/traffic.ts';
 import { tokenUsageOperation } from './routes/resources/token-usage.ts';
 import { rotateOperation, tokens } from './routes/resources/tokens.ts';
 import { versions } from './routes/resources/versions.ts';
 
 export function allOperations(context: ManagementContext): Operation[] {
-  return [
+  const operations = [
     ...crud(apps, context),
     ...crud(versions, context),
     ...trafficOperations(context),
@@ -51,4 +52,21 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...serviceOperations(context),
     nodesOperation(context),
   ];
+  return [...operations, transactionOperation(context, operations, transactionMembers)];
+}
+
+/** The operations that can be part of a transaction: those on records of the configuration, but for lists of them. */
+function transactionMembers(context: ManagementContext): Operation[] {
+  const members = [
+    ...crud(apps, context),
+    ...crud(versions, context),
+    ...trafficOperations(context),
+    ...crud(revisions, context),
+    ...activationOperations(context),
+    ...crud(endpoints, context),
+    ...effectivePolicyOperations(context),
+    ...crud(tokens, context),
+    rotateOperation(context),
+  ];
+  return members.filter(({ operationId }) => !operationId.startsWith('list'));
 }

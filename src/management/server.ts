@@ -243,7 +243,7 @@ function addBodyReader(server: FastifyInstance): void {
 function addErrorPages(server: FastifyInstance, operations: readonly Operation[]): void {
   const methodsOf = methodTable(operations);
   server.setErrorHandler((error, request, reply) => {
-    const failure = failureOf(error);
+    const failure = failureOf(error, request.routeOptions.bodyLimit);
     if (failure.failure === 'internal_error') request.log.error({ err: error }, 'management request failed');
     if (error instanceof StorageUnavailable) outages.set(request, error.message);
     return sendFailure(request, reply, failure);

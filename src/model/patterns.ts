@@ -35,6 +35,9 @@ export const PATH_PATTERN = '^/';
 /** A path and perhaps a query, in visible ASCII characters. */
 export const REQUEST_PATH_PATTERN = '^/[!-"$-~]*$';
 export const STATUS_CLASS_PATTERN = '^[2-5]xx$';
+export const API_PATH_PATTERN = '^/api/v1/';
+/** Of an operation in a transaction. */
+export const OPERATION_ID_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$';
 export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$';
 
 const TOKEN_WORDS = "must contain only letters, digits and !#$%&'*+-.^_`|~";
@@ -57,5 +60,7 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [REQUEST_PATH_PATTERN]:
     'must start with "/" and contain only visible ASCII characters except "#"; others must be percent-encoded',
   [STATUS_CLASS_PATTERN]: 'must be a class of statuses such as "2xx"',
+  [API_PATH_PATTERN]: 'must start with "/api/v1/"',
+  [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", a letter first',
   [DATE_PATTERN]: 'must be a date such as 2030-01-31',
 };

@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorRow } from '../../policy/error-table.ts';
 import { problemDocument, type ErrorCode } from '../../model/errors.ts';
 import { StorageUnavailable } from '../../storage/repository.ts';
+import { BODY_BYTES_MAX } from './body.ts';
 import { fail, type Answer, type Failure } from './failure.ts';
 
 /** Carries a failure through code of Fastify's that only knows errors. */
@@ -39,8 +40,11 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, failur
     .send(Buffer.from(JSON.stringify(document)));
 }
 
-/** What a thrown value means to the client. */
-export function failureOf(error: unknown): Failure {
+/**
+ * What a thrown value means to the client.
+ * @param bodyBytesMax of the operation that was called
+ */
+export function failureOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): Failure {
   if (error instanceof RequestFailure) return error.failure;
   if (error instanceof StorageUnavailable) {
     // The reason of the error names no path and no host.
@@ -49,7 +53,7 @@ export function failureOf(error: unknown): Failure {
   }
   switch (errorCode(error)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return fail('payload_too_large', 'The body is larger than 1 MiB');
+      return fail('payload_too_large', `The body is larger than ${bodyBytesMax / 1_048_576} MiB`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return fail('unsupported_media_type', 'The Content-Type must be application/json');
     default:

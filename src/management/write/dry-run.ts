@@ -58,7 +58,7 @@ function dryRun(params: Call['params'], nowMs: () => number): DryRun {
         {
           would_answer: presentAnswer(real),
           ...presentEndpoints(changes),
-          ...presentKeys(change, keyBefore),
+          ...presentKeys(change, new Map(keyBefore && [[keyBefore.id, keyBefore]])),
         },
         etag === undefined ? {} : { ETag: etag },
       );
@@ -67,7 +67,7 @@ function dryRun(params: Call['params'], nowMs: () => number): DryRun {
 }
 
 /** Without the value of the token: a dry run creates no key. */
-function presentAnswer({ status, body }: Answer): Record<string, unknown> {
+export function presentAnswer({ status, body }: Answer): Record<string, unknown> {
   if (typeof body !== 'object' || !('data' in body)) return { status, message: 'No content', data: null };
   const { data } = body;
   const message = 'message' in body ? body.message : '';
@@ -76,7 +76,7 @@ function presentAnswer({ status, body }: Answer): Record<string, unknown> {
   return { status, message, data: shown };
 }
 
-function presentEndpoints(changes: readonly EndpointChange[]): Record<string, unknown> {
+export function presentEndpoints(changes: readonly EndpointChange[]): Record<string, unknown> {
   const endpoints: unknown[] = [];
   let characters = 0;
   for (const change of changes.slice(0, DRY_RUN_ITEMS_MAX)) {
@@ -114,16 +114,17 @@ const presentState = (state: RouteState | undefined): unknown =>
 const presentPart = (name: string, state: PartState | undefined): unknown =>
   state === undefined ? null : { value: maskPart(name, state.value), source: state.source };
 
-function presentKeys(
+/** @param before the keys that the write is about, as they were, by id */
+export function presentKeys(
   change: ConfigChange | undefined,
-  before: StoredApiKey | undefined,
+  before: ReadonlyMap<string, StoredApiKey>,
 ): Record<string, unknown> {
   const keys: { readonly change: ChangeKind; readonly id: string; readonly name: string | null }[] = [];
   for (const { id, name } of change?.keys ?? []) {
-    keys.push({ change: before?.id === id ? 'changed' : 'added', id, name });
+    keys.push({ change: before.has(id) ? 'changed' : 'added', id, name });
   }
   for (const id of change?.removedKeyIds ?? []) {
-    keys.push({ change: 'removed', id, name: before?.id === id ? before.name : null });
+    keys.push({ change: 'removed', id, name: before.get(id)?.name ?? null });
   }
   return { keys_total: keys.length, keys: keys.slice(0, DRY_RUN_ITEMS_MAX) };
 }

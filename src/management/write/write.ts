@@ -201,7 +201,7 @@ async function runDry(
 }
 
 /** With what the write is warned of. */
-function answerOf(result: Written | Unchanged): Answer {
+export function answerOf(result: Written | Unchanged): Answer {
   return withWarnings('unchanged' in result ? result.unchanged : result.answer, result.warnings);
 }
 

@@ -270,6 +270,8 @@ describe('design 2: admin access', () => {
       if (/^\/\/api\/v1\/(?:admin\/|audit|explain\/debug-tokens)/.test(path)) return 'admin';
       // Asks, by POST because the question is long.
       if (path === '//api/v1/explain' || path === '//api/v1/config/plan') return 'viewer';
+      // Needs the role of each operation in it.
+      if (path === '//api/v1/transaction') return 'viewer';
       return method === 'GET' ? 'viewer' : 'editor';
     };
 

@@ -201,6 +201,12 @@ describe('a client made from the document', () => {
     const { config } = await ok('getConfig', { query: { app: 'billing' } });
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });
+    const operations = [
+      { id: 'read', method: 'GET', path: '/api/v1/apps/billing' },
+      { method: 'PATCH', path: '/api/v1/apps/${read.id}', body: { description: 'of ${read.slug}' } },
+    ];
+    await ok('runTransaction', { body: { operations } });
+    await ok('runTransaction', { query: { dry_run: 'true' }, body: { operations } });
 
     const query = { dry_run: 'true' };
     await ok('updateApp', { params: app, query, body: { default_policy: FULL_POLICY } });
@@ -238,7 +244,9 @@ describe('a client made from the document', () => {
       if (!isPublic) {
         await attempt(401, { token: null });
         await attempt(401, { token: 'wrong' });
-        if (errorStatuses(operation).includes(403)) await attempt(403, { token: viewer });
+        // Those of a transaction need the roles of its operations.
+        const needsRole = errorStatuses(operation).includes(403) && operationId !== 'runTransaction';
+        if (needsRole) await attempt(403, { token: viewer });
       }
       if (operation.requestBody === undefined) {
         if (names.length > 0) await attempt(404, {});
@@ -250,7 +258,7 @@ describe('a client made from the document', () => {
       await attempt(422, { raw: { text, type: json } });
       await attempt(415, { raw: { text: 'x', type: 'text/plain' } });
       // A refusal of a far larger body ends the connection before all of it is sent.
-      const takesMore = /^(?:plan|apply)Config$/.test(operationId);
+      const takesMore = /^(?:planConfig|applyConfig|runTransaction)$/.test(operationId);
       if (!takesMore) await attempt(413, { raw: { text: ' '.repeat(1_048_577), type: json } });
       const { example } = operation.requestBody.content[json];
       expect(example, `${operationId} has an example`).toBeDefined();

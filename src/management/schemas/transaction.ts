@@ -1,0 +1,91 @@
+/** Body and answer of `POST /api/v1/transaction`. */
+import { Type } from 'typebox';
+import { closed, nullable } from '../../model/schema-pieces.ts';
+import { API_PATH_PATTERN, OPERATION_ID_PATTERN } from '../../model/patterns.ts';
+
+/** Operations of one transaction. */
+export const OPERATIONS_MAX = 1_000;
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+const TransactionOperationSchema = Type.Object(
+  {
+    id: Type.Optional(
+      Type.String({
+        pattern: OPERATION_ID_PATTERN,
+        description: 'By which later operations refer to the answer of this one, as in `${app.id}`.',
+      }),
+    ),
+    method: Type.Union(
+      METHODS.map((method) => Type.Literal(method)),
+      { description: 'Method of the operation.' },
+    ),
+    path: Type.String({
+      pattern: API_PATH_PATTERN,
+      maxLength: 4_096,
+      description: 'Path and query of the operation. May have references, whose values are percent-encoded.',
+    }),
+    if_match: Type.Optional(
+      Type.String({
+        maxLength: 1_024,
+        description: 'What `If-Match` would be; 412 when the record has changed.',
+      }),
+    ),
+    body: Type.Optional(
+      Type.Unknown({
+        description: 'Body of the operation. Its texts may have references; `$${` is the text `${`.',
+      }),
+    ),
+  },
+  { ...closed, title: 'TransactionOperation' },
+);
+
+export const TransactionSchema = Type.Object(
+  {
+    operations: Type.Array(TransactionOperationSchema, {
+      minItems: 1,
+      maxItems: OPERATIONS_MAX,
+      description: 'In the order in which they are done.',
+    }),
+  },
+  { ...closed, title: 'Transaction' },
+);
+
+const TransactionAnswerSchema = Type.Object(
+  {
+    id: nullable(Type.String({ description: 'Id of the operation in the transaction. null: it has none.' })),
+    operation: Type.String({ description: 'Operation id of this document, such as `createApp`.' }),
+    status: Type.Integer({ description: 'Status that the operation has alone.' }),
+    etag: nullable(Type.String({ description: 'Its `ETag`.' })),
+    location: nullable(Type.String({ description: 'Its `Location`.' })),
+    body: nullable(
+      Type.Unknown({ description: 'Its body. null: it has none. Values of keys are shown here, once.' }),
+    ),
+  },
+  { ...closed, title: 'TransactionAnswer' },
+);
+
+export const TransactionResultSchema = Type.Object(
+  {
+    operations: Type.Array(TransactionAnswerSchema, {
+      description: 'An answer for each operation, in order.',
+    }),
+  },
+  { ...closed, title: 'TransactionResult' },
+);
+
+export interface TransactionOperation {
+  readonly id?: string;
+  readonly method: string;
+  readonly path: string;
+  readonly if_match?: string;
+  readonly body?: unknown;
+}
+
+export interface TransactionAnswer {
+  readonly id: string | null;
+  readonly operation: string;
+  readonly status: number;
+  readonly etag: string | null;
+  readonly location: string | null;
+  readonly body: object | null;
+}
