@@ -250,20 +250,37 @@ export class Exchange implements AnswerableExchange {
     if (!this.#ended) this.#write(status, headerLines, body, true);
   }
 
+  /**
+   * For a defect that keeps the gateway from making an answer: 500 without body and without fields of the policy. If a
+   * response has begun already, ends the connection instead.
+   */
+  respondBare(): void {
+    if (this.#ended) return;
+    if (this.responseStarted) return this.abort();
+    const text = gatewayResponse(this, 500, `X-Request-Id: ${this.requestId}\r\n`, '', false);
+    this.#send(500, text, 0, false);
+  }
+
   /** The response is complete. */
   end(persist: boolean): void {
     if (this.#ended) return;
-    this.#finish();
-    this.connection.endExchange(persist);
+    try {
+      this.#finish();
+    } finally {
+      this.connection.endExchange(persist);
+    }
   }
 
   /** Aborts the exchange: the client sees a truncated response. */
   abort(): void {
     if (this.#ended) return;
     writable(this).isAborted = true;
-    this.attempts?.cancel();
-    this.#finish();
-    this.connection.abort();
+    try {
+      this.attempts?.cancel();
+      this.#finish();
+    } finally {
+      this.connection.abort();
+    }
   }
 
   onDeadline(): void {
@@ -286,16 +303,20 @@ export class Exchange implements AnswerableExchange {
   }
 
   #write(status: number, fields: string, body: string, mayPersist: boolean): void {
-    const { connection } = this;
     this.attempts?.cancel();
-    const persist = mayPersist && connection.canPersist();
+    const persist = mayPersist && this.connection.canPersist();
+    writable(this).status = status;
+    releasePermit(this.evaluation);
+    const text = gatewayResponse(this, status, fields + responseFields(this, fields), body, persist);
+    this.#send(status, text, this.method === 'HEAD' ? 0 : body.length, persist);
+  }
+
+  #send(status: number, text: string, bodyBytes: number, persist: boolean): void {
     const self = writable(this);
     self.status = status;
     self.responseStarted = true;
-    releasePermit(this.evaluation);
-    const text = gatewayResponse(this, status, fields + responseFields(this, fields), body, persist);
-    self.bytesOut = this.method === 'HEAD' ? 0 : body.length;
-    connection.writeText(text);
+    self.bytesOut = bodyBytes;
+    this.connection.writeText(text);
     this.end(persist);
   }
 

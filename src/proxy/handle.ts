@@ -115,8 +115,14 @@ function waitForBody(exchange: Exchange): StageResult | Promise<StageResult> {
   });
 }
 
-/** A defect of the gateway. */
+/** A defect of the gateway. It may also be in what the answer is made of, such as the fields of the policy. */
 function fail(exchange: Exchange, error: unknown): void {
-  exchange.context.observer.internalError(error, exchange.requestId);
-  exchange.respondProblem(INTERNAL_ERROR, false);
+  const { observer } = exchange.context;
+  observer.internalError(error, exchange.requestId);
+  try {
+    exchange.respondProblem(INTERNAL_ERROR, false);
+  } catch (next) {
+    observer.internalError(next, exchange.requestId);
+    exchange.respondBare();
+  }
 }
