@@ -73,13 +73,17 @@ export class UnusedPermits {
   }
 
   #return({ rule }: PreparedRule, lease: Lease): void {
-    const { server, circuit } = this.#deps;
+    const { server, circuit, clock } = this.#deps;
     lease.dropHand(rule);
     if (lease.unused === 0 || lease.inFlight || circuit.isOpen) return;
     const report = lease.takeUnused(rule);
     const { key, leaseMs } = lease;
+    const sentMs = clock.monotonicMs();
     server.grant({ ...NOTHING_ASKED, rule, key, leaseMs, ...report }, (reply) => {
-      if (reply !== undefined) circuit.answered();
+      if (reply === undefined) return;
+      circuit.answered();
+      // Otherwise an outage would charge the returned permits to the node's share.
+      lease.learn({ rule, sentMs, report, paid: 0 }, reply, 0, clock.monotonicMs());
     });
   }
 }
