@@ -36,6 +36,47 @@ function pool(config: Partial<NodeSqliteDialectConfig> = {}) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+describe('a long transaction', () => {
+  test('lets the event loop turn between its statements and keeps its connection', async () => {
+    let nowMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => nowMs };
+    const { db, opened } = pool({ clock });
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const rows = db.transaction().execute(async (transaction) => {
+      for (let id = 0; id < 100; id++) {
+        await transaction.insertInto('item').values({ id, text: null }).execute();
+        nowMs += 2;
+      }
+      return transaction.selectFrom('item').selectAll().execute();
+    });
+    const others = db.deleteFrom('item').execute();
+    expect(await rows).toHaveLength(100);
+    isOver = true;
+    await others;
+    expect(turns).toBeGreaterThan(15);
+    expect(opened).toHaveLength(1);
+    await db.destroy();
+  });
+
+  test('costs a short one no turn', async () => {
+    const { db } = pool({ clock: { ...systemClock, monotonicMs: () => 0 } });
+    let turns = 0;
+    setImmediate(() => (turns += 1));
+    await db.transaction().execute(async (transaction) => {
+      for (let id = 0; id < 100; id++)
+        await transaction.insertInto('item').values({ id, text: null }).execute();
+    });
+    expect(turns).toBe(0);
+    await db.destroy();
+  });
+});
+
 describe('queries', () => {
   test('distinguish rows, changes and ids', async () => {
     const { db } = pool();

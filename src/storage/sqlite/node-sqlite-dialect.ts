@@ -1,7 +1,8 @@
 /**
  * A Kysely dialect over `node:sqlite`: a small pool of connections, transactions with a configurable BEGIN, and a
  * cache of prepared statements per connection. `node:sqlite` is synchronous, so a statement blocks its thread; callers
- * wait only for a free connection. Knows nothing of Headgate's tables.
+ * wait only for a free connection. A long transaction lets other work of the thread run between its statements. Knows
+ * nothing of Headgate's tables.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import {
@@ -26,6 +27,8 @@ const ACQUIRE_TIMEOUT_MS = 15_000;
 /** How long to retry while another process holds the lock. */
 export const LOCK_WAIT_MS = 3_000;
 const LOCK_RETRY_DELAY_MS = 20;
+/** A transaction that has run for so long lets the event loop turn before its next statement. */
+const TURN_MS = 10;
 
 export interface NodeSqliteDialectConfig {
   /** Opens one connection; called again for further ones up to `connectionsMax`. */
@@ -163,7 +166,7 @@ class NodeSqliteDriver implements Driver {
   #open(): NodeSqliteConnection {
     this.#openCount += 1;
     try {
-      return new NodeSqliteConnection(this.#config.open(), this.#config.mapError);
+      return new NodeSqliteConnection(this.#config.open(), this.#config);
     } catch (error) {
       this.#openCount -= 1;
       throw this.#config.mapError(error);
@@ -203,19 +206,24 @@ const UNKNOWN_SCHEMA = -1;
 
 class NodeSqliteConnection implements DatabaseConnection {
   readonly #db: DatabaseSync;
-  readonly #mapError: (error: unknown) => unknown;
+  readonly #config: NodeSqliteDialectConfig;
   readonly #statements = new Map<string, CachedStatement>();
   /** Valid from the beginning of a transaction to its end or to the next statement that may change the schema. */
   #schemaVersion = UNKNOWN_SCHEMA;
+  #turnEndsMs = Infinity;
   /** True when a rollback failed: the state of the connection is unknown. */
   broken = false;
 
-  constructor(db: DatabaseSync, mapError: (error: unknown) => unknown) {
+  constructor(db: DatabaseSync, config: NodeSqliteDialectConfig) {
     this.#db = db;
-    this.#mapError = mapError;
+    this.#config = config;
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#config.clock.monotonicMs() >= this.#turnEndsMs) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#beginTurn();
+    }
     // Spread, never passed as they are: node:sqlite reads a leading object as named parameters.
     const parameters = query.parameters as readonly SQLInputValue[];
     try {
@@ -226,7 +234,7 @@ class NodeSqliteConnection implements DatabaseConnection {
       const { changes, lastInsertRowid } = cached.statement.run(...parameters);
       return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
     } catch (error) {
-      throw this.#mapError(error);
+      throw this.#config.mapError(error);
     }
   }
 
@@ -238,6 +246,7 @@ class NodeSqliteConnection implements DatabaseConnection {
   /** Throws the driver's own error. */
   begin(sql: string): void {
     this.#db.exec(sql);
+    this.#beginTurn();
     this.#schemaVersion = Number(this.#prepare('pragma schema_version').statement.all().flat()[0]);
   }
 
@@ -264,6 +273,10 @@ class NodeSqliteConnection implements DatabaseConnection {
     } catch {
       // Already closed, or the file is unusable: nothing is left to release.
     }
+  }
+
+  #beginTurn(): void {
+    this.#turnEndsMs = this.#config.clock.monotonicMs() + TURN_MS;
   }
 
   #prepare(sql: string): CachedStatement {
