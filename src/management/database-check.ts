@@ -2,7 +2,8 @@
  * Whether the database can be read and written, for health and readiness, and a line in the log whenever that
  * changes. Being read is tried each few seconds, and whenever it is asked for; being written, which costs a wait for
  * the disk, only when it is asked for, or after a write has failed. A database that is merely slow to write is not
- * called sick: only its refusal counts.
+ * called sick: only its refusal counts. An answer does not wait for a long write of others: it says what was found
+ * last, and the next one has the result.
  */
 import type { Clock } from '../lib/clock.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
@@ -10,6 +11,8 @@ import { StorageUnavailable, type Repository } from '../storage/repository.ts';
 
 /** A database that has not answered by then is reported as down. */
 const PING_TIMEOUT_MS = 2_000;
+/** An answer waits no longer for a look at writing, which goes on; probes often wait a second. */
+const WRITE_WAIT_MS = 500;
 const WATCH_MS = 5_000;
 /** A look at writing is good for so long, and a bad one for less. */
 const WRITABLE_MS = 5_000;
@@ -34,6 +37,8 @@ export class DatabaseCheck {
   #db: DatabaseProblem['db'] | 'ok' = 'ok';
   #unwritable: DatabaseProblem | undefined;
   #writableUntilMs = -Infinity;
+  /** The look at writing under way. */
+  #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param isDown whether the database is already known, and logged, to be down */
@@ -86,9 +91,15 @@ export class DatabaseCheck {
 
   async #lookAtWriting(): Promise<DatabaseProblem | undefined> {
     if (this.#clock.monotonicMs() < this.#writableUntilMs) return this.#unwritable;
-    const error = await withTimeout(PING_TIMEOUT_MS, outcomeOf(this.#repository.pingWrite()));
-    // The write waits for other writes; that says nothing about the database.
-    if (error === undefined) return this.#unwritable;
+    this.#writing ??= this.#tryWriting();
+    await withTimeout(WRITE_WAIT_MS, this.#writing);
+    return this.#unwritable;
+  }
+
+  /** Never rejects. */
+  async #tryWriting(): Promise<void> {
+    const error = await outcomeOf(this.#repository.pingWrite());
+    this.#writing = undefined;
     const reason = error instanceof StorageUnavailable ? error.reason : undefined;
     this.#unwritable =
       error === null
@@ -99,7 +110,6 @@ export class DatabaseCheck {
           };
     this.#writableUntilMs = this.#clock.monotonicMs() + (error === null ? WRITABLE_MS : UNWRITABLE_MS);
     this.#note(error === null ? 'ok' : 'degraded', error);
-    return this.#unwritable;
   }
 
   #note(db: DatabaseProblem['db'] | 'ok', error: unknown): void {

@@ -196,7 +196,7 @@ describe('design 6: the database goes away while the gateway runs', { timeout: 6
       expect(health.body.message).toMatch(/^The database cannot be written: .*disk/);
       const ready = await bounded(callPlain(gateway, {}, 'GET', '//readyz'));
       expect(ready.body.data).toEqual({ ready: true, reason: health.body.message });
-      const line = gateway.logs().find(({ msg }) => msg === 'the database cannot be written');
+      const line = gateway.logs().findLast(({ msg }) => msg === 'the database cannot be written');
       expect(line).toMatchObject({ reason: expect.stringContaining('disk') });
     } finally {
       limitTo('unlimited');

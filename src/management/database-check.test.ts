@@ -1,0 +1,83 @@
+/** Over a real database in a file. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../lib/clock.ts';
+import { SECRET_PLACES } from '../policy/secret-places.ts';
+import type { Repository } from '../storage/repository.ts';
+import { openSqlite } from '../storage/sqlite/sqlite.ts';
+import { DatabaseCheck } from './database-check.ts';
+
+/** Probes often wait a second. */
+const PROBE_MS = 1_000;
+let folder: string;
+let repository: Repository;
+let pings: number;
+const lines: string[] = [];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-check-'));
+  const path = join(folder, 'headgate.db');
+  repository = await openSqlite({ secretPlaces: SECRET_PLACES, path, autoMigrate: true, clock: systemClock });
+  pings = 0;
+  lines.length = 0;
+});
+afterEach(async () => {
+  await repository.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function newCheck(): DatabaseCheck {
+  const counted = {
+    ping: () => repository.ping(),
+    pingWrite: () => {
+      pings += 1;
+      return repository.pingWrite();
+    },
+  };
+  const log = {
+    info: (text: string) => void lines.push(text),
+    error: (_: object, text: string) => void lines.push(text),
+  };
+  return new DatabaseCheck(counted, systemClock, log);
+}
+
+async function timed(check: DatabaseCheck) {
+  const beganMs = performance.now();
+  const problem = await check.problem();
+  return { problem, ms: performance.now() - beganMs };
+}
+
+test('a write of three seconds delays no answer for so long, and is no problem of the database', async () => {
+  const check = newCheck();
+  const write = repository.write(async () => {
+    await pause(3_000);
+    return { abort: undefined };
+  });
+  for (let probe = 0; probe < 3; probe++) {
+    const { problem, ms } = await timed(check);
+    expect(problem).toBeUndefined();
+    expect(ms).toBeLessThan(PROBE_MS);
+  }
+  expect(pings, 'not one more in the queue for each answer').toBe(1);
+  await write;
+  expect(lines).toEqual([]);
+});
+
+test('a database that another program keeps locked is found out, though no answer waits for it', async () => {
+  const check = newCheck();
+  const other = new DatabaseSync(join(folder, 'headgate.db'));
+  other.exec('begin immediate');
+  expect((await timed(check)).ms).toBeLessThan(PROBE_MS);
+  await expect
+    .poll(async () => (await timed(check)).problem, { timeout: 15_000 })
+    .toMatchObject({ db: 'degraded' });
+  expect(lines).toEqual(['the database cannot be written']);
+  other.exec('rollback');
+  other.close();
+  await expect.poll(async () => (await timed(check)).problem, { timeout: 15_000 }).toBeUndefined();
+  expect(lines).toEqual(['the database cannot be written', 'the database can be used again']);
+});
