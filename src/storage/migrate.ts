@@ -10,11 +10,19 @@ import { keyUsage } from './migrations/0002-key-usage.ts';
 import { nodes } from './migrations/0003-nodes.ts';
 import { auditContext } from './migrations/0004-audit-context.ts';
 import { versionSuccessor } from './migrations/0005-version-successor.ts';
+import { configHistory } from './migrations/0006-config-history.ts';
 import type { Migration } from './migrations/migration.ts';
 import type { Tables } from './sql/kysely-tables.ts';
 
 /** Append only. */
-export const MIGRATIONS: readonly Migration[] = [initial, keyUsage, nodes, auditContext, versionSuccessor];
+export const MIGRATIONS: readonly Migration[] = [
+  initial,
+  keyUsage,
+  nodes,
+  auditContext,
+  versionSuccessor,
+  configHistory,
+];
 
 const HISTORY_TABLE = `create table if not exists schema_migration (
   name text not null primary key,

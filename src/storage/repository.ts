@@ -4,6 +4,14 @@
  * test/contract/repository.ts. Nothing here knows SQL, HTTP or the proxy.
  */
 import type { AppTree, ConfigChange, ConfigPosition, ChangeSet } from '../model/config.ts';
+import type {
+  AppState,
+  HistoryEntry,
+  HistoryFilter,
+  HistorySize,
+  RecordChange,
+  VersionDescription,
+} from '../model/config-history.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type {
   AdminToken,
@@ -102,6 +110,33 @@ export interface ConfigReader {
   listAudit(page: PageRequest, order?: AuditOrder, filter?: AuditFilter): Promise<Page<AuditEntry>>;
   /** One app with everything below it, for the snapshot. */
   loadAppTree(appId: string): Promise<AppTree | undefined>;
+  /**
+   * The oldest config version that `appsAt` can rebuild; the present version if there is no history. All versions
+   * from here to the present one can be rebuilt.
+   */
+  historyFrom(): Promise<number>;
+  /**
+   * The kept versions, newest first: an unbroken run up to the present version.
+   * @param page `after` and `nextAfter` are config versions as text
+   */
+  listHistory(page: PageRequest, filter?: HistoryFilter): Promise<Page<HistoryEntry>>;
+  /** undefined if the version is not kept. */
+  findHistory(configVersion: number): Promise<HistoryEntry | undefined>;
+  /**
+   * The records that a version changed, in the order of their first change; none if the version is not kept.
+   * @param page `after` and `nextAfter` are opaque texts
+   * @throws StorageUnavailable if a secret of a record was encrypted with another key
+   */
+  historyChanges(configVersion: number, page: PageRequest): Promise<Page<RecordChange>>;
+  /**
+   * The apps as of a config version, ordered by id: the present state, with every later change undone. In a writer,
+   * call it before the write changes anything. Memory and time grow with the present state of the apps asked for and
+   * the number of records that changed since the version.
+   * @param appId only this app: none in the list if it did not exist
+   * @returns undefined if the version cannot be rebuilt: never written, or no longer kept
+   * @throws StorageUnavailable if a secret was encrypted with another key
+   */
+  appsAt(configVersion: number, appId?: string): Promise<readonly AppState[] | undefined>;
 }
 
 /**
@@ -143,6 +178,11 @@ export interface ConfigWriter extends ConfigReader {
     exclusive: boolean,
     updatedAt: string,
   ): Promise<number>;
+  /**
+   * What the history says of the config version that the write creates; without it, an action of `system`. The last
+   * call counts. No effect on a write that creates no config version.
+   */
+  describeVersion(description: VersionDescription): void;
   /** Visible to reads after the write. */
   appendAudit(entry: Omit<AuditEntry, 'config_version'>): Promise<void>;
 }
@@ -316,6 +356,12 @@ export interface Repository {
   recordKeyUsage(usage: readonly KeyUsage[]): Promise<void>;
   /** Deletes counts of days before `beforeDate`, a bounded number at once; false if there may be more. */
   removeKeyUsage(beforeDate: string): Promise<boolean>;
+  /**
+   * Removes the oldest history beyond the bounds that the database was opened with, a bounded number of records at
+   * once; false if there may be more. Any gateway may call it at any time.
+   */
+  compactHistory(): Promise<boolean>;
+  historySize(): Promise<HistorySize>;
   /** Moves `last_used_at` forward, never back. */
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;

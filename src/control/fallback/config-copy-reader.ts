@@ -1,7 +1,7 @@
 /**
  * The main thread's copy of the configuration as a `ConfigReader`, for reads while the database is unavailable: apps,
  * versions, revisions, endpoints and keys. Throws StorageUnavailable for data that only the database has (admin tokens,
- * the audit log, usage of keys), and for lists of so many keys that iterating them would block the main thread.
+ * the audit log, the history, usage of keys), and for lists of so many keys that iterating them would block the main thread.
  */
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
 import {
@@ -118,6 +118,11 @@ const absent = {
   findAdminToken: async () => away(),
   findAdminTokenByHash: async () => away(),
   listAudit: async () => away(),
+  historyFrom: async () => away(),
+  listHistory: async () => away(),
+  findHistory: async () => away(),
+  historyChanges: async () => away(),
+  appsAt: async () => away(),
 } satisfies Partial<ConfigReader>;
 
 function away(): never {

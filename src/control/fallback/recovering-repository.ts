@@ -5,6 +5,7 @@
  */
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
+import type { HistorySize } from '../../model/config-history.ts';
 import type { KeyUsage } from '../../model/key-usage.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import {
@@ -134,6 +135,14 @@ export class RecoveringRepository implements Repository {
 
   async removeKeyUsage(beforeDate: string): Promise<boolean> {
     return this.#required().removeKeyUsage(beforeDate);
+  }
+
+  async compactHistory(): Promise<boolean> {
+    return this.#required().compactHistory();
+  }
+
+  async historySize(): Promise<HistorySize> {
+    return this.#required().historySize();
   }
 
   async recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void> {

@@ -29,6 +29,8 @@ const TABLES = {
   key_usage: ['key_id', 'date'],
   admin_token: ['id'],
   audit_entry: ['id'],
+  config_history: ['config_version'],
+  config_history_record: ['config_version', 'position'],
   config_change: 'a gateway on the target loads everything at its start and needs no earlier changes',
   node: 'it lists the gateways that run on the source database',
 } as const satisfies Readonly<Record<keyof Tables, readonly string[] | string>>;

@@ -7,6 +7,7 @@
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/config-history.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { beginRead, beginWrite, type TransactionTimeouts } from './postgres-begin.ts';
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';
@@ -62,6 +63,8 @@ export interface OpenPostgresOptions {
   readonly secretKey?: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
   readonly settings?: PostgresSettings;
+  /** Absent: `HISTORY_DEFAULTS`. */
+  readonly history?: HistoryBounds;
 }
 
 /**
@@ -78,6 +81,7 @@ export async function openPostgres(options: OpenPostgresOptions): Promise<Reposi
     ...parts,
     secrets: { box: secrets, places: options.secretPlaces },
     groupWritesMax: 1,
+    history: options.history ?? HISTORY_DEFAULTS,
     clock: options.clock,
     mayTryAgain,
     announce: announceChange,

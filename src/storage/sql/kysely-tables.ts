@@ -3,6 +3,7 @@
  * database: ids and times are text, booleans are 0 and 1, structured values are JSON text, and 64-bit integers are
  * numbers (a driver that returns them as text must parse them). migrations/ creates the tables.
  */
+import type { HistoryEntry, HistoryRecordType } from '../../model/config-history.ts';
 import type { UsageDay } from '../../model/key-usage.ts';
 import type {
   App,
@@ -32,6 +33,8 @@ export interface Tables {
   /** One row, with id 1. */
   config_state: { id: number; config_version: number };
   config_change: ChangeRow;
+  config_history: HistoryRow;
+  config_history_record: HistoryRecordRow;
   node: NodeRow;
 }
 
@@ -41,6 +44,28 @@ export interface ChangeRow {
   change_id: string;
   /** `ChangeSet` as JSON; null: too large to be recorded. */
   touched: string | null;
+}
+
+/** What is kept of one config version. */
+export interface HistoryRow extends RowOf<HistoryEntry> {
+  /** The oldest version that can be rebuilt from this one, if all versions between them are kept. */
+  from_version: number;
+}
+
+/** What one config version did to one record. */
+export interface HistoryRecordRow {
+  config_version: number;
+  /** From 0, in the order of the first change. */
+  position: number;
+  type: HistoryRecordType;
+  id: string;
+  app_id: string;
+  name: string;
+  /** Names of the records above it, as JSON. */
+  parents: string;
+  /** The rows as JSON; null: the record did not exist. */
+  before: string | null;
+  after: string | null;
 }
 
 /** A running gateway on this database. */

@@ -216,6 +216,22 @@ export async function loadEverything(
   };
 }
 
+/** The keys of an app, ordered by id. */
+export function loadKeysOfApp(db: Kysely<Tables>, codecs: Codecs, appId: string): Promise<StoredApiKey[]> {
+  return inBatches(
+    (after) =>
+      db
+        .selectFrom('api_key')
+        .selectAll()
+        .where('app_id', '=', appId)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(BATCH_ROWS)
+        .execute(),
+    codecs.key.toRecord,
+  );
+}
+
 async function inBatches<Row extends { readonly id: string }, T>(
   query: (after: string) => Promise<Row[]>,
   toRecord: (row: Row) => T,
@@ -232,7 +248,7 @@ async function inBatches<Row extends { readonly id: string }, T>(
   return all;
 }
 
-function toVersionTrees(
+export function toVersionTrees(
   versions: readonly Version[],
   revisions: readonly Revision[],
   endpoints: readonly Endpoint[],
@@ -248,7 +264,7 @@ function toVersionTrees(
   }));
 }
 
-function toAppTrees(apps: readonly App[], versions: readonly VersionTree[]): AppTree[] {
+export function toAppTrees(apps: readonly App[], versions: readonly VersionTree[]): AppTree[] {
   const versionsOf = Map.groupBy(versions, ({ version }) => version.app_id);
   return apps.map((app) => ({ app, versions: versionsOf.get(app.id) ?? [] }));
 }

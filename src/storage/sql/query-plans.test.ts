@@ -17,6 +17,7 @@ import {
 } from '../../../test/contract/records.ts';
 import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { HISTORY_DEFAULTS } from '../../model/config-history.ts';
 import { migrate } from '../migrate.ts';
 import type { Repository } from '../repository.ts';
 import { memorySecretBox } from '../secrets/secret-key.ts';
@@ -122,6 +123,7 @@ test('every statement finds its rows by an index', async () => {
     read: db,
     assertPresent: () => {},
     groupWritesMax: 1,
+    history: HISTORY_DEFAULTS,
     clock: systemClock,
     secrets: { box: memorySecretBox(), places: SECRET_PLACES },
   });

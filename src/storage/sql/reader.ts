@@ -3,16 +3,16 @@
  * usually, a transaction, and holds no state.
  */
 import { sql, type Kysely } from 'kysely';
-import { assert } from '../../lib/assert.ts';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { AuditFilter, ConfigReader, Page, PageRequest } from '../repository.ts';
+import { historyReads } from './history/reads.ts';
+import { window } from './page-window.ts';
 import { readKeyUsage } from './usage-days.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './kysely-tables.ts';
 import { stateReads } from './state-reads.ts';
 
-const PAGE_LIMIT_MAX = 500;
 /** Greater than every path: paths contain only visible ASCII characters. */
 const ABOVE_ALL_PATHS = '\u007f';
 /** Greater than every id: ids contain only hexadecimal digits. */
@@ -26,6 +26,7 @@ export function createReader(db: Kysely<Tables>, codecs: Codecs): ConfigReader {
     ...keyReads(db, codecs),
     ...adminReads(db, codecs),
     ...stateReads(db),
+    ...historyReads(db, codecs),
   };
 }
 
@@ -57,14 +58,6 @@ async function toPage<Row, T extends { readonly id: string }>(
   const [found, count] = await Promise.all([rows, total]);
   const items = found.slice(0, limit).map(toRecord);
   return { items, total: count, nextAfter: found.length > limit ? (items.at(-1)?.id ?? null) : null };
-}
-
-function window(page: PageRequest): { readonly after: string; readonly count: number } {
-  assert(
-    Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= PAGE_LIMIT_MAX,
-    `a page has 1 to ${PAGE_LIMIT_MAX} items, not ${page.limit}`,
-  );
-  return { after: page.after ?? '', count: page.limit + 1 };
 }
 
 function appReads(db: Kysely<Tables>, codecs: Codecs) {

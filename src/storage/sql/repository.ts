@@ -5,7 +5,8 @@
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { timestamp, type Clock } from '../../lib/clock.ts';
+import type { HistoryBounds } from '../../model/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import {
   StorageUnavailable,
@@ -16,6 +17,7 @@ import {
   type WriteResult,
 } from '../repository.ts';
 import { logChange, readPosition, touchedSince } from './change-log.ts';
+import { compactPiece, historySize, needsCompaction } from './history/compaction.ts';
 import { addKeyUsage, removeKeyUsage } from './usage-days.ts';
 import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
@@ -43,6 +45,7 @@ export interface SqlBackend {
   readonly secrets: Sealing;
   /** Writes that share a transaction, at most; see write-queue.ts. */
   readonly groupWritesMax: number;
+  readonly history: HistoryBounds;
   readonly clock: Clock;
 }
 
@@ -97,6 +100,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       }),
   });
   const inWrite: InWrite = (work) => queue.add(work);
+  const setup: WriteSetup = { ...backend, inWrite, codecs };
 
   return {
     driver: backend.driver,
@@ -105,7 +109,7 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     pingWrite: () => inWrite(rewriteConfigVersion),
     read: (work) => inRead((db) => work(createReader(db, codecs))),
-    write: (work, check, known) => write({ inWrite, codecs, announce: backend.announce }, work, check, known),
+    write: (work, check, known) => write(setup, work, check, known),
     loadAll,
     position: () => inRead(readPosition),
     async loadSince(known) {
@@ -117,6 +121,11 @@ export function createSqlRepository(backend: SqlBackend): Repository {
       if (usage.length > 0) await inWrite((db) => addKeyUsage(db, backend.driver, usage));
     },
     removeKeyUsage: (beforeDate) => inWrite((db) => removeKeyUsage(db, beforeDate)),
+    async compactHistory() {
+      if (!(await inRead((db) => needsCompaction(db, backend.history)))) return true;
+      return inWrite((db) => compactPiece(db, backend.history));
+    },
+    historySize: () => inRead(historySize),
     recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordAdminTokenUse(db, id, lastUsedAt)),
     countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
     close: () => (closing ??= closeBackend(backend)),
@@ -126,33 +135,33 @@ export function createSqlRepository(backend: SqlBackend): Repository {
 type InWrite = <R>(work: (db: Kysely<Tables>) => Promise<R>) => Promise<R>;
 type WriteWork<T> = (writer: ConfigWriter) => Promise<WriteResult<T> | { readonly abort: T }>;
 
-interface WriteSetup {
+interface WriteSetup extends Pick<SqlBackend, 'announce' | 'clock' | 'driver' | 'history'> {
   readonly inWrite: InWrite;
   readonly codecs: Codecs;
-  readonly announce: SqlBackend['announce'];
 }
 
 async function write<T>(
-  { inWrite, codecs, announce }: WriteSetup,
+  { inWrite, codecs, announce, clock, driver, history }: WriteSetup,
   work: WriteWork<T>,
   check?: WriteCheck,
   known?: () => ConfigPosition,
 ): Promise<Committed<T>> {
+  const historyBytesMax = history.versionsMax === 0 ? undefined : history.bytesMax;
   try {
     return await inWrite(async (db) => {
-      const { writer, flushAudit } = createWriter(db, codecs);
+      const { writer, flush } = createWriter({ driver, db, codecs, historyBytesMax });
       const result = await work(writer);
       if ('abort' in result) throw new WriteAborted(result.abort, await readConfigVersion(db));
       const { value, touched } = result;
       if (isEmpty(touched)) {
         const configVersion = await readConfigVersion(db);
-        await flushAudit(configVersion);
+        await flush(configVersion, undefined);
         return { value, change: undefined, configVersion };
       }
       const after = await readPosition(db);
       const configVersion = await nextConfigVersion(db);
       const changeId = await logChange(db, configVersion, touched);
-      await flushAudit(configVersion);
+      await flush(configVersion, timestamp(clock.nowMs()));
       const change = { ...(await loadChange(db, codecs, touched, configVersion)), changeId, after };
       const missed = known && (await loadMissed(db, codecs, known(), after));
       check?.(change, missed);

@@ -1,31 +1,157 @@
 /**
- * `ConfigWriter` over any SQL database, for use inside one transaction. It collects audit entries and writes them at
- * the end, when their config version is known.
+ * `ConfigWriter` over any SQL database, for use inside one transaction. It collects audit entries and what the write
+ * does to records, and writes both at the end, when their config version is known.
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import type { AuditEntry } from '../../model/resources.ts';
-import type { ConfigWriter } from '../repository.ts';
+import type { HistoryRecordType, VersionDescription } from '../../model/config-history.ts';
+import type { ConfigWriter, Repository } from '../repository.ts';
+import { HistoryCapture } from './history/capture.ts';
+import { RECORD_TABLES, type RecordRows } from './history/record-places.ts';
+import { breakHistory, storeVersion } from './history/store.ts';
 import { countRows, createReader } from './reader.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './kysely-tables.ts';
 
-type PendingAudit = Omit<AuditEntry, 'config_version'>;
 type ConfigTable = 'app' | 'version' | 'revision' | 'endpoint' | 'api_key' | 'admin_token';
+type PendingAudit = Omit<AuditEntry, 'config_version'>;
+
+export interface WriterOptions {
+  readonly driver: Repository['driver'];
+  readonly db: Kysely<Tables>;
+  readonly codecs: Codecs;
+  /** undefined: keep no history. */
+  readonly historyBytesMax: number | undefined;
+}
 
 export interface TransactionWriter {
   readonly writer: ConfigWriter;
-  /** Writes the collected audit entries with the final config version of the transaction. */
-  readonly flushAudit: (configVersion: number) => Promise<void>;
+  /**
+   * Writes the collected audit entries and the history with the final config version of the transaction.
+   * @param at RFC 3339; undefined: the transaction creates no config version
+   */
+  readonly flush: (configVersion: number, at: string | undefined) => Promise<void>;
 }
 
-export function createWriter(db: Kysely<Tables>, codecs: Codecs): TransactionWriter {
+/** Of writes that nothing describes. */
+const UNDESCRIBED: VersionDescription = {
+  actor: 'system',
+  address: null,
+  request_id: null,
+  source: 'system',
+  git_commit: null,
+  action: 'config.change',
+  message: null,
+};
+
+export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOptions): TransactionWriter {
   const audit: PendingAudit[] = [];
+  const history = historyBytesMax === undefined ? undefined : new HistoryCapture(db, codecs, historyBytesMax);
+  let description = UNDESCRIBED;
   const writer: ConfigWriter = {
     ...createReader(db, codecs),
-    ...inserts(db, codecs),
-    ...updates(db, codecs),
-    ...deletes(db),
+    ...inserts(db, codecs, history),
+    ...updates(db, codecs, history),
+    ...deletes(db, history),
+    ...counts(db),
+    setCurrentRevision: (versionId, revisionId, exclusive, updatedAt) =>
+      setCurrentRevision({ db, history, versionId, updatedAt }, revisionId, exclusive),
+    describeVersion: (given) => {
+      description = given;
+    },
+    appendAudit: async (entry) => {
+      audit.push(entry);
+    },
+  };
+  return {
+    writer,
+    async flush(configVersion, at) {
+      for (const entry of audit) {
+        const row = codecs.audit.toRow({ ...entry, config_version: configVersion });
+        await db.insertInto('audit_entry').values(row).execute();
+      }
+      if (history === undefined) return;
+      if (at !== undefined) {
+        const version = { ...description, config_version: configVersion, at };
+        await storeVersion(db, driver, version, history.finish());
+      } else if (history.hasChanges) await breakHistory(db, configVersion);
+    },
+  };
+}
+
+type History = HistoryCapture | undefined;
+
+function inserts(db: Kysely<Tables>, codecs: Codecs, history: History) {
+  const insert = async <Type extends HistoryRecordType>(
+    type: Type,
+    rows: readonly RecordRows[Type][],
+  ): Promise<void> => {
+    if (rows.length === 0) return;
+    // The types of the tables are those of their rows; Kysely cannot follow a table that is a type parameter.
+    await db
+      .insertInto(RECORD_TABLES[type] as 'app')
+      .values(rows as never)
+      .execute();
+    for (const row of rows) await history?.inserted(type, row);
+  };
+  return {
+    insertApp: (app) => insert('app', [codecs.app.toRow(app)]),
+    insertVersion: (version) => insert('version', [codecs.version.toRow(version)]),
+    insertRevision: (revision) => insert('revision', [codecs.revision.toRow(revision)]),
+    insertEndpoint: (endpoint) => insert('endpoint', [codecs.endpoint.toRow(endpoint)]),
+    insertEndpoints: (endpoints) => insert('endpoint', endpoints.map(codecs.endpoint.toRow)),
+    insertKey: (key) => insert('token', [codecs.key.toRow(key)]),
+    insertAdminToken: async (token) => {
+      await db.insertInto('admin_token').values(codecs.adminToken.toRow(token)).execute();
+    },
+  } satisfies Partial<ConfigWriter>;
+}
+
+function updates(db: Kysely<Tables>, codecs: Codecs, history: History) {
+  const update = async <Type extends HistoryRecordType>(type: Type, row: RecordRows[Type]): Promise<void> => {
+    const { id, ...fields } = row;
+    await history?.updating(type, id, row);
+    const table = RECORD_TABLES[type] as 'app';
+    const result = await db.updateTable(table).set(fields).where('id', '=', id).executeTakeFirst();
+    // Cannot fail: the caller found the record in the same transaction, and writes are serialised.
+    assert(
+      result.numUpdatedRows === 1n,
+      `updated ${result.numUpdatedRows} rows of ${table} ${id}, expected one`,
+    );
+  };
+  return {
+    updateApp: (app) => update('app', codecs.app.toRow(app)),
+    updateVersion: (version) => update('version', codecs.version.toRow(version)),
+    updateRevision: (revision) => update('revision', codecs.revision.toRow(revision)),
+    updateEndpoint: (endpoint) => update('endpoint', codecs.endpoint.toRow(endpoint)),
+    updateKey: (key) => update('token', codecs.key.toRow(key)),
+  } satisfies Partial<ConfigWriter>;
+}
+
+function deletes(db: Kysely<Tables>, history: History) {
+  const deleteFrom = async (table: ConfigTable, id: string): Promise<boolean> => {
+    const result = await db.deleteFrom(table).where('id', '=', id).executeTakeFirst();
+    return result.numDeletedRows > 0n;
+  };
+  const remove =
+    (type: HistoryRecordType) =>
+    async (id: string): Promise<boolean> => {
+      await history?.deleting(type, id);
+      return deleteFrom(RECORD_TABLES[type], id);
+    };
+  return {
+    deleteApp: remove('app'),
+    deleteVersion: remove('version'),
+    deleteRevision: remove('revision'),
+    deleteEndpoint: remove('endpoint'),
+    deleteKey: remove('token'),
+    deleteAdminToken: (id) => deleteFrom('admin_token', id),
+  } satisfies Partial<ConfigWriter>;
+}
+
+function counts(db: Kysely<Tables>) {
+  return {
     countVersions: (appId) => countRows(db, 'version', 'app_id', appId),
     countKeys: (appId) => countRows(db, 'api_key', 'app_id', appId),
     countRevisions: (versionId) => countRows(db, 'revision', 'version_id', versionId),
@@ -39,130 +165,38 @@ export function createWriter(db: Kysely<Tables>, codecs: Codecs): TransactionWri
         .execute();
       return rows.map(({ id }) => id);
     },
-    setCurrentRevision: (versionId, revisionId, exclusive, updatedAt) =>
-      setCurrentRevision(db, versionId, revisionId, exclusive, updatedAt),
-    appendAudit: async (entry) => {
-      audit.push(entry);
-    },
-  };
-  return {
-    writer,
-    async flushAudit(configVersion) {
-      for (const entry of audit) {
-        const row = codecs.audit.toRow({ ...entry, config_version: configVersion });
-        await db.insertInto('audit_entry').values(row).execute();
-      }
-    },
-  };
-}
-
-function inserts(db: Kysely<Tables>, codecs: Codecs) {
-  return {
-    insertApp: async (app) => {
-      await db.insertInto('app').values(codecs.app.toRow(app)).execute();
-    },
-    insertVersion: async (version) => {
-      await db.insertInto('version').values(codecs.version.toRow(version)).execute();
-    },
-    insertRevision: async (revision) => {
-      await db.insertInto('revision').values(codecs.revision.toRow(revision)).execute();
-    },
-    insertEndpoint: async (endpoint) => {
-      await db.insertInto('endpoint').values(codecs.endpoint.toRow(endpoint)).execute();
-    },
-    insertEndpoints: async (endpoints) => {
-      if (endpoints.length === 0) return;
-      await db.insertInto('endpoint').values(endpoints.map(codecs.endpoint.toRow)).execute();
-    },
-    insertKey: async (key) => {
-      await db.insertInto('api_key').values(codecs.key.toRow(key)).execute();
-    },
-    insertAdminToken: async (token) => {
-      await db.insertInto('admin_token').values(codecs.adminToken.toRow(token)).execute();
-    },
   } satisfies Partial<ConfigWriter>;
 }
 
-function updates(db: Kysely<Tables>, codecs: Codecs) {
-  return {
-    updateApp: async (app) => {
-      const { id, ...fields } = codecs.app.toRow(app);
-      expectOne('app', id, await db.updateTable('app').set(fields).where('id', '=', id).executeTakeFirst());
-    },
-    updateVersion: async (version) => {
-      const { id, ...fields } = codecs.version.toRow(version);
-      expectOne(
-        'version',
-        id,
-        await db.updateTable('version').set(fields).where('id', '=', id).executeTakeFirst(),
-      );
-    },
-    updateRevision: async (revision) => {
-      const { id, ...fields } = codecs.revision.toRow(revision);
-      const query = db.updateTable('revision').set(fields).where('id', '=', id);
-      expectOne('revision', id, await query.executeTakeFirst());
-    },
-    updateEndpoint: async (endpoint) => {
-      const { id, ...fields } = codecs.endpoint.toRow(endpoint);
-      const query = db.updateTable('endpoint').set(fields).where('id', '=', id);
-      expectOne('endpoint', id, await query.executeTakeFirst());
-    },
-    updateKey: async (key) => {
-      const { id, ...fields } = codecs.key.toRow(key);
-      expectOne(
-        'api_key',
-        id,
-        await db.updateTable('api_key').set(fields).where('id', '=', id).executeTakeFirst(),
-      );
-    },
-  } satisfies Partial<ConfigWriter>;
-}
-
-/** Cannot fail: the caller found the record in the same transaction, and writes are serialised. */
-function expectOne(table: string, id: string, result: { readonly numUpdatedRows: bigint }): void {
-  assert(
-    result.numUpdatedRows === 1n,
-    `updated ${result.numUpdatedRows} rows of ${table} ${id}, expected one`,
-  );
-}
-
-function deletes(db: Kysely<Tables>) {
-  const remove = (table: ConfigTable) => async (id: string) => {
-    const result = await db.deleteFrom(table).where('id', '=', id).executeTakeFirst();
-    return result.numDeletedRows > 0n;
-  };
-  return {
-    deleteApp: remove('app'),
-    deleteVersion: remove('version'),
-    deleteRevision: remove('revision'),
-    deleteEndpoint: remove('endpoint'),
-    deleteKey: remove('api_key'),
-    deleteAdminToken: remove('admin_token'),
-  } satisfies Partial<ConfigWriter>;
+interface CurrentRevision {
+  readonly db: Kysely<Tables>;
+  readonly history: History;
+  readonly versionId: string;
+  readonly updatedAt: string;
 }
 
 /** Only changed rows get a new `updated_at`, so that the ETags of other revisions stay valid. */
 async function setCurrentRevision(
-  db: Kysely<Tables>,
-  versionId: string,
+  { db, history, versionId, updatedAt }: CurrentRevision,
   revisionId: string,
   exclusive: boolean,
-  updatedAt: string,
 ): Promise<number> {
-  const on = await db
-    .updateTable('revision')
-    .set({ is_current: 1, updated_at: updatedAt })
-    .where('version_id', '=', versionId)
-    .where('id', '=', revisionId)
-    .where('is_current', '=', 0)
-    .executeTakeFirst();
-  if (!exclusive) return Number(on.numUpdatedRows);
-  const off = await db
-    .updateTable('revision')
-    .set({ is_current: 0, updated_at: updatedAt })
-    .where('version_id', '=', versionId)
-    .where('id', '!=', revisionId)
-    .where('is_current', '=', 1)
-    .executeTakeFirst();
-  return Number(on.numUpdatedRows + off.numUpdatedRows);
+  const of = (isCurrent: number) =>
+    db
+      .selectFrom('revision')
+      .select('id')
+      .where('version_id', '=', versionId)
+      .where('is_current', '=', isCurrent);
+  const on = await of(0).where('id', '=', revisionId).execute();
+  const off = exclusive ? await of(1).where('id', '!=', revisionId).execute() : [];
+  const changes = [
+    ...on.map(({ id }) => ({ id, is_current: 1 })),
+    ...off.map(({ id }) => ({ id, is_current: 0 })),
+  ];
+  for (const { id, is_current } of changes) {
+    const fields = { is_current, updated_at: updatedAt };
+    await history?.updating('revision', id, fields);
+    await db.updateTable('revision').set(fields).where('id', '=', id).execute();
+  }
+  return changes.length;
 }

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/config-history.ts';
 import type { Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/repository.ts';
 import type { Tables } from '../sql/kysely-tables.ts';
@@ -17,7 +18,10 @@ import { MEMORY, prepareSqlite, type PrepareSqliteOptions } from './sqlite-schem
 
 const READ_CONNECTIONS_MAX = 4;
 
-export type OpenSqliteOptions = PrepareSqliteOptions;
+export interface OpenSqliteOptions extends PrepareSqliteOptions {
+  /** Absent: `HISTORY_DEFAULTS`. */
+  readonly history?: HistoryBounds;
+}
 
 /**
  * Opens the database, creates it if missing, checks that its secrets can be decrypted, and applies migrations.
@@ -32,6 +36,7 @@ export async function openSqlite(options: OpenSqliteOptions): Promise<Repository
       ...connections,
       secrets: { box: secrets, places: options.secretPlaces },
       groupWritesMax: GROUP_WRITES_MAX,
+      history: options.history ?? HISTORY_DEFAULTS,
       clock: options.clock,
     });
   } catch (error) {

@@ -1,0 +1,29 @@
+/** The unbroken run of config versions up to the present one, which is what the history consists of. */
+import type { Kysely } from 'kysely';
+import { readPosition } from '../change-log.ts';
+import type { Tables } from '../kysely-tables.ts';
+
+export interface KeptRun {
+  /** The present config version. */
+  readonly head: number;
+  /** The oldest version that can be rebuilt; what is stored of versions before it is to be deleted. */
+  readonly from: number;
+}
+
+export async function keptRun(db: Kysely<Tables>): Promise<KeptRun> {
+  const { configVersion: head } = await readPosition(db);
+  const last = await db
+    .selectFrom('config_history')
+    .select('from_version')
+    .where('config_version', '=', head)
+    .executeTakeFirst();
+  // A gateway that keeps no history wrote last, or nothing was written since there is a history.
+  if (last === undefined) return { head, from: head };
+  const first = await db
+    .selectFrom('config_history')
+    .select('config_version')
+    .orderBy('config_version')
+    .limit(1)
+    .executeTakeFirst();
+  return { head, from: Math.max(last.from_version, (first?.config_version ?? head) - 1) };
+}
