@@ -11,7 +11,7 @@ import type {
   HistorySize,
   RecordChange,
   VersionDescription,
-} from '../model/config-history.ts';
+} from '../model/history/config-history.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type {
   AdminToken,

@@ -5,7 +5,7 @@
  */
 import type { ConfigChange, ConfigPosition } from '../../model/config.ts';
 import type { Logger } from '../../observe/log.ts';
-import type { HistorySize } from '../../model/config-history.ts';
+import type { HistorySize } from '../../model/history/config-history.ts';
 import type { KeyUsage } from '../../model/key-usage.ts';
 import type { StoredApiKey } from '../../model/resources.ts';
 import {

@@ -10,6 +10,7 @@ import { withBudget } from '../../lib/deadline-budget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
+import type { VersionDescription } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
 import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../storage/repository.ts';
@@ -127,6 +128,7 @@ export function createWritePath(dependencies: WriteDependencies): WritePath {
         const result = await work(writer);
         if (!('touched' in result)) return { abort: result as Result };
         await writer.appendAudit(auditEntry(origin, result.audit, clock.nowMs()));
+        writer.describeVersion(descriptionOf(origin, result.audit));
         return { value: result as Result, touched: result.touched };
       },
       (change, missed) => assertCompiles(change, missed, validateChange),
@@ -236,6 +238,22 @@ export function auditEntry(
     address,
     request_id: requestId,
     change: change === null ? null : maskRecord(change),
+  };
+}
+
+/** What the history says of the write. */
+function descriptionOf(
+  { actor, address, requestId }: WriteOrigin,
+  { action }: AuditNote,
+): VersionDescription {
+  return {
+    actor: actor.id,
+    address,
+    request_id: requestId,
+    source: 'api',
+    git_commit: null,
+    action,
+    message: null,
   };
 }
 

@@ -7,7 +7,7 @@
  */
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
-import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/config-history.ts';
+import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/history/config-history.ts';
 import type { SecretPlaces } from '../../model/policy.ts';
 import { beginRead, beginWrite, type TransactionTimeouts } from './postgres-begin.ts';
 import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.ts';

@@ -3,7 +3,7 @@
  * database: ids and times are text, booleans are 0 and 1, structured values are JSON text, and 64-bit integers are
  * numbers (a driver that returns them as text must parse them). migrations/ creates the tables.
  */
-import type { HistoryEntry, HistoryRecordType } from '../../model/config-history.ts';
+import type { HistoryEntry, HistoryRecordType } from '../../model/history/config-history.ts';
 import type { UsageDay } from '../../model/key-usage.ts';
 import type {
   App,

@@ -17,7 +17,7 @@ import {
 } from '../../../test/contract/records.ts';
 import { memoryDatabase } from '../../../test/support/programs/memory-database.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { HISTORY_DEFAULTS } from '../../model/config-history.ts';
+import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
 import { migrate } from '../migrate.ts';
 import type { Repository } from '../repository.ts';
 import { memorySecretBox } from '../secrets/secret-key.ts';

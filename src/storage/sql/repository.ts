@@ -6,7 +6,7 @@
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
-import type { HistoryBounds } from '../../model/config-history.ts';
+import type { HistoryBounds } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import {
   StorageUnavailable,

@@ -5,11 +5,11 @@
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
 import type { AuditEntry } from '../../model/resources.ts';
-import type { HistoryRecordType, VersionDescription } from '../../model/config-history.ts';
+import type { HistoryRecordType, VersionDescription } from '../../model/history/config-history.ts';
 import type { ConfigWriter, Repository } from '../repository.ts';
 import { HistoryCapture } from './history/capture.ts';
 import { RECORD_TABLES, type RecordRows } from './history/record-places.ts';
-import { breakHistory, storeVersion } from './history/store.ts';
+import { breakHistory, storeVersion } from './history/store-version.ts';
 import { countRows, createReader } from './reader.ts';
 import type { Codecs } from './rows.ts';
 import type { Tables } from './kysely-tables.ts';

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { Kysely } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
-import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/config-history.ts';
+import { HISTORY_DEFAULTS, type HistoryBounds } from '../../model/history/config-history.ts';
 import type { Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/repository.ts';
 import type { Tables } from '../sql/kysely-tables.ts';

@@ -4,7 +4,7 @@
  * those of the tables, so secrets in them are sealed.
  */
 import type { Kysely } from 'kysely';
-import type { HistoryRecordType } from '../../../model/config-history.ts';
+import type { HistoryRecordType } from '../../../model/history/config-history.ts';
 import type { Tables } from '../kysely-tables.ts';
 import type { Codecs } from '../rows.ts';
 import { nameOf, RECORD_TABLES, RecordPlaces, type RecordRow, type RecordRows } from './record-places.ts';

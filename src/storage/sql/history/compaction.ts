@@ -4,7 +4,7 @@
  * this at once: each piece is a transaction that starts from what is there.
  */
 import { sql, type Kysely } from 'kysely';
-import type { HistoryBounds, HistorySize } from '../../../model/config-history.ts';
+import type { HistoryBounds, HistorySize } from '../../../model/history/config-history.ts';
 import type { Tables } from '../kysely-tables.ts';
 import { keptRun } from './run.ts';
 
@@ -45,7 +45,7 @@ async function lastExcess(db: Kysely<Tables>, { versionsMax, bytesMax }: History
     where versions > ${versionsMax} or total_bytes > ${bytesMax}`.execute(db);
   const { head, from } = await keptRun(db);
   const beforeRun = versionsMax === 0 ? head : from - 1;
-  return Math.max(Number(rows[0]?.last ?? 0), beforeRun);
+  return Math.max(rows[0]?.last ?? 0, beforeRun);
 }
 
 async function hasEntry(db: Kysely<Tables>, last: number): Promise<boolean> {
@@ -57,10 +57,12 @@ async function hasEntry(db: Kysely<Tables>, last: number): Promise<boolean> {
 async function orphans(db: Kysely<Tables>) {
   const first = await db
     .selectFrom('config_history')
-    .select(({ fn }) => fn.min('config_version').as('version'))
+    .select('config_version')
+    .orderBy('config_version')
+    .limit(1)
     .executeTakeFirst();
   const query = db.selectFrom('config_history_record').select(['config_version', 'position']);
-  return first?.version == null ? query : query.where('config_version', '<', first.version);
+  return first === undefined ? query : query.where('config_version', '<', first.config_version);
 }
 
 async function hasOrphans(db: Kysely<Tables>): Promise<boolean> {
@@ -72,12 +74,9 @@ async function deleteOrphans(db: Kysely<Tables>): Promise<void> {
   const rows = await piece.execute();
   const last = rows.at(-1);
   if (last === undefined) return;
-  await db
-    .deleteFrom('config_history_record')
-    .where(({ eb, refTuple, tuple }) =>
-      eb(refTuple('config_version', 'position'), '<=', tuple(last.config_version, last.position)),
-    )
-    .execute();
+  await sql`
+    delete from config_history_record
+    where (config_version, position) <= (${last.config_version}, ${last.position})`.execute(db);
 }
 
 export async function historySize(db: Kysely<Tables>): Promise<HistorySize> {

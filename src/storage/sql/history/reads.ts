@@ -3,7 +3,7 @@
  * states of the past.
  */
 import type { Kysely } from 'kysely';
-import type { HistoryEntry, HistoryFilter, RecordChange } from '../../../model/config-history.ts';
+import type { HistoryEntry, HistoryFilter, RecordChange } from '../../../model/history/config-history.ts';
 import type { ConfigReader, Page, PageRequest } from '../../repository.ts';
 import type { HistoryRecordRow, HistoryRow, Tables } from '../kysely-tables.ts';
 import { window } from '../page-window.ts';
@@ -64,7 +64,7 @@ async function listHistory(
   const items = rows.slice(0, page.limit).map(toEntry);
   return {
     items,
-    total: Number(total.n),
+    total: total.n,
     nextAfter: rows.length > page.limit ? String(items.at(-1)?.config_version) : null,
   };
 }

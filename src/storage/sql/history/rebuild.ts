@@ -2,8 +2,8 @@
  * The configuration as of an earlier config version: the present records, with every later change undone. For each
  * record the earliest change after the version has its row as of that version.
  */
-import type { Kysely } from 'kysely';
-import type { AppState, HistoryRecordType } from '../../../model/config-history.ts';
+import { sql, type Kysely } from 'kysely';
+import type { AppState, HistoryRecordType } from '../../../model/history/config-history.ts';
 import type { AppTree } from '../../../model/config.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../../model/resources.ts';
 import { readPosition } from '../change-log.ts';
@@ -48,9 +48,7 @@ async function readUndo(
     let query = db
       .selectFrom('config_history_record')
       .select(['config_version', 'position', 'type', 'id', 'before'])
-      .where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('config_version', 'position'), '>', tuple(version, position)),
-      )
+      .where(sql<boolean>`(config_version, position) > (${version}, ${position})`)
       .where('config_version', '<=', head);
     if (appId !== undefined) query = query.where('app_id', '=', appId);
     const rows = await query.orderBy('config_version').orderBy('position').limit(BATCH_ROWS).execute();

@@ -3,7 +3,7 @@
  * once for a write; `clear` forgets them, since a write may rename a parent.
  */
 import type { Kysely } from 'kysely';
-import type { HistoryRecordType } from '../../../model/config-history.ts';
+import type { HistoryRecordType } from '../../../model/history/config-history.ts';
 import type { App, Endpoint, Revision, StoredApiKey, Version } from '../../../model/resources.ts';
 import type { RowOf, Tables } from '../kysely-tables.ts';
 

@@ -2,8 +2,8 @@
  * The history of the configuration: what is kept of each config version, and the records that it changed. The
  * management API and the repository use the same types. Admin tokens are not part of it.
  */
-import type { AppTree } from './config.ts';
-import type { App, Endpoint, Revision, StoredApiKey, Version } from './resources.ts';
+import type { AppTree } from '../config.ts';
+import type { App, Endpoint, Revision, StoredApiKey, Version } from '../resources.ts';
 
 /** Who made a config version, through which door, and why. */
 export interface VersionDescription {

@@ -4,7 +4,7 @@
  * a write that was too large to be kept) ends the history before it.
  */
 import { sql, type Kysely } from 'kysely';
-import type { VersionDescription } from '../../../model/config-history.ts';
+import type { VersionDescription } from '../../../model/history/config-history.ts';
 import type { Repository } from '../../repository.ts';
 import type { Tables } from '../kysely-tables.ts';
 import type { Captured, CapturedRecord } from './capture.ts';
