@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { HISTORY_DEFAULTS } from '../../src/model/history/config-history.ts';
 import { openPostgres, POSTGRES_DEFAULTS } from '../../src/storage/postgres/postgres.ts';
 import { startPostgres, type PostgresServer } from '../support/programs/postgres.ts';
 import { repositoryContract } from './repository.ts';
@@ -20,12 +21,13 @@ test('the database would order texts otherwise', async () => {
   expect(await server.query(database, "select 'a' < 'B' as language")).toEqual([{ language: true }]);
 });
 
-repositoryContract('PostgreSQL', async () =>
+repositoryContract('PostgreSQL', async (history = HISTORY_DEFAULTS) =>
   openPostgres({
     secretPlaces: SECRET_PLACES,
     url: await server.createSchema(database),
     autoMigrate: true,
     clock: systemClock,
+    history,
     secretKey: Buffer.alloc(32, 7),
     // Machines that run tests may stand still for a moment; what a slow database leads to has a test of its own.
     settings: { ...POSTGRES_DEFAULTS, timeoutMs: 10_000 },

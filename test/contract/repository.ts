@@ -5,6 +5,7 @@
  */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { HistoryBounds } from '../../src/model/history/config-history.ts';
 import type { ConfigChange, ChangeSet } from '../../src/model/config.ts';
 import { StorageUnavailable, type Repository } from '../../src/storage/repository.ts';
 import {
@@ -21,12 +22,16 @@ import {
 } from './records.ts';
 import { applyChange, emptyModel, modelOf } from './replay.ts';
 import { catchUpContract } from './repository-catch-up.ts';
+import { historyContract } from './repository-history.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
 import { writesContract } from './repository-writes.ts';
 
 /** @param open opens a new, empty database; the suite closes it */
-export function repositoryContract(name: string, open: () => Promise<Repository>): void {
+export function repositoryContract(
+  name: string,
+  open: (history?: HistoryBounds) => Promise<Repository>,
+): void {
   describe(`Repository: ${name}`, () => {
     let repository: Repository;
     const current = (): Repository => repository;
@@ -48,6 +53,9 @@ export function repositoryContract(name: string, open: () => Promise<Repository>
     });
     describe('the changes of all writes, replayed', () => {
       replayContract(open);
+    });
+    describe('the history', () => {
+      historyContract(current, open);
     });
     describe('the end', () => {
       closeContract(current);

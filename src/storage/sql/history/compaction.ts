@@ -6,7 +6,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { HistoryBounds, HistorySize } from '../../../model/history/config-history.ts';
 import type { Tables } from '../kysely-tables.ts';
-import { keptRun } from './run.ts';
+import { firstEntry, keptRun } from './run.ts';
 
 /** Limits of one piece. */
 const VERSIONS_PER_PIECE = 1_000;
@@ -55,14 +55,9 @@ async function hasEntry(db: Kysely<Tables>, last: number): Promise<boolean> {
 
 /** Records of versions without an entry. */
 async function orphans(db: Kysely<Tables>) {
-  const first = await db
-    .selectFrom('config_history')
-    .select('config_version')
-    .orderBy('config_version')
-    .limit(1)
-    .executeTakeFirst();
+  const first = await firstEntry(db);
   const query = db.selectFrom('config_history_record').select(['config_version', 'position']);
-  return first === undefined ? query : query.where('config_version', '<', first.config_version);
+  return query.where('config_version', '<', first ?? Number.MAX_SAFE_INTEGER);
 }
 
 async function hasOrphans(db: Kysely<Tables>): Promise<boolean> {

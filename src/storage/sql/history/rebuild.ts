@@ -27,7 +27,7 @@ export async function appsAt(
   appId?: string,
 ): Promise<AppState[] | undefined> {
   const { head, from } = await keptRun(db);
-  if (!(configVersion >= from && configVersion <= head)) return undefined;
+  if (!Number.isInteger(configVersion) || configVersion < from || configVersion > head) return undefined;
   const undo = await readUndo(db, configVersion, head, appId);
   const records = await presentRecords(db, codecs, appId);
   for (const [id, { type, row }] of undo) {

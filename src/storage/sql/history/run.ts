@@ -19,11 +19,17 @@ export async function keptRun(db: Kysely<Tables>): Promise<KeptRun> {
     .executeTakeFirst();
   // A gateway that keeps no history wrote last, or nothing was written since there is a history.
   if (last === undefined) return { head, from: head };
+  return { head, from: Math.max(last.from_version, ((await firstEntry(db)) ?? head) - 1) };
+}
+
+/** The oldest version with an entry. */
+export async function firstEntry(db: Kysely<Tables>): Promise<number | undefined> {
   const first = await db
     .selectFrom('config_history')
     .select('config_version')
+    .where('config_version', '>', 0)
     .orderBy('config_version')
     .limit(1)
     .executeTakeFirst();
-  return { head, from: Math.max(last.from_version, (first?.config_version ?? head) - 1) };
+  return first?.config_version;
 }
