@@ -23,6 +23,7 @@ import {
 import { applyChange, emptyModel, modelOf } from './replay.ts';
 import { catchUpContract } from './repository-catch-up.ts';
 import { historyContract } from './repository-history.ts';
+import { earlierStatesContract, historyBoundsContract } from './repository-history-states.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
 import { writesContract } from './repository-writes.ts';
@@ -55,7 +56,9 @@ export function repositoryContract(
       replayContract(open);
     });
     describe('the history', () => {
-      historyContract(current, open);
+      historyContract(current);
+      earlierStatesContract(current, open);
+      historyBoundsContract(open);
     });
     describe('the end', () => {
       closeContract(current);
