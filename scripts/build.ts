@@ -2,7 +2,7 @@
  * Bundles the gateway into a few files that start in a third of the time of the sources: one reading and compiling
  * per file is what a start mostly consists of. build.sh calls it when there is no bundle of the sources as they are.
  *
- *   build.ts <folder>    writes <folder>/src/main.js, <folder>/src/worker.js and a package.json
+ *   build.ts <folder>    writes <folder>/src/main.js, <folder>/src/worker.js, <folder>/src/replay-worker.js and a package.json
  *
  * Nothing is minified: stacks name what they named before. The API explorer stays outside, as it reads files of its
  * own packages; it is loaded only where it is switched on.
@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '..');
 async function build(folder: string): Promise<void> {
   const bundle = await rolldown({
     cwd: ROOT,
-    input: { main: 'src/main.ts', worker: 'src/worker.ts' },
+    input: { main: 'src/main.ts', worker: 'src/worker.ts', 'replay-worker': 'src/replay-worker.ts' },
     platform: 'node',
     external: [/^@fastify\/swagger/],
     logLevel: 'silent',

@@ -19,13 +19,13 @@ const LEVELS: readonly (readonly string[])[] = [
   ['management'],
   ['control'],
   ['cli'],
-  ['compose', 'worker'],
+  ['compose', 'worker', 'replay-worker'],
   ['main'],
 ];
 
 /** The settings stand beside the levels: they build on the model, and only the outer ones may know them. */
 const SETTINGS_MAY_IMPORT = ['settings', 'lib', 'model'];
-const MAY_IMPORT_SETTINGS = ['settings', 'control', 'cli', 'compose', 'worker', 'main'];
+const MAY_IMPORT_SETTINGS = ['settings', 'control', 'cli', 'compose', 'worker', 'replay-worker', 'main'];
 
 /** Where a package or a guarded module of Node.js may be imported; a package without a row may be nowhere. */
 const HOMES: Readonly<Record<string, readonly string[]>> = {

@@ -28,6 +28,7 @@ import { createExplain } from './explain/explain.ts';
 import { DebugTokens } from './explain/debug-header.ts';
 import type { FindKey } from './policy/part-explain.ts';
 import { ExchangeRecorder } from './explain/recorder.ts';
+import { shareOfWorker, TrafficRecorder } from './explain/traffic/traffic-recorder.ts';
 import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
 import { UpstreamPermits } from './proxy/upstream/permits.ts';
 import { RequestMemory } from './proxy/io/request-memory.ts';
@@ -84,6 +85,14 @@ const { format, level, access: mode, accessFields: fields } = settings.log;
 const accessLog = createAccessLog(output, { format, level, mode, fields });
 const metrics = new WorkerMetrics({ inUse: labelsInUse(() => holder.versions()) });
 const recorder = new ExchangeRecorder();
+const keys = new KeyReader(keyMemory);
+const traffic =
+  settings.traffic.records === 0
+    ? undefined
+    : new TrafficRecorder({
+        ...shareOfWorker(settings.traffic, settings.workers),
+        findKeyId: (digest) => keys.findPresentedKey(digest)?.id,
+      });
 const debugTokens = new DebugTokens();
 const breakers = new BreakerRegistry();
 const observer = new WorkerObserver({
@@ -92,6 +101,7 @@ const observer = new WorkerObserver({
   log,
   send,
   recorder,
+  traffic,
   clock,
   breakerOf: (revisionId) => breakers.byId(revisionId),
 });
@@ -118,7 +128,6 @@ let draining = false;
 let isConfigured = false;
 let mayListen = !isSpare;
 
-const keys = new KeyReader(keyMemory);
 // Messages wait meanwhile: there is no listener yet.
 const limits = await createWorkerLimits({ settings, limitMemory, workerNumber, log });
 const policyDependencies: PolicyDependencies = {
@@ -218,6 +227,8 @@ port.on('message', (message: ToWorker) => {
     case 'explain_recorded':
     case 'explain_setup':
       return void answerExplain(message, explainParts).then(send);
+    case 'traffic_records':
+      return send({ type: 'traffic_records', id: message.id, records: traffic?.records() });
     case 'listen':
       mayListen = true;
       return void listenIfReady();

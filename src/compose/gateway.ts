@@ -66,8 +66,11 @@ type Recorders = Pick<
   'metrics' | 'keyUsage' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'shadowHistory'
 >;
 
-/** Beside this file, in the sources as in a build (scripts/build.ts). */
-const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? '../worker.ts' : './worker.js', import.meta.url);
+/** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
+const programUrl = (name: string): URL =>
+  new URL(import.meta.url.endsWith('.ts') ? `../${name}.ts` : `./${name}.js`, import.meta.url);
+const WORKER_URL = programUrl('worker');
+const TRIAL_URL = programUrl('replay-worker');
 
 export interface Logging {
   readonly log: Logger;
@@ -148,7 +151,10 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
     const tls = { watches, management: certificates.management?.pairs[0] };
-    const management = await createManagement(parts, supervisor, changes, tls, () => stopping);
+    const management = await createManagement(parts, supervisor, changes, tls, {
+      trialUrl: TRIAL_URL,
+      isStopping: () => stopping,
+    });
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);

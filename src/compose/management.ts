@@ -13,8 +13,10 @@ import type { CompiledPolicy } from '../policy/stage.ts';
 import type { CertificatePair } from '../proxy/downstream/tls/tls-certificate.ts';
 import { Breaker } from '../proxy/resilience/breaker.ts';
 import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
-import { explainAccess } from '../explain/access.ts';
+import { explainAccess, type ConfigTrials } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
+import { replayTraffic } from '../control/trial/traffic-replay.ts';
+import { TrialThreads } from '../control/trial/trial-thread.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PolicyCompiler } from '../config/types.ts';
@@ -27,13 +29,15 @@ import { startError } from './start-error.ts';
 
 /** Workers count from 1; the main thread owns locks of the limit memory under its own number. */
 const MAIN_THREAD_OWNER = 0x7fff;
+/** The same for the thread that tries configurations. */
+const TRIAL_THREAD_OWNER = 0x7ffe;
 
 export function createManagement(
   parts: Parts,
   supervisor: Supervisor,
   { configSync, cluster }: Changes,
   certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  isStopping: () => boolean,
+  { trialUrl, isStopping }: { readonly trialUrl: URL; readonly isStopping: () => boolean },
 ): Promise<ManagementListening> {
   const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
   const startedMs = clock.monotonicMs();
@@ -74,6 +78,7 @@ export function createManagement(
     },
     shadow: shadowReports(parts, supervisor),
     explain: explainAccess(parts.explain, supervisor),
+    trials: configTrials(parts, supervisor, trialUrl),
     metricsText: async () => {
       const [samples, isUp] = await Promise.all([supervisor.samples(), answers(repository)]);
       return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
@@ -89,6 +94,20 @@ export function createManagement(
     logger: log,
     version,
   });
+}
+
+/** Configurations that are not in force are tried in a thread of their own. */
+function configTrials(
+  { settings, state, limitMemory, ownPorts }: Parts,
+  supervisor: Supervisor,
+  url: URL,
+): ConfigTrials {
+  const { tls, viaName = 'headgate-trial' } = settings.proxy;
+  const isSecure = tls !== undefined;
+  const owner = TRIAL_THREAD_OWNER;
+  const trials = new TrialThreads(url, { settings, limitMemory, ownPorts, viaName, isSecure, owner });
+  const trafficRecords = (): Promise<string[]> => supervisor.trafficRecords();
+  return { replayTraffic: (change) => replayTraffic(change, { state, trials, trafficRecords }) };
 }
 
 export async function listenForManagement(

@@ -1,6 +1,22 @@
 /** Explain as the management API uses it: the state of the main thread (control.ts) and the answers of the workers. */
 import type { DebugToken, ExplainInput, Explanation, SamplingState } from './schema.ts';
+import type { ConfigChange } from '../model/config.ts';
+import type { ReplayResult } from './replay/replay.ts';
 import type { ExplainControl } from './control.ts';
+
+/** What recorded requests would be answered on a planned configuration. */
+export interface TrafficAnswer {
+  /** Why it cannot be said; undefined when it can, or when there is nothing to say. */
+  readonly problem: string | undefined;
+  /** undefined without recorded requests, and with a problem. */
+  readonly result: ReplayResult | undefined;
+}
+
+/** Tries configurations that are not in force. */
+export interface ConfigTrials {
+  /** @param change of the configuration in force, as the workers would get it */
+  replayTraffic(change: ConfigChange): Promise<TrafficAnswer>;
+}
 
 /** The workers of the gateway, as seen by the main thread. */
 export interface ExplainWorkers {

@@ -8,7 +8,7 @@ import type { JwtDefaults } from '../policy/dependencies.ts';
 import type { NodeRecord } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
-import type { ExplainAccess } from '../explain/access.ts';
+import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import type { Reading } from './crud/reading.ts';
 import type { EgressCheck } from './write/rule-context.ts';
 import type { WritePath } from './write/write.ts';
@@ -59,6 +59,7 @@ export interface ManagementContext {
   readonly status: ManagementStatus;
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
+  readonly trials: ConfigTrials;
   readonly metricsText: () => Promise<string>;
   /** Whether GATEWAY_ADMIN_TOKEN is set. If so, the last stored admin token may be deleted. */
   readonly hasEnvironmentToken: boolean;

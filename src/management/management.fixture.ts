@@ -140,6 +140,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       deleteToken: () => false,
       publish: async () => undefined,
     },
+    trials: { replayTraffic: async () => ({ problem: undefined, result: undefined }) },
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),
     version: '1.2.3',

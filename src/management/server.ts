@@ -29,7 +29,7 @@ import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } 
 import type { EgressCheck } from './write/rule-context.ts';
 import { DatabaseCheck } from './database-check.ts';
 import { createChangePath } from './write/dry-run.ts';
-import type { ExplainAccess } from '../explain/access.ts';
+import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
 import { fail, isFailure, type Answer, type Failure } from './api/failure.ts';
 import { managementListening, type CertificateTexts, type ManagementListening } from './listening.ts';
 import { openApiDocument, type JsonObject } from './api/openapi.ts';
@@ -75,6 +75,7 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly nodes: NodesAccess;
   readonly shadow: ShadowReports;
   readonly explain: ExplainAccess;
+  readonly trials: ConfigTrials;
   /** Prometheus text format. */
   readonly metricsText: () => Promise<string>;
   readonly logger: FastifyBaseLogger;
@@ -105,6 +106,7 @@ export async function createManagementServer(
     status: dependencies.status,
     shadow: dependencies.shadow,
     explain: dependencies.explain,
+    trials: dependencies.trials,
     metricsText: dependencies.metricsText,
     hasEnvironmentToken: adminToken !== undefined,
   };

@@ -118,6 +118,12 @@ export interface Settings {
   /** Whether one more is kept ready. */
   readonly workerSpare: boolean;
   readonly keyUsageDays: number;
+  /** Recorded requests, of all workers together. */
+  readonly traffic: {
+    /** 0: none. */
+    readonly records: number;
+    readonly recordsPerSec: number;
+  };
   /** Global default per app; undefined: none. */
   readonly rateLimit: RateLimitDefault | undefined;
   /** Per client address; undefined: off. */

@@ -107,6 +107,10 @@ function nest(v: SettingValues): Settings {
     workerStallTimeoutMs: v.GATEWAY_WORKER_STALL_TIMEOUT_MS,
     workerSpare: v.GATEWAY_WORKER_SPARE,
     keyUsageDays: v.GATEWAY_KEY_USAGE_DAYS,
+    traffic: {
+      records: v.GATEWAY_TRAFFIC__RECORDS,
+      recordsPerSec: v.GATEWAY_TRAFFIC__RECORDS_PER_SEC,
+    },
     rateLimit: limitOf(v.GATEWAY_RATE_LIMIT_REQUESTS, v.GATEWAY_RATE_LIMIT_WINDOW_SECS),
     perIpRateLimit: v.GATEWAY_PER_IP_RATE_LIMIT_ENABLED
       ? limitOf(v.GATEWAY_PER_IP_RATE_LIMIT_REQUESTS, v.GATEWAY_PER_IP_RATE_LIMIT_WINDOW_SECS)

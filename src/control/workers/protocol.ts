@@ -7,6 +7,7 @@ import type { ConfigChange } from '../../model/config.ts';
 import type { WorkerSample } from '../../observe/metrics.ts';
 import type { ShadowRow } from '../../observe/shadow-tally.ts';
 import type { ExplainedMessage, ExplainMessage } from '../../explain/messages.ts';
+import type { PackedTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { CertificatePair } from '../../proxy/downstream/tls/tls-certificate.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { KeyMemory } from '../../keys/key-memory.ts';
@@ -66,6 +67,7 @@ export type ToWorker =
   | TicketKeysMessage
   | ExplainMessage
   | { readonly type: 'sample'; readonly id: number }
+  | { readonly type: 'traffic_records'; readonly id: number }
   /** To a spare worker: another worker is lost. */
   | { readonly type: 'listen' }
   /** From now on responses have `Connection: close`. */
@@ -91,6 +93,8 @@ export type FromWorker =
       readonly requestId: string;
     }
   | ExplainedMessage
+  /** undefined: none. */
+  | { readonly type: 'traffic_records'; readonly id: number; readonly records: PackedTexts | undefined }
   /** It accepts no more connections. */
   | { readonly type: 'port_closed' }
   | { readonly type: 'drained' };

@@ -20,6 +20,7 @@ import type { Settings } from '../../settings/settings.ts';
 import type { ConfigState } from '../cluster/config-state.ts';
 import type { HealthMessage } from '../health/health-reporter.ts';
 import type { KeyUsageBatch } from '../../keys/usage-counter.ts';
+import { unpackTexts } from '../../explain/traffic/traffic-ring.ts';
 import type { ExplainSetup } from '../../explain/messages.ts';
 import type { FromWorker, ToWorker, WorkerStart } from './protocol.ts';
 import { RestartBackoff } from './restart-backoff.ts';
@@ -208,6 +209,17 @@ export class Supervisor {
     for (const answer of await Promise.all(answers))
       if (answer?.type === 'explained' && answer.explanation !== undefined) return answer.explanation;
     return undefined;
+  }
+
+  /** The recorded requests of all workers that answer in time, each worker's oldest first. */
+  async trafficRecords(): Promise<string[]> {
+    const answers = this.#all(({ isSpare }) => !isSpare).map((member) =>
+      member.ask((id) => ({ type: 'traffic_records', id }), SAMPLE_TIMEOUT_MS),
+    );
+    const packed = (await Promise.all(answers)).map((answer) =>
+      answer?.type === 'traffic_records' ? answer.records : undefined,
+    );
+    return packed.flatMap((texts) => (texts === undefined ? [] : unpackTexts(texts)));
   }
 
   /** Resolves when every worker uses the explain setup, or has died. */

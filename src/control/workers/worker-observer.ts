@@ -21,6 +21,7 @@ import type { FailureKind, ProxyObserver } from '../../proxy/interfaces/observer
 import type { Revision, Route, Version } from '../../proxy/interfaces/route.ts';
 import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
 import type { ExchangeRecorder } from '../../explain/recorder.ts';
+import type { TrafficRecorder } from '../../explain/traffic/traffic-recorder.ts';
 import type { OverloadReason } from '../../proxy/exchange-limiter.ts';
 import type { HandshakeFailure } from '../../proxy/downstream/tls/tls-failure.ts';
 import { failureText, type UpstreamFailure } from '../../proxy/upstream/upstream-failure.ts';
@@ -37,6 +38,8 @@ export interface WorkerObserverDeps {
   readonly log: Logger;
   readonly send: (message: FromWorker) => void;
   readonly recorder: ExchangeRecorder;
+  /** undefined: switched off. */
+  readonly traffic: TrafficRecorder | undefined;
   readonly clock: Clock;
   breakerOf(revisionId: string): Breaker | undefined;
 }
@@ -110,7 +113,7 @@ export class WorkerObserver implements ProxyObserver {
   }
 
   exchangeEnded(exchange: ExchangeView): void {
-    const { metrics, accessLog, recorder, clock } = this.#deps;
+    const { metrics, accessLog, recorder, traffic, clock } = this.#deps;
     const { route, evaluation } = exchange;
     const report = route === undefined ? undefined : this.#reportOf(route);
     if (report === undefined) metrics.unroutedRequest(exchange.errorCode ?? 'none', exchange.status);
@@ -125,6 +128,7 @@ export class WorkerObserver implements ProxyObserver {
       this.#shadow.note(exchange);
     }
     if (exchange.errorCode !== undefined || recorder.isSampling) recorder.record(exchange);
+    traffic?.exchangeEnded(exchange);
     if (accessLog?.wants(exchange.status, exchange.errorCode, exchange.isAborted) !== true) return;
     const { head, protocol } = exchange.connection;
     accessLog.write({
@@ -233,6 +237,7 @@ export class WorkerObserver implements ProxyObserver {
     this.#overload.tick();
     this.#handshakes.tick();
     this.#shadow.send();
+    this.#deps.traffic?.tick();
     for (const [versionId, note] of this.#deprecated) {
       if (note.count > 0) {
         send({

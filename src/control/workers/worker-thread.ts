@@ -151,6 +151,7 @@ export class WorkerThread {
         return this.#waiting.get(message.id)?.(message);
       case 'sample':
       case 'explained':
+      case 'traffic_records':
         return this.#waiting.get(message.id)?.(message);
       case 'port_closed':
         return this.#portClosed.resolve();

@@ -20,6 +20,7 @@ import { presentChanges } from '../declaration/present-changes.ts';
 import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/document-schema.ts';
 import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';
 import { maskRecord } from '../write/policy-secrets-view.ts';
+import { TRAFFIC_FIELD, withTraffic } from './config-traffic.ts';
 import { auditEntry, type Unchanged, type WriteWork, type Written } from '../write/write.ts';
 
 /** A declared configuration may be as large as a document of the command line, and is sent in one piece. */
@@ -190,7 +191,7 @@ function planOperation(context: ManagementContext): Operation {
     access: 'viewer',
     query: NO_QUERY,
     body: {
-      schema: bodySchema('ConfigPlan', PLAN_FIELDS),
+      schema: bodySchema('ConfigPlan', { ...PLAN_FIELDS, ...TRAFFIC_FIELD }),
       required: true,
       mergePatch: false,
       example: EXAMPLE,
@@ -202,7 +203,11 @@ function planOperation(context: ManagementContext): Operation {
     handle: (call) =>
       context.write(call, applyWork(context, call, 'Plan'), {
         begin: async () => undefined,
-        conclude: (real) => withoutTokens(real),
+        conclude: (real, change) => {
+          const plan = withoutTokens(real);
+          const { traffic = true } = call.body as { readonly traffic?: boolean };
+          return traffic ? withTraffic(plan, change, context.trials) : plan;
+        },
       }),
   };
 }

@@ -80,12 +80,12 @@ export interface DryRun {
   /** Inside of the transaction, before the work. */
   begin(reader: ConfigReader): Promise<void>;
   /**
-   * Makes the answer.
+   * Makes the answer, after the transaction.
    * @param real what would have been answered
    * @param change what the workers would have got; undefined when nothing would have changed
    * @param etag of the current record
    */
-  conclude(real: Answer, change: ConfigChange | undefined, etag: string | undefined): Answer;
+  conclude(real: Answer, change: ConfigChange | undefined, etag: string | undefined): Answer | Promise<Answer>;
 }
 
 /**
@@ -193,11 +193,11 @@ async function runDry(
     );
     if (isFailure(value)) return value;
     const real = 'unchanged' in value ? value.unchanged : value.answer;
-    const tried = dryRun.conclude(real, undefined, real.headers['ETag']);
+    const tried = await dryRun.conclude(real, undefined, real.headers['ETag']);
     return withWarnings(tried, value.warnings);
   } catch (error) {
     if (!(error instanceof DryRunDone) || written === undefined) throw error;
-    const tried = dryRun.conclude(written.answer, error.change, written.previousTag);
+    const tried = await dryRun.conclude(written.answer, error.change, written.previousTag);
     return withWarnings(tried, written.warnings);
   }
 }

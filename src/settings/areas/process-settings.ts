@@ -1,4 +1,4 @@
-/** Settings of proxy threads, stopping and API key counts. */
+/** Settings of proxy threads, stopping, API key counts and recorded requests. */
 import { availableParallelism } from 'node:os';
 import { boolean, integer, type Setting } from '../settings-values.ts';
 
@@ -45,6 +45,21 @@ export const PROCESS_SETTINGS = {
     {
       default: 400,
       description: 'Days for which the requests of each API key are counted, today included.',
+    },
+  ),
+  GATEWAY_TRAFFIC__RECORDS: integer(
+    { min: 0, max: 100_000 },
+    {
+      default: 10_000,
+      description:
+        'Recent requests that are kept in memory, as facts without bodies, queries or credentials, so that a plan can say which of them would be answered otherwise. 0: none.',
+    },
+  ),
+  GATEWAY_TRAFFIC__RECORDS_PER_SEC: integer(
+    { min: 1, max: 100_000 },
+    {
+      default: 500,
+      description: 'Of more requests in a second, an even sample of so many is kept.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -1,0 +1,83 @@
+/**
+ * The thread that tries configurations that are not in force (replay-worker.ts), as the main thread sees it. It lives
+ * for one task and not longer than the task may take, so that a trial cannot hold memory or a processor for long. There
+ * is one at a time; a few tasks wait for it, further ones are refused.
+ */
+import { Worker } from 'node:worker_threads';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import type { TrialAnswer, TrialQuestion } from '../../explain/replay/replay-messages.ts';
+import { releaseLocksOf } from '../../limits/local/local-store.ts';
+import type { LimitMemory } from '../../limits/local/memory.ts';
+import type { Settings } from '../../settings/settings.ts';
+
+/** Start data of the thread. */
+export interface TrialStart {
+  readonly settings: Settings;
+  readonly limitMemory: LimitMemory;
+  /** See egress/own-listeners.ts. */
+  readonly ownPorts: SharedArrayBuffer;
+  readonly viaName: string;
+  /** Whether the traffic listener speaks TLS. */
+  readonly isSecure: boolean;
+  /** Its number as an owner of locks of the limit memory. */
+  readonly owner: number;
+}
+
+/** Tasks that may wait for the running one. */
+const WAITING_MAX = 4;
+
+export const TRIALS_BUSY = 'the gateway is busy with other plans';
+
+/** Asks the thread; undefined when it has ended, also because the time of its task is over. */
+export type AskTrial = (question: TrialQuestion) => Promise<TrialAnswer | undefined>;
+
+export class TrialThreads {
+  readonly #url: URL;
+  readonly #start: TrialStart;
+  #last: Promise<unknown> = Promise.resolve();
+  #pending = 0;
+
+  constructor(url: URL, start: TrialStart) {
+    this.#url = url;
+    this.#start = start;
+  }
+
+  /**
+   * Runs a task with a thread of its own, when the tasks before it are done.
+   * @param timeMs after which the thread is ended
+   * @returns undefined when too many tasks wait already
+   */
+  async run<T>(timeMs: number, task: (ask: AskTrial) => Promise<T>): Promise<T | undefined> {
+    if (this.#pending > WAITING_MAX) return undefined;
+    this.#pending += 1;
+    const done = this.#last.then(() => this.#runNow(timeMs, task));
+    this.#last = done.catch(() => undefined);
+    try {
+      return await done;
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  async #runNow<T>(timeMs: number, task: (ask: AskTrial) => Promise<T>): Promise<T> {
+    const worker = new Worker(this.#url, { workerData: this.#start, name: 'trial' });
+    const ended = Promise.withResolvers<undefined>();
+    worker.once('exit', () => ended.resolve(undefined));
+    // `exit` follows.
+    worker.on('error', () => undefined);
+    const timer = setTimeout(() => void worker.terminate(), timeMs);
+    try {
+      return await task((question) => {
+        const answered = new Promise<TrialAnswer>((resolve) => worker.once('message', resolve));
+        worker.postMessage(question);
+        return Promise.race([answered, ended.promise]);
+      });
+    } finally {
+      clearTimeout(timer);
+      await withTimeout(TERMINATION_PATIENCE_MS, worker.terminate());
+      releaseLocksOf(this.#start.limitMemory, this.#start.owner);
+    }
+  }
+}
+
+const TERMINATION_PATIENCE_MS = 2_000;

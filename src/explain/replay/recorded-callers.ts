@@ -1,0 +1,89 @@
+/**
+ * Lets recorded requests authenticate without their credentials: each recorded credential has a stand-in, which is sent
+ * in its field, and which the directory of keys and the verifiers of tokens here recognise. A key is looked up as it is
+ * in the configuration that is asked; a JWT that was verified counts as verified, and is only held against issuer and
+ * audience. What a credential would be worth that no policy asked for when it was recorded is unknown: `wasGuessed`.
+ */
+import type { StoredApiKey } from '../../model/resources.ts';
+import { API_KEY_PREFIX, createToken, SECRET_BYTES, tokenDigest } from '../../model/token.ts';
+import { presentedKey, type PresentedKey } from '../../keys/presented-key.ts';
+import type { KeyDirectory } from '../../policy/dependencies.ts';
+import { tokenStart } from '../../policy/parts/auth/bearer.ts';
+import { callerOf, checkClaims } from '../../policy/parts/auth/jwt/jwt-claims.ts';
+import type { JwtVerification } from '../../policy/parts/auth/jwt/jwt-settings.ts';
+import type { Identity, JwtVerifiers } from '../../policy/parts/auth/jwt/jwt-verifier.ts';
+import type { Credential, VerifiedToken } from '../traffic/traffic-record.ts';
+
+export type FindKeyById = (id: string) => StoredApiKey | undefined;
+
+export class RecordedCallers implements KeyDirectory, JwtVerifiers {
+  /** As keys change with every configuration that is asked. */
+  generation = 0;
+  /** A policy has asked for a credential of which only the field is known. Reset by the reader. */
+  wasGuessed = false;
+  #findKey: FindKeyById = () => undefined;
+  readonly #byDigest = new Map<string, Credential>();
+  readonly #tokens = new Map<string, string>();
+
+  /** From now on, keys are what this says. */
+  useKeys(findKey: FindKeyById): void {
+    this.#findKey = findKey;
+    this.generation += 1;
+  }
+
+  /** The value of a field that had this credential. */
+  fieldValue(name: string, credential: Credential): string {
+    if (credential.kind === 'foreign') return 'Basic bm9uZTpub25l';
+    const token = this.#tokenOf(credential);
+    return name === 'authorization' ? `Bearer ${token}` : token;
+  }
+
+  findPresentedKey(digest: string): PresentedKey | undefined {
+    const credential = this.#byDigest.get(digest);
+    if (credential?.kind === 'unread') this.wasGuessed = true;
+    const key = credential?.kind === 'key' ? this.#findKey(credential.id) : undefined;
+    return key === undefined ? undefined : presentedKey(key, false);
+  }
+
+  verifierFor(verification: JwtVerification): ReturnType<JwtVerifiers['verifierFor']> {
+    return { identify: (authorization) => this.#identify(authorization, verification) };
+  }
+
+  #identify(authorization: string, verification: JwtVerification): Identity {
+    const token = authorization.slice(tokenStart(authorization));
+    const credential = this.#byDigest.get(tokenDigest(token));
+    if (verification.keys === undefined) return 'no_keys';
+    if (credential?.kind === 'jwt') return identityOf(credential.token, verification);
+    // An API key is no JWT; another token may be one.
+    if (credential?.kind === 'unread' || (credential?.kind === 'bearer' && !credential.isOwn))
+      this.wasGuessed = true;
+    return 'token_not_compact';
+  }
+
+  #tokenOf(credential: Credential): string {
+    const name = JSON.stringify(credential);
+    let token = this.#tokens.get(name);
+    if (token !== undefined) return token;
+    token = standIn(credential, this.#tokens.size);
+    this.#tokens.set(name, token);
+    this.#byDigest.set(tokenDigest(token), credential);
+    return token;
+  }
+}
+
+function identityOf({ sub, scopes, iss, aud, claims }: VerifiedToken, verification: JwtVerification): Identity {
+  // Only names are recorded of claims: which ones are there decides, not what they say.
+  const present = Object.fromEntries(claims.map((name): [string, unknown] => [name, '']));
+  const all = { ...present, exp: undefined, nbf: undefined, iat: undefined, iss, aud, scope: scopes.join(' '), sub };
+  const validity = checkClaims(all, verification);
+  return typeof validity === 'string' ? validity : callerOf(all, verification);
+}
+
+/** In the form of a key where the recorded credential has that form, or may have it. */
+function standIn(credential: Credential, index: number): string {
+  if (credential.kind === 'jwt' || (credential.kind === 'bearer' && !credential.isOwn))
+    return `recorded-credential-number-${index}`;
+  const secret = Buffer.alloc(SECRET_BYTES);
+  secret.writeUInt32BE(index);
+  return createToken(API_KEY_PREFIX, secret);
+}

@@ -1,0 +1,84 @@
+/**
+ * What a configuration makes of a recorded request: the gateway's own answer, or the backends that it may go to. Two
+ * outcomes are the same when a client could not tell them apart by the gateway's doing: which of several revisions the
+ * weighted choice takes, breakers and what a counter has left do not count.
+ */
+import { comparablePath } from '../../http/paths/canonical-path.ts';
+import type { CompiledPolicy } from '../../policy/stage.ts';
+import { refusal } from '../../policy/parts/cors/cors-shadow.ts';
+import { createEligibleRevisions, findEligibleRevisions } from '../../proxy/eligible-revisions.ts';
+import type { ExchangeView } from '../../proxy/interfaces/exchange-view.ts';
+import type { Route } from '../../proxy/interfaces/route.ts';
+import { corsOf } from '../../proxy/respond.ts';
+import { upstreamPath } from '../../proxy/upstream-path.ts';
+
+export interface ReplayCaller {
+  readonly kind: 'anonymous' | 'api_key' | 'jwt';
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface ReplayOutcome {
+  /** null: a backend answers. */
+  readonly status: number | null;
+  readonly code: string | null;
+  /** Whether a browser would keep the answer from the page that asked. */
+  readonly isCorsRefused: boolean;
+  /** URLs without queries, in order; empty unless a backend answers. */
+  readonly backends: readonly string[];
+  readonly caller: ReplayCaller;
+  /** Slug; null when no version has the path. */
+  readonly app: string | null;
+  /** A credential was asked for that the record does not tell. */
+  readonly isGuessed: boolean;
+}
+
+/** @param route where it would have been forwarded; undefined when the gateway answers */
+export function outcomeOf(
+  exchange: ExchangeView,
+  route: Route | undefined,
+  isGuessed: boolean,
+): ReplayOutcome {
+  const { version, evaluation, errorCode } = exchange;
+  const cors = exchange.method === '' ? undefined : corsOf(exchange);
+  const { kind, id, name } = evaluation.caller;
+  return {
+    status: route === undefined ? exchange.status : null,
+    code: route === undefined ? (errorCode ?? null) : null,
+    isCorsRefused: cors !== undefined && refusal(cors, exchange) !== undefined,
+    backends: route === undefined ? [] : backendsOf(exchange, route),
+    caller: callerOf({ kind, id, name }, evaluation.refusedKeyId, evaluation.refusedKeyName),
+    app: version?.app.slug ?? null,
+    isGuessed,
+  };
+}
+
+export function isSameOutcome(a: ReplayOutcome, b: ReplayOutcome): boolean {
+  return (
+    a.status === b.status &&
+    a.code === b.code &&
+    a.isCorsRefused === b.isCorsRefused &&
+    a.backends.join('\n') === b.backends.join('\n')
+  );
+}
+
+function callerOf(caller: ReplayCaller, refusedId: string, refusedName: string): ReplayCaller {
+  if (caller.kind !== 'anonymous' || refusedId === '') return caller;
+  return { kind: 'api_key', id: refusedId, name: refusedName };
+}
+
+const found = createEligibleRevisions<CompiledPolicy>();
+
+/** Every revision that the request may go to. */
+function backendsOf({ path, matchedMethod, method, suffixStart }: ExchangeView, route: Route): string[] {
+  const { version } = route;
+  const asked = matchedMethod === '' ? method : matchedMethod;
+  findEligibleRevisions(version, comparablePath(path), asked, () => 1, found);
+  const urls = new Set<string>();
+  for (const [index, { backend }] of version.revisions.entries()) {
+    const eligible = found.routes[index];
+    if (found.isEligible[index] !== 1 || eligible === undefined) continue;
+    urls.add(`${backend.scheme}://${backend.authority}${upstreamPath(eligible, path, suffixStart)}`);
+  }
+  return [...urls].sort();
+}

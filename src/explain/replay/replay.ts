@@ -1,0 +1,113 @@
+/**
+ * Asks two configurations about the same recorded requests: the one in force, and the one that a change would make of
+ * it. Both are asked now, with the counters as they are, so that only the change makes a difference. Runs in a thread
+ * of its own (replay-worker.ts): nothing in here is served.
+ */
+import type { ConfigChange } from '../../model/config.ts';
+import type { StoredApiKey } from '../../model/resources.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { readRecord, readRequest, type TrafficRecord } from '../traffic/traffic-record.ts';
+import type { FindKeyById, RecordedCallers } from './recorded-callers.ts';
+import { isSameOutcome, type ReplayOutcome } from './replay-outcome.ts';
+import { ReplayGroups, type ReplayGroup } from './replay-groups.ts';
+import type { RunRequest } from './request-runner.ts';
+
+export interface ReplayJob {
+  /** Everything that is in force, with `reset` and without keys. */
+  readonly base: ConfigChange;
+  readonly change: ConfigChange;
+  /** As `recordOf` made them, in any order. */
+  readonly records: readonly string[];
+  /** Those of the records, as they are in force. */
+  readonly keys: readonly StoredApiKey[];
+  /** The last requests that fit into this time are asked about. */
+  readonly timeMs: number;
+}
+
+export interface ReplayResult {
+  /** Requests that were tried, the latest of those recorded. */
+  readonly requests: number;
+  readonly recorded: number;
+  /** Start of the earliest that was tried, Unix milliseconds; undefined without one. */
+  readonly sinceMs: number | undefined;
+  readonly changed: number;
+  /** Not among `changed`: what the planned configuration asks for was not recorded. */
+  readonly undecided: number;
+  readonly groups: readonly ReplayGroup[];
+  readonly groups_total: number;
+}
+
+export interface ReplayParts {
+  readonly run: RunRequest;
+  readonly callers: RecordedCallers;
+  readonly clock: Clock;
+  /** Makes a configuration the one that `run` asks. Throws when it does not compile. */
+  apply(change: ConfigChange): void;
+}
+
+/** Throws when a configuration does not compile. */
+export async function replay(job: ReplayJob, parts: ReplayParts): Promise<ReplayResult> {
+  const records = job.records.map(readRecord).toSorted((a, b) => a.startedMs - b.startedMs);
+  const startedMs = parts.clock.monotonicMs();
+  const keys = new Map(job.keys.map((key) => [key.id, key]));
+  parts.callers.useKeys((id) => keys.get(id));
+  parts.apply(job.base);
+  // Each distinct request once, the latest first.
+  const requests = [...new Set(records.map(({ request }) => request).reverse())];
+  const before = await outcomes(requests, parts, startedMs + job.timeMs / 2);
+  parts.callers.useKeys(keysAfter(keys, job.change));
+  const { configVersion } = job.base;
+  const { after: _after, ...change } = job.change;
+  parts.apply({ ...change, configVersion: configVersion + 1, reset: false, keys: [], removedKeyIds: [] });
+  const after = await outcomes([...before.keys()], parts, startedMs + job.timeMs);
+  return compared(records, before, after);
+}
+
+function keysAfter(keys: ReadonlyMap<string, StoredApiKey>, change: ConfigChange): FindKeyById {
+  const changed = new Map(change.keys.map((key) => [key.id, key]));
+  const removed = new Set(change.removedKeyIds);
+  return (id) => changed.get(id) ?? (removed.has(id) ? undefined : keys.get(id));
+}
+
+/** Of as many requests as fit into the time. */
+async function outcomes(
+  requests: readonly string[],
+  { run, clock }: ReplayParts,
+  untilMs: number,
+): Promise<Map<string, ReplayOutcome>> {
+  const found = new Map<string, ReplayOutcome>();
+  for (const request of requests) {
+    if (clock.monotonicMs() >= untilMs) break;
+    found.set(request, await run(request));
+  }
+  return found;
+}
+
+function compared(
+  records: readonly TrafficRecord[],
+  before: ReadonlyMap<string, ReplayOutcome>,
+  after: ReadonlyMap<string, ReplayOutcome>,
+): ReplayResult {
+  const groups = new ReplayGroups();
+  let requests = 0;
+  let undecided = 0;
+  let sinceMs = Infinity;
+  for (const record of records) {
+    const [old, fresh] = [before.get(record.request), after.get(record.request)];
+    if (old === undefined || fresh === undefined) continue;
+    requests += 1;
+    sinceMs = Math.min(sinceMs, record.startedMs);
+    if (isSameOutcome(old, fresh)) continue;
+    if (old.isGuessed || fresh.isGuessed) undecided += 1;
+    else groups.add(record, readRequest(record.request), old, fresh);
+  }
+  return {
+    requests,
+    recorded: records.length,
+    sinceMs: requests === 0 ? undefined : sinceMs,
+    changed: groups.changed,
+    undecided,
+    groups: groups.list(),
+    groups_total: groups.total,
+  };
+}

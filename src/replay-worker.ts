@@ -1,0 +1,180 @@
+/**
+ * The program of a thread that tries configurations that are not in force: it replays recorded requests on a planned
+ * one, and explains a described request on an earlier one. It has the policies and the engine of a proxy worker
+ * (worker.ts), but listens nowhere, sends nothing to backends, and only looks at counters. Lives for one task of the
+ * main thread (control/trial-thread.ts).
+ */
+import { lookup } from 'node:dns/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { blockList } from './egress/blocks.ts';
+import { Egress } from './egress/egress.ts';
+import { OwnListeners } from './egress/own-listeners.ts';
+import { viaHops } from './http/fields/forwarded.ts';
+import { httpDate, systemClock } from './lib/clock.ts';
+import { requestIds } from './lib/ids.ts';
+import { SharedConcurrencyStore } from './limits/concurrency.ts';
+import { SharedMemoryLimitStore } from './limits/local/local-store.ts';
+import type { ConfigChange } from './model/config.ts';
+import { KeyTable } from './keys/key-table.ts';
+import { SnapshotHolder } from './config/holder.ts';
+import { createPolicyCompilers, type PolicyCompilers } from './policy/compile-policy.ts';
+import type { KeyDirectory, PolicyDependencies } from './policy/dependencies.ts';
+import type { SharedAuth } from './policy/parts/auth/auth.ts';
+import type { PolicyPart } from './policy/part.ts';
+import { readOnlyDependencies, type CounterReads } from './policy/read-only-context.ts';
+import { PARTS } from './policy/registry.ts';
+import type { CompiledPolicy } from './policy/stage.ts';
+import { Deadlines } from './proxy/resilience/deadlines.ts';
+import { RetryBudgets } from './proxy/resilience/retry-budget.ts';
+import { ExchangeLimiter } from './proxy/exchange-limiter.ts';
+import { RequestMemory } from './proxy/io/request-memory.ts';
+import type { ProxyContext } from './proxy/interfaces/proxy-context.ts';
+import { WaitingClients } from './proxy/downstream/waiting-clients.ts';
+import { createMatchResult } from './proxy/match.ts';
+import { UPSTREAM_AGE_MAX_MS, type ProxyOptions } from './proxy/options.ts';
+import { UpstreamPermits } from './proxy/upstream/permits.ts';
+import { UpstreamPool } from './proxy/upstream/pool.ts';
+import { createLookup } from './proxy/upstream/resolver.ts';
+import { createExplain } from './explain/explain.ts';
+import type { Explanation, ExplainInput } from './explain/schema.ts';
+import { QUIET_OBSERVER } from './explain/replay/quiet-observer.ts';
+import { RecordedCallers } from './explain/replay/recorded-callers.ts';
+import { replay, type ReplayJob, type ReplayResult } from './explain/replay/replay.ts';
+import { createRunner } from './explain/replay/request-runner.ts';
+import type { TrialAnswer, TrialQuestion } from './explain/replay/replay-messages.ts';
+import type { TrialStart } from './control/trial/trial-thread.ts';
+
+const port = parentPort;
+if (port === null) throw new Error('replay-worker.ts runs as a worker thread only');
+const { settings, limitMemory, ownPorts, viaName, isSecure, owner } = workerData as TrialStart;
+const clock = systemClock;
+const egress = new Egress(settings.egress, new OwnListeners(ownPorts, clock));
+const nothing = (): void => undefined;
+
+port.on('message', (question: TrialQuestion) => {
+  void answerTo(question)
+    .catch((error: unknown): TrialAnswer => {
+      return { type: 'failed', message: error instanceof Error ? error.message : String(error) };
+    })
+    .then((answer) => port.postMessage(answer));
+});
+
+async function answerTo(question: TrialQuestion): Promise<TrialAnswer> {
+  if (question.type === 'replay') return { type: 'replayed', result: await replayed(question.job) };
+  return { type: 'explained', explanation: await explained(question.config, question.input) };
+}
+
+function replayed(job: ReplayJob): Promise<ReplayResult> {
+  const callers = new RecordedCallers();
+  const reads: CounterReads = { limits: [], concurrency: [] };
+  const dependencies = readOnlyDependencies(dependenciesWith(callers), reads);
+  const { compile } = createPolicyCompilers(dependencies, PARTS.map((part) => partFor(part, callers)));
+  const holder = new SnapshotHolder<CompiledPolicy>(compile);
+  const run = createRunner(contextOf(holder), callers, isSecure);
+  return replay(job, {
+    run: (request) => {
+      reads.limits.length = 0;
+      reads.concurrency.length = 0;
+      return run(request);
+    },
+    callers,
+    clock,
+    apply: (change) => holder.apply(change),
+  });
+}
+
+/** Recorded callers vouch for the tokens that were verified when they were recorded. */
+function partFor(part: PolicyPart, callers: RecordedCallers): PolicyPart {
+  const { share } = part;
+  if (part.name !== 'auth' || share === undefined) return part;
+  return {
+    ...part,
+    share: (dependencies, original) => ({
+      ...(share(dependencies, original) as SharedAuth),
+      verifiers: callers,
+    }),
+  };
+}
+
+let explaining: { readonly compilers: PolicyCompilers; readonly keys: KeyTable } | undefined;
+
+async function explained(config: ConfigChange, input: ExplainInput): Promise<Explanation> {
+  // Key sets that were fetched for one configuration serve the next.
+  explaining ??= ((keys) => ({ keys, compilers: createPolicyCompilers(dependenciesWith(keys)) }))(
+    new KeyTable(),
+  );
+  const { compilers, keys } = explaining;
+  const holder = new SnapshotHolder<CompiledPolicy>(compilers.compile, keys);
+  holder.apply(config);
+  const context = contextOf(holder);
+  const explain = createExplain({
+    context,
+    compilers,
+    settings: dependenciesWith(keys),
+    findKey: (hash) => keys.findKeyByHash(hash),
+    isSecure,
+  });
+  return explain(input);
+}
+
+function dependenciesWith(keys: KeyDirectory): PolicyDependencies {
+  return {
+    clock,
+    limits: new SharedMemoryLimitStore(limitMemory, owner),
+    concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, owner),
+    keys,
+    jwtDefaults: settings.jwt,
+    globals:
+      settings.rateLimit === undefined
+        ? undefined
+        : { requests: settings.rateLimit.requests, windowSeconds: settings.rateLimit.windowSecs },
+    perIp: settings.perIpRateLimit,
+    ipv6PrefixBits: settings.ipv6PrefixBits,
+    authFailuresPerMinute: settings.proxy.authFailuresPerMinute,
+    maxBodyBytes: settings.proxy.maxBodyBytes,
+    egress,
+    onAuth: nothing,
+    onLimit: nothing,
+    onJwksFailure: nothing,
+    onJwksKeySkipped: nothing,
+  };
+}
+
+/** Breakers are left out: they know the backends of now, and the question is about the configuration. */
+function contextOf(holder: SnapshotHolder<CompiledPolicy>): ProxyContext {
+  const options: ProxyOptions = { ...settings.proxy, ipv6PrefixBits: settings.ipv6PrefixBits };
+  const deadlines = new Deadlines(clock);
+  const date = httpDate(clock.nowMs());
+  return {
+    options,
+    clock,
+    deadlines,
+    pool: new UpstreamPool(deadlines, {
+      idleMax: 0,
+      idleTimeoutMs: 0,
+      ageMsMax: UPSTREAM_AGE_MAX_MS,
+      egress,
+      lookup: createLookup({
+        resolve: (host) => lookup(host, { all: true }),
+        monotonicMs: () => clock.monotonicMs(),
+        onFailure: nothing,
+      }),
+    }),
+    egress,
+    via: viaHops(viaName),
+    permits: new UpstreamPermits({ permitsMax: 0, waitingMax: 0 }),
+    exchangeLimiter: new ExchangeLimiter(Infinity),
+    waiting: new WaitingClients(),
+    requestMemory: new RequestMemory(settings.proxy.maxBufferedRequestBytes),
+    retryBudgets: new RetryBudgets(),
+    observer: QUIET_OBSERVER,
+    snapshot: () => holder.current,
+    breakerOf: () => undefined,
+    shareOf: () => 1,
+    isTrustedProxy: blockList(settings.trustedProxyIps),
+    nextRequestId: requestIds(),
+    isDraining: () => false,
+    httpDate: () => date,
+    match: createMatchResult<CompiledPolicy>(),
+  };
+}
