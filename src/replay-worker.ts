@@ -68,7 +68,10 @@ function replayed(job: ReplayJob): Promise<ReplayResult> {
   const callers = new RecordedCallers();
   const reads: CounterReads = { limits: [], concurrency: [] };
   const dependencies = readOnlyDependencies(dependenciesWith(callers), reads);
-  const { compile } = createPolicyCompilers(dependencies, PARTS.map((part) => partFor(part, callers)));
+  const { compile } = createPolicyCompilers(
+    dependencies,
+    PARTS.map((part) => partFor(part, callers)),
+  );
   const holder = new SnapshotHolder<CompiledPolicy>(compile);
   const run = createRunner(contextOf(holder), callers, isSecure);
   return replay(job, {
@@ -85,12 +88,11 @@ function replayed(job: ReplayJob): Promise<ReplayResult> {
 
 /** Recorded callers vouch for the tokens that were verified when they were recorded. */
 function partFor(part: PolicyPart, callers: RecordedCallers): PolicyPart {
-  const { share } = part;
-  if (part.name !== 'auth' || share === undefined) return part;
+  if (part.name !== 'auth') return part;
   return {
     ...part,
     share: (dependencies, original) => ({
-      ...(share(dependencies, original) as SharedAuth),
+      ...(part.share?.(dependencies, original) as SharedAuth),
       verifiers: callers,
     }),
   };

@@ -57,8 +57,9 @@ export async function startLimits(
   settings: Settings,
   clock: Clock,
 ): Promise<Pick<Parts, 'limitMemory' | 'limitNode'>> {
-  // Besides the workers: the main thread, a spare, and for every worker one more that is lost but not ended yet.
-  const threads = 2 * settings.workers + 3;
+  // Besides the workers: the main thread, a spare, one for trials, and for every worker one more that is lost but not
+  // ended yet.
+  const threads = 2 * settings.workers + 4;
   const counterBytes = settings.limits.maxCounterBytes;
   // Each worker may have this many requests under way: with four places for each, no set is ever full.
   const callers = Math.min(CALLERS_MAX, 4 * settings.workers * settings.proxy.maxConcurrentExchanges);

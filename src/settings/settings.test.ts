@@ -90,6 +90,8 @@ describe('good values', () => {
     ['GATEWAY_WORKER_STALL_TIMEOUT_MS', '0', (s) => s.workerStallTimeoutMs, 0],
     ['GATEWAY_WORKER_SPARE', 'false', (s) => s.workerSpare, false],
     ['GATEWAY_KEY_USAGE_DAYS', '31', (s) => s.keyUsageDays, 31],
+    ['GATEWAY_TRAFFIC__RECORDS', '0', (s) => s.traffic.records, 0],
+    ['GATEWAY_TRAFFIC__RECORDS_PER_SEC', '50', (s) => s.traffic.recordsPerSec, 50],
     ['GATEWAY_ADMIN_TOKEN', 'a-token_0123456789', (s) => s.adminToken, 'a-token_0123456789'],
     [
       'GATEWAY_SECRET_KEY',

@@ -22,6 +22,11 @@ interface ChangeFlags extends ServerFlags, OutputFlags {
   readonly maxDeletes?: string;
 }
 
+interface PlanFlags extends ChangeFlags {
+  readonly out?: string;
+  readonly traffic: boolean;
+}
+
 /** A plan as a file: what is declared, not what it resolves to, so that it holds no secret. */
 interface PlanFile {
   readonly headgate_plan: 1;
@@ -44,15 +49,12 @@ export async function validateCommand(
   else io.out('The configuration is valid.\n');
 }
 
-export async function planCommand(
-  paths: readonly string[],
-  flags: ChangeFlags & { readonly out?: string },
-  io: CliIo,
-): Promise<void> {
+export async function planCommand(paths: readonly string[], flags: PlanFlags, io: CliIo): Promise<void> {
   const files = declaredOrFail(readDeclared(paths, io), flags, io);
   if (files === undefined) return;
   const options = optionsOf(flags);
-  const plan = await ask(createClient(flags, io), '/config/plan', files, options, flags, io);
+  const asked = { ...options, traffic: flags.traffic };
+  const plan = await ask(createClient(flags, io), '/config/plan', files, asked, flags, io);
   if (plan === undefined) return;
   if (flags.out !== undefined) {
     const { base_version } = plan;
@@ -201,9 +203,8 @@ export function addConfigCommands(program: Command, io: CliIo): void {
     .description('say what an apply would change; exit code 2 when anything')
     .argument('<paths...>', files)
     .option('-o, --out <file>', 'keep the plan in a file, for apply')
-    .action((paths: string[], flags: ChangeFlags & { readonly out?: string }) =>
-      planCommand(paths, flags, io),
-    );
+    .option('--no-traffic', 'do not try the recent requests on it')
+    .action((paths: string[], flags: PlanFlags) => planCommand(paths, flags, io));
   withChange(config.command('apply'))
     .description('bring the gateway to what the files declare, in one step, or apply a plan')
     .argument('<paths...>', `${files}; or one plan`)

@@ -1,11 +1,14 @@
 /** A plan, or what an apply has done, as lines for people. */
 
 import { printable } from '../io.ts';
+import { trafficText, type ShownTraffic } from './traffic-text.ts';
 
 export interface ShownPlan {
   readonly base_version: number;
   readonly totals: Readonly<Record<'create' | 'update' | 'delete', number>>;
   readonly changes: readonly ShownChange[];
+  /** Of a plan; null when nothing would change. */
+  readonly traffic?: ShownTraffic | null;
   readonly created_keys?: readonly { readonly app: string; readonly name: string; readonly token: string }[];
 }
 
@@ -39,7 +42,8 @@ export function planText(plan: ShownPlan, done: boolean, colour: boolean): strin
     );
   }
   for (const { app, name, token } of keys) lines.push(`Key ${name} of ${app} (shown only now): ${token}`);
-  return `${lines.join('\n')}\n`;
+  const traffic = plan.traffic === undefined || plan.traffic === null ? '' : trafficText(plan.traffic);
+  return `${lines.join('\n')}\n${traffic === '' ? '' : `\n${traffic}`}`;
 }
 
 function shown(changes: readonly ShownChange[]): number {

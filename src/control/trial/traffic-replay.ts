@@ -19,7 +19,7 @@ export interface TrafficReplayDeps {
   readonly state: ConfigState;
   readonly trials: TrialThreads;
   /** Of all workers. */
-  trafficRecords(): Promise<string[]>;
+  readonly trafficRecords: () => Promise<string[]>;
 }
 
 /** @param change as the workers would get it */

@@ -6,7 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { TrialAnswer, TrialQuestion } from '../../explain/replay/replay-messages.ts';
-import { releaseLocksOf } from '../../limits/local/local-store.ts';
+import { releaseThread } from '../../limits/local/local-store.ts';
 import type { LimitMemory } from '../../limits/local/memory.ts';
 import type { Settings } from '../../settings/settings.ts';
 
@@ -75,7 +75,7 @@ export class TrialThreads {
     } finally {
       clearTimeout(timer);
       await withTimeout(TERMINATION_PATIENCE_MS, worker.terminate());
-      releaseLocksOf(this.#start.limitMemory, this.#start.owner);
+      releaseThread(this.#start.limitMemory, this.#start.owner);
     }
   }
 }

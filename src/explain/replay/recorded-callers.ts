@@ -71,10 +71,22 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
   }
 }
 
-function identityOf({ sub, scopes, iss, aud, claims }: VerifiedToken, verification: JwtVerification): Identity {
+function identityOf(
+  { sub, scopes, iss, aud, claims }: VerifiedToken,
+  verification: JwtVerification,
+): Identity {
   // Only names are recorded of claims: which ones are there decides, not what they say.
   const present = Object.fromEntries(claims.map((name): [string, unknown] => [name, '']));
-  const all = { ...present, exp: undefined, nbf: undefined, iat: undefined, iss, aud, scope: scopes.join(' '), sub };
+  const all = {
+    ...present,
+    exp: undefined,
+    nbf: undefined,
+    iat: undefined,
+    iss,
+    aud,
+    scope: scopes.join(' '),
+    sub,
+  };
   const validity = checkClaims(all, verification);
   return typeof validity === 'string' ? validity : callerOf(all, verification);
 }

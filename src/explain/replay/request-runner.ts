@@ -21,11 +21,7 @@ export type RunRequest = (request: string) => Promise<ReplayOutcome>;
  * @param context its policies only look (policy/read-only-context.ts), and ask `callers` for credentials
  * @param isSecure whether the traffic listener speaks TLS
  */
-export function createRunner(
-  context: ProxyContext,
-  callers: RecordedCallers,
-  isSecure: boolean,
-): RunRequest {
+export function createRunner(context: ProxyContext, callers: RecordedCallers, isSecure: boolean): RunRequest {
   let settle: (exchange: ExchangeView, route: Route | undefined) => void = () => undefined;
   const quiet = quietContext(context, {
     ended: (exchange) => settle(exchange, undefined),
@@ -54,7 +50,10 @@ export function createRunner(
     });
 }
 
-function headOf({ method, host, path, bodyBytes, fields }: RecordedRequest, callers: RecordedCallers): string {
+function headOf(
+  { method, host, path, bodyBytes, fields }: RecordedRequest,
+  callers: RecordedCallers,
+): string {
   const lines = fields.map((field) => {
     const value = 'value' in field ? field.value : callers.fieldValue(field.name, field.credential);
     return `${field.name}: ${value}\r\n`;

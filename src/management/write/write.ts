@@ -85,7 +85,11 @@ export interface DryRun {
    * @param change what the workers would have got; undefined when nothing would have changed
    * @param etag of the current record
    */
-  conclude(real: Answer, change: ConfigChange | undefined, etag: string | undefined): Answer | Promise<Answer>;
+  conclude(
+    real: Answer,
+    change: ConfigChange | undefined,
+    etag: string | undefined,
+  ): Answer | Promise<Answer>;
 }
 
 /**
