@@ -6,6 +6,12 @@
 import { Command } from 'commander';
 import { addConfigCommands } from './config/commands.ts';
 import { addContextCommands } from './connection/context-commands.ts';
+import { ACCESS_GROUPS } from './everyday/access.ts';
+import { addCommand, addGroup } from './everyday/add-command.ts';
+import { addExplainCommand } from './everyday/explain.ts';
+import { GATEWAY_COMMANDS } from './everyday/gateway-wide.ts';
+import { addHealthCommands } from './everyday/health.ts';
+import { RESOURCE_GROUPS } from './everyday/resources.ts';
 import { addImportCommands } from './import/commands.ts';
 import type { CliIo } from './io.ts';
 
@@ -59,6 +65,10 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
     .action((flags: CopyFlags) => commands.copy(flags));
   addConfigCommands(program, io);
   addImportCommands(program, io);
+  for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS]) addGroup(program, group, io);
+  for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);
+  addExplainCommand(program, io);
+  addHealthCommands(program, io);
   addContextCommands(program, io);
   return program;
 }

@@ -1,0 +1,195 @@
+/** `headgate keys | admin-tokens`: who may call the apps, and who may manage the gateway. */
+import { CliError, printable, type CliIo } from '../io.ts';
+import type { Column } from '../show/table.ts';
+import { textOf } from './add-command.ts';
+import type { EverydayCommand, EverydayGroup, Json } from './everyday-command.ts';
+
+const KEY = '/apps/{app}/tokens/{key}';
+const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
+
+const switched = (name: 'revoke' | 'restore', isActive: boolean, summary: string): EverydayCommand => ({
+  name,
+  summary,
+  method: 'PATCH',
+  path: KEY,
+  body: { is_active: isActive },
+  takesDryRun: true,
+  shown: {
+    as: 'done',
+    text: isActive ? 'The key {key} works again.' : 'The key {key} is refused from now on.',
+  },
+  examples: [`headgate keys ${name} shop acme`],
+});
+
+const KEY_COMMANDS: readonly EverydayCommand[] = [
+  {
+    name: 'list',
+    summary: 'list the keys of an app',
+    method: 'GET',
+    path: '/apps/{app}/tokens',
+    isPaged: true,
+    shown: {
+      as: 'list',
+      columns: [
+        column('NAME', 'name'),
+        column('PREFIX', 'token_prefix'),
+        column('ACTIVE', 'is_active'),
+        column('EXPIRES', 'expires_at'),
+        column('LAST USED', 'last_used_at'),
+        column('SCOPES', 'scopes'),
+      ],
+    },
+    examples: ['headgate keys list shop'],
+  },
+  {
+    name: 'show',
+    summary: 'show a key, without its value',
+    method: 'GET',
+    path: KEY,
+    shown: { as: 'record' },
+    examples: ['headgate keys show shop acme'],
+  },
+  {
+    name: 'create',
+    summary: 'create a key; its value is shown once',
+    method: 'POST',
+    path: '/apps/{app}/tokens',
+    made: { argument: 'name', description: 'whose key it is, for people', fields: (name) => ({ name }) },
+    fields: 'key',
+    shown: { as: 'secret', field: 'token' },
+    examples: [
+      'headgate keys create shop acme',
+      'KEY=$(headgate keys create shop acme scopes=read,write expires_at=2030-01-01T00:00:00Z --quiet)',
+      'headgate keys create shop globex token=@old-key.txt   # a value that exists already',
+    ],
+  },
+  {
+    name: 'edit',
+    summary: 'change fields of a key',
+    method: 'PATCH',
+    path: KEY,
+    fields: 'key',
+    takesDryRun: true,
+    shown: { as: 'record' },
+    examples: ['headgate keys edit shop acme rate_limit.requests=10 rate_limit.window_seconds=60'],
+  },
+  {
+    name: 'rotate',
+    summary: 'give a key a new value, which is shown once',
+    method: 'POST',
+    path: `${KEY}/rotate`,
+    options: [
+      {
+        flags: '--overlap <seconds>',
+        description: 'how long the old value works beside the new one; default: 0',
+        body: (text) => ({ overlap_secs: secondsOf(String(text)) }),
+      },
+    ],
+    shown: { as: 'secret', field: 'token' },
+    examples: ['headgate keys rotate shop acme --overlap 3600'],
+  },
+  switched('revoke', false, 'refuse a key from now on'),
+  switched('restore', true, 'let a revoked key work again'),
+  {
+    name: 'delete',
+    summary: 'delete a key and its counts',
+    method: 'DELETE',
+    path: KEY,
+    takesDryRun: true,
+    shown: { as: 'done', text: 'Deleted: {key}.' },
+    examples: ['headgate keys delete shop acme'],
+  },
+  {
+    name: 'usage',
+    summary: 'show the requests of a key by day',
+    method: 'GET',
+    path: `${KEY}/usage`,
+    options: [
+      { flags: '--from <date>', description: 'first day, UTC, such as 2030-01-31', query: 'from' },
+      { flags: '--to <date>', description: 'last day', query: 'to' },
+    ],
+    shown: {
+      as: 'list',
+      columns: [
+        column('DATE', 'date'),
+        column('ALLOWED', 'allowed'),
+        column('LIMITED', 'limited'),
+        column('DENIED', 'denied'),
+      ],
+      rows: ({ days, totals }) => [...days, { date: 'total', ...totals }],
+    },
+    examples: ['headgate keys usage shop acme --from 2030-01-01'],
+  },
+  {
+    name: 'check',
+    summary: 'say whose key a value is, and whether it works; reads the value from standard input',
+    method: 'POST',
+    path: '/tokens/introspect',
+    options: [
+      {
+        flags: '--key-file <file>',
+        description: 'file with the value; - is standard input',
+        default: '-',
+        body: (path, io) => ({ token: keyIn(String(path), io) }),
+      },
+    ],
+    shown: { as: 'record' },
+    examples: ['headgate keys check < key.txt'],
+  },
+];
+
+const ADMIN_COMMANDS: readonly EverydayCommand[] = [
+  {
+    name: 'list',
+    summary: 'list the admin tokens',
+    method: 'GET',
+    path: '/admin/tokens',
+    isPaged: true,
+    shown: {
+      as: 'list',
+      columns: [
+        column('NAME', 'name'),
+        column('ROLE', 'role'),
+        column('PREFIX', 'token_prefix'),
+        column('EXPIRES', 'expires_at'),
+        column('LAST USED', 'last_used_at'),
+      ],
+    },
+    examples: ['headgate admin-tokens list'],
+  },
+  {
+    name: 'create',
+    summary: 'create an admin token; its value is shown once',
+    method: 'POST',
+    path: '/admin/tokens',
+    made: { argument: 'name', description: 'who or what uses it', fields: (name) => ({ name }) },
+    fields: 'admin-token',
+    shown: { as: 'secret', field: 'token' },
+    examples: ['headgate admin-tokens create prometheus role=viewer --quiet > prometheus-token'],
+  },
+  {
+    name: 'delete',
+    summary: 'delete an admin token; it is refused from now on',
+    method: 'DELETE',
+    path: '/admin/tokens/{admin_token}',
+    shown: { as: 'done', text: 'Deleted: {admin_token}.' },
+    examples: ['headgate admin-tokens delete prometheus'],
+  },
+];
+
+function secondsOf(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new CliError(`--overlap "${printable(text)}" must be a whole number of seconds`);
+}
+
+/** The value is never on the command line, where other users of the machine see it. */
+export function keyIn(path: string, io: CliIo): string {
+  const key = textOf(path, io).trim();
+  if (key !== '') return key;
+  throw new CliError(`There is no key in ${path === '-' ? 'standard input' : path}`);
+}
+
+export const ACCESS_GROUPS: readonly EverydayGroup[] = [
+  { name: 'keys', summary: 'API keys of an app', commands: KEY_COMMANDS },
+  { name: 'admin-tokens', summary: 'tokens for the management API', commands: ADMIN_COMMANDS },
+];

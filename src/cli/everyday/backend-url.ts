@@ -1,0 +1,24 @@
+/** A backend as one URL, in place of its four fields. Pure. */
+import { CliError, printable } from '../io.ts';
+
+/** @throws CliError for what is no http or https URL of a host and a path */
+export function backendFields(text: string): Record<string, unknown> {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new CliError(
+      `--backend "${printable(text)}" is not an http or https URL; expected one such as http://10.0.0.5:8080`,
+    );
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new CliError('--backend has more than a host, a port and a path; expected those alone');
+  }
+  const scheme = url.protocol.slice(0, -1);
+  const path = url.pathname.replace(/\/+$/, '');
+  const usualPort = scheme === 'http' ? 80 : 443;
+  return {
+    backend_scheme: scheme,
+    backend_host: url.hostname.replaceAll(/^\[|\]$/g, ''),
+    backend_port: url.port === '' ? usualPort : Number(url.port),
+    ...(path !== '' && { backend_base_path: path }),
+  };
+}

@@ -1,0 +1,19 @@
+/** The schemas that `field=value` is typed by. Loaded when a command needs one: they make a start noticeably longer. */
+import { AdminTokenInputSchema } from '../../management/schemas/admin-token.ts';
+import { ApiKeyCreationSchema } from '../../management/schemas/api-key.ts';
+import { AppInputSchema } from '../../management/schemas/app.ts';
+import { EndpointInputSchema } from '../../management/schemas/endpoint.ts';
+import { RevisionCreationSchema, TrafficSchema } from '../../management/schemas/revision.ts';
+import { VersionInputSchema } from '../../management/schemas/version.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
+import type { BodySchema } from './everyday-command.ts';
+
+export const BODY_SCHEMAS: Readonly<Record<BodySchema, JsonSchema>> = {
+  app: jsonSchema(AppInputSchema),
+  version: jsonSchema(VersionInputSchema),
+  revision: jsonSchema(RevisionCreationSchema),
+  endpoint: jsonSchema(EndpointInputSchema),
+  key: jsonSchema(ApiKeyCreationSchema),
+  'admin-token': jsonSchema(AdminTokenInputSchema),
+  traffic: jsonSchema(TrafficSchema),
+};

@@ -1,0 +1,75 @@
+/**
+ * A command of the everyday jobs as data: one call of the management API, what it takes from the command line, and how
+ * its answer is shown. add-command.ts makes a command of it. Which commands there are is in the tables beside.
+ */
+import type { Method } from '../gateway-client.ts';
+import type { CliIo } from '../io.ts';
+import type { Column } from '../show/table.ts';
+
+/** What `field=value` is typed by. */
+export type BodySchema = 'app' | 'version' | 'revision' | 'endpoint' | 'key' | 'admin-token' | 'traffic';
+
+// oxlint-disable-next-line typescript/no-explicit-any -- JSON of the management API, whose schemas are in management/schemas/
+export type Json = any;
+
+export interface EverydayOption {
+  readonly flags: string;
+  readonly description: string;
+  /** Where the value goes; `body` makes fields of it. */
+  readonly query?: string;
+  readonly body?: (value: Json, io: CliIo) => Record<string, unknown>;
+  readonly default?: string;
+}
+
+/** How the answer is shown to people. Programs get `data` as it is. */
+export type Shown =
+  | { readonly as: 'list'; readonly columns: readonly Column<Json>[]; readonly rows?: (data: Json) => Json[] }
+  | { readonly as: 'record' }
+  | { readonly as: 'text'; readonly text: (data: Json, io: CliIo) => string }
+  /** A value that is shown only now. */
+  | { readonly as: 'secret'; readonly field: string }
+  | { readonly as: 'done'; readonly text: string };
+
+export interface EverydayCommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly method: Method;
+  /**
+   * Below `/api/v1`. Each `{name}` is an argument of the command; a key may be given by its name, an endpoint by its
+   * method and path.
+   */
+  readonly path: string;
+  /** The last argument of a creation: what it is called, and the fields that it sets. */
+  readonly made?: {
+    readonly argument: string;
+    readonly description: string;
+    readonly fields: (label: string) => Record<string, unknown>;
+  };
+  /** The command takes `field=value`, and `--file`. */
+  readonly fields?: BodySchema;
+  /** Always part of the body. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly options?: readonly EverydayOption[];
+  /** A list comes in pages. */
+  readonly isPaged?: true;
+  readonly takesDryRun?: true;
+  readonly shown: Shown;
+  readonly examples: readonly string[];
+}
+
+/** Commands about one kind of record, such as `headgate apps …`. */
+export interface EverydayGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly EverydayCommand[];
+}
+
+/** What the arguments of a path are, by their names in it. */
+export const ARGUMENTS: Readonly<Record<string, string>> = {
+  app: 'slug or id of an app',
+  version: 'label or id of a version',
+  revision: 'label or id of a revision',
+  endpoint: 'method and path of an endpoint, such as "GET /items/{id}", or its id',
+  key: 'name or id of an API key',
+  admin_token: 'name or id of an admin token',
+};

@@ -1,0 +1,145 @@
+/**
+ * `headgate explain METHOD PATH` and `headgate explain REQUEST_ID`: what the gateway does with a request, or did, and
+ * the one change that would let it pass.
+ */
+import type { Command } from 'commander';
+import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
+import { createClient } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { painter } from '../show/colour.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+import { recordText, tableText } from '../show/table.ts';
+import { keyIn } from './access.ts';
+import type { Json } from './everyday-command.ts';
+
+interface ExplainFlags extends ServerFlags, OutputFlags {
+  readonly header: readonly string[];
+  readonly key?: string;
+  readonly keyFile?: string;
+  readonly host?: string;
+  readonly clientIp?: string;
+  readonly bodyBytes?: string;
+}
+
+async function explain(
+  what: string,
+  path: string | undefined,
+  flags: ExplainFlags,
+  io: CliIo,
+): Promise<void> {
+  const call =
+    path === undefined
+      ? ({ method: 'GET', path: `/explain/${encodeURIComponent(requestId(what))}` } as const)
+      : ({ method: 'POST', path: '/explain', body: described(what, path, flags, io) } as const);
+  const client = createClient(flags, io);
+  const data = await client.call(call.method, call.path, 'body' in call ? call.body : undefined);
+  if (flags.output === 'json') writeJson(data, io);
+  else io.out(explanationText(data, io));
+}
+
+function requestId(text: string): string {
+  if (/^\.{0,2}$/.test(text) || /^[A-Z]+$/.test(text)) {
+    throw new CliError(`"${text}" is not a request id; expected one, or a method and a path`);
+  }
+  return text;
+}
+
+function described(method: string, url: string, flags: ExplainFlags, io: CliIo): Record<string, unknown> {
+  const { key, keyFile, host, clientIp, bodyBytes } = flags;
+  if (key !== undefined && keyFile !== undefined) {
+    throw new CliError('--key and --key-file are both given; expected one of them');
+  }
+  const token = keyFile === undefined ? key : keyIn(keyFile, io);
+  if (bodyBytes !== undefined && !/^\d{1,15}$/.test(bodyBytes)) {
+    throw new CliError(`--body-bytes "${printable(bodyBytes)}" must be a whole number`);
+  }
+  const headers = headersOf(host === undefined ? flags.header : [`Host: ${host}`, ...flags.header]);
+  return {
+    method,
+    url,
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(token !== undefined && { token }),
+    ...(clientIp !== undefined && { client_ip: clientIp }),
+    ...(bodyBytes !== undefined && { body_bytes: Number(bodyBytes) }),
+  };
+}
+
+/** A name that is given twice is sent as two fields. */
+function headersOf(lines: readonly string[]): Record<string, string | string[]> {
+  const values = new Map<string, string[]>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw new CliError('A --header is not "Name: value"');
+    const name = line.slice(0, colon).trim();
+    values.set(name, [...(values.get(name) ?? []), line.slice(colon + 1).trim()]);
+  }
+  return Object.fromEntries(
+    Array.from(values, ([name, all]) => [name, all.length === 1 ? (all[0] ?? '') : all]),
+  );
+}
+
+function explanationText(data: Json, io: CliIo): string {
+  const { outcome, code, request, app, version, revision, endpoint, caller, upstream, response, fix } = data;
+  const paint = painter(io);
+  const style = outcome === 'denied' || outcome === 'failed' ? 'red' : 'green';
+  const verdict = code === null ? outcome : `${outcome}: ${code}`;
+  const facts = {
+    request: `${request.method} ${request.host}${request.path ?? ''}${request.query ?? ''}`,
+    route: [app?.slug, version?.version, revision?.revision].filter((name) => name !== undefined).join(' '),
+    endpoint: endpoint === null ? null : `${endpoint.method} ${endpoint.path}`,
+    caller: caller === null ? null : [caller.kind, caller.name].filter((name) => name !== '').join(' '),
+    backend: upstream?.url,
+    status: response.status,
+  };
+  const stages = data.stages.filter(({ verdict: of }: Json) => of !== 'not_applicable');
+  return [
+    `${paint(style, paint('bold', printable(verdict)))}\n`,
+    recordText(facts, io),
+    tableText(STAGE_COLUMNS, stages, io),
+    ...(data.limits.length === 0 ? [] : [tableText(LIMIT_COLUMNS, data.limits, io)]),
+    ...(fix === null ? [] : [`${paint('bold', 'Fix:')} ${printable(fix.detail)}${targetOf(fix)}\n`]),
+  ].join('\n');
+}
+
+function targetOf({ target, value }: Json): string {
+  const where = target === null ? '' : ` (${target.type} ${target.id})`;
+  return printable(value === null || value === undefined ? where : `${where} ${JSON.stringify(value)}`);
+}
+
+const STAGE_COLUMNS = [
+  { title: 'STAGE', value: ({ stage }: Json) => stage },
+  { title: 'VERDICT', value: ({ verdict }: Json) => verdict },
+  { title: 'FROM', value: ({ level }: Json) => level },
+  { title: 'DETAIL', value: ({ detail }: Json) => detail },
+];
+
+const LIMIT_COLUMNS = [
+  { title: 'LIMIT', value: ({ kind }: Json) => kind },
+  { title: 'ALLOWS', value: ({ limit }: Json) => limit },
+  { title: 'LEFT', value: ({ remaining }: Json) => remaining },
+  { title: 'COUNTS', value: ({ counter }: Json) => counter },
+];
+
+export function addExplainCommand(program: Command, io: CliIo): void {
+  const command = program
+    .command('explain')
+    .description('say what the gateway does with a request, or did with a recent one, and why')
+    .argument('<method-or-id>', 'method of a described request, or X-Request-Id of a recent one')
+    .argument('[path]', 'path with its query, or a whole URL, of a described request')
+    .option('-H, --header <line>', 'header field "Name: value"; may be repeated', collect, [])
+    .option('--key <value>', 'API key or JWT of the caller; other users of the machine see it')
+    .option('--key-file <file>', 'file with it; - is standard input')
+    .option('--host <name>', 'Host field')
+    .option('--client-ip <address>', 'address of the client; default: 127.0.0.1')
+    .option('--body-bytes <count>', 'length of the body');
+  addExamples(
+    addOutputFlag(addServerFlags(command)),
+    'headgate explain GET /shop/v1/items',
+    'headgate explain POST /shop/v1/items --key-file key.txt --header "Origin: https://app.example.com"',
+    'headgate explain 0198f1c2-7e7a-7cc0-a5b5-0a4b1c1d2e3f   # X-Request-Id of an answer',
+  ).action((what: string, path: string | undefined, flags: ExplainFlags) => explain(what, path, flags, io));
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}

@@ -1,0 +1,98 @@
+/** `headgate nodes | audit | shadow`: what is about the gateway as a whole, or about the traffic of an app. */
+import { recordText, tableText, type Column } from '../show/table.ts';
+import type { EverydayCommand, EverydayOption, Json } from './everyday-command.ts';
+
+const column = (title: string, field: string): Column<Json> => ({ title, value: (row) => row[field] });
+const filter = (name: string, description: string): EverydayOption => ({
+  flags: `--${name.replaceAll('_', '-')} <${name.includes('type') ? 'type' : 'value'}>`,
+  description,
+  query: name,
+});
+
+const NODES: EverydayCommand = {
+  name: 'nodes',
+  summary: 'list the gateways that share the database, and whether each has the latest configuration',
+  method: 'GET',
+  path: '/nodes',
+  shown: {
+    as: 'list',
+    columns: [
+      column('NODE', 'name'),
+      column('STATE', 'state'),
+      column('CONFIG', 'config_version'),
+      column('VERSION', 'version'),
+      column('LAST SEEN', 'last_seen_at'),
+      column('THIS', 'is_self'),
+    ],
+    rows: ({ nodes }) => nodes,
+  },
+  examples: ['headgate nodes'],
+};
+
+const AUDIT: EverydayCommand = {
+  name: 'audit',
+  summary: 'list who changed what, newest first',
+  method: 'GET',
+  path: '/audit',
+  isPaged: true,
+  options: [
+    {
+      flags: '--order <order>',
+      description: 'newest_first or oldest_first',
+      query: 'order',
+      default: 'newest_first',
+    },
+    filter('actor', 'id of an admin token, environment, anonymous or system'),
+    filter('action', 'such as app.delete or login.refused'),
+    filter('resource_type', 'such as app'),
+    filter('resource_name', 'slug, label, method and path, or name of what was touched'),
+    {
+      flags: '--since <time>',
+      description: 'from this moment on, such as 2030-01-31T00:00:00Z',
+      query: 'since',
+    },
+    { flags: '--until <time>', description: 'before this moment', query: 'until' },
+  ],
+  shown: {
+    as: 'list',
+    columns: [
+      column('TIME', 'at'),
+      column('ACTOR', 'actor'),
+      column('ADDRESS', 'address'),
+      column('ACTION', 'action'),
+      column('CONFIG', 'config_version'),
+      { title: 'NAME', value: ({ resource_name: name, resource_id: id }) => name ?? id },
+    ],
+  },
+  examples: ['headgate audit --limit 20', 'headgate audit --action app.delete --since 2030-01-01T00:00:00Z'],
+};
+
+const SHADOW: EverydayCommand = {
+  name: 'shadow',
+  summary: 'show what parts of policies in shadow mode would have denied',
+  method: 'GET',
+  path: '/apps/{app}/shadow-report',
+  options: [
+    { flags: '--from <time>', description: 'count from this moment on', query: 'from' },
+    { flags: '--part <part>', description: 'only this part of policies, such as rate_limit', query: 'part' },
+    { flags: '--rows <count>', description: 'most rows; default: 100', query: 'limit' },
+  ],
+  shown: {
+    as: 'text',
+    text: (data, io) =>
+      recordText({ 'would deny': data.total, since: data.from, 'by part': data.by_part }, io) +
+      (data.total === 0 ? '' : `\n${tableText(SHADOW_COLUMNS, data.rows, io)}`),
+  },
+  examples: ['headgate shadow shop', 'headgate shadow shop --part rate_limit'],
+};
+
+const SHADOW_COLUMNS: readonly Column<Json>[] = [
+  column('PART', 'part'),
+  column('REQUESTS', 'total'),
+  column('METHOD', 'method'),
+  column('ROUTE', 'route'),
+  { title: 'LAST', value: ({ last }) => last.at },
+  { title: 'CALLERS', value: ({ keys }) => keys.map(({ name, kind }: Json) => (name === '' ? kind : name)) },
+];
+
+export const GATEWAY_COMMANDS: readonly EverydayCommand[] = [NODES, AUDIT, SHADOW];

@@ -1,0 +1,57 @@
+/**
+ * Names of people in place of ids, where the management API takes ids alone: keys and admin tokens by their names,
+ * endpoints by their methods and paths. Names of keys are not unique: two of one name are told apart by their ids.
+ */
+import type { GatewayClient } from '../gateway-client.ts';
+import { CliError, printable } from '../io.ts';
+import type { Json } from './everyday-command.ts';
+import { listAll } from './pages.ts';
+
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** More records are not searched; an id finds any. */
+const SEARCHED_MAX = 100_000;
+
+const NAMES: Readonly<Record<string, { readonly what: string; readonly name: (record: Json) => string }>> = {
+  key: { what: 'API key', name: ({ name }) => name },
+  admin_token: { what: 'admin token', name: ({ name }) => name },
+  endpoint: { what: 'endpoint', name: ({ method, path }) => `${method} ${path}` },
+};
+
+/**
+ * @param template such as `/apps/{app}/tokens/{key}`
+ * @throws CliError when a name is of no record, or of several
+ */
+export async function pathOf(
+  template: string,
+  given: Readonly<Record<string, string>>,
+  client: GatewayClient,
+): Promise<string> {
+  let path = '';
+  for (const segment of template.split('/').slice(1)) {
+    const name = /^\{(\w+)\}$/.exec(segment)?.[1];
+    if (name === undefined) path += `/${segment}`;
+    else path += `/${encodeURIComponent(await referenceOf(name, given[name] ?? '', path, client))}`;
+  }
+  return path;
+}
+
+async function referenceOf(
+  argument: string,
+  text: string,
+  list: string,
+  client: GatewayClient,
+): Promise<string> {
+  // An empty segment, and a dot as one, would lead to another call.
+  if (/^\.{0,2}$/.test(text)) throw new CliError(`"${text}" is not the name of a record`);
+  const named = NAMES[argument];
+  if (named === undefined || ID.test(text)) return text;
+  const { rows } = await listAll(client, list, SEARCHED_MAX);
+  const found = rows.filter((record) => named.name(record) === text);
+  const [first, second] = found;
+  if (first === undefined) throw new CliError(`There is no ${named.what} "${printable(text)}" here`);
+  if (second === undefined) return String(first.id);
+  const ids = found.slice(0, 10).map(({ id }) => String(id));
+  throw new CliError(
+    `There are ${found.length} records of the name "${printable(text)}"; expected one of their ids: ${ids.join(', ')}`,
+  );
+}

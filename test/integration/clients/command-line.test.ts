@@ -1,0 +1,84 @@
+/** Commands of the command line whose answers come from workers, against a gateway with traffic. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { headgate } from '../../../src/cli/cli.fixture.ts';
+import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+
+let origin: Origin;
+let gateway: TestGateway;
+let key: string;
+
+const run = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  headgate({ url: gateway.base }, args, { HEADGATE_TOKEN: ADMIN_TOKEN, ...env });
+async function ok(...args: string[]): Promise<string> {
+  const { code, out, err } = await run(args);
+  expect([args, code, err]).toEqual([args, 0, '']);
+  return out;
+}
+
+beforeAll(async () => {
+  origin = await startOrigin();
+  gateway = await startGateway();
+  await ok('apps', 'create', 'shop', 'policy.auth.auth_type=api_key');
+  await ok('versions', 'create', 'shop', 'v1');
+  const backend = `http://127.0.0.1:${origin.port}`;
+  await ok('revisions', 'create', 'shop', 'v1', 'r1', '--backend', backend, 'is_current=true');
+  key = (await ok('keys', 'create', 'shop', 'acme', 'scopes=read', '--quiet')).trim();
+  const warned = await run(['apps', 'edit', 'shop', 'policy.required_scopes=write']);
+  expect([warned.code, warned.err]).toEqual([0, expect.stringContaining('(scopes_without_holder)')]);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await origin.close();
+});
+
+describe('headgate explain', () => {
+  it('says why a described request is refused, and what would let it pass', async () => {
+    const out = await ok('explain', 'GET', '/shop/v1/items', '--key', key, '--header', 'Accept: text/plain');
+    expect(out).toMatch(/^denied: insufficient_scope\n/);
+    expect(out).toMatch(/^route +shop v1 r1$/m);
+    expect(out).toMatch(/^caller +api_key acme$/m);
+    expect(out).toMatch(/^Fix: .*write/m);
+    expect(out).not.toContain(key);
+    const { out: json } = await run(['explain', 'GET', '/shop/v1/items', '--output', 'json']);
+    expect(JSON.parse(json)).toMatchObject({ outcome: 'denied', code: 'credentials_missing' });
+  });
+
+  it('says what happened to a recent one', async () => {
+    const answer = await fetch(`${gateway.proxy}/shop/v1/items`);
+    const id = answer.headers.get('x-request-id') ?? '';
+    expect(await ok('explain', id)).toMatch(/^denied: credentials_missing\n/);
+    const gone = await run(['explain', 'no-such-request']);
+    expect([gone.code, gone.err]).toEqual([
+      1,
+      expect.stringContaining('No exchange "no-such-request" is kept'),
+    ]);
+  });
+
+  it.each([
+    [['explain', 'GET'], '"GET" is not a request id'],
+    [['explain', 'GET', '/', '--header', 'nothing'], 'A --header is not "Name: value"'],
+    [['explain', 'GET', '/', '--body-bytes', '-1'], '--body-bytes "-1" must be a whole number'],
+    [['explain', 'GET', '/', '--key', 'a', '--key-file', 'b'], 'both given'],
+  ])('%j is refused', async (args, message) => {
+    expect(await run(args)).toMatchObject({ code: 1, err: expect.stringContaining(message) });
+  });
+});
+
+describe('headgate health', () => {
+  it('needs no token, and ends with 0 while all is well and 1 when it is not', async () => {
+    const env = { HEADGATE_TOKEN: '' };
+    const { code, out } = await run(['health'], env);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^healthy +yes\nready +yes\n/)]);
+    const refused = await run(['health', '--server', 'http://127.0.0.1:1'], env);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('the connection was refused')]);
+  });
+});
+
+describe('headgate metrics and nodes', () => {
+  it('show this gateway', async () => {
+    expect(await ok('metrics', 'headgate_build_info')).toMatch(/^headgate_build_info\{.*\} 1\n$/);
+    expect((await run(['metrics', 'no_such_metric'])).code).toBe(1);
+    expect(await ok('nodes')).toMatch(/ live .* yes\n$/);
+  });
+});
