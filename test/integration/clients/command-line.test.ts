@@ -25,7 +25,7 @@ beforeAll(async () => {
   await ok('revisions', 'create', 'shop', 'v1', 'r1', '--backend', backend, 'is_current=true');
   key = (await ok('keys', 'create', 'shop', 'acme', 'scopes=read', '--quiet')).trim();
   const warned = await run(['apps', 'edit', 'shop', 'policy.required_scopes=write']);
-  expect([warned.code, warned.err]).toEqual([0, expect.stringContaining('(scopes_without_holder)')]);
+  if (!warned.err.includes('(scopes_without_holder)')) throw new Error(warned.err);
 });
 afterAll(async () => {
   await gateway.stop();
