@@ -12,6 +12,7 @@ import type {
   RecordChange,
   VersionDescription,
 } from '../model/history/config-history.ts';
+import type { ListFilter } from './list-filter.ts';
 import type { KeyUsage, UsageDay } from '../model/key-usage.ts';
 import type {
   AdminToken,
@@ -30,6 +31,8 @@ export interface PageRequest {
   readonly limit: number;
   /** The page starts after this id; undefined for the first page. */
   readonly after: string | undefined;
+  /** Of lists of apps, versions, revisions, endpoints and keys; absent: everything. The total counts what matches. */
+  readonly filter?: ListFilter;
 }
 
 export interface Page<T> {

@@ -24,6 +24,7 @@ import { applyChange, emptyModel, modelOf } from './replay.ts';
 import { catchUpContract } from './repository-catch-up.ts';
 import { historyContract } from './repository-history.ts';
 import { earlierStatesContract, historyBoundsContract } from './repository-history-states.ts';
+import { filtersContract } from './repository-filters.ts';
 import { keyUsageContract } from './repository-key-usage.ts';
 import { readsContract } from './repository-reads.ts';
 import { writesContract } from './repository-writes.ts';
@@ -43,6 +44,9 @@ export function repositoryContract(
 
     readsContract(current);
     writesContract(current);
+    describe('filtered lists', () => {
+      filtersContract(current);
+    });
     describe('several at once', () => {
       concurrencyContract(current);
     });

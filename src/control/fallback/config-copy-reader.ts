@@ -4,6 +4,7 @@
  * the audit log, the history, usage of keys), and for lists of so many keys that iterating them would block the main thread.
  */
 import type { AppTree, RevisionTree, VersionTree } from '../../model/config.ts';
+import { matchesFilter, type FilteredRecords, type FilteredTable } from '../../storage/list-filter.ts';
 import {
   StorageUnavailable,
   type ConfigReader,
@@ -30,10 +31,10 @@ export function configCopyReader(state: ConfigState): ConfigReader {
       .flatMap((tree) => tree.versions.map(({ version }) => version));
   return {
     configVersion: async () => state.configVersion,
-    listApps: async (page) => pageOf(appRecords(), page),
+    listApps: async (page) => pageOf('app', appRecords(), page),
     findApp: async (ref) => named(appRecords(), ref, ({ slug }) => slug),
     findAppByGatewayPath: async (path) => appRecords().find(({ gateway_path }) => gateway_path === path),
-    listVersions: async (appId, page) => pageOf(versionsOf(appId), page),
+    listVersions: async (appId, page) => pageOf('version', versionsOf(appId), page),
     findVersion: async (appId, ref) => named(versionsOf(appId), ref, ({ version }) => version),
     findVersionByGatewayPath: async (path) =>
       versions().find(({ version }) => version.gateway_path === path)?.version,
@@ -41,6 +42,7 @@ export function configCopyReader(state: ConfigState): ConfigReader {
       versionsOf(appId).filter(({ successor }) => successor === label),
     listRevisions: async (versionId, page) =>
       pageOf(
+        'revision',
         revisionsOf(versionId).map(({ revision }) => revision),
         page,
       ),
@@ -50,7 +52,7 @@ export function configCopyReader(state: ConfigState): ConfigReader {
         ref,
         ({ revision }) => revision,
       ),
-    listEndpoints: async (revisionId, page) => pageOf(endpointsOf(revisionId), page),
+    listEndpoints: async (revisionId, page) => pageOf('endpoint', endpointsOf(revisionId), page),
     findEndpoint: async (revisionId, id) => endpointsOf(revisionId).find((endpoint) => endpoint.id === id),
     findEndpointByMethodAndPath: async (revisionId, method, path) =>
       endpointsOf(revisionId).find((endpoint) => endpoint.method === method && endpoint.path === path),
@@ -100,6 +102,7 @@ function keyReads({ keys }: ConfigState) {
     listKeys: async (appId, page) => {
       if (keys.size > KEYS_LISTED_MAX) return away();
       return pageOf(
+        'api_key',
         [...keys.all()].filter((key) => key.app_id === appId),
         page,
       );
@@ -138,8 +141,12 @@ function named<T extends { readonly id: string }>(
   return records.find(({ id }) => id === ref) ?? records.find((record) => labelOf(record) === ref);
 }
 
-function pageOf<T extends { readonly id: string }>(records: readonly T[], page: PageRequest): Page<T> {
-  const { limit, after = '' } = page;
+function pageOf<T extends FilteredTable>(
+  table: T,
+  all: readonly FilteredRecords[T][],
+  { limit, after = '', filter }: PageRequest,
+): Page<FilteredRecords[T]> {
+  const records = filter === undefined ? all : all.filter((record) => matchesFilter(table, record, filter));
   const rest = records.filter(({ id }) => id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const items = rest.slice(0, limit);
   return {

@@ -11,7 +11,9 @@ import type { Page, PageRequest } from '../../storage/repository.ts';
 import { fail, type Failure, type PageInfo } from './failure.ts';
 import { validate } from './validate.ts';
 
-export type Query = Readonly<Record<string, string | number | boolean>>;
+/** A parameter that may be repeated is a list. */
+export type QueryValue = string | number | boolean | readonly string[];
+export type Query = Readonly<Record<string, QueryValue>>;
 
 export const NO_QUERY = jsonSchema(Type.Object({}, closed));
 
@@ -54,16 +56,17 @@ export const DRY_RUN_CASCADE_QUERY = jsonSchema(
 
 /** Reads raw query parameters by the schema; numbers and booleans in their one usual spelling. */
 export function parseQuery(raw: Readonly<Record<string, unknown>>, schema: JsonSchema): Query | Failure {
-  const query: Record<string, string | number | boolean> = {};
+  const query: Record<string, QueryValue> = {};
   for (const [name, text] of Object.entries(raw)) {
     const known = schema.properties?.[name];
     if (known === undefined || !Object.hasOwn(schema.properties ?? {}, name)) {
       return fail('invalid_query', `The query parameter "${name}" is not known here`);
     }
-    if (typeof text !== 'string') {
+    const mayRepeat = known.type === 'array';
+    if (typeof text !== 'string' && !mayRepeat) {
       return fail('invalid_query', `The query parameter "${name}" must be given once`);
     }
-    const value = convert(known, text);
+    const value = mayRepeat ? ([text].flat() as string[]) : convert(known, String(text));
     const error = validate(known, value)[0];
     if (error !== undefined) {
       const detail = known.type === 'boolean' ? 'must be true or false' : error.detail;

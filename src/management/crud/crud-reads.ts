@@ -6,7 +6,9 @@ import { entityTag, isNotModified } from '../api/entity-tag.ts';
 import { answer, emptyAnswer, isFailure, listAnswer } from '../api/failure.ts';
 import { itemPath, locate, oneOf, recordEnvelope } from './locate.ts';
 import { API_PREFIX, type Operation } from '../api/operation.ts';
-import { NO_QUERY, pageInfo, PAGE_QUERY, pageRequest } from '../api/query.ts';
+import type { PageRequest } from '../../storage/repository.ts';
+import { listFilter, listQuery } from './list-query.ts';
+import { NO_QUERY, pageInfo, pageRequest } from '../api/query.ts';
 import type { Resource, StoredRecord } from './resource.ts';
 
 export function listOperation<S extends object, I, R extends StoredRecord>(
@@ -22,7 +24,7 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
     tag: resource.tag,
     summary: `List ${plural.toLowerCase()}`,
     access: resource.access.read,
-    query: PAGE_QUERY,
+    query: listQuery(resource.filteredAs),
     entityTag: false,
     success: {
       status: 200,
@@ -31,14 +33,17 @@ export function listOperation<S extends object, I, R extends StoredRecord>(
     },
     failures: [],
     handle: async (call) => {
-      const request = pageRequest(call.query);
-      if (isFailure(request)) return request;
+      const page = pageRequest(call.query);
+      if (isFailure(page)) return page;
+      const filter = listFilter(call.query, context.clock.nowMs());
+      if (filter !== undefined && isFailure(filter)) return filter;
+      const request: PageRequest = { ...page, ...(filter && { filter }) };
       return context.repository.read(async (reader) => {
         const scope = await resource.scope(reader, call.params);
         if (isFailure(scope)) return scope;
-        const page = await resource.list(reader, scope, request);
-        const items = page.items.map((record) => resource.present(record));
-        return listAnswer(`${plural} listed`, items, pageInfo(page, request.limit));
+        const found = await resource.list(reader, scope, request);
+        const items = found.items.map((record) => resource.present(record));
+        return listAnswer(`${plural} listed`, items, pageInfo(found, request.limit));
       });
     },
   };

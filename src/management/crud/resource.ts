@@ -6,6 +6,7 @@ import type { ChangeSet } from '../../model/config.ts';
 import type { Warning } from '../../model/warnings.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader, ConfigWriter, Page, PageRequest } from '../../storage/repository.ts';
+import type { FilteredTable } from '../../storage/list-filter.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { Failure } from '../api/failure.ts';
 
@@ -40,6 +41,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   readonly collection: string;
   /** Name of the item's path parameter. */
   readonly parameter: string;
+  /** How its list can be filtered; absent: it cannot. */
+  readonly filteredAs?: FilteredTable;
   /** Its writes take `dry_run`: requests are decided by it. */
   readonly dryRun: boolean;
   readonly access: { readonly read: 'viewer' | 'admin'; readonly write: 'editor' | 'admin' };

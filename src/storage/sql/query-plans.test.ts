@@ -26,6 +26,7 @@ import { createSqlRepository } from './repository.ts';
 /** Statements that must see every row, each for the `total` of a list page. */
 const WHOLE_TABLE = [
   'select count(*) as n from "app"',
+  `select count(*) as n from "app" where ("app"."updated_at" >= ? and replace("app"."labels", ?, '') <> "app"."labels" and (${['name', 'slug', 'gateway_path', 'description'].map((name) => `replace(lower("app"."${name}"), ?, '') <> lower("app"."${name}")`).join(' or ')}))`,
   'select count(*) as n from "admin_token"',
   'select count(*) as "n" from "audit_entry"',
   'select "config_version" from "config_state"',
@@ -55,6 +56,12 @@ async function useEverything(repository: Repository, there: Fixture): Promise<vo
     repository,
     async (db) => {
       await db.listApps(FIRST);
+      const filter = { text: 'x', updatedSince: at(0) };
+      await db.listApps({ ...FIRST, filter: { ...filter, labels: [['team', 'a']] } });
+      await db.listVersions(app.id, { ...FIRST, filter: { ...filter, status: 'active' } });
+      await db.listRevisions(version.id, { ...FIRST, filter: { ...filter, status: 'current' } });
+      await db.listEndpoints(revision.id, { ...FIRST, filter: { ...filter, status: 'active' } });
+      await db.listKeys(app.id, { ...FIRST, filter: { ...filter, status: 'active', now: at(0) } });
       await db.findApp('label');
       await db.findAppByGatewayPath('/x');
       await db.listVersions(app.id, FIRST);

@@ -2,11 +2,12 @@
  * `ConfigReader` over any SQL database: look-ups by id or natural label, and pages by key. Runs on a connection or,
  * usually, a transaction, and holds no state.
  */
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import type { AdminToken, StoredAdminToken } from '../../model/resources.ts';
 import type { AuditFilter, ConfigReader, Page, PageRequest } from '../repository.ts';
 import { historyReads } from './history/reads.ts';
 import { window } from './page-window.ts';
+import { filterCondition } from './filter-conditions.ts';
 import { readKeyUsage } from './usage-days.ts';
 import { loadAppTrees } from './load.ts';
 import type { Codecs } from './rows.ts';
@@ -42,8 +43,13 @@ export async function countRows(
   table: keyof Tables,
   column?: string,
   value?: string,
+  condition?: RawBuilder<SqlBool>,
 ): Promise<number> {
-  const filter = column === undefined ? sql`` : sql` where ${sql.ref(column)} = ${value}`;
+  const conditions = [
+    ...(column === undefined ? [] : [sql`${sql.ref(column)} = ${value}`]),
+    ...(condition === undefined ? [] : [condition]),
+  ];
+  const filter = conditions.length === 0 ? sql`` : sql` where ${sql.join(conditions, sql` and `)}`;
   const result = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}${filter}`.execute(db);
   return result.rows[0]?.n ?? 0;
 }
@@ -60,6 +66,13 @@ async function toPage<Row, T extends { readonly id: string }>(
   return { items, total: count, nextAfter: found.length > limit ? (items.at(-1)?.id ?? null) : null };
 }
 
+function where<Q extends { where(condition: RawBuilder<SqlBool>): Q }>(
+  query: Q,
+  condition: RawBuilder<SqlBool> | undefined,
+): Q {
+  return condition === undefined ? query : query.where(condition);
+}
+
 function appReads(db: Kysely<Tables>, codecs: Codecs) {
   const one = async (column: 'id' | 'slug' | 'gateway_path', value: string) => {
     const row = await db.selectFrom('app').selectAll().where(column, '=', value).executeTakeFirst();
@@ -69,8 +82,13 @@ function appReads(db: Kysely<Tables>, codecs: Codecs) {
     configVersion: () => readConfigVersion(db),
     listApps: async (page) => {
       const { after, count } = window(page);
-      const rows = db.selectFrom('app').selectAll().where('id', '>', after).orderBy('id').limit(count);
-      return toPage(page, rows.execute(), countRows(db, 'app'), codecs.app.toRecord);
+      const matching = filterCondition('app', page.filter);
+      const rows = where(db.selectFrom('app').selectAll(), matching)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(count);
+      const total = countRows(db, 'app', undefined, undefined, matching);
+      return toPage(page, rows.execute(), total, codecs.app.toRecord);
     },
     findApp: async (ref) => (await one('id', ref)) ?? (await one('slug', ref)),
     findAppByGatewayPath: (gatewayPath) => one('gateway_path', gatewayPath),
@@ -83,8 +101,9 @@ function versionReads(db: Kysely<Tables>, codecs: Codecs) {
   return {
     listVersions: async (appId, page) => {
       const { after, count } = window(page);
-      const rows = below(appId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'version', 'app_id', appId), codecs.version.toRecord);
+      const matching = filterCondition('version', page.filter);
+      const rows = where(below(appId), matching).where('id', '>', after).orderBy('id').limit(count).execute();
+      return toPage(page, rows, countRows(db, 'version', 'app_id', appId, matching), codecs.version.toRecord);
     },
     findVersion: async (appId, ref) => {
       const row =
@@ -112,8 +131,18 @@ function revisionReads(db: Kysely<Tables>, codecs: Codecs) {
   return {
     listRevisions: async (versionId, page) => {
       const { after, count } = window(page);
-      const rows = revisions(versionId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'revision', 'version_id', versionId), codecs.revision.toRecord);
+      const matching = filterCondition('revision', page.filter);
+      const rows = where(revisions(versionId), matching)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(count)
+        .execute();
+      return toPage(
+        page,
+        rows,
+        countRows(db, 'revision', 'version_id', versionId, matching),
+        codecs.revision.toRecord,
+      );
     },
     findRevision: async (versionId, ref) => {
       const row =
@@ -123,11 +152,16 @@ function revisionReads(db: Kysely<Tables>, codecs: Codecs) {
     },
     listEndpoints: async (revisionId, page) => {
       const { after, count } = window(page);
-      const rows = endpoints(revisionId).where('id', '>', after).orderBy('id').limit(count).execute();
+      const matching = filterCondition('endpoint', page.filter);
+      const rows = where(endpoints(revisionId), matching)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(count)
+        .execute();
       return toPage(
         page,
         rows,
-        countRows(db, 'endpoint', 'revision_id', revisionId),
+        countRows(db, 'endpoint', 'revision_id', revisionId, matching),
         codecs.endpoint.toRecord,
       );
     },
@@ -161,8 +195,9 @@ function keyReads(db: Kysely<Tables>, codecs: Codecs) {
   return {
     listKeys: async (appId, page) => {
       const { after, count } = window(page);
-      const rows = below(appId).where('id', '>', after).orderBy('id').limit(count).execute();
-      return toPage(page, rows, countRows(db, 'api_key', 'app_id', appId), codecs.key.toRecord);
+      const matching = filterCondition('api_key', page.filter);
+      const rows = where(below(appId), matching).where('id', '>', after).orderBy('id').limit(count).execute();
+      return toPage(page, rows, countRows(db, 'api_key', 'app_id', appId, matching), codecs.key.toRecord);
     },
     findKey: async (appId, id) => {
       const row = await below(appId).where('id', '=', id).executeTakeFirst();

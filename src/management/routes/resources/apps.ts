@@ -27,6 +27,7 @@ export const apps: Resource<object, AppInput, App> = {
   tag: 'Apps',
   collection: '/apps',
   parameter: 'app_id',
+  filteredAs: 'app',
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(AppInputSchema),

@@ -25,6 +25,7 @@ export const endpoints: Resource<Scope, EndpointInput, Endpoint> = {
   tag: 'Endpoints',
   collection: '/apps/{app_id}/versions/{version_id}/revisions/{revision_id}/endpoints',
   parameter: 'endpoint_id',
+  filteredAs: 'endpoint',
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(EndpointInputSchema),

@@ -49,6 +49,7 @@ export const revisions: Resource<Scope, RevisionInput, Revision> = {
   tag: 'Revisions',
   collection: '/apps/{app_id}/versions/{version_id}/revisions',
   parameter: 'revision_id',
+  filteredAs: 'revision',
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(RevisionInputSchema),

@@ -53,6 +53,7 @@ export const tokens: Resource<Scope, ApiKeyInput, StoredApiKey> = {
   tag: 'Tokens',
   collection: '/apps/{app_id}/tokens',
   parameter: 'token_id',
+  filteredAs: 'api_key',
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(ApiKeyInputSchema),

@@ -29,6 +29,7 @@ export const versions: Resource<Scope, VersionInput, Version> = {
   tag: 'Versions',
   collection: '/apps/{app_id}/versions',
   parameter: 'version_id',
+  filteredAs: 'version',
   dryRun: true,
   access: { read: 'viewer', write: 'editor' },
   inputSchema: jsonSchema(VersionInputSchema),

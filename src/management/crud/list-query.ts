@@ -1,0 +1,72 @@
+/** The query of a list: its page, and which records are wanted. */
+import { Type, type TSchema } from 'typebox';
+import { timestamp } from '../../lib/clock.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
+import { NO_NUL_PATTERN } from '../../model/patterns.ts';
+import { closed } from '../../model/schema-pieces.ts';
+import { STATUSES, type FilteredTable, type ListFilter } from '../../storage/list-filter.ts';
+import { fail, type Failure } from '../api/failure.ts';
+import { PAGE_FIELDS, PAGE_QUERY, type Query } from '../api/query.ts';
+import { normalizeTime } from '../write/rules/times.ts';
+
+const TEXT_CHARS_MAX = 200;
+const LABELS_MAX = 10;
+
+const LABEL = Type.Array(Type.String({ pattern: NO_NUL_PATTERN, maxLength: 512 }), {
+  maxItems: LABELS_MAX,
+  description: 'Only with this label, `name:value`. May be repeated: all of them.',
+});
+
+const TEXT = Type.String({
+  minLength: 1,
+  maxLength: TEXT_CHARS_MAX,
+  pattern: NO_NUL_PATTERN,
+  description:
+    'Only with this text in a name, label, path or description, without regard to the case of A to Z.',
+});
+
+const UPDATED_SINCE = Type.String({
+  format: 'date-time',
+  description: 'Only what was made or changed at this time or later.',
+});
+
+/** @param table absent: the list cannot be filtered */
+export function listQuery(table: FilteredTable | undefined): JsonSchema {
+  if (table === undefined) return PAGE_QUERY;
+  const fields: Record<string, TSchema> = { ...PAGE_FIELDS };
+  if (table === 'app') fields['label'] = Type.Optional(LABEL);
+  fields['q'] = Type.Optional(TEXT);
+  const statuses = STATUSES[table].map((status) => Type.Literal(status));
+  if (statuses.length > 0) {
+    const description = 'Only with this status.';
+    fields['status'] = Type.Optional(Type.Union(statuses, { description }));
+  }
+  fields['updated_since'] = Type.Optional(UPDATED_SINCE);
+  return jsonSchema(Type.Object(fields, closed));
+}
+
+/** What a query selects; undefined where it selects nothing. */
+export function listFilter(query: Query, nowMs: number): ListFilter | Failure | undefined {
+  const { label, q: text, status, updated_since: since } = query;
+  if (label === undefined && text === undefined && status === undefined && since === undefined) {
+    return undefined;
+  }
+  const updatedSince = since === undefined ? undefined : normalizeTime(String(since));
+  if (since !== undefined && updatedSince === undefined) {
+    return fail('invalid_query', 'The query parameter "updated_since" is not a date that exists');
+  }
+  const labels: [string, string][] = [];
+  for (const each of Array.isArray(label) ? (label as readonly string[]) : []) {
+    const colon = each.indexOf(':');
+    if (colon < 1)
+      return fail('invalid_query', `The query parameter "label" must be name:value, not "${each}"`);
+    labels.push([each.slice(0, colon), each.slice(colon + 1)]);
+  }
+  return {
+    now: timestamp(nowMs),
+    ...(labels.length > 0 && { labels }),
+    ...(text !== undefined && { text: String(text) }),
+    ...(status !== undefined && { status: String(status) }),
+    ...(updatedSince !== undefined && { updatedSince }),
+  };
+}
