@@ -25,6 +25,8 @@ function complain(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+const env = (name: string): string | undefined => process.env[name];
+
 /** The settings, or the end of the process with every error that they have. */
 function settingsOrExit(): Settings {
   const result = readSettings(process.env);
@@ -46,7 +48,7 @@ const commands: Commands = {
       logging.log.error({ err: error }, 'a defect: uncaught exception'),
     );
     const code = await runUntilSignal(
-      () => startGateway({ settings, version, announce: complain, takeover }, logging),
+      () => startGateway({ settings, version, announce: complain, takeover, env }, logging),
       (signal) => logging.log.info({ signal }, 'stopping'),
       () => systemClock.monotonicMs(),
     );
@@ -67,7 +69,7 @@ const commands: Commands = {
 };
 
 const io: CliIo = {
-  env: (name) => process.env[name],
+  env,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   readStdin: () => readFileSync(0),

@@ -47,6 +47,7 @@ const LABELS: Readonly<Record<string, string>> = {
   listener: '`traffic` or `management`',
   certificate: 'place of the certificate in the setting, from 1',
   name: 'first name in the certificate',
+  result: '`applied`, `unchanged` or `refused`',
   statistic: '`p50`, `p99` or `max`',
   state: '`active` or `idle`',
 };
@@ -136,6 +137,7 @@ async function renderSample(): Promise<string> {
     certificates: { traffic: [{ names: ['example.com'], expiresAtMs: 1_000 }] },
     breakers: [{ labels, state: 'closed' }],
     database: { driver: 'sqlite', isUp: true },
+    configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
     limitNodes: 1,
   });
 }

@@ -24,6 +24,9 @@ export function databaseOf(settings: Settings): DatabaseLocation {
 
 /** `headgate migrate`: applies migrations and returns their names. */
 export async function migrateDatabase(settings: Settings): Promise<readonly string[]> {
+  if (settings.configFile !== undefined) {
+    throw new StartError('Cannot migrate: GATEWAY_CONFIG_FILE is set, so there is no database');
+  }
   return migrate(databaseOf(settings), settings, systemClock);
 }
 
@@ -66,7 +69,10 @@ export async function announceFirstToken(
   const first = await ensureFirstAdminToken(repository, clock, databaseFolder(database));
   if (first === undefined) return;
   const { token, file } = first;
-  const where = file === undefined ? '' : `\nIt is kept in ${file.path}; it is not shown again.`;
+  const where =
+    file === undefined
+      ? '\nIt is kept nowhere and ends with this process; GATEWAY_ADMIN_TOKEN sets one that stays.'
+      : `\nIt is kept in ${file.path}; it is not shown again.`;
   const other =
     file?.other === undefined
       ? ''

@@ -7,9 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createChanges } from './changes.ts';
 import { announceFirstToken, databaseOf, recoverDatabase, snapshotFileWriter } from './database.ts';
 import { CertificateWatches, readCertificates } from './listener-certificates.ts';
-import { createManagement, listenForManagement } from './management.ts';
+import { startConfigFile } from './start-config-file.ts';
+import { createManagement, listenForManagement, writeDependencies } from './management.ts';
 import type { Parts } from './parts.ts';
-import { assertAlone, assertClaimed, claim, release, takeover } from './takeover-files.ts';
+import { assertAlone, assertClaimed, claim, fileOfPort, release, takeover } from './takeover-files.ts';
 import {
   createSupervisor,
   listenForTraffic,
@@ -44,7 +45,7 @@ export interface Gateway {
   readonly proxyPort: number;
   /** SIGUSR2: another process requests or returns the management port (control/takeover/takeover.ts). */
   takeover(): Promise<void>;
-  /** Reads the certificates again; undefined without TLS. */
+  /** Reads certificates and configuration files again; undefined where there are none. */
   readonly reload: (() => Promise<void>) | undefined;
   /** Drains and stops everything; resolves when nothing is running. */
   stop(): Promise<void>;
@@ -55,6 +56,8 @@ export interface StartOptions {
   readonly version: string;
   /** Shows the first admin token to the person at the terminal; it must not reach a log. */
   readonly announce: (text: string) => void;
+  /** The environment, for references in configuration files. */
+  readonly env: (name: string) => string | undefined;
   /** Take over from the process that serves this database folder, if there is one. */
   readonly takeover: boolean;
 }
@@ -90,7 +93,7 @@ export async function startGateway(options: StartOptions, logging: Logging): Pro
   const { log, output } = logging;
   const database = databaseOf(settings);
   makeOwnFolder(database);
-  const ownFile = database.file ?? database.snapshotFile;
+  const ownFile = database.file ?? database.snapshotFile ?? fileOfPort(settings, log);
   const pidFile = ownFile === undefined ? undefined : pidFileOf(ownFile);
   const predecessor = options.takeover ? await takeover(pidFile, settings, log) : undefined;
   if (predecessor === undefined) {
@@ -151,7 +154,12 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const changes = createChanges(parts, supervisor);
     undo.unshift(() => changes.cluster.stop());
     const tls = { watches, management: certificates.management?.pairs[0] };
+    const writing = writeDependencies(parts, changes);
+    const configFile = await startConfigFile(parts, writing, options.env);
+    undo.unshift(async () => configFile?.stop());
     const management = await createManagement(parts, supervisor, changes, tls, {
+      writing,
+      configFile,
       trialUrl: TRIAL_URL,
       isStopping: () => stopping,
     });
@@ -164,6 +172,7 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     undo.unshift(() => supervisor.stop(settings.proxy.drainTimeoutMs + STOP_MARGIN_MS));
     const proxyPort = await listenForTraffic(supervisor, settings);
     watches.start();
+    configFile?.start();
     undo.unshift(() => watches.stop());
     logReady(parts, managementPort, proxyPort);
     if (recovering === undefined) parts.snapshotFile?.changed();
@@ -176,12 +185,19 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
       await delay(settings.proxy.drainGraceMs);
       for (const step of undo) await step();
     };
-    const reload = watches.hasAny ? () => watches.reload() : undefined;
+    const reload = reloadOf([watches.hasAny ? watches : undefined, configFile]);
     return { managementPort, proxyPort, takeover: () => takeover.request(), reload, stop };
   } catch (error) {
     for (const step of undo) await step().catch(() => undefined);
     throw error;
   }
+}
+
+/** undefined when there is nothing to read again. */
+function reloadOf(parts: readonly ({ reload(): Promise<void> } | undefined)[]): Gateway['reload'] {
+  const present = parts.filter((part) => part !== undefined);
+  if (present.length === 0) return undefined;
+  return async () => void (await Promise.all(present.map((part) => part.reload())));
 }
 
 /** Egress rules for the gateway's own connections. The ports are final once the listeners are bound. */

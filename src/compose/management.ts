@@ -6,6 +6,7 @@ import { SharedMemoryLimitStore } from '../limits/local/local-store.ts';
 import type { ShadowReports } from '../management/context.ts';
 import type { ManagementListening } from '../management/listening.ts';
 import { createManagementServer } from '../management/server.ts';
+import type { WriteDependencies } from '../management/write/write.ts';
 import type { RateLimitGlobals } from '../policy/dependencies.ts';
 import { renderMetrics } from '../observe/prometheus.ts';
 import { createPolicyCompiler } from '../policy/compile-policy.ts';
@@ -15,6 +16,7 @@ import { Breaker } from '../proxy/resilience/breaker.ts';
 import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
 import { explainAccess, type ConfigTrials } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
+import type { ConfigFile } from '../control/config-file/config-file.ts';
 import { replayTraffic } from '../control/trial/traffic-replay.ts';
 import { TrialThreads } from '../control/trial/trial-thread.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -32,17 +34,11 @@ const MAIN_THREAD_OWNER = 0x7fff;
 /** The same for the thread that tries configurations. */
 const TRIAL_THREAD_OWNER = 0x7ffe;
 
-export function createManagement(
-  parts: Parts,
-  supervisor: Supervisor,
-  { configSync, cluster }: Changes,
-  certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
-  { trialUrl, isStopping }: { readonly trialUrl: URL; readonly isStopping: () => boolean },
-): Promise<ManagementListening> {
-  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
-  const startedMs = clock.monotonicMs();
+/** What writes need, whether they come from the management API or from files. */
+export function writeDependencies(parts: Parts, { configSync, cluster }: Changes): WriteDependencies {
+  const { repository, state, clock } = parts;
   const compilePolicy = checkingCompiler(parts);
-  return createManagementServer({
+  return {
     repository,
     publish: (change) => configSync.publish(change),
     // Only PostgreSQL has other writers whose changes could be missed.
@@ -52,8 +48,32 @@ export function createManagement(
       validateChange(change, compilePolicy);
       assertAcceptable(state, change, missed);
     },
-    nodes: { selfId: cluster.selfId, list: () => cluster.nodes() },
     clock,
+  };
+}
+
+/** What the management API writes, shows and runs beside the parts. */
+export interface ManagementParts {
+  readonly writing: WriteDependencies;
+  /** undefined: the configuration comes from a database. */
+  readonly configFile: ConfigFile | undefined;
+  readonly trialUrl: URL;
+  readonly isStopping: () => boolean;
+}
+
+export function createManagement(
+  parts: Parts,
+  supervisor: Supervisor,
+  { cluster }: Changes,
+  certificates: { readonly watches: CertificateWatches; readonly management: CertificatePair | undefined },
+  { writing, configFile, trialUrl, isStopping }: ManagementParts,
+): Promise<ManagementListening> {
+  const { settings, version, clock, log, repository, state, limitMemory, metrics } = parts;
+  const startedMs = clock.monotonicMs();
+  const driver = configFile === undefined ? repository.driver : 'none';
+  return createManagementServer({
+    ...writing,
+    nodes: { selfId: cluster.selfId, list: () => cluster.nodes() },
     adminToken: settings.adminToken,
     authFailuresPerMinute: settings.server.authFailuresPerMinute,
     isTrustedProxy: blockList(settings.trustedProxyIps),
@@ -64,11 +84,12 @@ export function createManagement(
     jwtDefaults: settings.jwt,
     copy: configCopyReader(state),
     status: {
-      dbDriver: repository.driver,
+      dbDriver: driver,
       uptimeSecs: () => Math.floor((clock.monotonicMs() - startedMs) / 1000),
       fallback: () => fallbackText(parts),
       limits: () => parts.limitNode?.problem,
       certificates: () => certificates.watches.problem,
+      configFile: () => configFile?.status,
       ready: () => readiness(isStopping(), supervisor.listeningCount, settings.workers),
       breakerState: (revisionId) => {
         const memory = state.breakerOf(revisionId);
@@ -86,7 +107,8 @@ export function createManagement(
         keys: state.keys,
         certificates: certificates.watches.facts,
         breakers: breakerFacts(state),
-        database: { driver: repository.driver, isUp },
+        database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
+        configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
         limitCounters: counterUse(limitMemory),
         limitNodes: parts.limitNode?.nodes.count,
       });
@@ -157,7 +179,7 @@ function checkingCompiler({ settings, limitMemory, clock, egress }: Parts): Poli
   });
 }
 
-function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
+export function globalsOf({ rateLimit }: Settings): RateLimitGlobals | undefined {
   return rateLimit === undefined
     ? undefined
     : { requests: rateLimit.requests, windowSeconds: rateLimit.windowSecs };

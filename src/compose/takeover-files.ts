@@ -2,14 +2,30 @@
  * Which process serves a database folder: claims and releases its pid file, takes over from the current process, and
  * refuses a start that would share files or ports with another gateway.
  */
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { requestTakeover } from '../control/takeover/takeover.ts';
 import { takenError } from '../control/takeover/free-address.ts';
 import { hasOpen, type PidFile } from '../control/takeover/pid-file.ts';
 import type { Settings } from '../settings/settings.ts';
+import { makeFolder } from '../storage/make-folder.ts';
 import { startError, StartError } from './start-error.ts';
+
+/**
+ * Without a database several gateways may serve the same files: each is known by its management port.
+ * @returns a path that the pid file is named after; undefined for gateways that cannot be taken over
+ */
+export function fileOfPort({ configFile, server }: Settings, log: Logger): string | undefined {
+  if (configFile === undefined || server.port === 0) return undefined;
+  const folder = resolve('data');
+  try {
+    makeFolder(folder, 0o700);
+  } catch (error) {
+    log.debug({ err: error, folder }, 'cannot make the folder of the pid file');
+  }
+  return join(folder, `headgate-${server.port}`);
+}
 
 /**
  * Writes this process into the pid file. The gateway also runs if the file cannot be written.

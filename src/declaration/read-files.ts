@@ -10,7 +10,8 @@ import { DOCUMENT_BYTES_MAX, readDocument, type DeclaredDocument, type Problem }
 
 /** More files are refused: a folder was named that is none of configurations. */
 export const FILES_MAX = 5_000;
-const FOLDER_DEPTH_MAX = 16;
+/** Folders below are not looked into. */
+export const FOLDER_DEPTH_MAX = 16;
 const REFERENCED_FILE_BYTES_MAX = 1024 * 1024;
 
 /** @param paths files and folders; `-` is standard input */
@@ -50,6 +51,11 @@ export function readFiles(
   return { documents, problems };
 }
 
+/** Whether a file in a folder counts. */
+export function isConfigurationFile(name: string): boolean {
+  return /\.(?:ya?ml|json)$/.test(name);
+}
+
 function filesBelow(folder: string, depth = 0): string[] {
   if (depth > FOLDER_DEPTH_MAX) return [];
   const found: string[] = [];
@@ -59,19 +65,23 @@ function filesBelow(folder: string, depth = 0): string[] {
     // Follows links, which is how mounted ConfigMaps give their files.
     const kind = statSync(path);
     if (kind.isDirectory()) found.push(...filesBelow(path, depth + 1));
-    else if (kind.isFile() && /\.(?:ya?ml|json)$/.test(name)) found.push(path);
+    else if (kind.isFile() && isConfigurationFile(name)) found.push(path);
   }
   return found;
 }
 
-/** The content of a file that `${file:path}` names. */
+/** Where a file is that `${file:path}` names. */
+export function referencedPath(path: string, base: string): string {
+  return resolve(base === '<stdin>' ? '.' : dirname(base), path);
+}
+
+/** Its content. */
 export function readReferenced(
   path: string,
   base: string,
 ): { readonly text: string } | { readonly problem: string } {
   try {
-    const at = resolve(base === '<stdin>' ? '.' : dirname(base), path);
-    const read = readBoundedFile(at, REFERENCED_FILE_BYTES_MAX);
+    const read = readBoundedFile(referencedPath(path, base), REFERENCED_FILE_BYTES_MAX);
     if ('problem' in read) return read;
     const text = new TextDecoder('utf-8', { fatal: true }).decode(read.bytes);
     return { text: text.replace(/\r?\n$/, '') };

@@ -22,12 +22,38 @@ export interface ManagementStatus {
   limits(): string | undefined;
   /** What is wrong with certificates that are served all the same; undefined when nothing is. */
   certificates(): string | undefined;
+  /** The files that the configuration comes from; undefined when it comes from a database. */
+  configFile(): ConfigFileStatus | undefined;
   /** Of everything but the database: whether the workers serve. */
   ready(): { readonly ready: boolean; readonly reason: string | undefined };
   /** State of a revision's circuit breaker over all workers, as JSON; undefined when nothing is known of it. */
   breakerState(revisionId: string): unknown;
   /** The same with its history, the last error and the last health check. */
   revisionHealth(revision: Revision): RevisionHealth;
+}
+
+/** Files that the configuration comes from, in place of a database. */
+export interface ConfigFileStatus {
+  /** Of the file or folder; only for admins. */
+  readonly path: string;
+  /** When the configuration in force was read; RFC 3339. */
+  readonly loadedAt: string;
+  /** What is wrong with the files as they are now; undefined when they are what is served. Only for admins. */
+  readonly problem:
+    | {
+        /** RFC 3339. */
+        readonly since: string;
+        /** At most some dozens. */
+        readonly problems: readonly {
+          readonly file: string;
+          readonly line: number;
+          readonly column: number;
+          readonly pointer: string;
+          readonly detail: string;
+        }[];
+        readonly total: number;
+      }
+    | undefined;
 }
 
 /** The shadow report, with everything that happened before the call in it. */

@@ -117,6 +117,7 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
     status: {
       dbDriver: 'sqlite',
       fallback: () => undefined,
+      configFile: () => undefined,
       limits: () => undefined,
       certificates: () => undefined,
       uptimeSecs: () => 42.9,

@@ -6,6 +6,7 @@ import { adminTokens } from './routes/resources/admin-tokens.ts';
 import { apps } from './routes/resources/apps.ts';
 import { auditOperation } from './routes/audit.ts';
 import { configOperations } from './routes/config.ts';
+import { configFileOperation } from './routes/config-file-state.ts';
 import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
 import { endpoints } from './routes/resources/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
@@ -45,6 +46,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...crud(adminTokens(context.hasEnvironmentToken), context),
     auditOperation(context),
     ...configOperations(context),
+    configFileOperation(context),
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
     ...samplingOperations(context),
     ...debugTokenOperations(context),

@@ -281,6 +281,7 @@ describe('service', () => {
         dbDriver: 'sqlite',
         uptimeSecs: () => 0,
         fallback: () => undefined,
+        configFile: () => undefined,
         limits: () => undefined,
         certificates: () => undefined,
         ready: () => ({ ready: false, reason: 'no worker listens yet' }),

@@ -38,6 +38,7 @@ import { allOperations } from './operations.ts';
 import { NO_QUERY, parseQuery } from './api/query.ts';
 import { readingThroughOutages, STALE_HEADER } from './crud/reading.ts';
 import { failureOf, refuseConnection, RequestFailure, sendAnswer, sendFailure } from './api/send.ts';
+import { readOnlyFailure } from './access/read-only.ts';
 import { LoginGuard } from './access/login-guard.ts';
 import { RefusedLogins } from './access/refused-logins.ts';
 import { RememberedAdmins } from './access/remembered-admins.ts';
@@ -141,6 +142,7 @@ export async function createManagementServer(
     remembered,
     addressOf: (request) => addressOf(request, dependencies.isTrustedProxy),
     actors,
+    configFile: () => dependencies.status.configFile(),
   };
   for (const operation of all) serve(server, operation, adminAccess);
   if (dependencies.swaggerEnabled) {
@@ -161,6 +163,7 @@ interface AdminAccess {
   readonly remembered: RememberedAdmins;
   readonly addressOf: (request: FastifyRequest) => string;
   readonly actors: Actors;
+  readonly configFile: ManagementStatus['configFile'];
 }
 
 /** Why the database was not available to a call, for its log line. */
@@ -265,7 +268,7 @@ function addErrorPages(server: FastifyInstance, operations: readonly Operation[]
 function serve(
   server: FastifyInstance,
   operation: Operation,
-  { authenticate, remembered, addressOf, actors }: AdminAccess,
+  { authenticate, remembered, addressOf, actors, configFile }: AdminAccess,
 ): void {
   const anonymous: Actor = { id: 'anonymous', role: 'viewer' };
   // Authentication and handler share one time budget for the database.
@@ -285,7 +288,8 @@ function serve(
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
       const forbidden = checkRole(actor, operation.access);
-      return forbidden === undefined ? undefined : sendFailure(request, reply, forbidden);
+      const refused = forbidden ?? readOnlyFailure(operation, actor, configFile());
+      return refused === undefined ? undefined : sendFailure(request, reply, refused);
     },
     handler: async (request, reply) => {
       const actor = actors.get(request) ?? anonymous;

@@ -61,7 +61,12 @@ export function broughtTokenError(token: string): string | undefined {
  */
 export function broughtDisplayPrefix(token: string): string {
   if (token.startsWith(API_KEY_PREFIX)) return tokenDisplayPrefix(token);
-  return `sha256:${tokenHash(token).slice(0, DISPLAY_DIGITS)}`;
+  return hashDisplayPrefix(tokenHash(token));
+}
+
+/** The same where only the hash of a value is known. */
+export function hashDisplayPrefix(hash: string): string {
+  return `sha256:${hash.slice(0, DISPLAY_DIGITS)}`;
 }
 
 function weakness(text: string): string | undefined {

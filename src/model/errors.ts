@@ -200,6 +200,12 @@ export const GATEWAY_ERRORS = {
     source: 'downstream',
     retry: 'never',
   },
+  configuration_from_file: {
+    status: 409,
+    title: 'The configuration comes from a file',
+    source: 'gateway',
+    retry: 'never',
+  },
   has_children: {
     status: 409,
     title: 'The resource still has children',

@@ -42,6 +42,9 @@ export const DATE_PATTERN = '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[0
 
 const TOKEN_WORDS = "must contain only letters, digits and !#$%&'*+-.^_`|~";
 
+/** SHA-256 in lower-case hexadecimal. */
+export const SHA256_HEX_PATTERN = '^[0-9a-f]{64}$';
+
 export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [TOKEN_PATTERN]: TOKEN_WORDS,
   [TOKEN_OR_STAR_PATTERN]: TOKEN_WORDS,
@@ -63,4 +66,5 @@ export const PATTERN_WORDS: Readonly<Record<string, string>> = {
   [API_PATH_PATTERN]: 'must start with "/api/v1/"',
   [OPERATION_ID_PATTERN]: 'must be 1 to 64 letters, digits, "_" and "-", a letter first',
   [DATE_PATTERN]: 'must be a date such as 2030-01-31',
+  [SHA256_HEX_PATTERN]: 'must be a SHA-256 as 64 lower-case hexadecimal digits',
 };

@@ -72,6 +72,14 @@ export interface BreakerFact {
   readonly state: 'closed' | 'half_open' | 'open';
 }
 
+export interface ConfigFileFacts {
+  /** RFC 3339. */
+  readonly loadedAt: string;
+  readonly problem: object | undefined;
+  /** By result. */
+  readonly reloads: Readonly<Record<string, number>>;
+}
+
 /** Facts about the node, in addition to the counts of its workers. */
 export interface NodeFacts {
   /** Version of the program. */
@@ -83,6 +91,8 @@ export interface NodeFacts {
   /** Breakers of current revisions. */
   readonly breakers?: Iterable<BreakerFact> | undefined;
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
+  /** Files that the configuration comes from, in place of a database. */
+  readonly configFile?: ConfigFileFacts | undefined;
   /** Number of nodes that share the limits; undefined if nodes share no limit store. */
   readonly limitNodes?: number | undefined;
 }
@@ -107,6 +117,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (keys !== undefined) addKeys(page, keys);
   if (node.limitCounters !== undefined) addLimitCounters(page, node.limitCounters);
   if (node.database !== undefined) addDatabase(page, node.database);
+  if (node.configFile !== undefined) addConfigFile(page, node.configFile);
   addCertificates(page, certificates);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
   return `${page.text}\n${await processRegistry().metrics()}`;
@@ -129,6 +140,25 @@ function addDatabase(page: Exposition, { driver, isUp }: { driver: string; isUp:
   page.family('gauge', 'headgate_database_up', 'Whether the database answers', [
     { labels: { driver }, value: isUp ? 1 : 0 },
   ]);
+}
+
+function addConfigFile(page: Exposition, { loadedAt, problem, reloads }: ConfigFileFacts): void {
+  page.gauge(
+    'headgate_config_file_ok',
+    'Whether the configuration files are what is served',
+    problem === undefined ? 1 : 0,
+  );
+  page.gauge(
+    'headgate_config_file_loaded_timestamp_seconds',
+    'Unix time at which the served configuration files were read',
+    Math.floor(Date.parse(loadedAt) / 1000),
+  );
+  page.family(
+    'counter',
+    'headgate_config_file_loads_total',
+    'Readings of the configuration files, by result',
+    Object.entries(reloads).map(([result, value]) => ({ labels: { result }, value })),
+  );
 }
 
 function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {

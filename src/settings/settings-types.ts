@@ -107,6 +107,8 @@ export interface Settings {
     readonly swaggerEnabled: boolean;
     readonly authFailuresPerMinute: number;
   };
+  /** File or folder of the configuration, in place of the database. */
+  readonly configFile: string | undefined;
   readonly adminToken: string | undefined;
   /** As text; lib/secret-key-text.ts has its form. */
   readonly secretKey: string | undefined;

@@ -34,7 +34,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     values[name] = readOne(name, row, env[name], errors);
   }
   const parsed = values as SettingValues;
-  errors.push(...crossChecks(parsed));
+  errors.push(...crossChecks(parsed), ...databaseBesideFile(parsed, env));
   const warnings = [...unknownNames(env), ...doubtful(parsed)];
   return errors.length > 0 ? { errors, warnings } : { settings: deepFreeze(nest(parsed)), warnings };
 }
@@ -46,6 +46,17 @@ function readOne(name: string, row: Setting<unknown>, raw: string | undefined, e
   if ('value' in parsed) return parsed.value;
   errors.push(`Cannot use ${name}=${shown(row, text)}: expected ${parsed.expected}.`);
   return row.default;
+}
+
+/** The database has a default, so only the environment says whether one is wanted. */
+function databaseBesideFile(
+  { GATEWAY_CONFIG_FILE: file }: SettingValues,
+  env: Readonly<Record<string, string | undefined>>,
+): string[] {
+  if (file === undefined || (env['GATEWAY_DATABASE_URL'] ?? '').trim() === '') return [];
+  return [
+    `Cannot use GATEWAY_CONFIG_FILE=${JSON.stringify(file)} together with GATEWAY_DATABASE_URL: expected the configuration in files or in a database, not both. GATEWAY_DATABASE_URL= (empty) counts as unset.`,
+  ];
 }
 
 /** Not fatal: Kubernetes sets such names for every service called `gateway`. */
@@ -100,6 +111,7 @@ function nest(v: SettingValues): Settings {
       swaggerEnabled: v.GATEWAY_SERVER__SWAGGER_ENABLED,
       authFailuresPerMinute: v.GATEWAY_SERVER__AUTH_FAILURES_PER_MINUTE,
     },
+    configFile: v.GATEWAY_CONFIG_FILE,
     adminToken: v.GATEWAY_ADMIN_TOKEN,
     secretKey: v.GATEWAY_SECRET_KEY,
     snapshotFile: v.GATEWAY_SNAPSHOT_FILE,

@@ -6,6 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
 import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
+import {
+  problemLine,
+  readDeclared,
+  resolveDeclared,
+  type DeclaredFiles,
+} from '../../management/declaration/declared-files.ts';
 import { addServerFlags } from '../connection/server-flags.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
@@ -13,7 +19,6 @@ import { CliError, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
 import { addOutputFlag, type OutputFlags } from '../show/output.ts';
 import { checkOffline } from './check-offline.ts';
-import { problemLine, readDeclared, resolveDeclared, type DeclaredFiles } from './declared-files.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
 
 interface ChangeFlags extends ServerFlags, OutputFlags {

@@ -11,6 +11,8 @@ import { existingSecretBox, keylessSecretBox, SECRET_KEY_SETTING } from '../../s
 /** For a database on a server, which has no folder. */
 const SERVER_SNAPSHOT_FILE = 'data/headgate.snapshot';
 
+const MEMORY = ':memory:';
+
 export interface DatabaseLocation {
   readonly kind: 'sqlite' | 'postgres';
   /** The value of the setting; for Postgres the URL, which may contain a password. */
@@ -29,6 +31,7 @@ export interface DatabaseLocation {
 
 /** @returns the location, or an error about the setting */
 export function locateDatabase(settings: Settings): DatabaseLocation | { readonly error: string } {
+  if (settings.configFile !== undefined) return inMemory(undefined);
   const url = parseDatabaseUrl(settings.database.url);
   if ('error' in url) return { error: `Cannot use GATEWAY_DATABASE_URL: ${url.error}` };
   const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
@@ -37,10 +40,7 @@ export function locateDatabase(settings: Settings): DatabaseLocation | { readonl
     const folder = snapshotFile === undefined ? undefined : dirname(snapshotFile);
     return { kind: 'postgres', path: url.url, file: undefined, folder, secretKey, snapshotFile };
   }
-  if (url.path === ':memory:') {
-    const nothing = { file: undefined, folder: undefined, snapshotFile: undefined };
-    return { kind: 'sqlite', path: url.path, secretKey, ...nothing };
-  }
+  if (url.path === MEMORY) return inMemory(secretKey);
   const file = resolve(url.path);
   return {
     kind: 'sqlite',
@@ -50,6 +50,12 @@ export function locateDatabase(settings: Settings): DatabaseLocation | { readonl
     secretKey,
     snapshotFile: snapshotPath(settings, `${file}.snapshot`),
   };
+}
+
+/** Also for a configuration that comes from files: it is kept in memory then. */
+function inMemory(secretKey: Buffer | undefined): DatabaseLocation {
+  const nothing = { file: undefined, folder: undefined, snapshotFile: undefined };
+  return { kind: 'sqlite', path: MEMORY, secretKey, ...nothing };
 }
 
 function snapshotPath({ snapshotFile }: Settings, usual: string): string | undefined {

@@ -1,6 +1,6 @@
 /**
  * Brings the configuration to a declared tree inside of one transaction: deletes first, then whatever gives a path up is
- * moved aside, so that paths may be swapped and taken over, then creations and changes from the top down. Everything
+ * moved aside, so that paths and values of keys may be swapped and taken over, then creations and changes from the top down. Everything
  * goes through the resources' own rules. Apps that the tree does not name stay, unless they have its owner.
  *
  * A plan is the same work, rolled back by the caller.
@@ -20,12 +20,14 @@ import {
   successorErrors,
   type DeclaredApp,
   type DeclaredTree,
+  type IdOf,
 } from './declared-app.ts';
 import { deleteApps, deleteBelow } from './delete-undeclared.ts';
 import { LEVELS } from './levels.ts';
 import { store, type Apply } from './store-record.ts';
 import { storeVersions } from './store-versions.ts';
-import { escape } from './tree.ts';
+import { declaredTokenHash } from '../routes/resources/tokens.ts';
+import { escape, OWNER_LABEL } from './tree.ts';
 
 /** Deletions that an apply makes without being allowed more. */
 export const DELETES_MAX_DEFAULT = 10;
@@ -38,6 +40,11 @@ export interface ApplyOptions {
   /** Without an owner: deletes apps without one that the tree leaves out. */
   readonly prune: boolean;
   readonly deletesMax: number;
+  /**
+   * The tree is the whole configuration, and the id of each record follows from its place in it: whatever is left out is
+   * deleted, apps of other owners and keys included.
+   */
+  readonly whole?: { readonly idOf: IdOf };
 }
 
 /** @returns a failure with pointers into the tree; the caller rolls back then */
@@ -47,27 +54,31 @@ export async function applyTree(
   tree: DeclaredTree,
   options: ApplyOptions,
 ): Promise<DeclaredChanges | Failure> {
-  const { owner, adopt, prune, deletesMax } = options;
+  const { owner, adopt, prune, deletesMax, whole } = options;
   const log = new DeclaredChanges();
   const declared = tree.apps ?? {};
   const known = await allApps(writer);
   const nowMs = rules.clock.nowMs();
   const apps: DeclaredApp[] = [];
   for (const [slug, item] of Object.entries(declared)) {
-    apps.push(await loadDeclaredApp(writer, slug, item, owner, known.get(slug), nowMs));
+    const loading = { owner, idOf: whole?.idOf, nowMs };
+    apps.push(await loadDeclaredApp(writer, slug, item, known.get(slug), loading));
   }
   const foreign = adopt ? [] : ownerErrors(apps);
   if (foreign.length > 0) return { ...invalid(foreign), failure: 'conflict' };
   const dangling = apps.flatMap(successorErrors);
   if (dangling.length > 0) return invalid(dangling);
 
-  if (owner !== undefined || prune) await deleteApps(writer, log, known, declared, owner);
+  if (whole !== undefined) await deleteApps(writer, log, known, declared, () => true);
+  else if (owner !== undefined || prune) {
+    await deleteApps(writer, log, known, declared, ({ labels }) => labels[OWNER_LABEL] === owner);
+  }
   for (const app of apps) await deleteBelow(writer, log, app);
   const tooMany = deletesFailure(log, deletesMax);
   if (tooMany !== undefined) return tooMany;
   for (const app of apps) await moveAside(writer, app);
   for (const app of apps) {
-    const failure = await storeApp({ writer, rules, log }, app);
+    const failure = await storeApp({ writer, rules, log, idOf: whole?.idOf }, app);
     if (failure !== undefined) return failure;
   }
   return log;
@@ -87,7 +98,20 @@ function deletesFailure({ changes }: DeclaredChanges, deletesMax: number): Failu
 /** A path that nothing else has, for the time until a record gets its own. */
 const asidePath = (id: string): string => `/.moving/${id}`;
 
-async function moveAside(writer: ConfigWriter, { item, stored }: DeclaredApp): Promise<void> {
+async function moveAside(writer: ConfigWriter, app: DeclaredApp): Promise<void> {
+  await movePathsAside(writer, app);
+  for (const [label, item] of membersOf(app.item, 'keys')) {
+    const key = app.keys.declared.get(label);
+    const wanted = declaredTokenHash(item);
+    if (key === undefined || wanted === undefined || wanted === key.token_hash) continue;
+    await writer.updateKey({ ...key, token_hash: asideHash(key.id), previous_token_hash: null });
+  }
+}
+
+/** A hash that no value has, for the time until a key gets its own. */
+const asideHash = (id: string): string => `moving:${id}`;
+
+async function movePathsAside(writer: ConfigWriter, { item, stored }: DeclaredApp): Promise<void> {
   const path = item['gateway_path'];
   if (stored === undefined || typeof path !== 'string') return;
   const { app, versions } = stored;

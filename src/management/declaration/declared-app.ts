@@ -4,7 +4,7 @@ import type { FieldError } from '../../model/errors.ts';
 import type { App, StoredApiKey } from '../../model/resources.ts';
 import type { ConfigReader } from '../../storage/repository.ts';
 import { isObject } from '../api/merge-patch.ts';
-import { matchKeys, type Item, type MatchedKeys } from './levels.ts';
+import { matchKeys, matchKeysById, type Item, type LevelName, type MatchedKeys } from './levels.ts';
 import { escape, OWNER_LABEL } from './tree.ts';
 
 const PAGE_LIMIT = 500;
@@ -23,14 +23,23 @@ export interface DeclaredApp {
   readonly keys: MatchedKeys;
 }
 
-/** @param owner becomes a label of the app */
+/** The id that a record has by its place in the tree. */
+export type IdOf = (type: LevelName, path: readonly string[]) => string;
+
+export interface LoadOptions {
+  /** Becomes a label of the app. */
+  readonly owner: string | undefined;
+  /** Keys are known by these ids, and those that are not declared go, also where the item does not name `keys`. */
+  readonly idOf: IdOf | undefined;
+  readonly nowMs: number;
+}
+
 export async function loadDeclaredApp(
   reader: ConfigReader,
   slug: string,
   given: Item | null,
-  owner: string | undefined,
   app: App | undefined,
-  nowMs: number,
+  { owner, idOf, nowMs }: LoadOptions,
 ): Promise<DeclaredApp> {
   const item = given ?? {};
   const labels = isObject(item['labels']) ? item['labels'] : {};
@@ -39,6 +48,11 @@ export async function loadDeclaredApp(
   if (app === undefined) return { slug, pointer, item: owned, stored: undefined, keys: matchKeys({}, []) };
   const stored = await reader.loadAppTree(app.id);
   const declaredKeys = item['keys'];
+  if (idOf !== undefined) {
+    const items = isObject(declaredKeys) ? declaredKeys : {};
+    const keys = matchKeysById(items, await allKeys(reader, app.id), (label) => idOf('key', [slug, label]));
+    return { slug, pointer, item: owned, stored, keys };
+  }
   if (!isObject(declaredKeys)) return { slug, pointer, item: owned, stored, keys: matchKeys({}, []) };
   const { declared, undeclared } = matchKeys(declaredKeys, await allKeys(reader, app.id));
   const live = undeclared.filter((key) => isLive(key, nowMs));

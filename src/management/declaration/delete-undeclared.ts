@@ -6,7 +6,6 @@ import type { StoredRecord } from '../crud/resource.ts';
 import type { DeclaredChanges, RecordPlace } from './declared-changes.ts';
 import { member, type DeclaredApp } from './declared-app.ts';
 import { LEVELS, type Item, type Level } from './levels.ts';
-import { OWNER_LABEL } from './tree.ts';
 
 type Delete = (
   level: Level,
@@ -24,17 +23,17 @@ function deletion(writer: ConfigWriter, log: DeclaredChanges): Delete {
   };
 }
 
-/** Apps of the owner, or without one, that are not declared. */
+/** @param isOurs whether an app goes that is not declared */
 export async function deleteApps(
   writer: ConfigWriter,
   log: DeclaredChanges,
   known: ReadonlyMap<string, App>,
   declared: object,
-  owner: string | undefined,
+  isOurs: (app: App) => boolean,
 ): Promise<void> {
   const remove = deletion(writer, log);
   for (const [slug, app] of known) {
-    if (Object.hasOwn(declared, slug) || app.labels[OWNER_LABEL] !== owner) continue;
+    if (Object.hasOwn(declared, slug) || !isOurs(app)) continue;
     const tree = await writer.loadAppTree(app.id);
     const keyIds = await writer.keyIdsOfApp(app.id);
     log.touchKeys(keyIds);

@@ -6,13 +6,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
 import { uuidv7 } from '../../lib/ids.ts';
 import type { Endpoint, StoredApiKey, Version } from '../../model/resources.ts';
-import type { JsonSchema } from '../../model/json-schema.ts';
+import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { fail, isFailure, type Failure } from '../api/failure.ts';
 import { isObject } from '../api/merge-patch.ts';
 import { validate } from '../api/validate.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { Resource, StoredRecord } from '../crud/resource.ts';
+import { DeclaredKeyValueSchema } from '../schemas/api-key.ts';
 import { apps } from '../routes/resources/apps.ts';
 import { endpoints } from '../routes/resources/endpoints.ts';
 import { revisions } from '../routes/resources/revisions.ts';
@@ -53,6 +54,8 @@ export interface Level {
     label: string,
     item: Item,
     previous: StoredRecord | undefined,
+    /** Of a record that is made; undefined: any. */
+    id: string | undefined,
   ): Promise<Stored | Failure>;
   remove(writer: ConfigWriter, record: StoredRecord): Promise<boolean>;
 }
@@ -69,6 +72,8 @@ interface Labelling<I, R> {
   readonly inputOf: (label: string, item: Item) => I | Failure;
   /** Fields that follow from the label, beside the schema's defaults. */
   readonly defaultsOf?: (label: string) => Item;
+  /** Fields of an item that no dump shows, beside those of the input. */
+  readonly hiddenFields?: Readonly<Record<string, JsonSchema>>;
   /** In place of `Resource.writable`. */
   readonly writable?: (record: R) => Item;
 }
@@ -77,15 +82,19 @@ function level<S extends object, I, R extends StoredRecord>(
   resource: Resource<S, I, R>,
   labelling: Labelling<I, R>,
 ): Level {
-  const { labelFields } = labelling;
+  const { labelFields, hiddenFields = {} } = labelling;
   const { properties = {}, required = [] } = resource.inputSchema;
   const fields = Object.fromEntries(
     Object.entries(properties).filter(([name]) => !labelFields.includes(name)),
   );
+  const inputSchema: JsonSchema = {
+    ...resource.inputSchema,
+    properties: { ...properties, ...hiddenFields },
+  };
   const defaultsFor: (label: string) => Item = labelling.defaultsOf ?? (() => ({}));
   const schema: JsonSchema = {
     type: 'object',
-    properties: fields,
+    properties: { ...fields, ...hiddenFields },
     required: required.filter((name) => !labelFields.includes(name) && !(name in defaultsFor('x'))),
     additionalProperties: false,
   };
@@ -108,19 +117,22 @@ function level<S extends object, I, R extends StoredRecord>(
         ),
       );
     },
-    async store(writer, rules, scope, label, item, previous) {
+    async store(writer, rules, scope, label, item, previous, id) {
       const input = labelling.inputOf(label, { ...defaultsFor(label), ...item });
       if (typeof input === 'object' && input !== null && isFailure(input)) return input;
-      const errors = validate(resource.inputSchema, input);
+      const errors = validate(inputSchema, input);
       if (errors.length > 0) return { ...fail('validation_failed', '', errors) };
-      return storeRecord({
+      const stored = await storeRecord({
         resource,
         writer,
         rules,
         scope: scope as S,
         input,
         previous: previous as R | undefined,
+        newId: id,
       });
+      // A value that the item brings is known already.
+      return isFailure(stored) || item['token'] === undefined ? stored : { ...stored, token: undefined };
     },
     remove: (writer, record) => resource.remove(writer, record as R),
   };
@@ -133,6 +145,7 @@ interface StoreWork<S extends object, I, R extends StoredRecord> {
   readonly scope: S;
   readonly input: I;
   readonly previous: R | undefined;
+  readonly newId: string | undefined;
 }
 
 async function storeRecord<S extends object, I, R extends StoredRecord>({
@@ -142,10 +155,11 @@ async function storeRecord<S extends object, I, R extends StoredRecord>({
   scope,
   input,
   previous,
+  newId,
 }: StoreWork<S, I, R>): Promise<Stored | Failure> {
   const nowMs = rules.clock.nowMs();
   const now = timestamp(nowMs);
-  const base = previous ?? { id: uuidv7(nowMs), created_at: now, updated_at: now };
+  const base = previous ?? { id: newId ?? uuidv7(nowMs), created_at: now, updated_at: now };
   const { id, created_at, updated_at } = base;
   const built = await resource.build(input, { id, created_at, updated_at }, previous, scope, rules);
   if (isFailure(built)) return built;
@@ -226,11 +240,12 @@ export const LEVELS: Readonly<Record<LevelName, Level>> = {
     name: 'key',
     collection: 'keys',
     description:
-      'API keys by name. Their values are never here: a key that is made by an apply is answered once.',
+      'API keys by name. Values stand here only by reference or as a hash; the value of a key that an apply generates is answered once.',
     below: [],
     labelFields: [],
     labelOf: ({ name }: StoredApiKey) => name,
     defaultsOf: (name) => ({ name }),
+    hiddenFields: jsonSchema(DeclaredKeyValueSchema).properties ?? {},
     inputOf: (_label, item) => item as never,
   }),
 };
@@ -294,6 +309,24 @@ export function matchKeys(items: Item, keys: readonly StoredApiKey[]): MatchedKe
     if (!declared.has(label)) match(label, byName.get(typeof name === 'string' ? name : label)?.pop());
   }
   return { declared, undeclared: [...left] };
+}
+
+/** The same where the id of a key follows from its label. */
+export function matchKeysById(
+  items: Item,
+  keys: readonly StoredApiKey[],
+  idOf: (label: string) => string,
+): MatchedKeys {
+  const left = new Map(keys.map((key) => [key.id, key]));
+  const declared = new Map<string, StoredApiKey>();
+  for (const label of Object.keys(items)) {
+    const id = idOf(label);
+    const key = left.get(id);
+    if (key === undefined) continue;
+    left.delete(id);
+    declared.set(label, key);
+  }
+  return { declared, undeclared: [...left.values()] };
 }
 
 export function compare(a: string, b: string): number {

@@ -1,11 +1,12 @@
 /** Brings one record to what its item says, by the rules of its resource, and writes down what has changed. */
 import { isDeepStrictEqual } from 'node:util';
+import type { StoredApiKey } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import { invalid, isFailure, type Failure } from '../api/failure.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { StoredRecord } from '../crud/resource.ts';
 import type { DeclaredChanges, RecordPlace } from './declared-changes.ts';
-import type { DeclaredApp } from './declared-app.ts';
+import type { DeclaredApp, IdOf } from './declared-app.ts';
 import type { Item, Level } from './levels.ts';
 import { openHandles } from './secret-handles.ts';
 
@@ -13,6 +14,8 @@ export interface Apply {
   readonly writer: ConfigWriter;
   readonly rules: RuleContext;
   readonly log: DeclaredChanges;
+  /** undefined: a record that is made gets a new id. */
+  readonly idOf: IdOf | undefined;
 }
 
 /** One record to be brought to what its item says. */
@@ -29,7 +32,7 @@ export interface DeclaredRecord {
 
 /** @returns the record as it is stored then */
 export async function store(
-  { writer, rules, log }: Apply,
+  { writer, rules, log, idOf }: Apply,
   declared: DeclaredRecord,
 ): Promise<StoredRecord | Failure> {
   const { level, path, pointer, previous, scope, place } = declared;
@@ -40,16 +43,44 @@ export async function store(
   if (Array.isArray(opened))
     return invalid(opened.map((error) => ({ ...error, pointer: pointer + error.pointer })));
   if (previous !== undefined && isDeepStrictEqual(opened, before)) return previous;
-  const stored = await level.store(writer, rules, scope, label, opened as Item, previous);
+  const stored = await level.store(
+    writer,
+    rules,
+    scope,
+    label,
+    opened as Item,
+    previous,
+    idOf?.(level.name, path),
+  );
   if (isFailure(stored)) return placed(stored, pointer);
   const { record, change, token } = stored;
   if (change === undefined) return record;
+  const after = level.itemOf(record, label);
+  const value = changedValue(previous, record);
   log.add(
-    { change, type: level.name, path, before, after: level.itemOf(record, label), record, below: 0 },
+    {
+      change,
+      type: level.name,
+      path,
+      before: before && { ...before, ...value?.before },
+      after: { ...after, ...value?.after },
+      record,
+      below: 0,
+    },
     place,
   );
   if (token !== undefined) log.created.push({ app: declared.app.slug, name: label, id: record.id, token });
   return record;
+}
+
+/** What a key that got another value shows of both: no more than its record. */
+function changedValue(
+  before: StoredRecord | undefined,
+  after: StoredRecord,
+): { readonly before: Item; readonly after: Item } | undefined {
+  const [old, now] = [before as Partial<StoredApiKey> | undefined, after as Partial<StoredApiKey>];
+  if (old === undefined || old.token_hash === now.token_hash) return undefined;
+  return { before: { token_prefix: old.token_prefix }, after: { token_prefix: now.token_prefix } };
 }
 
 /** An item without the collections below it. */

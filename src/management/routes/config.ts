@@ -8,6 +8,7 @@ import { closed } from '../../model/schema-pieces.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
+import { checkRole } from '../access/admin-auth.ts';
 import { answer, fail, invalid, isFailure, notFound, type Answer, type Failure } from '../api/failure.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
@@ -16,6 +17,7 @@ import { rulesOf } from '../crud/locate.ts';
 import { applyTree, DELETES_MAX_DEFAULT, type ApplyOptions } from '../declaration/apply-tree.ts';
 import type { DeclaredChanges } from '../declaration/declared-changes.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
+import { declaredKeys, hasValue } from '../declaration/key-values.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
 import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/document-schema.ts';
 import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';
@@ -234,7 +236,11 @@ function applyOperation(context: ManagementContext): Operation {
     isWrite: true,
     success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
     failures: ['conflict'],
-    handle: (call) => context.write(call, applyWork(context, call, 'Applied')),
+    handle: async (call) => {
+      const gives = declaredKeys((call.body as ApplyBody).config).find(hasValue);
+      const forbidden = gives && checkRole(call.actor, 'admin', `A value at /config${gives.pointer}`);
+      return forbidden ?? context.write(call, applyWork(context, call, 'Applied'));
+    },
   };
 }
 

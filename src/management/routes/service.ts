@@ -33,10 +33,12 @@ function health(context: ManagementContext): Operation {
     },
     handle: async () => {
       const problem = await problemOf(context);
-      return answer(problem === undefined ? 200 : 503, problem?.reason ?? 'ok', {
+      const file = context.status.configFile();
+      return answer(problem === undefined ? 200 : 503, problem?.reason ?? fileText(context) ?? 'ok', {
         db: problem?.db ?? 'ok',
         db_driver: context.status.dbDriver,
         uptime_secs: Math.floor(context.status.uptimeSecs()),
+        ...(file !== undefined && { config_file: file.problem === undefined ? 'ok' : 'refused' }),
       });
     },
   };
@@ -69,7 +71,7 @@ function readiness(context: ManagementContext): Operation {
     success: {
       status: 200,
       description:
-        'Workers serve; `reason` tells when they do so without the database or the store of limits, or with a certificate that has expired or soon will',
+        'Workers serve; `reason` tells when they do so without the database or the store of limits, or with a certificate that has expired or soon will, or with what the configuration file said before',
       schema: readinessEnvelope,
     },
     handle: async (): Promise<Answer> => {
@@ -78,7 +80,7 @@ function readiness(context: ManagementContext): Operation {
       // Traffic is served without the database, too: an outage of it must not take the gateway out of service.
       const { status } = context;
       const database = (await problemOf(context))?.reason;
-      const reasons = [database, status.limits(), status.certificates()].filter(
+      const reasons = [database, fileText(context), status.limits(), status.certificates()].filter(
         (reason) => reason !== undefined,
       );
       const reason = reasons.length > 0 ? reasons.join('. ') : null;
@@ -118,4 +120,13 @@ async function problemOf({ database, status }: ManagementContext): Promise<Datab
   const problem = await database.problem();
   const fallback = problem?.db === 'error' ? status.fallback() : undefined;
   return fallback === undefined ? problem : { db: 'error', reason: fallback };
+}
+
+/** What is wrong with the configuration files, without their names; undefined when nothing is. */
+function fileText({ status }: ManagementContext): string | undefined {
+  const problem = status.configFile()?.problem;
+  return (
+    problem &&
+    `The configuration file cannot be used since ${problem.since}; what was served before is served on`
+  );
 }

@@ -1,7 +1,7 @@
 /** API key (contract part 2 "API key", part 5): what a client writes, and what it reads. */
 import { Type, type Static } from 'typebox';
 import { BROUGHT_CHARS_MAX, BROUGHT_CHARS_MIN } from '../../model/brought-token.ts';
-import { B64_TOKEN_PATTERN } from '../../model/patterns.ts';
+import { B64_TOKEN_PATTERN, SHA256_HEX_PATTERN } from '../../model/patterns.ts';
 import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
 import { ScopesSchema } from '../../policy/parts/scopes/schema.ts';
 import { displayName, id, NamedRateLimitSchema, recordFields } from './common.ts';
@@ -44,6 +44,27 @@ export const ApiKeyCreationSchema = Type.Object(
   { ...closed, title: 'TokenCreation' },
 );
 export type ApiKeyCreation = Static<typeof ApiKeyCreationSchema>;
+
+/** The value of a key in a declared configuration: by reference, or as its hash. */
+export const DeclaredKeyValueSchema = Type.Object(
+  {
+    token: Type.Optional({
+      ...broughtToken,
+      description:
+        'An existing value for the key, by reference, such as `${env:MOBILE_KEY}`. Needs the role `admin` at the management API.',
+    }),
+    token_sha256: Type.Optional(
+      Type.String({
+        pattern: SHA256_HEX_PATTERN,
+        writeOnly: true,
+        description:
+          'SHA-256 of an existing value with at least 128 random bits, as 64 lower-case hexadecimal digits, in place of `token`. Needs the role `admin` at the management API.',
+      }),
+    ),
+  },
+  closed,
+);
+export type DeclaredKeyValue = Static<typeof DeclaredKeyValueSchema>;
 
 const servedFields = {
   ...recordFields,

@@ -99,8 +99,16 @@ export const HealthSchema = Type.Object(
       description:
         'State of the database. `ok`: healthy; `degraded`: it cannot be written; `error`: it does not answer.',
     }),
-    db_driver: Type.String({ description: '`sqlite` or `postgres`.' }),
+    db_driver: Type.String({
+      description: '`sqlite` or `postgres`; `none`: the configuration comes from files.',
+    }),
     uptime_secs: Type.Integer({ minimum: 0, description: 'Seconds since the start.' }),
+    config_file: Type.Optional(
+      Type.String({
+        description:
+          'With `GATEWAY_CONFIG_FILE`. `ok`: the files are served; `refused`: they have problems, and what was served before is served on.',
+      }),
+    ),
   },
   { ...closed, title: 'Health' },
 );

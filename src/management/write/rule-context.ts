@@ -15,4 +15,9 @@ export interface RuleContext {
   readonly clock: Clock;
   readonly policyGlobals: RateLimitGlobals | undefined;
   readonly jwtDefaults: JwtDefaults;
+  /**
+   * What is written was in force before, as when a configuration file is read at a start: times that had to lie in the
+   * future then may have passed.
+   */
+  readonly isReplay?: true;
 }

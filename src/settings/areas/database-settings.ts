@@ -5,6 +5,13 @@ import { boolean, integer, text, type Setting } from '../settings-values.ts';
 const timeoutMs = { min: 1, max: 86_400_000 };
 
 export const DATABASE_SETTINGS = {
+  GATEWAY_CONFIG_FILE: text('path', {
+    default: undefined,
+    description:
+      'File or folder with the whole configuration, which is then served without a database: the management API is read-only, and changes of the files are taken while the gateway runs. `GATEWAY_DATABASE_URL` must not be set.',
+    pattern: /^[^\0]{1,4096}$/,
+    expected: 'a path',
+  }),
   GATEWAY_DATABASE_URL: text('database URL', {
     default: 'sqlite://data/headgate.db',
     description:

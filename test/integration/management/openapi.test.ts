@@ -198,6 +198,7 @@ describe('a client made from the document', () => {
     await ok('listAuditEntries', { query: { limit: '3' } });
     await ok('listNodes', {});
     await ok('getConfigSchema', {});
+    await ok('getConfigFile', {});
     const { config } = await ok('getConfig', { query: { app: 'billing' } });
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });

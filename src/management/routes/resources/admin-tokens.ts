@@ -72,7 +72,7 @@ async function buildAdminToken(
   _scope: object,
   rules: RuleContext,
 ): Promise<Built<Listed> | Failure> {
-  const expiry = readExpiry(input.expires_at, undefined, rules.clock);
+  const expiry = readExpiry(input.expires_at, undefined, rules);
   if ('errors' in expiry) return invalid(expiry.errors);
   const token = createToken(ADMIN_TOKEN_PREFIX, secretBytes(SECRET_BYTES));
   return {

@@ -5,7 +5,7 @@
  */
 import { timestamp } from '../../../lib/clock.ts';
 import { secretBytes } from '../../../lib/ids.ts';
-import { broughtDisplayPrefix, broughtTokenError } from '../../../model/brought-token.ts';
+import { broughtDisplayPrefix, broughtTokenError, hashDisplayPrefix } from '../../../model/brought-token.ts';
 import type { FieldError } from '../../../model/errors.ts';
 import type { App, StoredApiKey } from '../../../model/resources.ts';
 import { rateLimitErrors } from '../../../policy/parts/rate-limit/part.ts';
@@ -17,6 +17,7 @@ import {
   RotateInputSchema,
   type ApiKeyCreation,
   type ApiKeyInput,
+  type DeclaredKeyValue,
   type RotateInput,
 } from '../../schemas/api-key.ts';
 import { envelopeSchema } from '../../schemas/envelope.ts';
@@ -98,12 +99,11 @@ async function buildKey(
   { app }: Scope,
   rules: RuleContext,
 ): Promise<Built<StoredApiKey> | Failure> {
-  const expiry = readExpiry(input.expires_at, previous?.expires_at, rules.clock);
+  const expiry = readExpiry(input.expires_at, previous?.expires_at, rules);
   const errors = [...('errors' in expiry ? expiry.errors : []), ...planErrors(input.rate_limit, rules)];
-  // Only a creation can have one.
-  const { token: brought } = input as ApiKeyCreation;
-  const weakness = brought === undefined ? undefined : broughtTokenError(brought);
-  if (weakness !== undefined) errors.push({ pointer: '/token', detail: weakness });
+  // Only a creation or a declared key can have one.
+  const brought = broughtValue(input);
+  errors.push(...(brought?.errors ?? []));
   if (errors.length > 0 || 'errors' in expiry) return invalid(errors);
   const written = {
     name: input.name,
@@ -112,21 +112,26 @@ async function buildKey(
     expires_at: expiry.value,
     rate_limit: input.rate_limit ?? null,
   };
-  if (previous !== undefined) return { record: { ...previous, ...written } };
-  const { token, ...value } = brought === undefined ? newValue() : broughtValue(brought);
-  // The value before a rotation counts too: a value names one key. Whose it is the answer does not say.
-  if (brought !== undefined && (await rules.reader.findKeyByHash(value.token_hash)) !== undefined)
-    return conflict('/token', 'is already taken');
+  const isKept = brought === undefined || brought.token_hash === previous?.token_hash;
+  if (previous !== undefined && isKept) return { record: { ...previous, ...written } };
+  const { token, token_prefix, token_hash } = brought ?? newValue();
+  if (brought !== undefined) {
+    // The value before a rotation counts too: a value names one key. Whose it is the answer does not say.
+    const known = await rules.reader.findKeyByHash(token_hash);
+    if (known !== undefined && known.id !== previous?.id)
+      return conflict(brought.pointer, 'is already taken');
+  }
   const record: StoredApiKey = {
     ...base,
     app_id: app.id,
     ...written,
-    ...value,
-    last_used_at: null,
+    token_prefix,
+    token_hash,
+    last_used_at: previous?.last_used_at ?? null,
     previous_token_hash: null,
     previous_expires_at: null,
   };
-  return { record, shownOnce: { token } };
+  return { record, ...(token !== undefined && { shownOnce: { token } }) };
 }
 
 /** In a plan, leaving `enabled` out means on; it is then as complete as a limit that says so. */
@@ -145,8 +150,38 @@ interface KeyValue {
   readonly token_hash: string;
 }
 
-function broughtValue(token: string): KeyValue {
-  return { token, token_prefix: broughtDisplayPrefix(token), token_hash: tokenHash(token) };
+interface BroughtValue extends Omit<KeyValue, 'token'> {
+  /** undefined: only its hash is known. */
+  readonly token: string | undefined;
+  readonly pointer: string;
+  readonly errors: readonly FieldError[];
+}
+
+/** An existing value, or its hash, from a creation or a declared key; undefined when neither is given. */
+function broughtValue(input: ApiKeyInput): BroughtValue | undefined {
+  const { token, token_sha256: hash } = input as ApiKeyCreation & DeclaredKeyValue;
+  if (token !== undefined) {
+    const pointer = '/token';
+    const weakness = broughtTokenError(token);
+    const errors = weakness === undefined ? [] : [{ pointer, detail: weakness }];
+    if (hash !== undefined)
+      errors.push({ pointer, detail: 'and token_sha256 are given; expected one of them' });
+    return {
+      token,
+      token_prefix: broughtDisplayPrefix(token),
+      token_hash: tokenHash(token),
+      pointer,
+      errors,
+    };
+  }
+  if (hash === undefined) return undefined;
+  const pointer = '/token_sha256';
+  return { token, token_prefix: hashDisplayPrefix(hash), token_hash: hash, pointer, errors: [] };
+}
+
+/** SHA-256 of the value that a declared key has; undefined where the item gives none. */
+export function declaredTokenHash({ token, token_sha256: hash }: DeclaredKeyValue): string | undefined {
+  return token === undefined ? hash : tokenHash(token);
 }
 
 function newValue(): KeyValue {

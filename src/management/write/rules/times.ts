@@ -1,6 +1,7 @@
 /** Times that clients write, in the one form in which they are stored: RFC 3339, UTC, milliseconds. */
-import { timestamp, type Clock } from '../../../lib/clock.ts';
+import { timestamp } from '../../../lib/clock.ts';
 import type { FieldError } from '../../../model/errors.ts';
+import type { RuleContext } from '../rule-context.ts';
 
 /** @returns undefined for a time that does not exist, such as a leap second */
 export function normalizeTime(text: string): string | undefined {
@@ -12,13 +13,13 @@ export function normalizeTime(text: string): string | undefined {
 export function readExpiry(
   text: string | null | undefined,
   previous: string | null | undefined,
-  clock: Clock,
+  { clock, isReplay }: Pick<RuleContext, 'clock' | 'isReplay'>,
 ): { readonly value: string | null } | { readonly errors: readonly FieldError[] } {
   if (text === undefined || text === null) return { value: null };
   const value = normalizeTime(text);
   if (value === undefined)
     return { errors: [{ pointer: '/expires_at', detail: 'is not a date that exists' }] };
-  if (value !== previous && Date.parse(value) <= clock.nowMs()) {
+  if (isReplay !== true && value !== previous && Date.parse(value) <= clock.nowMs()) {
     return { errors: [{ pointer: '/expires_at', detail: 'must be in the future' }] };
   }
   return { value };

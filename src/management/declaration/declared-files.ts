@@ -1,11 +1,11 @@
-/** Reads the files that a command names, and says what is wrong with them in places that an editor can open. */
+/** Reads the files of a configuration, and says what is wrong with them in places that an editor can open. */
 import { mergeDocuments, text } from '../../declaration/merge-documents.ts';
-import { readFiles, readReferenced } from '../../declaration/read-files.ts';
+import { readFiles, readReferenced, referencedPath } from '../../declaration/read-files.ts';
 import { resolveReferences } from '../../declaration/references.ts';
 import type { DeclaredDocument, Place, Problem } from '../../declaration/yaml-reader.ts';
-import { coerceReferences } from '../../management/declaration/coerce.ts';
-import { DOCUMENT_SCHEMA } from '../../management/declaration/document-schema.ts';
-import type { CliIo } from '../io.ts';
+import { coerceReferences } from './coerce.ts';
+import { DOCUMENT_SCHEMA } from './document-schema.ts';
+import { literalKeyValues } from './key-values.ts';
 
 export interface DeclaredFiles {
   /** As they are written, references included: what a plan may hold. */
@@ -16,19 +16,34 @@ export interface DeclaredFiles {
   locate(pointer: string): Place;
 }
 
-export function readDeclared(paths: readonly string[], io: CliIo): DeclaredFiles | readonly Problem[] {
-  const { documents, problems } = readFiles(paths, io.readStdin);
-  return problems.length > 0 ? problems : resolveDeclared(documents, io);
+/** What files may refer to. */
+export interface FileSources {
+  readonly env: (name: string) => string | undefined;
+  readonly readStdin: () => Uint8Array;
+  /** Told of each file that a reference names, whether or not it is there. */
+  readonly onReferenced?: (path: string) => void;
+}
+
+export function readDeclared(
+  paths: readonly string[],
+  sources: FileSources,
+): DeclaredFiles | readonly Problem[] {
+  const { documents, problems } = readFiles(paths, sources.readStdin);
+  return problems.length > 0 ? problems : resolveDeclared(documents, sources);
 }
 
 export function resolveDeclared(
   documents: readonly DeclaredDocument[],
-  io: CliIo,
+  { env, onReferenced }: FileSources,
 ): DeclaredFiles | readonly Problem[] {
   const problems: Problem[] = [];
+  const file = (path: string, base: string): ReturnType<typeof readReferenced> => {
+    onReferenced?.(referencedPath(path, base));
+    return readReferenced(path, base);
+  };
   const resolved = documents.map((document) => {
-    const result = resolveReferences(document, { env: io.env, file: readReferenced });
-    problems.push(...result.problems);
+    const result = resolveReferences(document, { env, file });
+    problems.push(...result.problems, ...literalKeyValues(document));
     return { ...document, value: coerceReferences(result.value, DOCUMENT_SCHEMA, result.whole) };
   });
   const merged = mergeDocuments(resolved);

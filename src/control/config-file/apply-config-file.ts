@@ -1,0 +1,60 @@
+/**
+ * Brings the configuration in memory to what the files declare: the same work, rules and checks as an apply by the
+ * management API, in one transaction and one swap on all workers. Ids follow from the labels, so that counters, limits
+ * and metrics of nodes with the same files agree, also after a restart.
+ */
+import { namedId } from '../../lib/named-id.ts';
+import type { FieldError } from '../../model/errors.ts';
+import { answer, isFailure } from '../../management/api/failure.ts';
+import { applyTree } from '../../management/declaration/apply-tree.ts';
+import { presentChanges, type PresentedChanges } from '../../management/declaration/present-changes.ts';
+import type { RuleContext } from '../../management/write/rule-context.ts';
+import type { WriteOrigin, WritePath, WriteWork } from '../../management/write/write.ts';
+import type { FileConfig } from './read-config-file.ts';
+
+const ORIGIN: WriteOrigin = { actor: { id: 'system' }, address: null, requestId: null };
+
+export type Applied =
+  | { readonly totals: PresentedChanges['totals'] }
+  | 'unchanged'
+  | { readonly errors: readonly FieldError[] };
+
+export type ApplyConfigFile = (config: FileConfig) => Promise<Applied>;
+
+/**
+ * @param rules without a reader
+ * @returns a function that rejects with StorageUnavailable
+ */
+export function configFileApply(write: WritePath, rules: Omit<RuleContext, 'reader'>): ApplyConfigFile {
+  return async (config) => {
+    let applied: Applied = 'unchanged';
+    const work: WriteWork = async (writer) => {
+      const log = await applyTree(writer, { ...rules, reader: writer, isReplay: true }, config, {
+        owner: config.owner,
+        adopt: true,
+        prune: false,
+        deletesMax: Infinity,
+        whole: { idOf: (type, path) => namedId([type, ...path]) },
+      });
+      if (isFailure(log)) return log;
+      if (log.changes.length === 0) return { unchanged: answer(200, 'Nothing to change', null) };
+      const { totals } = presentChanges(log.changes);
+      applied = { totals };
+      return {
+        answer: answer(200, 'Applied', totals),
+        touched: log.touched,
+        audit: {
+          action: 'config.apply',
+          resourceType: 'config',
+          resourceId: config.owner ?? '',
+          resourceName: config.owner ?? null,
+          parents: {},
+          change: { ...totals, message: 'from the configuration file' },
+        },
+      };
+    };
+    const result = await write(ORIGIN, work);
+    if (!isFailure(result)) return applied;
+    return { errors: result.errors ?? [{ pointer: '', detail: result.detail }] };
+  };
+}

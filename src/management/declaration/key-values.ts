@@ -1,0 +1,41 @@
+/** Values that a declared configuration gives its API keys: which keys have one, and whether it stands in the file. */
+import type { DeclaredDocument, Problem } from '../../declaration/yaml-reader.ts';
+import { isObject } from '../api/merge-patch.ts';
+import type { Item } from './levels.ts';
+import { escape } from './tree.ts';
+
+interface DeclaredKey {
+  readonly pointer: string;
+  readonly item: Item;
+}
+
+/** The keys of a tree, which need not have the right form. */
+export function declaredKeys(tree: unknown): DeclaredKey[] {
+  return membersIn(tree, 'apps').flatMap(([slug, app]) =>
+    membersIn(app, 'keys').map(([label, key]) => ({
+      pointer: `/apps/${escape(slug)}/keys/${escape(label)}`,
+      item: isObject(key) ? key : {},
+    })),
+  );
+}
+
+export function hasValue({ item }: DeclaredKey): boolean {
+  return item['token'] !== undefined || item['token_sha256'] !== undefined;
+}
+
+/** Files are copied and kept for years: the value of a key stands elsewhere, and a file refers to it. */
+export function literalKeyValues(document: DeclaredDocument): Problem[] {
+  return declaredKeys(document.value).flatMap(({ pointer, item: { token } }) => {
+    if (typeof token !== 'string' || /^\$\{(?:env|file):[^{}]*\}$/.test(token)) return [];
+    const at = `${pointer}/token`;
+    const place = document.locate(at) ?? { file: document.file, line: 1, column: 1 };
+    const detail =
+      'must be one reference, such as "${env:MOBILE_KEY}" or "${file:mobile.key}"; token_sha256 takes the SHA-256 of the value';
+    return [{ ...place, pointer: at, detail }];
+  });
+}
+
+function membersIn(value: unknown, collection: string): [string, unknown][] {
+  const items = isObject(value) ? value[collection] : undefined;
+  return isObject(items) ? Object.entries(items) : [];
+}
