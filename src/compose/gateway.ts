@@ -157,12 +157,8 @@ async function startParts(options: StartOptions, log: Logger): Promise<Gateway> 
     const writing = writeDependencies(parts, changes);
     const configFile = await startConfigFile(parts, writing, options.env);
     undo.unshift(async () => configFile?.stop());
-    const management = await createManagement(parts, supervisor, changes, tls, {
-      writing,
-      configFile,
-      trialUrl: TRIAL_URL,
-      isStopping: () => stopping,
-    });
+    const further = { writing, configFile, trialUrl: TRIAL_URL, isStopping: () => stopping };
+    const management = await createManagement(parts, supervisor, changes, tls, further);
     undo.unshift(() => management.close());
     // The management port first: of two gateways started at the same time, only one may serve traffic.
     const managementPort = await listenForManagement(management, settings);
