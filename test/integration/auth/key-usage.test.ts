@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { startOrigin, type Origin } from '../../support/backends/origin.ts';
+import { startAsking } from '../../support/clients/asking-clients.ts';
+import { startOrigin, type Handler, type Origin } from '../../support/backends/origin.ts';
 import { bearer, createKey, createPolicies, quietWindowSecs, roomInWindow } from '../../support/policies.ts';
 import { connectRaw } from '../../support/clients/raw-client.ts';
-import { createService, request, type Served } from '../../support/traffic.ts';
+import { createService, request, requestText, type Served } from '../../support/traffic.ts';
 import { until } from '../../support/measure/until.ts';
 
 const KEY_AUTH = { auth: { auth_type: 'api_key' } };
@@ -19,10 +20,15 @@ let origin: Origin;
 const folder = mkdtempSync(join(tmpdir(), 'headgate-keys-'));
 const env = { GATEWAY_WORKERS: '2' };
 
+/** At once, or after half a second where the query asks for it. */
+const answerLater: Handler = ({ url = '' }, response) => {
+  setTimeout(() => response.end('counted'), url.endsWith('?slow') ? 500 : 0);
+};
+
 beforeAll(async () => {
   // They speak of today.
   await roomInWindow(DAY_MS, 40_000);
-  [gateway, origin] = await Promise.all([startGateway({ env, folder }), startOrigin()]);
+  [gateway, origin] = await Promise.all([startGateway({ env, folder }), startOrigin(answerLater)]);
   const limit = { enabled: true, requests: 2, window_seconds: quietWindowSecs(), per: 'api_key' };
   await createPolicies(gateway, 'shop', origin.port, [
     { path: '/free', policy: KEY_AUTH },
@@ -193,6 +199,27 @@ describe('a restart', () => {
     expect(Date.parse(last_used_at)).toBeLessThanOrEqual(afterMs);
     await call(key, '/shop/v1/free', 5);
     await totalsAre(key, { allowed: 30 });
+  });
+
+  it('SIGTERM in the middle of traffic counts every request that was answered, also those of the drain', async () => {
+    const key = await createKey(gateway, 'shop');
+    const clients = startAsking({
+      port: gateway.proxyPort,
+      connections: 8,
+      everyMs: 2,
+      request: requestText('/shop/v1/free', { headers: bearer(key.token) }),
+      body: 'counted',
+    });
+    // One request is under way when the drain begins, and is answered during it.
+    const slow = request(gateway, '/shop/v1/free?slow', { headers: bearer(key.token) });
+    await until(async () => clients.asked.length > 200);
+    expect(await gateway.stop()).toBe(0);
+    await clients.stop();
+    expect((await slow).status).toBe(200);
+    gateway = await startGateway({ env, folder });
+    const answered = clients.asked.filter(({ outcome }) => outcome === '200').length + 1;
+    expect(answered).toBeGreaterThan(200);
+    expect((await usage(key)).totals).toEqual({ allowed: answered, limited: 0, denied: 0 });
   });
 
   it('kill -9 loses what came since the last write, and nothing before it', async () => {
