@@ -29,6 +29,8 @@ const YOUNG_GENERATION_MIB_MAX = 24;
 /** What a request leaves behind besides: 300 words. */
 const GARBAGE = Array.from({ length: 300 }, (_, index) => index);
 const IN_USE = [10, 1_000, 10_000, 30_000, 100_000];
+/** Of keys that have a limit of their own. */
+const LIMITED_IN_USE = [1_000, 10_000];
 /** Requests between two seconds of a loaded worker. */
 const REQUESTS_PER_TICK = 25_000;
 
@@ -101,11 +103,12 @@ function caseOf(name: string, compiled: CompiledPolicy, notes: UsageCounter, cou
 }
 
 function measure(seconds: number): void {
-  const cases = casesOf(
-    'keys',
-    null,
-    process.env['ONLY'] === undefined ? IN_USE : [Number(process.env['ONLY'])],
-  );
+  const only = process.env['ONLY'];
+  const plan = { enabled: true, requests: LIMIT_REQUESTS, window_seconds: LIMIT_WINDOW_SECS };
+  const cases = [
+    ...casesOf('keys', null, only === undefined ? IN_USE : [Number(only)]),
+    ...casesOf('keys, each with a limit', plan, only === undefined ? LIMITED_IN_USE : [Number(only)]),
+  ];
   const endMs = performance.now() + seconds * 1000;
   for (let round = 0; performance.now() < endMs || round < 3; round++) {
     for (const each of cases) {

@@ -10,6 +10,7 @@ import type { ExplainedLimit, ExplainedStage, Explanation, HeaderField, Outcome 
 import type { LimitRead, CounterReads } from '../policy/read-only-context.ts';
 import type { ExchangeFacts } from './facts.ts';
 import type { ExplainSettings, FindKey } from '../policy/part-explain.ts';
+import { KEY_RULE } from '../policy/parts/rate-limit/rate-limit.ts';
 import { fixOf } from './fix.ts';
 import { isSecretName } from './redact.ts';
 import { stagesOf } from './stages.ts';
@@ -120,7 +121,9 @@ function announcedLimit(
 function limitOf({ rule, subject, decision }: LimitRead, place: string | undefined): ExplainedLimit {
   return {
     kind: kindOf(rule.id),
-    counter: counterName(rule.id, subject, place),
+    counter: rule.id.startsWith(KEY_RULE)
+      ? keyCounterName(rule.id, subject, place)
+      : counterName(rule.id, subject, place),
     algorithm: rule.algorithm,
     ...decided(decision),
   };
@@ -135,7 +138,14 @@ function decided({ limit, remaining, resetMs, admitted, retryAfterSecs }: LimitD
 function kindOf(ruleId: string): ExplainedLimit['kind'] {
   if (ruleId === 'auth_failures') return 'auth_guard';
   if (ruleId.startsWith('client')) return 'ip';
-  return ruleId.startsWith('key:') ? 'key' : 'policy';
+  return ruleId.startsWith(KEY_RULE) ? 'key' : 'policy';
+}
+
+/** The plan of a key: the key stands first in the subject. */
+function keyCounterName(id: string, subject: string, place: string | undefined): string {
+  const [keyId = ''] = subject.split(' ', 1);
+  const per = id.indexOf(' ');
+  return counterName(`key:${keyId}${per < 0 ? '' : id.slice(per)}`, subject.slice(keyId.length + 1), place);
 }
 
 /**

@@ -136,8 +136,9 @@ function plainTexts(text: string, bytes: Buffer, from: number): Texts | undefine
 /** Undefined when there is more than name, scopes, prefix and limit. */
 function parsedTexts(text: string): Texts | undefined {
   const parsed = JSON.parse(text) as [string, readonly string[], string, RateLimitPolicy?, unknown?];
-  const [name, scopes, , rateLimit = null] = parsed;
+  const [name, scopes, , plan = null] = parsed;
   if (parsed.length > 4) return undefined;
+  const rateLimit = plan === null ? null : (limits.get(JSON.stringify(plan)) ?? plan);
   return { name, scopes: scopeLists.get(JSON.stringify(scopes)) ?? [], rateLimit };
 }
 

@@ -25,8 +25,6 @@ export interface LimitRule {
   readonly windowMs: number;
   /** Capacity of a token bucket, an integer; the other algorithms ignore it. */
   readonly burst: number;
-  /** The memory account of the counters, for rules with few counters each; default: `id`. Not part of the identity. */
-  readonly account?: string;
   /** How nodes with a common store share the limit; without it each node counts for itself. */
   readonly shared?: SharedLimit;
 }

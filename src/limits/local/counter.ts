@@ -61,7 +61,7 @@ export function prepare(rule: LimitRule, table: Table, hash: Int32Array, account
 
 function accountFor(rule: LimitRule, table: Table, hash: Int32Array): number {
   if (!acquire(table.words, HEAD_LOCK, table.owner)) return 0;
-  const account = openAccount(table, rule.account ?? rule.id, hash[0]!, hash[1]!);
+  const account = openAccount(table, rule.id, hash[0]!, hash[1]!);
   release(table.words, HEAD_LOCK);
   return account;
 }

@@ -176,7 +176,7 @@ export class SharedMemoryLimitStore implements LimitStore {
     let prepared = this.#prepared.get(rule);
     if (prepared === undefined) {
       hashText(`${rule.algorithm} ${rule.windowMs} ${rule.id}`, this.#hashKey, this.#hash);
-      hashText(rule.account ?? rule.id, this.#hashKey, this.#accountHash);
+      hashText(rule.id, this.#hashKey, this.#accountHash);
       prepared = prepare(rule, this.#table, this.#hash, this.#accountHash);
       this.#prepared.set(rule, prepared);
     }

@@ -408,6 +408,9 @@ describe('methods, limits and bodies', () => {
       value: plan,
     });
     expect(explanation.limits).toMatchObject([{ kind: 'key', counter: `key:${key.id}`, remaining: 0 }]);
+    const perIp = await createKey(gateway, 'plans', { rate_limit: { ...plan, per: 'ip' } });
+    const other = await explain(gateway, inputOf({ ...described, headers: bearer(perIp.token) }));
+    expect(other.limits).toMatchObject([{ kind: 'key', counter: `key:${perIp.id} per ip = 127.0.0.1` }]);
   });
 
   it('concurrency_limited: at the level that has the cap', async () => {

@@ -23,7 +23,6 @@ export interface Limiter {
 /**
  * @param name names the limit in the RateLimit fields: the level that set it
  * @param id names the counter: level and record
- * @param account whose part of the memory its counters take, where each limit of a kind has few
  * @returns the name of the missing field when the limit is incomplete and the settings do not fill it in
  */
 export function createLimiter(
@@ -32,7 +31,6 @@ export function createLimiter(
   id: string,
   limit: RateLimitPolicy,
   { globals, ipv6PrefixBits }: Pick<PolicyDependencies, 'globals' | 'ipv6PrefixBits'>,
-  account?: string,
 ): Limiter | 'requests' | 'window_seconds' {
   const requests = limit.requests ?? globals?.requests;
   if (requests === undefined) return 'requests';
@@ -53,7 +51,6 @@ export function createLimiter(
       requests,
       windowMs: windowSeconds * 1000,
       burst,
-      ...(account === undefined ? undefined : { account }),
       shared: Object.freeze({ mode: limit.mode, onFailure: limit.on_store_failure ?? 'share' }),
     }),
     windowSecs,

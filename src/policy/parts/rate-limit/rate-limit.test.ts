@@ -217,6 +217,40 @@ describe("a key's own plan", () => {
   });
 });
 
+describe('keys with equal plans', () => {
+  const plan = { enabled: true, requests: 2, window_seconds: 60 };
+  const policy: Policy = { auth: { auth_type: 'api_key' } };
+
+  it('are counted each by itself, also by address', async () => {
+    for (const per of [undefined, 'ip'] as const) {
+      const gateway = testGateway();
+      const rate_limit = { ...plan, ...(per && { per }) };
+      const tokens = ['a', 'b"\\'].map((name) => gateway.keys.create({ name, rate_limit }).token);
+      const compiled = gateway.compile(policy);
+      for (const token of tokens) expect(await admitted(compiled, testFacts(bearer(token)))).toBe(2);
+      const elsewhere = testFacts(bearer(tokens[0] ?? ''), { clientIp: '192.0.2.77' });
+      expect(await admitted(compiled, elsewhere)).toBe(per === undefined ? 0 : 2);
+    }
+  });
+
+  it('share one rule, however many are in use: making one for each request would cost more than the rest', async () => {
+    const store = new SharedMemoryLimitStore(createLimitMemory({ counterBytes: 2 ** 20 }), 1);
+    const rules = new Set<LimitRule>();
+    const limits: LimitStore = {
+      take: (rule, subject, nowMs) => store.take(rules.add(rule) && rule, subject, nowMs),
+      peek: (rule, subject, nowMs) => store.peek(rule, subject, nowMs),
+    };
+    const gateway = testGateway({ limits });
+    const compiled = gateway.compile(policy);
+    const tokens = Array.from({ length: 20 }, (_, index) => {
+      return gateway.keys.create({ name: index % 2 === 0 ? 'plain' : '"', rate_limit: plan }).token;
+    });
+    for (const token of [...tokens, ...tokens])
+      expect(await admitted(compiled, testFacts(bearer(token)), 1)).toBe(1);
+    expect(rules.size).toBe(1);
+  });
+});
+
 describe('the limit per address', () => {
   const perIp = { requests: 3, windowSecs: 60 };
   it('is counted over all apps and in addition to the policy', async () => {

@@ -18,6 +18,7 @@ import type { PolicyDependencies } from '../../dependencies.ts';
 import type { CompileContext, PartContribution } from '../../part.ts';
 import { createLimiter, limitHeaderLines, type Limiter } from './limiter.ts';
 import type { RateLimitPolicy } from './schema.ts';
+import type { SubjectOf } from '../../per/limit-subject.ts';
 import type { Caller, Evaluation, NamedStage, RequestFacts, Stage, StageResult } from '../../stage.ts';
 
 export { limitHeaderLines };
@@ -36,6 +37,9 @@ export const RATE_LIMITED: ReasonKind<{
     `The limit of ${requests} requests in ${windowMs / 1000} s is used up (${level})`,
   retryAfterSecs: ({ retryAfterSecs }) => retryAfterSecs,
 };
+
+/** Start of the ids of rules that are plans of keys; the id of the app follows. */
+export const KEY_RULE = 'keys:';
 
 type StageOutcome = StageResult | Promise<StageResult>;
 
@@ -99,26 +103,32 @@ function withPlans(
   app: AppName,
   dependencies: PolicyDependencies,
 ): (caller: Caller) => Limiter | undefined {
-  // Each plan has a counter or two: those of an app share what memory there is.
-  const account = `keys:${app.id}`;
-  const plans = new WeakMap<Caller, Limiter | 'exempt' | 'none'>();
-  const planOf = (caller: Caller): Limiter | 'exempt' | 'none' => {
-    const plan = caller.keyRateLimit;
-    if (plan === null) return 'none';
+  // By plan object, which keys with equal plans share (presented-key.ts): with many keys in use, each request has a new
+  // caller. The keys of an app share one rule, and so what memory there is.
+  const plans = new WeakMap<RateLimitPolicy, Limiter | 'exempt' | 'none'>();
+  const compiled = (plan: RateLimitPolicy): Limiter | 'exempt' | 'none' => {
     if (plan.enabled === false) return 'exempt';
-    const limiter = createLimiter('key', 'key', `key:${caller.id}`, plan, dependencies, account);
-    return typeof limiter === 'string' ? 'none' : limiter;
+    const limiter = createLimiter('key', 'key', `${KEY_RULE}${app.id}`, plan, dependencies);
+    return typeof limiter === 'string' ? 'none' : perKey(limiter, plan.per ?? 'scope');
   };
-  return (caller) => {
-    if (caller.keyRateLimit === null) return ofRoute;
-    let plan = plans.get(caller);
+  return ({ keyRateLimit }) => {
+    if (keyRateLimit === null) return ofRoute;
+    let plan = plans.get(keyRateLimit);
     if (plan === undefined) {
-      plan = planOf(caller);
-      plans.set(caller, plan);
+      plan = compiled(keyRateLimit);
+      plans.set(keyRateLimit, plan);
     }
     if (plan === 'none') return ofRoute;
     return plan === 'exempt' ? undefined : plan;
   };
+}
+
+/** Counts each key by itself: its id is the subject, or stands before the subject of the plan and a space. */
+function perKey(limiter: Limiter, per: string): Limiter {
+  const ofKey: SubjectOf = (_facts, { caller }) => caller.id;
+  const ofBoth: SubjectOf = (facts, evaluation) =>
+    `${evaluation.caller.id} ${limiter.subjectOf(facts, evaluation)}`;
+  return Object.freeze({ ...limiter, subjectOf: per === 'scope' ? ofKey : ofBoth });
 }
 
 interface LimitContext {
