@@ -50,6 +50,9 @@ const { settings, limitMemory, ownPorts, viaName, isSecure, owner } = workerData
 const clock = systemClock;
 const egress = new Egress(settings.egress, new OwnListeners(ownPorts, clock));
 const nothing = (): void => undefined;
+// Once in a thread: each takes one of the columns that the memory has for threads.
+const limits = new SharedMemoryLimitStore(limitMemory, owner);
+const concurrency = new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, owner);
 
 port.on('message', (question: TrialQuestion) => {
   void answerTo(question)
@@ -122,8 +125,8 @@ async function explained(config: ConfigChange, input: ExplainInput): Promise<Exp
 function dependenciesWith(keys: KeyDirectory): PolicyDependencies {
   return {
     clock,
-    limits: new SharedMemoryLimitStore(limitMemory, owner),
-    concurrency: new SharedConcurrencyStore(limitMemory.concurrency, limitMemory.hashKey, owner),
+    limits,
+    concurrency,
     keys,
     jwtDefaults: settings.jwt,
     globals:

@@ -17,6 +17,7 @@ import { configCopyReader } from '../control/fallback/config-copy-reader.ts';
 import { explainAccess, type ConfigTrials } from '../explain/access.ts';
 import { fallbackText } from '../control/fallback/start-database.ts';
 import type { ConfigFile } from '../control/config-file/config-file.ts';
+import { explainConfigs } from '../control/trial/explain-configs.ts';
 import { replayTraffic } from '../control/trial/traffic-replay.ts';
 import { TrialThreads } from '../control/trial/trial-thread.ts';
 import type { Supervisor } from '../control/workers/supervisor.ts';
@@ -129,7 +130,10 @@ function configTrials(
   const owner = TRIAL_THREAD_OWNER;
   const trials = new TrialThreads(url, { settings, limitMemory, ownPorts, viaName, isSecure, owner });
   const trafficRecords = (): Promise<string[]> => supervisor.trafficRecords();
-  return { replayTraffic: (change) => replayTraffic(change, { state, trials, trafficRecords }) };
+  return {
+    replayTraffic: (change) => replayTraffic(change, { state, trials, trafficRecords }),
+    explainConfigs: (task) => explainConfigs(trials, task),
+  };
 }
 
 export async function listenForManagement(

@@ -16,7 +16,18 @@ export interface TrafficAnswer {
 export interface ConfigTrials {
   /** @param change of the configuration in force, as the workers would get it */
   replayTraffic(change: ConfigChange): Promise<TrafficAnswer>;
+  /**
+   * Runs a task that explains requests on whole configurations. Tasks run one after another, each for a bounded time.
+   * @returns undefined when too many tasks wait already
+   */
+  explainConfigs<T>(task: (explain: ExplainOn) => Promise<T>): Promise<T | undefined>;
 }
+
+/** Rejects with TrialFailed. */
+export type ExplainOn = (config: ConfigChange, input: ExplainInput) => Promise<Explanation>;
+
+/** The configuration does not compile with this release, or the time is over; the message is for the client. */
+export class TrialFailed extends Error {}
 
 /** The workers of the gateway, as seen by the main thread. */
 export interface ExplainWorkers {

@@ -141,7 +141,10 @@ export async function startManagement(overrides: Partial<ManagementDependencies>
       deleteToken: () => false,
       publish: async () => undefined,
     },
-    trials: { replayTraffic: async () => ({ problem: undefined, result: undefined }) },
+    trials: {
+      replayTraffic: async () => ({ problem: undefined, result: undefined }),
+      explainConfigs: async () => undefined,
+    },
     metricsText: async () => '# HELP up Up.\n',
     logger: pino({ level: 'silent' }),
     version: '1.2.3',

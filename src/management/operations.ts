@@ -5,6 +5,7 @@ import type { Operation } from './api/operation.ts';
 import { adminTokens } from './routes/resources/admin-tokens.ts';
 import { apps } from './routes/resources/apps.ts';
 import { auditOperation } from './routes/audit.ts';
+import { bisectOperation } from './routes/config-bisect.ts';
 import { configOperations } from './routes/config.ts';
 import { configFileOperation } from './routes/config-file-state.ts';
 import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
@@ -47,6 +48,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     auditOperation(context),
     ...configOperations(context),
     configFileOperation(context),
+    bisectOperation(context),
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
     ...samplingOperations(context),
     ...debugTokenOperations(context),

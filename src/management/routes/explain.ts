@@ -90,7 +90,7 @@ function explainRecorded(context: ManagementContext): Operation {
 }
 
 /** What the schema cannot say. */
-function descriptionErrors({
+export function descriptionErrors({
   token,
   headers = {},
   body_bytes: bytes,

@@ -1,0 +1,42 @@
+/**
+ * Finds a config version since which something is different, with about twice the logarithm of the number of versions
+ * as questions. Pure but for `ask`.
+ *
+ * What is guaranteed whatever the history: the found version is `bad`, and the version before it is not. When the
+ * history went back and forth, there are other such versions, and which of them is found depends on the versions that
+ * were asked; without a given `good`, it is one close to `bad`.
+ */
+
+export interface SearchBounds {
+  /** The oldest version that can be asked about. */
+  readonly oldest: number;
+  /** A version that is known not to be bad, if any; not below `oldest`. */
+  readonly good: number | undefined;
+  /** A version that is bad; above `good`. */
+  readonly bad: number;
+}
+
+/**
+ * @param isBad asked of versions from `oldest` to `bad`
+ * @returns the version; undefined when no version before `bad` was found that is not bad
+ */
+export async function firstBad(
+  { oldest, good, bad }: SearchBounds,
+  isBad: (configVersion: number) => Promise<boolean>,
+): Promise<number | undefined> {
+  let low = good;
+  let high = bad;
+  // In growing steps into the past, so that a recent change is found in a few.
+  for (let step = 1; low === undefined; step *= 2) {
+    const next = Math.max(oldest, bad - step);
+    if (next >= high) return undefined;
+    if (await isBad(next)) high = next;
+    else low = next;
+  }
+  while (high - low > 1) {
+    const middle: number = low + Math.floor((high - low) / 2);
+    if (await isBad(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}

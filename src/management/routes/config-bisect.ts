@@ -1,0 +1,291 @@
+/** `POST /config/bisect`: since which config version a described request is answered differently. Changes nothing. */
+import { Type } from 'typebox';
+import { TrialFailed, type ExplainOn } from '../../explain/access.ts';
+import { ExplainInputSchema, OUTCOMES, type ExplainInput, type Explanation } from '../../explain/schema.ts';
+import type { ConfigChange } from '../../model/config.ts';
+import type { FieldError } from '../../model/errors.ts';
+import type { HistoryEntry, RecordChange } from '../../model/history/config-history.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import { answer, fail, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
+import { NO_QUERY } from '../api/query.ts';
+import { firstBad } from '../bisect/search.ts';
+import {
+  answerKey,
+  decidingIds,
+  isExpected,
+  outcomeOn,
+  type Expectation,
+  type VersionOutcome,
+} from '../bisect/version-outcome.ts';
+import type { ManagementContext } from '../context.ts';
+import { envelopeSchema } from '../schemas/envelope.ts';
+import { descriptionErrors } from './explain.ts';
+
+/** Of a version that changed more, the first are looked through. */
+const CHANGES_READ_MAX = 500;
+const CHANGES_SHOWN_MAX = 50;
+
+const configVersion = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
+const text = Type.String();
+
+const BodySchema = Type.Object(
+  {
+    request: ExplainInputSchema,
+    good: Type.Optional(
+      configVersion('A version that answers otherwise than `bad`; found in the history when left out.'),
+    ),
+    bad: Type.Optional(configVersion('The version to explain; the one in force when left out.')),
+    expect: Type.Optional(
+      Type.Object(
+        {
+          outcome: Type.Optional(Type.Union(OUTCOMES.map((outcome) => Type.Literal(outcome)))),
+          status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
+          code: Type.Optional(Type.String({ maxLength: 64 })),
+        },
+        {
+          ...closed,
+          minProperties: 1,
+          description:
+            'The right answer: versions with any other are bad. Without it, versions that answer as `bad` does are.',
+        },
+      ),
+    ),
+  },
+  { ...closed, title: 'ConfigBisect' },
+);
+
+const OutcomeSchema = Type.Object(
+  {
+    config_version: Type.Integer(),
+    outcome: text,
+    status: nullable(Type.Integer({ description: 'null when the backend decides it.' })),
+    code: nullable(text),
+    stage: nullable(Type.String({ description: 'The stage that decided.' })),
+    detail: nullable(text),
+    upstream_url: nullable(text),
+  },
+  { ...closed, title: 'VersionOutcome' },
+);
+
+const ResultSchema = Type.Object(
+  {
+    config_version: nullable(
+      Type.Integer({
+        description:
+          'The version since which the request is answered as by `bad`; null when every version that was asked answers so.',
+      }),
+    ),
+    tried: Type.Integer({ description: 'Versions that were asked.' }),
+    before: nullable(OutcomeSchema),
+    after: OutcomeSchema,
+    at: nullable(dateTime('When the version was made.')),
+    actor: nullable(text),
+    source: nullable(text),
+    action: nullable(text),
+    message: nullable(text),
+    git_commit: nullable(text),
+    changes: Type.Array(
+      Type.Object(
+        {
+          change: Type.Union(['create', 'update', 'delete'].map((each) => Type.Literal(each))),
+          type: text,
+          id: text,
+          name: text,
+          parents: Type.Record(Type.String(), Type.String()),
+          fields: Type.Array(Type.String(), { description: 'Names of what an update changed.' }),
+        },
+        closed,
+      ),
+      { description: 'What the version changed of the records that decide the answer; else all it changed.' },
+    ),
+  },
+  { ...closed, title: 'ConfigBisectResult' },
+);
+
+export function bisectOperation(context: ManagementContext): Operation {
+  return {
+    method: 'POST',
+    path: `${API_PREFIX}/config/bisect`,
+    operationId: 'bisectConfig',
+    tag: 'Configuration',
+    summary: 'Since which version a request is answered differently',
+    description:
+      'Explains the request on kept versions, some twice the logarithm of their number, and changes nothing. The version that is found answers as `bad` does and the one before it does not; when answers went back and forth, there may be others.',
+    access: 'viewer',
+    query: NO_QUERY,
+    body: {
+      schema: jsonSchema(BodySchema),
+      required: true,
+      mergePatch: false,
+      example: { request: { method: 'GET', url: '/billing/v1/invoices' } },
+    },
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The version, or that there is none',
+      schema: jsonSchema(envelopeSchema('ConfigBisectEnvelope', ResultSchema)),
+    },
+    failures: ['overloaded'],
+    handle: (call) => bisect(context, call),
+  };
+}
+
+interface BisectBody {
+  readonly request: ExplainInput;
+  readonly good?: number;
+  readonly bad?: number;
+  readonly expect?: Expectation;
+}
+
+interface Bounds {
+  readonly oldest: number;
+  readonly good: number | undefined;
+  readonly bad: number;
+}
+
+async function bisect(context: ManagementContext, call: Call): Promise<Answer | Failure> {
+  const body = call.body as BisectBody;
+  const errors = descriptionErrors(body.request).map((error) => ({
+    ...error,
+    pointer: `/request${error.pointer}`,
+  }));
+  if (errors.length > 0) return invalid(errors);
+  const bounds = await context.repository.read((reader) => boundsOf(reader, body));
+  if (isFailure(bounds)) return bounds;
+  try {
+    const found = await context.trials.explainConfigs((explain) => search(context, body, bounds, explain));
+    return found ?? fail('overloaded', 'Other plans and searches are running; try again later');
+  } catch (error) {
+    if (error instanceof TrialFailed) return fail('overloaded', error.message);
+    throw error;
+  }
+}
+
+async function boundsOf(reader: ConfigReader, { good, bad: given }: BisectBody): Promise<Bounds | Failure> {
+  const head = await reader.configVersion();
+  const oldest = await reader.historyFrom();
+  const bad = given ?? head;
+  const errors: FieldError[] = [];
+  const kept = `the history goes from ${oldest} to ${head}`;
+  if (bad < oldest || bad > head) errors.push({ pointer: '/bad', detail: `${bad} is not kept: ${kept}` });
+  if (good !== undefined && (good < oldest || good > head))
+    errors.push({ pointer: '/good', detail: `${good} is not kept: ${kept}` });
+  else if (good !== undefined && good >= bad)
+    errors.push({ pointer: '/good', detail: `must be older than the bad version ${bad}` });
+  return errors.length > 0 ? invalid(errors) : { oldest, good, bad };
+}
+
+async function search(
+  context: ManagementContext,
+  { request, expect }: BisectBody,
+  bounds: Bounds,
+  explainOn: ExplainOn,
+): Promise<Answer | Failure> {
+  const explanations = new Map<number, Explanation>();
+  const explain = async (version: number): Promise<Explanation> => {
+    const known = explanations.get(version);
+    if (known !== undefined) return known;
+    const explanation = await explainOn(await configAt(context, version), request);
+    explanations.set(version, explanation);
+    return explanation;
+  };
+  const { good, bad } = bounds;
+  const last = await explain(bad);
+  const isBad = (explanation: Explanation): boolean =>
+    expect === undefined ? answerKey(explanation) === answerKey(last) : !isExpected(explanation, expect);
+  if (!isBad(last)) return invalid([{ pointer: '/expect', detail: `is what version ${bad} answers` }]);
+  if (good !== undefined && isBad(await explain(good))) {
+    const detail =
+      expect === undefined ? `answers as version ${bad} does` : 'does not answer what is expected';
+    return invalid([{ pointer: '/good', detail: `${good} ${detail}` }]);
+  }
+  const version = await firstBad(bounds, async (each) => isBad(await explain(each)));
+  if (version === undefined) return nothingFound(bad, last, explanations.size);
+  const [before, after] = [await explain(version - 1), await explain(version)];
+  return foundVersion(context, version, { before, after, tried: explanations.size });
+}
+
+/** @throws TrialFailed when the version is no longer kept */
+function configAt({ repository }: ManagementContext, version: number): Promise<ConfigChange> {
+  return repository.read(async (reader) => {
+    const apps = await reader.appsAt(version);
+    if (apps === undefined) throw new TrialFailed(`Config version ${version} is no longer kept`);
+    return {
+      configVersion: version,
+      reset: true,
+      apps: apps.map(({ tree }) => tree),
+      removedAppIds: [],
+      versions: [],
+      removedVersionIds: [],
+      keys: apps.flatMap(({ keys }) => keys),
+      removedKeyIds: [],
+    };
+  });
+}
+
+const NO_ENTRY = { at: null, actor: null, source: null, action: null, message: null, git_commit: null };
+
+function nothingFound(bad: number, last: Explanation, tried: number): Answer {
+  const after = outcomeOn(bad, last);
+  const data = { config_version: null, tried, before: null, after, ...NO_ENTRY, changes: [] };
+  return answer(200, 'No version was found that answers otherwise', data);
+}
+
+async function foundVersion(
+  { repository }: ManagementContext,
+  version: number,
+  {
+    before,
+    after,
+    tried,
+  }: { readonly before: Explanation; readonly after: Explanation; readonly tried: number },
+): Promise<Answer> {
+  const { entry, changes } = await repository.read(async (reader) => ({
+    entry: await reader.findHistory(version),
+    changes: (await reader.historyChanges(version, { limit: CHANGES_READ_MAX, after: undefined })).items,
+  }));
+  const deciding = new Set([...decidingIds(before), ...decidingIds(after)]);
+  const decisive = changes.filter(({ id }) => deciding.has(id));
+  const shown = (decisive.length > 0 ? decisive : changes).slice(0, CHANGES_SHOWN_MAX);
+  const outcomes: { readonly before: VersionOutcome; readonly after: VersionOutcome } = {
+    before: outcomeOn(version - 1, before),
+    after: outcomeOn(version, after),
+  };
+  const data = {
+    config_version: version,
+    tried,
+    ...outcomes,
+    ...entryOf(entry),
+    changes: shown.map(changeOf),
+  };
+  return answer(200, `Answered differently since config version ${version}`, data);
+}
+
+function entryOf(
+  entry: HistoryEntry | undefined,
+): typeof NO_ENTRY | Pick<HistoryEntry, keyof typeof NO_ENTRY> {
+  if (entry === undefined) return NO_ENTRY;
+  const { at, actor, source, action, message, git_commit } = entry;
+  return { at, actor, source, action, message, git_commit };
+}
+
+function changeOf({ type, id, name, parents, before, after }: RecordChange): object {
+  const change = before === null ? 'create' : after === null ? 'delete' : 'update';
+  return { change, type, id, name, parents, fields: changedFields(before, after) };
+}
+
+/** Names only: values may be secrets. */
+function changedFields(before: object | null, after: object | null): string[] {
+  if (before === null || after === null) return [];
+  const [old, fresh] = [before, after].map((record) => new Map(Object.entries(record))) as [
+    Map<string, unknown>,
+    Map<string, unknown>,
+  ];
+  const names = new Set([...old.keys(), ...fresh.keys()]);
+  names.delete('updated_at');
+  return [...names].filter((name) => JSON.stringify(old.get(name)) !== JSON.stringify(fresh.get(name)));
+}
