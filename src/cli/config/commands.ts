@@ -18,6 +18,7 @@ import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from 
 import { CliError, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
 import { addOutputFlag, type OutputFlags } from '../show/output.ts';
+import { addBisectCommand } from './bisect-command.ts';
 import { checkOffline } from './check-offline.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
 
@@ -194,6 +195,7 @@ function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
 
 export function addConfigCommands(program: Command, io: CliIo): void {
   const config = program.command('config').description('the configuration as files');
+  addBisectCommand(config, io);
   const files = 'files and folders of YAML or JSON; - is standard input';
   const withChange = (command: Command): Command =>
     addOutputFlag(addServerFlags(command))

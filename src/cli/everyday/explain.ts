@@ -7,19 +7,12 @@ import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts'
 import { createClient } from '../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../io.ts';
 import { painter } from '../show/colour.ts';
+import { addRequestFlags, requestOf, type RequestFlags } from './request-flags.ts';
 import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
 import { recordText, tableText } from '../show/table.ts';
-import { keyIn } from './access.ts';
 import type { Json } from './everyday-command.ts';
 
-interface ExplainFlags extends ServerFlags, OutputFlags {
-  readonly header: readonly string[];
-  readonly key?: string;
-  readonly keyFile?: string;
-  readonly host?: string;
-  readonly clientIp?: string;
-  readonly bodyBytes?: string;
-}
+interface ExplainFlags extends ServerFlags, OutputFlags, RequestFlags {}
 
 async function explain(
   what: string,
@@ -30,7 +23,7 @@ async function explain(
   const call =
     path === undefined
       ? ({ method: 'GET', path: `/explain/${encodeURIComponent(requestId(what))}` } as const)
-      : ({ method: 'POST', path: '/explain', body: described(what, path, flags, io) } as const);
+      : ({ method: 'POST', path: '/explain', body: requestOf(what, path, flags, io) } as const);
   const client = createClient(flags, io);
   const data = await client.call(call.method, call.path, 'body' in call ? call.body : undefined);
   if (flags.output === 'json') writeJson(data, io);
@@ -42,40 +35,6 @@ function requestId(text: string): string {
     throw new CliError(`"${text}" is not a request id; expected one, or a method and a path`);
   }
   return text;
-}
-
-function described(method: string, url: string, flags: ExplainFlags, io: CliIo): Record<string, unknown> {
-  const { key, keyFile, host, clientIp, bodyBytes } = flags;
-  if (key !== undefined && keyFile !== undefined) {
-    throw new CliError('--key and --key-file are both given; expected one of them');
-  }
-  const token = keyFile === undefined ? key : keyIn(keyFile, io);
-  if (bodyBytes !== undefined && !/^\d{1,15}$/.test(bodyBytes)) {
-    throw new CliError(`--body-bytes "${printable(bodyBytes)}" must be a whole number`);
-  }
-  const headers = headersOf(host === undefined ? flags.header : [`Host: ${host}`, ...flags.header]);
-  return {
-    method,
-    url,
-    ...(Object.keys(headers).length > 0 && { headers }),
-    ...(token !== undefined && { token }),
-    ...(clientIp !== undefined && { client_ip: clientIp }),
-    ...(bodyBytes !== undefined && { body_bytes: Number(bodyBytes) }),
-  };
-}
-
-/** A name that is given twice is sent as two fields. */
-function headersOf(lines: readonly string[]): Record<string, string | string[]> {
-  const values = new Map<string, string[]>();
-  for (const line of lines) {
-    const colon = line.indexOf(':');
-    if (colon < 1) throw new CliError('A --header is not "Name: value"');
-    const name = line.slice(0, colon).trim();
-    values.set(name, [...(values.get(name) ?? []), line.slice(colon + 1).trim()]);
-  }
-  return Object.fromEntries(
-    Array.from(values, ([name, all]) => [name, all.length === 1 ? (all[0] ?? '') : all]),
-  );
 }
 
 function explanationText(data: Json, io: CliIo): string {
@@ -125,21 +84,11 @@ export function addExplainCommand(program: Command, io: CliIo): void {
     .command('explain')
     .description('say what the gateway does with a request, or did with a recent one, and why')
     .argument('<method-or-id>', 'method of a described request, or X-Request-Id of a recent one')
-    .argument('[path]', 'path with its query, or a whole URL, of a described request')
-    .option('-H, --header <line>', 'header field "Name: value"; may be repeated', collect, [])
-    .option('--key <value>', 'API key or JWT of the caller; other users of the machine see it')
-    .option('--key-file <file>', 'file with it; - is standard input')
-    .option('--host <name>', 'Host field')
-    .option('--client-ip <address>', 'address of the client; default: 127.0.0.1')
-    .option('--body-bytes <count>', 'length of the body');
+    .argument('[path]', 'path with its query, or a whole URL, of a described request');
   addExamples(
-    addOutputFlag(addServerFlags(command)),
+    addOutputFlag(addServerFlags(addRequestFlags(command))),
     'headgate explain GET /shop/v1/items',
     'headgate explain POST /shop/v1/items --key-file key.txt --header "Origin: https://app.example.com"',
     'headgate explain 0198f1c2-7e7a-7cc0-a5b5-0a4b1c1d2e3f   # X-Request-Id of an answer',
   ).action((what: string, path: string | undefined, flags: ExplainFlags) => explain(what, path, flags, io));
-}
-
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
 }

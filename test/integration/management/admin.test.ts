@@ -269,7 +269,7 @@ describe('design 2: admin access', () => {
     const needed = ({ method, path }: Described): keyof typeof RANK => {
       if (/^\/\/api\/v1\/(?:admin\/|audit|config\/file$|explain\/debug-tokens)/.test(path)) return 'admin';
       // Asks, by POST because the question is long.
-      if (path === '//api/v1/explain' || path === '//api/v1/config/plan') return 'viewer';
+      if (/^\/\/api\/v1\/(?:explain|config\/plan|config\/bisect)$/.test(path)) return 'viewer';
       // Needs the role of each operation in it.
       if (path === '//api/v1/transaction') return 'viewer';
       return method === 'GET' ? 'viewer' : 'editor';

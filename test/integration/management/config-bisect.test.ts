@@ -1,6 +1,7 @@
 /** Since which config version a request is answered differently: searched in a real history, through the API. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { headgate } from '../../../src/cli/cli.fixture.ts';
+import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startOrigin, type Origin } from '../../support/backends/origin.ts';
 import { createKey } from '../../support/policies.ts';
 import { createEndpoint, createService, request, revisionPath, type Served } from '../../support/traffic.ts';
@@ -110,6 +111,27 @@ describe('a search for the version since which a request is answered differently
       actor: null,
       changes: [],
     });
+  });
+
+  it('is a command, whose text says what changed', async () => {
+    const target = ['GET', '/billing/v1/invoices', '--bad', String((made['moved'] ?? 0) - 1)];
+    const { code, out, err } = await headgate(
+      { url: gateway.base },
+      ['config', 'bisect', ...target, '--key', key.token, '--expect', 'forwarded'],
+      { HEADGATE_TOKEN: ADMIN_TOKEN },
+    );
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain(
+      `Answered differently since config version ${made['scopes']}\n  before  forwarded to http`,
+    );
+    expect(out).toContain('  since   403 insufficient_scope: ');
+    expect(out).toContain('  ~ endpoint  billing  v1  r1  GET /invoices: policy_override\n');
+    const never = await headgate({ url: gateway.base }, ['config', 'bisect', 'GET', '/never'], {
+      HEADGATE_TOKEN: ADMIN_TOKEN,
+    });
+    expect(never.out).toMatch(
+      /^No kept version was found that answers otherwise \(\d+ tried\): 404 no_route/,
+    );
   });
 
   it.each([

@@ -202,6 +202,7 @@ describe('a client made from the document', () => {
     const { config } = await ok('getConfig', { query: { app: 'billing' } });
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });
+    await ok('bisectConfig', { body: { request: { method: 'GET', url: '/billing/v1' } } });
     const operations = [
       { id: 'read', method: 'GET', path: '/api/v1/apps/billing' },
       { method: 'PATCH', path: '/api/v1/apps/${read.id}', body: { description: 'of ${read.slug}' } },

@@ -1,0 +1,117 @@
+/**
+ * `headgate config bisect METHOD URL`: since which config version a request is answered differently, and what that
+ * version changed.
+ */
+import type { Command } from 'commander';
+import { addServerFlags, type ServerFlags } from '../connection/server-flags.ts';
+import { addRequestFlags, requestOf, type RequestFlags } from '../everyday/request-flags.ts';
+import { createClient } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { addExamples, addOutputFlag, writeJson, type OutputFlags } from '../show/output.ts';
+
+interface BisectFlags extends ServerFlags, OutputFlags, RequestFlags {
+  readonly good?: string;
+  readonly bad?: string;
+  readonly expect?: string;
+}
+
+interface ShownOutcome {
+  readonly config_version: number;
+  readonly outcome: string;
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly detail: string | null;
+  readonly upstream_url: string | null;
+}
+
+interface ShownBisect {
+  readonly config_version: number | null;
+  readonly tried: number;
+  readonly before: ShownOutcome | null;
+  readonly after: ShownOutcome;
+  readonly at: string | null;
+  readonly actor: string | null;
+  readonly source: string | null;
+  readonly action: string | null;
+  readonly message: string | null;
+  readonly git_commit: string | null;
+  readonly changes: readonly {
+    readonly change: 'create' | 'update' | 'delete';
+    readonly type: string;
+    readonly name: string;
+    readonly parents: Readonly<Record<string, string>>;
+    readonly fields: readonly string[];
+  }[];
+}
+
+const SIGNS = { create: '+', update: '~', delete: '-' } as const;
+
+async function bisectCommand(method: string, url: string, flags: BisectFlags, io: CliIo): Promise<void> {
+  const body = {
+    request: requestOf(method, url, flags, io),
+    ...versionFlag('good', flags.good),
+    ...versionFlag('bad', flags.bad),
+    ...(flags.expect !== undefined && { expect: expectation(flags.expect) }),
+  };
+  const found = (await createClient(flags, io).call('POST', '/config/bisect', body)) as ShownBisect;
+  if (flags.output === 'json') writeJson(found, io);
+  else io.out(bisectText(found));
+}
+
+function versionFlag(name: 'good' | 'bad', text: string | undefined): Partial<Record<string, number>> {
+  if (text === undefined) return {};
+  if (!/^\d{1,15}$/.test(text)) throw new CliError(`--${name} "${printable(text)}" must be a config version`);
+  return { [name]: Number(text) };
+}
+
+/** A status, an outcome, or an error code. */
+function expectation(text: string): object {
+  if (/^\d{3}$/.test(text)) return { status: Number(text) };
+  return ['forwarded', 'answered', 'denied', 'failed'].includes(text) ? { outcome: text } : { code: text };
+}
+
+export function bisectText(found: ShownBisect): string {
+  const { config_version: version, tried, before, after, message, git_commit: commit } = found;
+  const last = answerText(after);
+  if (version === null || before === null)
+    return `No kept version was found that answers otherwise (${tried} tried): ${last}\n`;
+  const made = [found.at, found.actor && `by ${found.actor}`, found.source && `(${found.source})`];
+  const lines = [
+    `Answered differently since config version ${version}`,
+    `  before  ${answerText(before)}`,
+    `  since   ${last}`,
+    `  made    ${printable([...made, found.action].filter(Boolean).join(' '))}`,
+  ];
+  if (message !== null) lines.push(`  message ${printable(message)}`);
+  if (commit !== null) lines.push(`  commit  ${printable(commit)}`);
+  lines.push('', ...found.changes.map(changeText));
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+function answerText({ outcome, status, code, detail, upstream_url: url }: ShownOutcome): string {
+  const what = [status ?? outcome, code, url && `to ${url}`].filter((part) => part !== null).join(' ');
+  return printable(detail === null ? what : `${what}: ${detail}`);
+}
+
+function changeText({ change, type, name, parents, fields }: ShownBisect['changes'][number]): string {
+  const path = [...Object.values(parents), name].join('  ');
+  const changed = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
+  return printable(`  ${SIGNS[change]} ${type}  ${path}${changed}`);
+}
+
+export function addBisectCommand(config: Command, io: CliIo): void {
+  const command = config
+    .command('bisect')
+    .description('find the config version since which a request is answered differently')
+    .argument('<method>', 'method of the request')
+    .argument('<url>', 'path with its query, or a whole URL')
+    .option('--good <version>', 'a version that answers otherwise; default: searched in the history')
+    .option('--bad <version>', 'the version to explain; default: the one in force')
+    .option('--expect <answer>', 'the right answer: a status, an error code, or forwarded');
+  addExamples(
+    addOutputFlag(addServerFlags(addRequestFlags(command))),
+    'headgate config bisect GET /shop/v1/items',
+    'headgate config bisect GET /shop/v1/items --key-file key.txt --expect forwarded',
+    'headgate config bisect POST /shop/v1/items --good 120 --bad 160',
+  ).action((method: string, url: string, flags: BisectFlags) => bisectCommand(method, url, flags, io));
+}

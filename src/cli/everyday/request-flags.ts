@@ -1,0 +1,67 @@
+/** The flags that describe a request, for every command that has one explained. */
+import type { Command } from 'commander';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { keyIn } from './access.ts';
+
+export interface RequestFlags {
+  readonly header: readonly string[];
+  readonly key?: string;
+  readonly keyFile?: string;
+  readonly host?: string;
+  readonly clientIp?: string;
+  readonly bodyBytes?: string;
+}
+
+export function addRequestFlags(command: Command): Command {
+  return command
+    .option('-H, --header <line>', 'header field "Name: value"; may be repeated', collect, [])
+    .option('--key <value>', 'API key or JWT of the caller; other users of the machine see it')
+    .option('--key-file <file>', 'file with it; - is standard input')
+    .option('--host <name>', 'Host field')
+    .option('--client-ip <address>', 'address of the client; default: 127.0.0.1')
+    .option('--body-bytes <count>', 'length of the body');
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}
+
+/** The body of the management API for it. */
+export function requestOf(
+  method: string,
+  url: string,
+  flags: RequestFlags,
+  io: CliIo,
+): Record<string, unknown> {
+  const { key, keyFile, host, clientIp, bodyBytes } = flags;
+  if (key !== undefined && keyFile !== undefined) {
+    throw new CliError('--key and --key-file are both given; expected one of them');
+  }
+  const token = keyFile === undefined ? key : keyIn(keyFile, io);
+  if (bodyBytes !== undefined && !/^\d{1,15}$/.test(bodyBytes)) {
+    throw new CliError(`--body-bytes "${printable(bodyBytes)}" must be a whole number`);
+  }
+  const headers = headersOf(host === undefined ? flags.header : [`Host: ${host}`, ...flags.header]);
+  return {
+    method,
+    url,
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(token !== undefined && { token }),
+    ...(clientIp !== undefined && { client_ip: clientIp }),
+    ...(bodyBytes !== undefined && { body_bytes: Number(bodyBytes) }),
+  };
+}
+
+/** A name that is given twice is sent as two fields. */
+function headersOf(lines: readonly string[]): Record<string, string | string[]> {
+  const values = new Map<string, string[]>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw new CliError('A --header is not "Name: value"');
+    const name = line.slice(0, colon).trim();
+    values.set(name, [...(values.get(name) ?? []), line.slice(colon + 1).trim()]);
+  }
+  return Object.fromEntries(
+    Array.from(values, ([name, all]) => [name, all.length === 1 ? (all[0] ?? '') : all]),
+  );
+}
