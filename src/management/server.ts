@@ -23,6 +23,7 @@ import {
   type Authenticate,
 } from './access/admin-auth.ts';
 import { clientAddress } from '../http/fields/forwarded.ts';
+import type { Leave } from './api/admission.ts';
 import { methodTable } from './api/allowed-methods.ts';
 import { BODY_BYTES_MAX, checkBody, readBody } from './api/body.ts';
 import type { ManagementContext, ManagementStatus, NodesAccess, ShadowReports } from './context.ts';
@@ -287,20 +288,46 @@ function serve(
       const actor = await withBudget(budget, () => authenticate(presented));
       if (isFailure(actor)) return sendFailure(request, reply, actor);
       actors.set(request, actor);
-      const forbidden = checkRole(actor, operation.access);
-      const refused = forbidden ?? readOnlyFailure(operation, actor, configFile());
+      const refused =
+        checkRole(actor, operation.access) ??
+        readOnlyFailure(operation, actor, configFile()) ??
+        admit(operation, request, reply);
       return refused === undefined ? undefined : sendFailure(request, reply, refused);
     },
     handler: async (request, reply) => {
       const actor = actors.get(request) ?? anonymous;
       const budget = budgetOf.get(request) ?? newBudget();
-      const result = await withBudget(budget, () => run(operation, request, actor, addressOf(request)));
+      const work = (): Promise<Answer | Failure> => run(operation, request, actor, addressOf(request));
+      const result = await withPlace(request, () => withBudget(budget, work));
       const revokedId = operation.operationId === 'deleteAdminToken' ? idIn(request) : undefined;
       if (revokedId !== undefined && !isFailure(result)) remembered.revoke(revokedId);
       if (isFailure(result)) return sendFailure(request, reply, result);
       return sendAnswer(budget.usesCopy === true ? reply.header(STALE_HEADER, 'true') : reply, result);
     },
   });
+}
+
+/** The place that a call has in its operation's admission, until its handler takes it over. */
+const places = new WeakMap<FastifyRequest, Leave>();
+
+function admit({ admission }: Operation, request: FastifyRequest, reply: FastifyReply): Failure | undefined {
+  const leave = admission?.enter();
+  if (typeof leave !== 'function') return leave;
+  places.set(request, leave);
+  // A call whose body never arrives, or is refused, has no handler to end.
+  reply.raw.once('close', () => places.get(request)?.());
+  return undefined;
+}
+
+/** Keeps the place of a call until its work has ended, also when the client has gone. */
+async function withPlace<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
+  const leave = places.get(request);
+  places.delete(request);
+  try {
+    return await work();
+  } finally {
+    leave?.();
+  }
 }
 
 /** A write that the database refuses is a reason to look at it. */

@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../model/errors.ts';
 import type { AdminRole } from '../../model/resources.ts';
 import type { JsonSchema } from '../../model/json-schema.ts';
 import type { Actor } from '../access/admin-auth.ts';
+import type { Admission } from './admission.ts';
 import type { Answer, Failure } from './failure.ts';
 import type { Query } from './query.ts';
 
@@ -50,6 +51,8 @@ export interface Operation {
   readonly body?: OperationBody;
   /** Longest body, where that is more than usual; bytes. */
   readonly bodyBytesMax?: number;
+  /** How many calls of it the gateway takes at once; absent: any number. */
+  readonly admission?: Admission;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
   /** A write of the configuration: the answer says how many gateways obey it. */

@@ -132,6 +132,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
         if (kept !== undefined) return kept;
         const touched =
           (await resource.touchedByRemoval?.(writer, scope, record)) ?? resource.touched(scope, record);
+        const removedWith = cascade ? await resource.removedWith?.(writer, record) : undefined;
         await resource.remove(writer, record);
         const warnings = await resource.removalWarnings?.(rulesOf(context, writer), scope, record);
         return {
@@ -144,7 +145,7 @@ export function deleteOperation<S extends object, I, R extends StoredRecord>(
             resourceId: record.id,
             resourceName: resource.nameOf(record),
             parents: parentNames(scope),
-            change: cascade ? { cascade } : null,
+            change: cascade ? { cascade, ...removedWith } : null,
           },
         };
       }),

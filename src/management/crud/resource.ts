@@ -90,6 +90,8 @@ export interface Resource<S extends object, I, R extends StoredRecord> {
   remove(writer: ConfigWriter, record: R): Promise<boolean>;
   /** Children that prevent a deletion, for example `2 versions`; empty when there are none. */
   readonly children?: (writer: ConfigWriter, record: R) => Promise<readonly string[]>;
+  /** What an audit entry tells of what goes with a deleted record; asked before the deletion. */
+  readonly removedWith?: (writer: ConfigWriter, record: R) => Promise<Readonly<Record<string, unknown>>>;
   /** A refusal to delete for other reasons than children. */
   readonly keep?: (rules: RuleContext, record: R) => Promise<Failure | undefined>;
   /** The input that would have made the record: what a PATCH is applied to. Absent fields are at their default. */

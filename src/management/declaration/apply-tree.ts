@@ -45,6 +45,8 @@ export interface ApplyOptions {
    * deleted, apps of other owners and keys included.
    */
   readonly whole?: { readonly idOf: IdOf };
+  /** Only for a plan: stored secrets are not compared with declared ones. */
+  readonly isBlind?: boolean;
 }
 
 /** @returns a failure with pointers into the tree; the caller rolls back then */
@@ -54,7 +56,7 @@ export async function applyTree(
   tree: DeclaredTree,
   options: ApplyOptions,
 ): Promise<DeclaredChanges | Failure> {
-  const { owner, adopt, prune, deletesMax, whole } = options;
+  const { owner, adopt, prune, deletesMax, whole, isBlind = false } = options;
   const log = new DeclaredChanges();
   const declared = tree.apps ?? {};
   const known = await allApps(writer);
@@ -78,7 +80,7 @@ export async function applyTree(
   if (tooMany !== undefined) return tooMany;
   for (const app of apps) await moveAside(writer, app);
   for (const app of apps) {
-    const failure = await storeApp({ writer, rules, log, idOf: whole?.idOf }, app);
+    const failure = await storeApp({ writer, rules, log, idOf: whole?.idOf, isBlind }, app);
     if (failure !== undefined) return failure;
   }
   return log;

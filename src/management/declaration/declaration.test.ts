@@ -316,6 +316,54 @@ describe('a declared configuration', () => {
     expect((await api.post('/config/apply', body, editor)).status).toBe(200);
     expect((await api.get('/config', viewer)).status).toBe(200);
   });
+
+  it('confirms no secret that a viewer guesses: one in the clear always counts as changed', async () => {
+    const viewer = (await api.post('/admin/tokens', { name: 'v', role: 'viewer' })).body.data.token;
+    const item = (secret: string, rest: object = {}) => ({
+      apps: {
+        a: {
+          gateway_path: '/a',
+          default_policy: { auth: { auth_type: 'jwt', jwt: { secret } } },
+          ...rest,
+        },
+      },
+    });
+    await apply(item(SECRET));
+    const asked = async (config: unknown): Promise<Json> => {
+      const { body } = await api.post('/config/plan', { config }, { token: viewer });
+      return [body.message, body.data.changes];
+    };
+    const [right, wrong] = [await asked(item(SECRET)), await asked(item(SECRET.replace('a-', 'b-')))];
+    expect(right).toEqual(wrong);
+    expect(right[1]).toHaveLength(1);
+    const more = { description: 'x' };
+    expect(await asked(item(SECRET, more))).toEqual(await asked(item(SECRET.replace('a-', 'b-'), more)));
+    // A handle is what is stored, and editors may know.
+    const handle = '${sealed:/apps/a/default_policy/auth/jwt/secret}';
+    expect(await asked(item(handle))).toEqual(['Nothing to change', []]);
+    const [, changes] = await asked(item(handle, more));
+    expect(Object.keys(changes[0].fields)).toEqual(['description']);
+    expect((await plan(item(SECRET))).body.message).toBe('Nothing to change');
+    expect(await dump()).toEqual(item(handle));
+  });
+
+  it('names in the audit log the keys that go with a deleted app', async () => {
+    await apply({
+      owner: 'x',
+      apps: { a: { gateway_path: '/a', keys: { one: {}, two: {} } }, b: { gateway_path: '/b' } },
+    });
+    await apply({ owner: 'x', apps: { b: { gateway_path: '/b' } } });
+    const { data } = (await api.get('/audit?action=app.delete')).body;
+    expect(data[0].change).toEqual({
+      cascade: true,
+      below: 2,
+      keys: ['one', 'two'].map((name) => ({ id: expect.any(String), name })),
+    });
+    await api.post('/apps/b/tokens', { name: 'three' });
+    await api.delete('/apps/b?cascade=true');
+    const last = (await api.get('/audit?action=app.delete&order=newest_first')).body.data[0];
+    expect(last.change).toEqual({ cascade: true, keys: [{ id: expect.any(String), name: 'three' }] });
+  });
 });
 
 const SECRET = 'a-secret-of-at-least-32-characters-here';

@@ -1,6 +1,7 @@
 /** What an apply has changed so far: the list for people, and what the workers have to load. Owns both. */
 import type { ChangeSet, TouchedEndpoint } from '../../model/config.ts';
 import type { StoredRecord } from '../crud/resource.ts';
+import type { CascadedKey } from '../write/audit-names.ts';
 import type { Item, LevelName } from './levels.ts';
 
 export interface DeclaredChange {
@@ -14,6 +15,8 @@ export interface DeclaredChange {
   readonly record: StoredRecord;
   /** Records below that go with a deleted one. */
   readonly below: number;
+  /** Of a deleted app: its keys, which go with it. */
+  readonly keys?: readonly CascadedKey[];
 }
 
 /** A key that was made, with its value, which is shown once. */

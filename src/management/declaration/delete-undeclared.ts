@@ -3,6 +3,7 @@ import type { VersionTree } from '../../model/config.ts';
 import type { App } from '../../model/resources.ts';
 import type { ConfigWriter } from '../../storage/repository.ts';
 import type { StoredRecord } from '../crud/resource.ts';
+import { cascadedKeys, type CascadedKey } from '../write/audit-names.ts';
 import type { DeclaredChanges, RecordPlace } from './declared-changes.ts';
 import { member, type DeclaredApp } from './declared-app.ts';
 import { LEVELS, type Item, type Level } from './levels.ts';
@@ -13,12 +14,16 @@ type Delete = (
   path: readonly string[],
   place: RecordPlace,
   below?: number,
+  keys?: readonly CascadedKey[],
 ) => Promise<void>;
 
 function deletion(writer: ConfigWriter, log: DeclaredChanges): Delete {
-  return async (level, record, path, place, below = 0) => {
+  return async (level, record, path, place, below = 0, keys = []) => {
     const before = level.itemOf(record, path.at(-1) ?? '');
-    log.add({ change: 'delete', type: level.name, path, before, after: undefined, record, below }, place);
+    log.add(
+      { change: 'delete', type: level.name, path, before, after: undefined, record, below, keys },
+      place,
+    );
     await level.remove(writer, record);
   };
 }
@@ -39,7 +44,7 @@ export async function deleteApps(
     log.touchKeys(keyIds);
     const versions = tree?.versions ?? [];
     const below = versions.reduce((sum, version) => sum + 1 + sizeOf(version), keyIds.length);
-    await remove(LEVELS.app, app, [slug], {}, below);
+    await remove(LEVELS.app, app, [slug], {}, below, await cascadedKeys(writer, app.id));
   }
 }
 

@@ -13,6 +13,10 @@ import { escape } from './tree.ts';
 
 const HANDLE = /^\$\{sealed:(\/.*)\}$/;
 
+export function isHandle(value: unknown): boolean {
+  return typeof value === 'string' && HANDLE.test(value);
+}
+
 /**
  * @param slug of the app that the item is in or below
  * @param stored that app as it is; undefined for a new one

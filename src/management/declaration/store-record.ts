@@ -5,6 +5,7 @@ import type { ConfigWriter } from '../../storage/repository.ts';
 import { invalid, isFailure, type Failure } from '../api/failure.ts';
 import type { RuleContext } from '../write/rule-context.ts';
 import type { StoredRecord } from '../crud/resource.ts';
+import { blindSecrets } from './blind-secrets.ts';
 import type { DeclaredChanges, RecordPlace } from './declared-changes.ts';
 import type { DeclaredApp, IdOf } from './declared-app.ts';
 import type { Item, Level } from './levels.ts';
@@ -16,6 +17,8 @@ export interface Apply {
   readonly log: DeclaredChanges;
   /** undefined: a record that is made gets a new id. */
   readonly idOf: IdOf | undefined;
+  /** See `blindSecrets`. */
+  readonly isBlind: boolean;
 }
 
 /** One record to be brought to what its item says. */
@@ -32,12 +35,13 @@ export interface DeclaredRecord {
 
 /** @returns the record as it is stored then */
 export async function store(
-  { writer, rules, log, idOf }: Apply,
+  { writer, rules, log, idOf, isBlind }: Apply,
   declared: DeclaredRecord,
 ): Promise<StoredRecord | Failure> {
-  const { level, path, pointer, previous, scope, place } = declared;
+  const { level, path, pointer, scope, place } = declared;
   const label = path.at(-1) ?? '';
   const item = ownFields(declared.item, level);
+  const previous = declared.previous && isBlind ? blindSecrets(declared.previous, item) : declared.previous;
   const before = previous && level.itemOf(previous, label);
   const opened = openHandles(item, declared.app.slug, declared.app.stored);
   if (Array.isArray(opened))

@@ -10,12 +10,13 @@ import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
 import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
 import { checkRole } from '../access/admin-auth.ts';
 import { answer, fail, invalid, isFailure, notFound, type Answer, type Failure } from '../api/failure.ts';
+import { Admission } from '../api/admission.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
 import type { ManagementContext } from '../context.ts';
 import { rulesOf } from '../crud/locate.ts';
 import { applyTree, DELETES_MAX_DEFAULT, type ApplyOptions } from '../declaration/apply-tree.ts';
-import type { DeclaredChanges } from '../declaration/declared-changes.ts';
+import type { DeclaredChange, DeclaredChanges } from '../declaration/declared-changes.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
 import { declaredKeys, hasValue } from '../declaration/key-values.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
@@ -29,6 +30,8 @@ import { auditEntry, type Unchanged, type WriteWork, type Written } from '../wri
 const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
 /** Endpoints that are in the audit log one by one; of more there is the sum. */
 const AUDITED_ENDPOINTS_MAX = 1_000;
+/** Plans that are received, wait or work at once: each may be as large as a body. */
+const PLANS_MAX = 8;
 const DELETES_MAX_MAX = 10_000_000;
 
 const APP_QUERY = jsonSchema(
@@ -183,14 +186,17 @@ const EXAMPLE = {
 };
 
 function planOperation(context: ManagementContext): Operation {
+  const plans = new Admission(PLANS_MAX);
   return {
     method: 'POST',
     path: `${API_PREFIX}/config/plan`,
     operationId: 'planConfig',
     tag: 'Configuration',
     summary: 'What an apply would change',
-    description: 'The work of an apply with all of its checks, of which nothing remains.',
+    description:
+      'The work of an apply with all of its checks, of which nothing remains. One plan works at a time; when several wait, 503 with `Retry-After`. For a viewer, a secret in the clear always counts as changed, so that a plan confirms no guess.',
     access: 'viewer',
+    admission: plans,
     query: NO_QUERY,
     body: {
       schema: bodySchema('ConfigPlan', { ...PLAN_FIELDS, ...TRAFFIC_FIELD }),
@@ -201,16 +207,18 @@ function planOperation(context: ManagementContext): Operation {
     bodyBytesMax: CONFIG_BODY_BYTES_MAX,
     entityTag: false,
     success: { status: 200, description: 'The changes', schema: CHANGES_ENVELOPE },
-    failures: ['conflict'],
+    failures: ['conflict', 'overloaded'],
     handle: (call) =>
-      context.write(call, applyWork(context, call, 'Plan'), {
-        begin: async () => undefined,
-        conclude: (real, change) => {
-          const plan = withoutTokens(real);
-          const { traffic = true } = call.body as { readonly traffic?: boolean };
-          return traffic ? withTraffic(plan, change, context.trials) : plan;
-        },
-      }),
+      plans.inTurn(() =>
+        context.write(call, applyWork(context, call, 'Plan', call.actor.role === 'viewer'), {
+          begin: async () => undefined,
+          conclude: (real, change) => {
+            const plan = withoutTokens(real);
+            const { traffic = true } = call.body as { readonly traffic?: boolean };
+            return traffic ? withTraffic(plan, change, context.trials) : plan;
+          },
+        }),
+      ),
   };
 }
 
@@ -252,10 +260,10 @@ const CHANGES_ENVELOPE: JsonSchema = {
   additionalProperties: true,
 };
 
-function applyWork(context: ManagementContext, call: Call, message: string): WriteWork {
+function applyWork(context: ManagementContext, call: Call, message: string, isBlind = false): WriteWork {
   const body = call.body as ApplyBody;
   const { config, adopt = false, prune = false, max_deletes: deletesMax = DELETES_MAX_DEFAULT } = body;
-  const options: ApplyOptions = { owner: config.owner, adopt, prune, deletesMax };
+  const options: ApplyOptions = { owner: config.owner, adopt, prune, deletesMax, isBlind };
   return async (writer): Promise<Written | Unchanged | Failure> => {
     const version = await writer.configVersion();
     const moved = await movedSince(writer, version, body, call.actor.role === 'admin');
@@ -330,7 +338,7 @@ async function auditChanges(
 ): Promise<void> {
   const NAMES = ['app', 'version', 'revision'];
   let endpoints = 0;
-  for (const { change, type, path, record, after } of changes) {
+  for (const { change, type, path, record, after, below, keys } of changes) {
     if (type === 'endpoint' && ++endpoints > AUDITED_ENDPOINTS_MAX) continue;
     const resourceType = type === 'key' ? 'token' : type;
     const parents = Object.fromEntries(path.slice(0, -1).map((label, index) => [NAMES[index] ?? '', label]));
@@ -340,8 +348,17 @@ async function auditChanges(
       resourceId: record.id,
       resourceName: path.at(-1) ?? null,
       parents,
-      change: after === undefined ? null : maskRecord(after),
+      change: after === undefined ? removalOf(below, keys) : maskRecord(after),
     };
     await writer.appendAudit(auditEntry(call, note, nowMs));
   }
+}
+
+/** What went with a deleted record; null where nothing did. */
+function removalOf(
+  below: number,
+  keys: DeclaredChange['keys'] = [],
+): Readonly<Record<string, unknown>> | null {
+  if (below === 0) return null;
+  return { cascade: true, below, ...(keys.length > 0 && { keys }) };
 }

@@ -13,6 +13,7 @@ import {
   type TransactionOperation,
 } from '../schemas/transaction.ts';
 import { answer, invalid, isFailure, type Answer, type Failure } from '../api/failure.ts';
+import { Admission } from '../api/admission.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { DRY_RUN_QUERY } from '../api/query.ts';
 import type { ManagementContext } from '../context.ts';
@@ -25,6 +26,9 @@ import type { WriteWork } from '../write/write.ts';
 
 /** A thousand operations with policies of some kilobytes. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Transactions that are received, wait or work at once. */
+const TRANSACTIONS_MAX = 32;
 
 const EXAMPLE = {
   operations: [
@@ -65,6 +69,7 @@ export function transactionOperation(
     query: DRY_RUN_QUERY,
     body: { schema: jsonSchema(TransactionSchema), required: true, mergePatch: false, example: EXAMPLE },
     bodyBytesMax: BODY_BYTES_MAX,
+    admission: new Admission(TRANSACTIONS_MAX),
     entityTag: false,
     isWrite: true,
     success: {
@@ -79,6 +84,7 @@ export function transactionOperation(
       'has_children',
       'management_method_not_allowed',
       'not_found',
+      'overloaded',
       'precondition_failed',
     ],
     handle: async (call) => {

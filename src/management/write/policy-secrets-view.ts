@@ -30,6 +30,21 @@ export function maskRecord<T>(record: T): T {
 }
 
 /**
+ * A copy of a record in which each secret of its policy is what `replace` makes of it.
+ * @param other a record whose values at the same places are handed along
+ */
+export function replaceSecrets<T>(
+  record: T,
+  other: unknown,
+  replace: (value: unknown, other: unknown) => unknown,
+): T {
+  return PLACES_IN_RECORDS.reduce<unknown>(
+    (replaced, place) => changeAt(replaced, other, place, replace),
+    record,
+  ) as T;
+}
+
+/**
  * A copy of a record that a client sent in which every masked secret is the stored one from the same place. A mask with
  * nothing stored under it stays, and then fails validation.
  */

@@ -6,6 +6,7 @@ import { jsonSchema } from '../../../model/json-schema.ts';
 import { parseGatewayPath } from '../../../config/path-patterns.ts';
 import type { ConfigReader, ConfigWriter } from '../../../storage/repository.ts';
 import type { RuleContext } from '../../write/rule-context.ts';
+import { cascadedKeys } from '../../write/audit-names.ts';
 import { conflict, invalid, notFound, type Failure } from '../../api/failure.ts';
 import type { Built, RecordBase, Resource } from '../../crud/resource.ts';
 import {
@@ -48,6 +49,10 @@ export const apps: Resource<object, AppInput, App> = {
     ...counted(await writer.countVersions(app.id), 'version'),
     ...counted(await writer.countKeys(app.id), 'token'),
   ],
+  async removedWith(writer, app) {
+    const keys = await cascadedKeys(writer, app.id);
+    return keys.length > 0 ? { keys } : {};
+  },
   writable(app) {
     const { id: _id, created_at: _createdAt, updated_at: _updatedAt, ...writable } = app;
     return writable;

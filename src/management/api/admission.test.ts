@@ -1,0 +1,78 @@
+/** Bounds on plans: how many the gateway takes, that one works at a time, and that places come back. */
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, startManagement, verdict, type Fixture } from '../management.fixture.ts';
+import { isFailure } from './failure.ts';
+import { Admission, type Leave } from './admission.ts';
+
+const enter = (admission: Admission): Leave => {
+  const leave = admission.enter();
+  if (isFailure(leave)) throw new Error('no place');
+  return leave;
+};
+
+describe('an admission', () => {
+  it('refuses what has no place, and gives each place back once', () => {
+    const admission = new Admission(2);
+    const [first] = [enter(admission), enter(admission)];
+    expect(admission.enter()).toMatchObject({ failure: 'overloaded', headers: { 'Retry-After': '2' } });
+    first();
+    first();
+    enter(admission);
+    expect(isFailure(admission.enter())).toBe(true);
+  });
+
+  it('runs work in turn, also after work that failed', async () => {
+    const admission = new Admission(9);
+    const events: string[] = [];
+    const work = (name: string) => async (): Promise<void> => {
+      events.push(`${name} begins`);
+      await new Promise((done) => setImmediate(done));
+      events.push(`${name} ends`);
+      if (name === 'a') throw new Error('a failed');
+    };
+    const all = ['a', 'b', 'c'].map((name) => admission.inTurn(work(name)));
+    expect((await Promise.allSettled(all)).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
+    expect(events).toEqual(['a', 'b', 'c'].flatMap((name) => [`${name} begins`, `${name} ends`]));
+  });
+});
+
+/** Sends the head of a plan, and of its body nothing. */
+async function beginPlan({ port }: Fixture): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(
+    `POST /api/v1/config/plan HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n',
+  );
+  return socket;
+}
+
+describe('plans', () => {
+  const plan = (api: Fixture) => api.post('/config/plan', { config: { apps: {} } });
+
+  it('beyond eight are refused before their bodies are read, until others have gone', async () => {
+    await using api = await startManagement();
+    const slow = await Promise.all(Array.from({ length: 8 }, () => beginPlan(api)));
+    await expect.poll(async () => verdict(await plan(api))).toEqual([503, 'overloaded', []]);
+    const refused = await plan(api);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    expect((await api.post('/apps', { name: 'a', slug: 'a', gateway_path: '/a' })).status).toBe(201);
+    for (const socket of slow) socket.destroy();
+    await expect.poll(async () => (await plan(api)).status).toBe(200);
+  });
+
+  it('give their places back whatever their answer is', async () => {
+    await using api = await startManagement();
+    for (let call = 0; call < 20; call++) {
+      expect((await api.post('/config/plan', '{"config": ')).status).toBe(400);
+      expect((await api.post('/config/plan', { config: { nonsense: 1 } })).status).toBe(422);
+      expect((await plan(api)).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,40 @@
+/**
+ * How many calls of an operation with large bodies the gateway takes at once: a place is taken before the body is read,
+ * and given back when the call has been answered and its work has ended. Calls beyond that are told to come back.
+ */
+import { fail, type Failure } from './failure.ts';
+
+const RETRY_AFTER_SECS = 2;
+
+/** Gives the place back; more than once does nothing. */
+export type Leave = () => void;
+
+export class Admission {
+  readonly #placesMax: number;
+  #taken = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(placesMax: number) {
+    this.#placesMax = placesMax;
+  }
+
+  enter(): Leave | Failure {
+    if (this.#taken >= this.#placesMax) {
+      const detail = `The gateway already has ${this.#placesMax} calls of this kind; try again later`;
+      return { ...fail('overloaded', detail), headers: { 'Retry-After': String(RETRY_AFTER_SECS) } };
+    }
+    this.#taken += 1;
+    let left = false;
+    return () => {
+      if (!left) this.#taken -= 1;
+      left = true;
+    };
+  }
+
+  /** Runs work alone, after that of earlier calls; so that others come between, such as writes. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * Stored secrets for callers that may not learn them. A plan says whether a declared value differs from the stored one,
+ * which would confirm a guess. For such callers a stored secret is taken for a random value wherever the declared item
+ * has a secret in the clear: that always counts as changed. A handle still stands for what is stored.
+ */
+import { randomHex } from '../../lib/ids.ts';
+import { replaceSecrets } from '../write/policy-secrets-view.ts';
+import type { Item } from './levels.ts';
+import { isHandle } from './secret-handles.ts';
+
+const SECRET_BYTES = 32;
+
+/** A copy of a stored record in which no secret equals one that the item has in the clear. */
+export function blindSecrets<T>(record: T, item: Item): T {
+  return replaceSecrets(record, item, (stored, given) =>
+    given === undefined || isHandle(given) ? stored : randomHex(SECRET_BYTES),
+  );
+}
