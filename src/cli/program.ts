@@ -12,7 +12,7 @@ import { addExplainCommand } from './everyday/explain.ts';
 import { GATEWAY_COMMANDS } from './everyday/gateway-wide.ts';
 import { addHealthCommands } from './everyday/health.ts';
 import { RESOURCE_GROUPS } from './everyday/resources.ts';
-import { addImportCommands } from './import/commands.ts';
+import { addImportCommands } from './import/import-commands.ts';
 import type { CliIo } from './io.ts';
 
 export interface StartFlags {

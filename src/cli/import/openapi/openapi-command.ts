@@ -1,16 +1,16 @@
 /** `headgate import openapi`: a plan from an OpenAPI description, applied when it is asked for. */
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { readBoundedFile } from '../../declaration/bounded-file.ts';
-import { FOREIGN_BYTES_MAX, readForeign } from '../../declaration/foreign-document.ts';
-import { writeYaml } from '../../declaration/yaml-writer.ts';
-import { planText, type ShownPlan } from '../config/plan-text.ts';
-import { addServerFlags } from '../connection/server-flags.ts';
-import { EXIT_CODES } from '../exit-codes.ts';
-import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
-import { CliError, printable, type CliIo } from '../io.ts';
-import { usesColour } from '../show/colour.ts';
-import { addOutputFlag } from '../show/output.ts';
+import { readBoundedFile } from '../../../declaration/bounded-file.ts';
+import { FOREIGN_BYTES_MAX, readForeign } from '../../../declaration/foreign-document.ts';
+import { writeYaml } from '../../../declaration/yaml-writer.ts';
+import { planText, type ShownPlan } from '../../config/plan-text.ts';
+import { addServerFlags } from '../../connection/server-flags.ts';
+import { EXIT_CODES } from '../../exit-codes.ts';
+import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../../io.ts';
+import { usesColour } from '../../show/colour.ts';
+import { addOutputFlag } from '../../show/output.ts';
 import { readDescription } from './openapi-document.ts';
 import { importTree, type ImportedTree } from './openapi-tree.ts';
 
@@ -110,8 +110,7 @@ function notesText({ notes, operations }: ImportedTree): string {
   return `${lines.join('\n')}\n\n`;
 }
 
-export function addImportCommands(program: Command, io: CliIo): void {
-  const command = program.command('import').description('configuration from the files of other programs');
+export function addOpenApiCommand(command: Command, io: CliIo): void {
   addServerFlags(addOutputFlag(command.command('openapi')))
     .description(
       'plan endpoints from an OpenAPI description (2.0, 3.0, 3.1); exit code 2 when anything would change',

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startManagement, type Fixture, type Json } from '../../management/management.fixture.ts';
-import { headgate, type Outcome } from '../cli.fixture.ts';
+import { startManagement, type Fixture, type Json } from '../../../management/management.fixture.ts';
+import { headgate, type Outcome } from '../../cli.fixture.ts';
 
 let api: Fixture;
 let folder: string;

@@ -3,7 +3,7 @@
  * only what the description has changed, and an operation that is gone is disabled, not deleted. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { endpointShape, parseEndpointPath } from '../../config/path-patterns.ts';
+import { endpointShape, parseEndpointPath } from '../../../config/path-patterns.ts';
 import type { OpenApiDescription, OpenApiOperation } from './openapi-document.ts';
 import { securityOf, type ImportedPolicy } from './openapi-security.ts';
 

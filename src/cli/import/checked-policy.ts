@@ -1,0 +1,50 @@
+/**
+ * A policy as the gateway takes it: what its own rules refuse is left out and reported, so that one value that has no
+ * place here does not keep a whole document from being imported.
+ */
+import { jsonSchema } from '../../model/json-schema.ts';
+import { validate } from '../../management/api/validate.ts';
+import { validatePolicy } from '../../policy/policy-rules.ts';
+import { PolicySchema } from '../../policy/registry.ts';
+import { tokensOf } from '../../declaration/yaml-reader.ts';
+import type { Item } from './imported-route.ts';
+import { isObject, type SourceNode } from './source.ts';
+
+const SCHEMA = jsonSchema(PolicySchema);
+/** Parts that keep requests out. */
+const PROTECTING = ['auth', 'required_scopes', 'ip_access', 'rate_limit', 'max_body_bytes'];
+/** Each round leaves something out. */
+const ROUNDS_MAX = 200;
+
+export interface CheckedPolicy {
+  readonly parts: Item;
+  /** A part that keeps requests out was left out. */
+  readonly isWeaker: boolean;
+}
+
+/** @param node where the policy comes from, for the report */
+export function checkedPolicy(parts: Item, node: SourceNode): CheckedPolicy {
+  let checked = parts;
+  let isWeaker = false;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const wrong = validate(SCHEMA, checked);
+    const [error] = wrong.length > 0 ? wrong : validatePolicy(checked, { globals: undefined }, '');
+    if (error === undefined) return { parts: checked, isWeaker };
+    const tokens = tokensOf(error.pointer);
+    const [part = ''] = tokens;
+    // One edit of a field can be left out alone; of all else the part means something else then.
+    const edit = part === 'headers' ? tokens.slice(0, 4) : [part];
+    node.lost(`has a value that \`${edit.join('.')}\` cannot have: it ${error.detail}`);
+    isWeaker ||= PROTECTING.includes(part);
+    checked = without(checked, edit) as Item;
+  }
+  return { parts: {}, isWeaker: true };
+}
+
+function without(value: unknown, [first, ...rest]: readonly string[]): unknown {
+  if (first === undefined) return undefined;
+  if (Array.isArray(value)) return value.filter((_item, index) => String(index) !== first);
+  if (!isObject(value)) return undefined;
+  if (rest.length === 0) return Object.fromEntries(Object.entries(value).filter(([name]) => name !== first));
+  return { ...value, [first]: without(value[first], rest) };
+}

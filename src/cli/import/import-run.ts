@@ -1,0 +1,93 @@
+/**
+ * What the imports from other gateways have in common: the document is read strictly, translated, planned or applied or
+ * written as a file, and everything that was found is told.
+ */
+import { writeFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { readBoundedFile } from '../../declaration/bounded-file.ts';
+import { DOCUMENT_BYTES_MAX, readDocument } from '../../declaration/yaml-reader.ts';
+import { writeYaml } from '../../declaration/yaml-writer.ts';
+import { problemLine } from '../../management/declaration/declared-files.ts';
+import { planText, type ShownPlan } from '../config/plan-text.ts';
+import { addServerFlags } from '../connection/server-flags.ts';
+import { EXIT_CODES } from '../exit-codes.ts';
+import { createClient, type ServerFlags } from '../gateway-client.ts';
+import { CliError, printable, type CliIo } from '../io.ts';
+import { usesColour } from '../show/colour.ts';
+import { addOutputFlag } from '../show/output.ts';
+import { findingsText } from './findings-text.ts';
+import type { Item } from './imported-route.ts';
+import type { Finding } from './source.ts';
+
+export interface ImportFlags extends ServerFlags {
+  readonly app: string;
+  readonly gatewayPath?: string;
+  readonly apply?: true;
+  readonly maxDeletes?: string;
+  readonly out?: string;
+  readonly output: 'text' | 'json';
+}
+
+export interface ImportedApp {
+  readonly app: Item;
+  /** One line of what the document has. */
+  readonly summary: string;
+  readonly findings: readonly Finding[];
+}
+
+type Imported = ImportedApp | { readonly problem: string };
+
+/** @throws CliError with every problem of the document */
+export function readSource(path: string, io: CliIo): unknown {
+  const file = path === '-' ? { bytes: io.readStdin() } : readBoundedFile(path, DOCUMENT_BYTES_MAX);
+  if ('problem' in file) throw new CliError(`Cannot read ${path}: ${file.problem}`);
+  const read = readDocument(path, file.bytes);
+  if ('value' in read) return read.value;
+  for (const problem of read) io.err(`${problemLine(problem)}\n`);
+  throw new CliError(`Cannot read ${path}`);
+}
+
+/** @param source its name for messages */
+export async function runImport(
+  imported: Imported,
+  source: string,
+  flags: ImportFlags,
+  io: CliIo,
+): Promise<void> {
+  if ('problem' in imported) throw new CliError(`Cannot import ${source}: ${imported.problem}`);
+  const config = { apps: { [flags.app]: imported.app } };
+  // It may hold values of keys.
+  if (flags.out !== undefined) writeFileSync(flags.out, writeYaml(config), { mode: 0o600 });
+  const plan = flags.out === undefined ? await planned(config, source, flags, io) : undefined;
+  const { summary, findings } = imported;
+  if (flags.output === 'json')
+    io.out(`${JSON.stringify({ summary, findings, ...(plan && { plan }) }, undefined, 2)}\n`);
+  else {
+    io.out(`${printable(summary)}\n\n${findingsText(findings)}`);
+    if (plan !== undefined) io.out(planText(plan, flags.apply === true, usesColour(io)));
+  }
+  if (plan !== undefined && flags.apply !== true && plan.changes.length > 0) io.exit(EXIT_CODES.differs.code);
+}
+
+async function planned(config: object, source: string, flags: ImportFlags, io: CliIo): Promise<ShownPlan> {
+  const deletes = flags.maxDeletes;
+  if (deletes !== undefined && !/^\d{1,8}$/.test(deletes))
+    throw new CliError(`--max-deletes "${deletes}" must be a number from 0 on`);
+  const body = {
+    config,
+    ...(deletes !== undefined && { max_deletes: Number(deletes) }),
+    ...(flags.apply === true && { message: `import ${source}`.slice(0, 1_000) }),
+  };
+  const path = flags.apply === true ? '/config/apply' : '/config/plan';
+  return (await createClient(flags, io).call('POST', path, body)) as ShownPlan;
+}
+
+/** The options that every import has. */
+export function withImportOptions(command: Command, slug: string): Command {
+  return addServerFlags(addOutputFlag(command))
+    .option('--app <slug>', 'app that gets everything; made when it is not there', slug)
+    .option('--gateway-path <path>', 'path of the app; default: / and its slug')
+    .option('--apply', 'apply the plan')
+    .option('--max-deletes <count>', 'records that may be deleted; default: 10')
+    .option('-o, --out <file>', 'write a configuration file instead; needs no gateway');
+}

@@ -1,0 +1,24 @@
+/** `headgate import kong`. */
+import type { Command } from 'commander';
+import type { CliIo } from '../../io.ts';
+import { readSource, runImport, withImportOptions, type ImportFlags } from '../import-run.ts';
+import { importKong } from './kong-tree.ts';
+
+interface KongFlags extends ImportFlags {
+  readonly withKeyValues?: true;
+}
+
+export function addKongCommand(command: Command, io: CliIo): void {
+  const kong = command
+    .command('kong')
+    .description(
+      'plan an app from a declarative configuration of Kong (decK, formats 1.1, 2.1 and 3.0); exit code 2 when anything would change',
+    )
+    .argument('<file>', 'configuration in YAML or JSON; - is standard input')
+    .option('--with-key-values', 'carry the values of keys over, which needs the role admin');
+  withImportOptions(kong, 'kong').action((path: string, flags: KongFlags) => {
+    const { app: slug, gatewayPath, withKeyValues } = flags;
+    const options = { slug, gatewayPath, withKeyValues: withKeyValues === true };
+    return runImport(importKong(readSource(path, io), options), path, flags, io);
+  });
+}

@@ -1,0 +1,139 @@
+/**
+ * Paths of Kong's routes as patterns. A plain path is a prefix; one with `~` (before format 3.0: any with signs of a
+ * regular expression) is a regular expression, anchored at the start only. Of these the plain ones have a pattern:
+ * segments that are literal, or match any one segment.
+ */
+import { literalSegments, type Segments } from '../patterns.ts';
+
+export interface KongPath {
+  readonly isRegex: boolean;
+  /** Segments each; several for one path where it may end in several ways. */
+  readonly patterns: readonly Segments[];
+  /** How many leading segments `strip_path` takes off each pattern. */
+  readonly stripped: number;
+  /** How the patterns differ from the path. */
+  readonly differences: readonly string[];
+}
+
+/** @returns why there is no pattern, as a sentence without its subject, if there is none */
+export function readKongPath(
+  text: string,
+  regexWithoutTilde: boolean,
+): KongPath | { readonly problem: string } {
+  if (text.startsWith('~')) return readRegex(text.slice(1));
+  if (regexWithoutTilde && /[^A-Za-z0-9._~\-/%]/.test(text)) return readRegex(text);
+  return readPrefix(text);
+}
+
+const WITHOUT_SLASH = 'is also answered without the slash at its end';
+
+function readPrefix(text: string): KongPath | { readonly problem: string } {
+  const segments = literalSegments(text);
+  if (segments === undefined) return { problem: 'is no path that a request can have here' };
+  const endsWithSlash = segments.at(-1) === '';
+  const prefix = endsWithSlash ? segments.slice(0, -1) : segments;
+  return {
+    isRegex: false,
+    patterns: [[...prefix, '*']],
+    stripped: prefix.length,
+    differences: endsWithSlash ? [WITHOUT_SLASH] : [],
+  };
+}
+
+const ONE_SEGMENT = '[^/]+';
+/** One or more characters of one class, perhaps several such runs with dashes between them. */
+const CLASS = String.raw`(?:\\[dw]|\[(?:[^\]\\]|\\.)+\])`;
+const RUN = String.raw`${CLASS}(?:\+|\*|\{\d+(?:,\d*)?\})?`;
+const RUNS = new RegExp(`^${RUN}(?:(?:-|\\\\-|_|\\\\\\.)?${RUN})*$`);
+const GROUP = /^\((?:\?:|\?P?<([A-Za-z_]\w*)>)?(.*)\)$/;
+
+function readRegex(source: string): KongPath | { readonly problem: string } {
+  let rest = source.replace(/^\^/, '');
+  const isWhole = /(?<!\\)\$$/.test(rest);
+  if (isWhole) rest = rest.slice(0, -1);
+  const maySlash = isWhole && rest.endsWith('/?');
+  if (maySlash) rest = rest.slice(0, -2);
+  const parts = splitSegments(rest);
+  if (parts === undefined || parts[0] !== '') return { problem: NOT_PLAIN };
+  const differences: string[] = [];
+  const segments: string[] = [];
+  for (const [index, part] of parts.slice(1).entries()) {
+    const isLast = index === parts.length - 2;
+    const segment = segmentOf(part, isLast, segments.length + 1, differences);
+    if (segment === undefined) return { problem: NOT_PLAIN };
+    segments.push(segment);
+  }
+  if (segments.at(-1) === '*') {
+    return { isRegex: true, patterns: [segments], stripped: segments.length - 1, differences };
+  }
+  const endsWithSlash = segments.at(-1) === '';
+  const base = endsWithSlash ? segments.slice(0, -1) : segments;
+  if (endsWithSlash && !isWhole) differences.push(WITHOUT_SLASH);
+  const patterns = isWhole ? [segments, ...(maySlash ? [[...segments, '']] : [])] : [[...base, '*']];
+  return { isRegex: true, patterns, stripped: base.length, differences };
+}
+
+const NOT_PLAIN = 'is a regular expression that no path with {name} segments and a final * can say';
+
+/** At slashes outside of brackets and groups. */
+function splitSegments(source: string): string[] | undefined {
+  const parts = [''];
+  let depth = 0;
+  let inClass = false;
+  for (let index = 0; index < source.length; index++) {
+    const sign = source.charAt(index);
+    if (sign === '\\') {
+      const escaped = source.charAt(++index);
+      // `\/` is a slash as well.
+      if (escaped === '/' && depth === 0 && !inClass) parts.push('');
+      else parts[parts.length - 1] += `\\${escaped}`;
+      continue;
+    }
+    if (inClass) inClass = sign !== ']';
+    else if (sign === '[') inClass = true;
+    else if (sign === '(') depth += 1;
+    else if (sign === ')') depth -= 1;
+    else if (sign === '/' && depth === 0) {
+      parts.push('');
+      continue;
+    }
+    parts[parts.length - 1] += sign;
+  }
+  return depth === 0 && !inClass ? parts : undefined;
+}
+
+function segmentOf(part: string, isLast: boolean, number: number, differences: string[]): string | undefined {
+  if (part === '') return isLast ? '' : undefined;
+  const [, name, inner] = GROUP.exec(part) ?? [];
+  const body = inner ?? part;
+  const parameter = `{${name ?? `p${number}`}}`;
+  if (body === ONE_SEGMENT || body === String.raw`[^\/]+`) return parameter;
+  if (isLast && (body === '.*' || body === '.+')) {
+    if (body === '.+') differences.push('also matches an empty rest');
+    return '*';
+  }
+  if (RUNS.test(body) && !/\[\^|\/|\\S/.test(body)) {
+    differences.push(`matches any one segment in place of ${body}`);
+    return parameter;
+  }
+  const literal = literalOf(part, differences);
+  return literal === undefined ? undefined : literalSegments(`/${literal}`)?.join('/');
+}
+
+/** A regular expression without operators, as the text that it matches. */
+function literalOf(part: string, differences: string[]): string | undefined {
+  let text = '';
+  for (let index = 0; index < part.length; index++) {
+    const sign = part.charAt(index);
+    if (sign === '\\') {
+      const escaped = part.charAt(++index);
+      if (!/[.\-_~+*?()[\]{}^$|]/.test(escaped)) return undefined;
+      text += escaped;
+    } else if (sign === '.') {
+      differences.push('has a dot that stands for a dot only, not for any character');
+      text += '.';
+    } else if (/[A-Za-z0-9_~%\-@!,;:=&']/.test(sign)) text += sign;
+    else return undefined;
+  }
+  return text;
+}

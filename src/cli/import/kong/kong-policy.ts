@@ -1,0 +1,124 @@
+/**
+ * Policies from plugins. Of several plugins of one name the most specific one counts, that of the route before that of
+ * the service before the global one; so a policy is made of the plugins that count for a route, and says what is not in
+ * the policy of the app already.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { checkedPolicy } from '../checked-policy.ts';
+import type { Item } from '../imported-route.ts';
+import type { AclScopes } from './acl-scopes.ts';
+import type { KongConsumer, KongPlugin } from './kong-document.ts';
+import { AUTH_PLUGINS, translatePlugin } from './plugins/registry.ts';
+import type { PluginContext, TranslatedPlugin } from './plugins/plugin.ts';
+
+export interface RoutePolicy {
+  readonly parts: Item;
+  /** Plugins that protect and could not be carried over in full. */
+  readonly weaker: readonly KongPlugin[];
+}
+
+/** Levels from the widest to the most specific. */
+export type PluginLevels = readonly (readonly KongPlugin[])[];
+
+export class KongPolicies {
+  readonly #consumers: readonly KongConsumer[];
+  readonly #acl: AclScopes;
+  readonly #known = new Map<string, TranslatedPlugin>();
+  readonly #policies = new Map<string, RoutePolicy>();
+
+  constructor(consumers: readonly KongConsumer[], acl: AclScopes) {
+    this.#consumers = consumers;
+    this.#acl = acl;
+  }
+
+  policyOf(levels: PluginLevels): RoutePolicy {
+    const plugins = effective(levels);
+    const key = plugins.map(({ node }) => node.pointer).join(' ');
+    const known = this.#policies.get(key) ?? this.#made(plugins);
+    this.#policies.set(key, known);
+    return known;
+  }
+
+  #made(plugins: readonly KongPlugin[]): RoutePolicy {
+    const [auth, ...others] = plugins.filter(({ name }) => AUTH_PLUGINS.includes(name));
+    const weaker: KongPlugin[] = [];
+    for (const other of others) {
+      other.node.lost('is a second way to authenticate: a route has one', 'a route for each way');
+      weaker.push(other);
+    }
+    const context: PluginContext = {
+      consumers: this.#consumers,
+      acl: this.#acl,
+      authType: auth === undefined ? undefined : auth.name === 'jwt' ? 'jwt' : 'api_key',
+    };
+    let parts: Item = {};
+    for (const plugin of plugins) {
+      if (others.includes(plugin)) continue;
+      const translated = this.#translate(plugin, context);
+      if (translated.isWeaker === true) weaker.push(plugin);
+      const { parts: valid, isWeaker } = checkedPolicy(translated.parts, plugin.node);
+      if (isWeaker) weaker.push(plugin);
+      parts = merged(parts, valid);
+    }
+    // Parts of several plugins may not go together.
+    const last = plugins.at(-1);
+    if (last === undefined) return { parts, weaker };
+    const together = checkedPolicy(parts, last.node);
+    if (together.isWeaker) weaker.push(last);
+    return { parts: together.parts, weaker };
+  }
+
+  #translate(plugin: KongPlugin, context: PluginContext): TranslatedPlugin {
+    const key = `${context.authType ?? ''} ${plugin.node.pointer}`;
+    const known = this.#known.get(key) ?? translatePlugin(plugin, context);
+    this.#known.set(key, known);
+    return known;
+  }
+}
+
+/** Parts that a more specific level has to say. */
+export function beyond(parts: Item, wider: Item): Item | undefined {
+  const own = Object.fromEntries(
+    Object.entries(parts).filter(([name, value]) => !isDeepStrictEqual(value, wider[name])),
+  );
+  return Object.keys(own).length === 0 ? undefined : own;
+}
+
+function effective(levels: PluginLevels): KongPlugin[] {
+  const byName = new Map<string, KongPlugin>();
+  for (const level of levels) {
+    const seen = new Set<string>();
+    for (const plugin of level) {
+      if (seen.has(plugin.name)) plugin.node.lost('is given twice at one place');
+      else byName.set(plugin.name, plugin);
+      seen.add(plugin.name);
+    }
+  }
+  return [...byName.values()];
+}
+
+/** Several plugins may edit headers. */
+function merged(parts: Item, more: Item): Item {
+  const { headers, ...others } = more;
+  if (headers === undefined) return { ...parts, ...others };
+  const known = (parts['headers'] ?? {}) as Readonly<Record<string, Item>>;
+  const added = headers as Readonly<Record<string, Item>>;
+  const both = Object.fromEntries(
+    ['request', 'response'].flatMap((direction) => {
+      const [one, other] = [known[direction], added[direction]];
+      return one === undefined && other === undefined ? [] : [[direction, mergedEdits(one, other)]];
+    }),
+  );
+  return { ...parts, ...others, headers: both };
+}
+
+function mergedEdits(one: Item = {}, other: Item = {}): Item {
+  const edits: Record<string, unknown> = { ...one };
+  for (const [kind, value] of Object.entries(other)) {
+    const known = edits[kind];
+    if (Array.isArray(known) && Array.isArray(value))
+      edits[kind] = [...new Set<unknown>([...known, ...value])];
+    else edits[kind] = known === undefined ? value : { ...(known as object), ...(value as object) };
+  }
+  return edits;
+}

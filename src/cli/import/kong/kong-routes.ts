@@ -1,0 +1,149 @@
+/** Routes of Kong as routes of the import: paths, methods, and what else decides which requests they take. */
+import { ENDPOINT_METHODS } from '../methods.ts';
+import type { ImportedPattern } from '../imported-route.ts';
+import type { SourceNode } from '../source.ts';
+import { readKongPath } from './kong-paths.ts';
+import type { KongRoute } from './kong-document.ts';
+
+export interface RouteMatch {
+  readonly methods: readonly string[];
+  readonly patterns: readonly ImportedPattern[];
+  /** Methods that endpoints do not have are allowed by policy. */
+  readonly allowedMethods: readonly string[] | undefined;
+  readonly preserveHost: boolean;
+}
+
+/** Conditions that a request here is not asked for; without them the route would take requests of others. */
+const CONDITIONS: Readonly<Record<string, string>> = {
+  headers: 'a path of its own, or `per: header:<name>` of limits',
+  snis: 'a gateway of its own',
+  sources: '`ip_access`',
+  destinations: 'a gateway of its own',
+  expression: 'a path of its own',
+};
+
+/** undefined when the route was reported as a whole. */
+export function matchOf(
+  { node }: KongRoute,
+  index: number,
+  regexWithoutTilde: boolean,
+  hasCors: boolean,
+): RouteMatch | undefined {
+  const condition = Object.keys(CONDITIONS).find((name) => node.has(name) && !isEmpty(node, name));
+  if (condition !== undefined) {
+    node.lost(
+      `is chosen by ${condition}, and routes are chosen by path and method here`,
+      CONDITIONS[condition],
+    );
+    return undefined;
+  }
+  if (!speaksHttp(node)) return undefined;
+  const hosts = node.texts('hosts') ?? [];
+  for (const host of hosts)
+    host.node.lost('is no condition here: the route is served under every name', 'a gateway of its own');
+  const given = methodNames(node);
+  if (given === undefined) return undefined;
+  const pathHandling = node.text('path_handling');
+  if (pathHandling === 'v1') node.changed('is v0 here', undefined, 'path_handling');
+  for (const buffering of ['request_buffering', 'response_buffering']) {
+    if (node.boolean(buffering) === true)
+      node.changed('is false here: bodies are streamed', '`buffer_request_bytes`', buffering);
+  }
+  node.noEffect('is for redirects, of which there are none', 'https_redirect_status_code');
+  const strips = node.boolean('strip_path') ?? true;
+  const regexPriority = node.number('regex_priority') ?? 0;
+  const categories = [hosts.length > 0, given.length > 0, node.has('paths')].filter(Boolean).length;
+  const patterns = patternsOf(node, { strips, regexPriority, categories, index, regexWithoutTilde });
+  const { methods, allowedMethods } = methodsOf(given, node, hasCors);
+  return { methods, patterns, allowedMethods, preserveHost: node.boolean('preserve_host') ?? false };
+}
+
+function isEmpty(node: SourceNode, name: string): boolean {
+  const value: unknown = (node.value as Readonly<Record<string, unknown>>)[name];
+  return (
+    (Array.isArray(value) && value.length === 0) ||
+    (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  );
+}
+
+/** undefined when there are methods and none that can be asked for: the route would take every method then. */
+function methodNames(node: SourceNode): string[] | undefined {
+  const items = node.texts('methods') ?? [];
+  const names = items.flatMap(({ text, node: item }) => {
+    if (/^[A-Za-z-]+$/.test(text)) return [text.toUpperCase()];
+    item.lost('is no method');
+    return [];
+  });
+  if (names.length > 0 || items.length === 0) return names;
+  node.lost('has no method that a request can have');
+  return undefined;
+}
+
+function speaksHttp(node: SourceNode): boolean {
+  const protocols = node.texts('protocols') ?? [];
+  const foreign = protocols.filter(({ text }) => text !== 'http' && text !== 'https');
+  if (foreign.length > 0 && foreign.length === protocols.length) {
+    node.lost(`speaks ${foreign.map(({ text }) => text).join(', ')}, and this gateway speaks HTTP only`);
+    return false;
+  }
+  for (const { node: item } of foreign) item.lost('is no protocol of this gateway');
+  const [only, ...others] = protocols.filter((item) => !foreign.includes(item));
+  if (only !== undefined && others.length === 0 && only.text === 'https')
+    only.node.changed('is one of both: HTTP is not refused', 'only a listener with TLS');
+  if (only !== undefined && others.length === 0 && only.text === 'http')
+    only.node.changed('is one of both: HTTPS is not refused');
+  return true;
+}
+
+interface PathWork {
+  readonly strips: boolean;
+  readonly regexPriority: number;
+  readonly categories: number;
+  readonly index: number;
+  readonly regexWithoutTilde: boolean;
+}
+
+/** The order of Kong: more kinds of conditions, regular expressions by priority, longer paths, earlier routes. */
+function patternsOf(node: SourceNode, work: PathWork): ImportedPattern[] {
+  const { strips, regexPriority, categories, index, regexWithoutTilde } = work;
+  const paths = node.texts('paths');
+  if (paths === undefined || paths.length === 0) {
+    return [{ segments: ['*'], drop: 0, priority: [categories, 0, 0, 0, -index], node }];
+  }
+  return paths.flatMap(({ text, node: item }) => {
+    const read = readKongPath(text, regexWithoutTilde);
+    if ('problem' in read) {
+      item.lost(read.problem, 'an endpoint for each path');
+      return [];
+    }
+    for (const difference of read.differences) item.changed(difference);
+    const { isRegex } = read;
+    const priority = [categories, isRegex ? 1 : 0, isRegex ? regexPriority : 0, text.length, -index];
+    return read.patterns.map((segments) => ({
+      segments,
+      drop: strips ? Math.min(read.stripped, segments.length) : 0,
+      priority,
+      node: item,
+    }));
+  });
+}
+
+function methodsOf(
+  given: readonly string[],
+  node: SourceNode,
+  hasCors: boolean,
+): Pick<RouteMatch, 'methods' | 'allowedMethods'> {
+  if (given.length === 0) return { methods: ['*'], allowedMethods: undefined };
+  const own = [...new Set(given.filter((method) => ENDPOINT_METHODS.includes(method)))];
+  const others = [...new Set(given)].filter(
+    (method) => !ENDPOINT_METHODS.includes(method) && !(method === 'HEAD' && own.includes('GET')),
+  );
+  if (own.includes('GET') && !given.includes('HEAD')) node.changed('has HEAD with GET', undefined, 'methods');
+  if (others.length === 0) return { methods: own, allowedMethods: undefined };
+  if (others.length === 1 && others[0] === 'OPTIONS' && hasCors && own.length > 0) {
+    node.changed('has OPTIONS for preflights only, which the gateway answers', undefined, 'methods');
+    return { methods: own, allowedMethods: undefined };
+  }
+  node.changed('are allowed by policy: another method gets 405', undefined, 'methods');
+  return { methods: ['*'], allowedMethods: [...new Set(given)] };
+}

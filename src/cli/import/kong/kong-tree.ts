@@ -1,0 +1,185 @@
+/**
+ * Makes a declared app of a document of Kong. All services are versions of one app, since a key opens one app and
+ * consumers may call every service.
+ */
+import { counted } from '../findings-text.ts';
+import type { ImportedRoute, Item } from '../imported-route.ts';
+import { versionsOf } from '../route-tree.ts';
+import type { ImportedApp } from '../import-run.ts';
+import { AclScopes } from './acl-scopes.ts';
+import { backendsOf, type ServiceBackends } from './kong-backends.ts';
+import { readKong, type KongDocument, type KongRoute, type KongService } from './kong-document.ts';
+import { keysOf } from './kong-keys.ts';
+import { beyond, KongPolicies, type RoutePolicy } from './kong-policy.ts';
+import { matchOf } from './kong-routes.ts';
+
+export interface KongOptions {
+  readonly slug: string;
+  readonly gatewayPath: string | undefined;
+  readonly withKeyValues: boolean;
+}
+
+/** @returns the app and what was found, or why the document cannot be read */
+export function importKong(value: unknown, options: KongOptions): ImportedApp | { readonly problem: string } {
+  const document = readKong(value);
+  if ('problem' in document) return document;
+  const acl = new AclScopes();
+  const policies = new KongPolicies(document.consumers, acl);
+  const global = policies.policyOf([document.globalPlugins]);
+  const routes = routesOf(document, policies, global);
+  settleRest(document);
+  const keys = keysOf(document.consumers, acl, options.withKeyValues);
+  const versions = versionsOf(routes);
+  return {
+    app: {
+      gateway_path: options.gatewayPath ?? `/${options.slug}`,
+      routing_mode: 'managed_endpoint',
+      ...(Object.keys(global.parts).length > 0 && { default_policy: global.parts }),
+      versions,
+      ...(Object.keys(keys).length > 0 && { keys }),
+    },
+    summary: summaryOf(document),
+    findings: document.root.ledger.conclude(document.root),
+  };
+}
+
+function routesOf(document: KongDocument, policies: KongPolicies, global: RoutePolicy): ImportedRoute[] {
+  const routes: ImportedRoute[] = [];
+  const counted = new LimitPlaces();
+  let index = 0;
+  for (const service of document.services) {
+    const backends = backendsOf(service, document);
+    for (const route of service.routes) {
+      index += 1;
+      const levels = [document.globalPlugins, service.plugins, route.plugins];
+      const policy = policies.policyOf(levels);
+      if (backends === undefined) {
+        route.node.lost('has a service that could not be carried over');
+        continue;
+      }
+      const imported = routeOf(route, index, { document, backends, policy, global });
+      if (imported === undefined) continue;
+      routes.push(imported);
+      counted.add(service, route, imported);
+    }
+    if (service.routes.length === 0)
+      service.node.lost('has no route, so that nothing reaches it', 'an endpoint with its backend');
+  }
+  counted.report();
+  return routes;
+}
+
+interface RouteWork {
+  readonly document: KongDocument;
+  readonly backends: ServiceBackends;
+  readonly policy: RoutePolicy;
+  readonly global: RoutePolicy;
+}
+
+function routeOf(
+  route: KongRoute,
+  index: number,
+  { document, backends, policy, global }: RouteWork,
+): ImportedRoute | undefined {
+  const hasCors = policy.parts['cors'] !== undefined;
+  const match = matchOf(route, index, document.regexWithoutTilde, hasCors);
+  if (match === undefined) return undefined;
+  const { timeouts, retries, isEnabled } = backends;
+  const parts: Item = {
+    ...policy.parts,
+    ...(match.allowedMethods !== undefined && { allowed_methods: match.allowedMethods }),
+    ...(timeouts !== undefined && { timeouts }),
+    ...(retries !== undefined && { retries }),
+  };
+  const own = beyond(parts, global.parts);
+  if (policy.weaker.length > 0) {
+    const names = [...new Set(policy.weaker.map(({ name }) => name))].join(', ');
+    route.node.changed(
+      `is not switched on, as ${names} could not be carried over in full`,
+      'a policy in its place, and then `activate` of its revisions',
+    );
+  }
+  return {
+    label: route.name,
+    methods: match.methods,
+    patterns: match.patterns,
+    backends: backends.backends,
+    revision: {
+      ...(match.preserveHost && { preserve_host: true }),
+      ...(own !== undefined && { default_policy: own }),
+    },
+    isCurrent: isEnabled && policy.weaker.length === 0,
+  };
+}
+
+/** A limit is counted under the level that has it: a plugin on several revisions is counted in each. */
+class LimitPlaces {
+  readonly #places = new Map<KongService['plugins'][number], number>();
+
+  add(service: KongService, route: KongRoute, { patterns, backends }: ImportedRoute): void {
+    const places = new Set(patterns.map(({ node }) => node)).size * backends.length;
+    const own = route.plugins.filter(isLimit);
+    const inForce = own.length > 0 ? own : service.plugins.filter(isLimit);
+    for (const plugin of inForce) this.#places.set(plugin, (this.#places.get(plugin) ?? 0) + places);
+  }
+
+  report(): void {
+    for (const [plugin, places] of this.#places) {
+      if (places > 1)
+        plugin.node.changed(
+          `is counted apart at each of ${places} revisions (paths and targets)`,
+          'the limit in the policy of the app',
+        );
+    }
+  }
+}
+
+function isLimit({ name }: { readonly name: string }): boolean {
+  return name.startsWith('rate-limiting');
+}
+
+const OTHER_RECORDS: Readonly<Record<string, readonly [string, string?]>> = {
+  certificates: ['certificates are settings here', 'GATEWAY_PROXY__TLS__CERT_FILE'],
+  snis: ['certificates are settings here', 'GATEWAY_PROXY__TLS__CERT_FILE'],
+  vaults: ['no value is read from a vault', 'secrets in the document, stored encrypted'],
+  consumer_groups: ['keys have no groups', '`rate_limit` and `scopes` of keys'],
+  rbac_roles: ['who manages the gateway is said by admin tokens', 'roles of admin tokens'],
+  keys: ['keys of tokens are in policies', '`auth.jwt.jwks`'],
+  key_sets: ['keys of tokens are in policies', '`auth.jwt.jwks`'],
+  filter_chains: ['no filter runs here'],
+  licenses: ['there is none'],
+  basicauth_credentials: ['callers have API keys or JWTs', 'an API key'],
+  hmacauth_credentials: ['callers have API keys or JWTs', 'an API key'],
+  oauth2_credentials: ['callers have API keys or JWTs', 'an API key'],
+  mtls_auth_credentials: ['callers have API keys or JWTs', 'an API key'],
+};
+
+function settleRest({ root, upstreams, services }: KongDocument): void {
+  for (const [name, [reason, nearest]] of Object.entries(OTHER_RECORDS)) {
+    if (root.has(name)) root.lost(reason, nearest, name);
+  }
+  const used = new Set(services.flatMap(({ node }) => node.text('host') ?? []));
+  for (const { text } of services.flatMap(({ node }) => hostOf(node))) used.add(text);
+  for (const [name, { node }] of upstreams) {
+    if (!used.has(name)) node.lost('is the host of no service');
+    else if (node.has('host_header'))
+      node.lost('backends get their own name', '`preserve_host` of a revision', 'host_header');
+  }
+}
+
+function hostOf(node: KongService['node']): { readonly text: string }[] {
+  const url = node.text('url');
+  const parsed = url === undefined ? null : URL.parse(url);
+  return parsed === null ? [] : [{ text: parsed.hostname }];
+}
+
+function summaryOf({ services, consumers, upstreams }: KongDocument): string {
+  const routes = services.reduce((sum, service) => sum + service.routes.length, 0);
+  const counts = [
+    counted(services.length, 'service'),
+    counted(routes, 'route'),
+    counted(upstreams.size, 'upstream'),
+    counted(consumers.length, 'consumer'),
+  ];
+  return `${counts.join(', ')}.`;
+}

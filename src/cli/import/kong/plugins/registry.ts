@@ -1,0 +1,87 @@
+/** Kong's plugins: those that become parts of a policy, and what is said of the others. */
+import type { SourceNode } from '../../source.ts';
+import type { KongPlugin } from '../kong-document.ts';
+import { cors, ipRestriction } from './access.ts';
+import { acl, jwt, keyAuth } from './auth.ts';
+import { rateLimiting, rateLimitingAdvanced, requestSizeLimiting } from './limits.ts';
+import { NOTHING, type PluginContext, type PluginTranslator, type TranslatedPlugin } from './plugin.ts';
+import { correlationId, transformer } from './transformers.ts';
+
+const TRANSLATORS: Readonly<Record<string, PluginTranslator>> = {
+  'key-auth': keyAuth,
+  'key-auth-enc': keyAuth,
+  jwt,
+  acl,
+  'rate-limiting': rateLimiting,
+  'rate-limiting-advanced': rateLimitingAdvanced,
+  'request-size-limiting': requestSizeLimiting,
+  'ip-restriction': ipRestriction,
+  cors,
+  'request-transformer': transformer('request'),
+  'request-transformer-advanced': transformer('request'),
+  'response-transformer': transformer('response'),
+  'response-transformer-advanced': transformer('response'),
+  'correlation-id': correlationId,
+};
+
+/** Plugins that keep requests out: without them their routes are not switched on. */
+const PROTECTING: Readonly<Record<string, string>> = {
+  'basic-auth': '`auth` with API keys',
+  'hmac-auth': '`auth` with API keys',
+  'ldap-auth': '`auth` with JWTs of an identity provider',
+  'ldap-auth-advanced': '`auth` with JWTs of an identity provider',
+  oauth2: '`auth` with JWTs of an identity provider',
+  'oauth2-introspection': '`auth` with JWTs of an identity provider',
+  'openid-connect': '`auth` with JWTs of an identity provider',
+  'mtls-auth': '`auth` with JWTs or API keys',
+  'header-cert-auth': '`auth` with JWTs or API keys',
+  'vault-auth': '`auth` with API keys',
+  saml: '`auth` with JWTs of an identity provider',
+  session: '`auth` with JWTs of an identity provider',
+  opa: '`required_scopes`',
+  'jwt-signer': '`auth` with JWTs of an identity provider',
+  'request-termination': 'endpoints that are switched off',
+  'request-validator': 'endpoints in `managed_endpoint` mode',
+  'oas-validation': '`headgate import openapi`',
+};
+
+const OBSERVING = 'the metrics, access log and traces of the settings';
+const NEAREST: Readonly<Record<string, string>> = {
+  prometheus: 'the metrics at the management listener',
+  'file-log': OBSERVING,
+  'http-log': OBSERVING,
+  'tcp-log': OBSERVING,
+  'udp-log': OBSERVING,
+  syslog: OBSERVING,
+  loggly: OBSERVING,
+  datadog: OBSERVING,
+  statsd: OBSERVING,
+  zipkin: OBSERVING,
+  opentelemetry: OBSERVING,
+  'bot-detection': '`ip_access`',
+  'response-ratelimiting': '`rate_limit`',
+  'proxy-cache': 'a cache before the gateway',
+  'proxy-cache-advanced': 'a cache before the gateway',
+  'upstream-timeout': '`timeouts`',
+  'websocket-size-limit': '`max_body_bytes`',
+};
+
+/** Auth first: limits and groups depend on how callers are known. */
+export const AUTH_PLUGINS: readonly string[] = ['key-auth', 'key-auth-enc', 'jwt'];
+
+export function isKnown(name: string): boolean {
+  return Object.hasOwn(TRANSLATORS, name);
+}
+
+export function translatePlugin(plugin: KongPlugin, context: PluginContext): TranslatedPlugin {
+  const translate = Object.hasOwn(TRANSLATORS, plugin.name) ? TRANSLATORS[plugin.name] : undefined;
+  if (translate !== undefined) return translate(plugin, context);
+  return refusePlugin(plugin.node, plugin.name);
+}
+
+function refusePlugin(node: SourceNode, name: string): TranslatedPlugin {
+  const protecting = Object.hasOwn(PROTECTING, name) ? PROTECTING[name] : undefined;
+  const nearest = protecting ?? (Object.hasOwn(NEAREST, name) ? NEAREST[name] : undefined);
+  node.lost(`is the plugin ${name}, which has no counterpart`, nearest);
+  return protecting === undefined ? NOTHING : { ...NOTHING, isWeaker: true };
+}

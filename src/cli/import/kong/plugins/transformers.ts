@@ -1,0 +1,119 @@
+/** `request-transformer` and `response-transformer`, and `correlation-id`: edits of header fields. */
+import type { Item } from '../../imported-route.ts';
+import type { SourceNode } from '../../source.ts';
+import type { KongPlugin } from '../kong-document.ts';
+import { NOTHING, type TranslatedPlugin } from './plugin.ts';
+
+type Direction = 'request' | 'response';
+
+interface Edits {
+  readonly set: Record<string, string>;
+  readonly add: Record<string, string>;
+  readonly rename: Record<string, string>;
+  readonly remove: string[];
+}
+
+const ENTRIES_MAX = 32;
+/** Members of an action beside `headers`, and what they would need. */
+const OTHER_PLACES: Readonly<Record<string, string>> = {
+  body: 'bodies are passed on as they are',
+  json: 'bodies are passed on as they are',
+  json_types: 'bodies are passed on as they are',
+  querystring: 'query strings are passed on as they are',
+  uri: 'paths are changed at endpoints',
+};
+const NEAREST: Readonly<Record<string, string>> = { uri: '`backend_path` of an endpoint' };
+
+export function transformer(direction: Direction): (plugin: KongPlugin) => TranslatedPlugin {
+  return ({ config }) => {
+    if (config === undefined) return NOTHING;
+    const edits: Edits = { set: {}, add: {}, rename: {}, remove: [] };
+    for (const action of ['remove', 'rename', 'replace', 'add', 'append']) {
+      const given = config.child(action);
+      if (given === undefined) continue;
+      for (const [place, reason] of Object.entries(OTHER_PLACES)) {
+        if (given.has(place) && !isEmpty(given, place)) given.lost(reason, NEAREST[place], place);
+      }
+      for (const { text, node } of given.texts('headers') ?? []) take(edits, action, text, node, direction);
+    }
+    if (config.text('http_method') !== undefined)
+      config.lost('the method is passed on as it is', undefined, 'http_method');
+    const { set, add, rename, remove } = edits;
+    const kept: Item = {
+      ...(Object.keys(set).length > 0 && { set }),
+      ...(Object.keys(add).length > 0 && { add }),
+      ...(remove.length > 0 && { remove }),
+      ...(Object.keys(rename).length > 0 && { rename }),
+    };
+    return Object.keys(kept).length === 0 ? NOTHING : { parts: { headers: { [direction]: kept } } };
+  };
+}
+
+function isEmpty(node: SourceNode, name: string): boolean {
+  const value: unknown = (node.value as Readonly<Record<string, unknown>>)[name];
+  return Array.isArray(value) && value.length === 0;
+}
+
+function take(edits: Edits, action: string, text: string, node: SourceNode, direction: Direction): void {
+  const colon = text.indexOf(':');
+  const name = (colon < 0 ? text : text.slice(0, colon)).trim();
+  const given = colon < 0 ? '' : text.slice(colon + 1).trim();
+  if (isNamed(edits, name)) {
+    node.lost('is a second edit of one field, and only the first was kept');
+    return;
+  }
+  if (action === 'remove') {
+    if (edits.remove.length < ENTRIES_MAX) edits.remove.push(text.trim());
+    else node.lost(`is one of more than ${ENTRIES_MAX} edits`);
+    return;
+  }
+  if (colon < 0) {
+    node.lost('has no value');
+    return;
+  }
+  const list = action === 'rename' ? edits.rename : action === 'replace' ? edits.set : edits.add;
+  if (Object.keys(list).length >= ENTRIES_MAX) {
+    node.lost(`is one of more than ${ENTRIES_MAX} edits`);
+    return;
+  }
+  const value = action === 'rename' ? given : templateOf(given, direction);
+  if (value === undefined || value === '') {
+    node.lost(
+      value === '' ? 'has no value' : 'has a template that no value of `headers` can say',
+      '`${header.name}`, `${claim.name}`',
+    );
+    return;
+  }
+  if (action === 'replace') node.changed('is set also where the field is missing');
+  if (action === 'add') node.changed('is added also where the field is there already', '`set`');
+  list[name] = value;
+}
+
+/** A field is edited once, in whatever spelling. */
+function isNamed({ set, add, rename, remove }: Edits, name: string): boolean {
+  const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '-');
+  const names = [...Object.keys(set), ...Object.keys(add), ...Object.keys(rename), ...remove];
+  return names.some((known) => plain(known) === plain(name));
+}
+
+/** `$(headers.name)` of requests; all else is text. */
+function templateOf(given: string, direction: Direction): string | undefined {
+  const escaped = given.replaceAll('${', '$${');
+  if (direction === 'response') return escaped;
+  const filled = escaped.replaceAll(
+    /\$\(headers(?:\.([A-Za-z0-9_-]+)|\[["']([A-Za-z0-9_-]+)["']\])\)/g,
+    (_match, plain: string | undefined, quoted: string | undefined) =>
+      `\${header.${(plain ?? quoted ?? '').replaceAll('_', '-')}}`,
+  );
+  return filled.includes('$(') ? undefined : filled;
+}
+
+export function correlationId({ config }: KongPlugin): TranslatedPlugin {
+  const name = config?.text('header_name') ?? 'Kong-Request-ID';
+  const echo = config?.boolean('echo_downstream') === true;
+  const generator = config?.text('generator');
+  if (generator !== undefined) config?.changed('is a UUID', undefined, 'generator');
+  if (name.toLowerCase() === 'x-request-id') return NOTHING;
+  const set = { [name]: '${request.id}' };
+  return { parts: { headers: { request: { set }, ...(echo && { response: { set } }) } } };
+}

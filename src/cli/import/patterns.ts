@@ -1,0 +1,76 @@
+/**
+ * Paths of other gateways as segments: literals in canonical form, `{name}` for any one segment, and a final `*` for any
+ * rest. Pure functions over such patterns: which requests two of them share, and what is left of one below a prefix.
+ */
+import { canonicalPath, comparablePath } from '../../http/paths/canonical-path.ts';
+
+export type Segments = readonly string[];
+
+/** Segments of a literal path in the form in which requests are matched, or undefined where no request has it. */
+export function literalSegments(path: string): string[] | undefined {
+  if (!path.startsWith('/') || /[{}*?#]/.test(path)) return undefined;
+  const canonical = canonicalPath(path);
+  if (typeof canonical !== 'string') return undefined;
+  const comparable = comparablePath(canonical);
+  if (comparable.includes('%2F')) return undefined;
+  return comparable === '/' ? [] : comparable.slice(1).split('/');
+}
+
+export function isParameter(segment: string): boolean {
+  return segment.startsWith('{');
+}
+
+export function isLiteral(segment: string): boolean {
+  return segment !== '*' && !isParameter(segment);
+}
+
+/** What both match, or undefined. Names of parameters are those of `one`. */
+export function intersection(one: Segments, other: Segments): Segments | undefined {
+  const shared: string[] = [];
+  for (let index = 0; ; index++) {
+    const a = one[index];
+    const b = other[index];
+    if (a === '*' && b !== undefined) return [...shared, ...withNames(other.slice(index))];
+    if (b === '*' && a !== undefined) return [...shared, ...one.slice(index)];
+    if (a === undefined && b === undefined) return shared;
+    if (a === undefined || b === undefined) return undefined;
+    if (isParameter(a) && b !== '') shared.push(isParameter(b) ? a : b);
+    else if ((isParameter(b) && a !== '') || a === b) shared.push(a);
+    else return undefined;
+  }
+}
+
+/** Names that cannot be among those of another pattern. */
+function withNames(segments: Segments): string[] {
+  return segments.map((segment, index) => (isParameter(segment) ? `{m${index}}` : segment));
+}
+
+/** Patterns of one shape match the same requests. */
+export function shapeOf(segments: Segments): string {
+  return segments.map((segment) => (isParameter(segment) ? '{}' : segment)).join('/');
+}
+
+/** The literal segments that a pattern begins with. */
+export function literalPrefix(segments: Segments): Segments {
+  const end = segments.findIndex((segment) => !isLiteral(segment));
+  return end < 0 ? segments : segments.slice(0, end);
+}
+
+/**
+ * The part of a pattern below a literal prefix, or undefined where it matches nothing there. The prefix itself has one
+ * empty segment below it, with and without a trailing slash.
+ */
+export function below(segments: Segments, prefix: Segments): Segments | undefined {
+  for (const [index, literal] of prefix.entries()) {
+    const segment = segments[index];
+    if (segment === '*') return ['*'];
+    if (segment === undefined || (segment !== literal && !isParameter(segment))) return undefined;
+  }
+  const rest = segments.slice(prefix.length);
+  return rest.length === 0 ? [''] : rest;
+}
+
+/** Segments as a path; none is `/`. */
+export function pathOf(segments: Segments): string {
+  return `/${segments.join('/')}`;
+}

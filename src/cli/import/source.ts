@@ -1,0 +1,273 @@
+/**
+ * A document of another gateway, read so that nothing of it is lost in silence: a translation takes values through
+ * these nodes, which write down what was taken. In the end each value was taken, was reported, or becomes a
+ * report by itself. Places are JSON pointers (RFC 6901).
+ *
+ * Owns what was taken and the findings. Values of secrets are never in a finding.
+ */
+import { escapeToken } from '../../declaration/yaml-reader.ts';
+
+/**
+ * - `lost`: it has no effect here.
+ * - `changed`: it was carried over, and works differently.
+ * - `no_effect`: it says nothing that a gateway would do: ids, times, what is the default anyway.
+ */
+export type FindingKind = 'lost' | 'changed' | 'no_effect';
+
+export interface Finding {
+  readonly kind: FindingKind;
+  /** Of the value, or of what holds all the values that are meant. */
+  readonly pointer: string;
+  /** The same for people: names of items in place of their numbers. */
+  readonly place: string;
+  readonly reason: string;
+  /** What comes nearest here. */
+  readonly nearest?: string;
+}
+
+export type SourceObject = Readonly<Record<string, unknown>>;
+
+/** Templates that other tools fill in before the document is used. */
+const UNFILLED = /\$\{\{|\{\{.*\}\}|^\{vault:\/\//;
+
+export class SourceLedger {
+  readonly #settled = new Set<string>();
+  readonly #opened = new Set<string>();
+  readonly #findings = new Map<string, Finding>();
+
+  settle(pointer: string): void {
+    this.#settled.add(pointer);
+  }
+
+  isSettled(pointer: string): boolean {
+    return this.#settled.has(pointer);
+  }
+
+  open(pointer: string): void {
+    this.#opened.add(pointer);
+  }
+
+  /** The same finding twice is one. */
+  add(finding: Finding): void {
+    this.#findings.set(`${finding.kind} ${finding.pointer} ${finding.reason}`, finding);
+    if (finding.kind !== 'changed') this.#settled.add(finding.pointer);
+  }
+
+  /** Reports what was neither taken nor reported, and answers everything that was found. */
+  conclude(root: SourceNode): readonly Finding[] {
+    this.#sweep(root);
+    return [...this.#findings.values()];
+  }
+
+  #sweep(node: SourceNode): void {
+    const { pointer, value } = node;
+    if (this.#settled.has(pointer) || value === null || value === undefined) return;
+    const members = node.members();
+    if (members.length === 0 && typeof value === 'object') return;
+    if (this.#opened.has(pointer)) for (const member of members) this.#sweep(member);
+    else node.lost('is not known to this import');
+  }
+}
+
+export class SourceNode {
+  readonly value: unknown;
+  readonly pointer: string;
+  readonly place: string;
+  readonly ledger: SourceLedger;
+
+  constructor(value: unknown, pointer: string, place: string, ledger: SourceLedger) {
+    this.value = value;
+    this.pointer = pointer;
+    this.place = place;
+    this.ledger = ledger;
+  }
+
+  /** Whether the member is there and says anything. */
+  has(name: string): boolean {
+    const value = this.#raw(name);
+    return value !== undefined && value !== null;
+  }
+
+  /** Names of the members of an object. */
+  get names(): readonly string[] {
+    return isObject(this.value) ? Object.keys(this.value) : [];
+  }
+
+  /** A member of an object, opened: its own members have to be taken. */
+  child(name: string): SourceNode | undefined {
+    if (!this.has(name)) return undefined;
+    const node = this.#at(name);
+    if (!isObject(node.value)) {
+      node.lost('is not an object');
+      return undefined;
+    }
+    this.ledger.open(node.pointer);
+    return node;
+  }
+
+  /** The members of an object that is a map of objects, opened. */
+  entries(name: string): (readonly [string, SourceNode])[] {
+    const node = this.child(name);
+    if (node === undefined) return [];
+    return node.names.flatMap((key) => {
+      const entry = node.child(key);
+      return entry === undefined ? [] : [[key, entry] as const];
+    });
+  }
+
+  /** A list of objects, opened. Items that are none are reported. */
+  items(name: string): SourceNode[] {
+    if (!this.has(name)) return [];
+    const list = this.#at(name);
+    if (!Array.isArray(list.value)) {
+      list.lost('is not a list');
+      return [];
+    }
+    this.ledger.open(list.pointer);
+    return list.members().flatMap((item) => {
+      if (item.value === null) return [];
+      if (!isObject(item.value)) {
+        item.lost('is not an object');
+        return [];
+      }
+      this.ledger.open(item.pointer);
+      return [item];
+    });
+  }
+
+  /** Taken: a text, or a number as text. */
+  text(name: string): string | undefined {
+    return this.#take(name, 'is not a text', (value) => {
+      if (typeof value === 'number') return String(value);
+      if (typeof value !== 'string') return undefined;
+      return value;
+    });
+  }
+
+  number(name: string): number | undefined {
+    return this.#take(name, 'is not a number', (value) => {
+      const given = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
+      return typeof given === 'number' && Number.isFinite(given) ? given : undefined;
+    });
+  }
+
+  boolean(name: string): boolean | undefined {
+    return this.#take(name, 'is not true or false', (value) =>
+      typeof value === 'boolean' ? value : undefined,
+    );
+  }
+
+  /** A list of texts, or one text; items that are none are reported. */
+  texts(name: string): TextItem[] | undefined {
+    if (!this.has(name)) return undefined;
+    const list = this.#at(name);
+    if (typeof list.value === 'string' || typeof list.value === 'number') {
+      const text = this.text(name);
+      return text === undefined ? [] : [{ text, node: list }];
+    }
+    if (!Array.isArray(list.value)) {
+      list.lost('is not a list of texts');
+      return undefined;
+    }
+    this.ledger.open(list.pointer);
+    return list.members().flatMap((node) => {
+      const { value } = node;
+      if (typeof value !== 'string' && typeof value !== 'number') {
+        if (value !== null) node.lost('is not a text');
+        return [];
+      }
+      const text = String(value);
+      if (isUnfilled(text)) {
+        node.lost(UNFILLED_REASON, UNFILLED_NEAREST);
+        return [];
+      }
+      this.ledger.settle(node.pointer);
+      return [{ text, node }];
+    });
+  }
+
+  /** Says what becomes of a member, or of this node itself. */
+  lost(reason: string, nearest?: string, name?: string): void {
+    this.#find('lost', reason, nearest, name);
+  }
+
+  changed(reason: string, nearest?: string, name?: string): void {
+    this.#find('changed', reason, nearest, name);
+  }
+
+  noEffect(reason: string, ...names: readonly string[]): void {
+    for (const name of names) if (this.has(name)) this.#find('no_effect', reason, undefined, name);
+  }
+
+  /** Members, or items, as nodes that are not opened. */
+  members(): SourceNode[] {
+    const { value } = this;
+    if (Array.isArray(value)) return value.map((_item, index) => this.#at(String(index)));
+    return isObject(value) ? Object.keys(value).map((name) => this.#at(name)) : [];
+  }
+
+  #take<T>(name: string, problem: string, read: (value: unknown) => T | undefined): T | undefined {
+    if (!this.has(name)) return undefined;
+    const raw = this.#raw(name);
+    const node = this.#at(name);
+    if (typeof raw === 'string' && isUnfilled(raw)) {
+      node.lost(UNFILLED_REASON, UNFILLED_NEAREST);
+      return undefined;
+    }
+    const value = read(raw);
+    if (value === undefined) node.lost(problem);
+    else this.ledger.settle(node.pointer);
+    return value;
+  }
+
+  #find(kind: FindingKind, reason: string, nearest: string | undefined, name: string | undefined): void {
+    const { pointer, place } = name === undefined ? this : this.#at(name);
+    this.ledger.add({ kind, pointer, place, reason, ...(nearest !== undefined && { nearest }) });
+  }
+
+  #raw(name: string): unknown {
+    const { value } = this;
+    if (Array.isArray(value)) return value[Number(name)];
+    return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+
+  #at(name: string): SourceNode {
+    const value = this.#raw(name);
+    const shown = Array.isArray(this.value) ? `[${nameOf(value) ?? name}]` : `.${name}`;
+    const place = this.place === '' ? shown.replace(/^\./, '') : this.place + shown;
+    return new SourceNode(value, `${this.pointer}/${escapeToken(name)}`, place, this.ledger);
+  }
+}
+
+/** One text of a list, with its place. */
+export interface TextItem {
+  readonly text: string;
+  readonly node: SourceNode;
+}
+
+const UNFILLED_REASON = 'is filled in by another tool or a vault';
+const UNFILLED_NEAREST = 'fill it in before the import';
+
+export function openSource(value: SourceObject): SourceNode {
+  const ledger = new SourceLedger();
+  ledger.open('');
+  return new SourceNode(value, '', '', ledger);
+}
+
+function isUnfilled(text: string): boolean {
+  return UNFILLED.test(text);
+}
+
+/** Keys are not shown: an item is named by what is no secret. */
+function nameOf(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined;
+  for (const member of ['name', 'username', 'custom_id', 'target', 'url', 'group']) {
+    const name = value[member];
+    if (typeof name === 'string' && name !== '' && name.length <= 60) return name;
+  }
+  return undefined;
+}
+
+export function isObject(value: unknown): value is SourceObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
