@@ -18,7 +18,7 @@ export interface ManagementStatus {
   uptimeSecs(): number;
   /** What serves in place of a database that could not be used at start, in words; undefined when nothing does. */
   fallback(): string | undefined;
-  /** What the rate limits go by when the store that nodes share is out of reach; undefined when all is well. */
+  /** What the rate limits go by when the store that nodes share is unreachable; undefined when all is well. */
   limits(): string | undefined;
   /** What is wrong with certificates that are served all the same; undefined when nothing is. */
   certificates(): string | undefined;

@@ -35,7 +35,7 @@ const COUNTERS: Readonly<Record<CounterName, string>> = {
   limit_store_calls: 'Calls to the store of limits that nodes share, by outcome',
   limit_store_waits: 'Requests that waited for the store of limits',
   limit_store_fallbacks:
-    'Decisions of rate limiters while the store of limits was out of reach, by on_store_failure',
+    'Decisions of rate limiters while the store of limits was unreachable, by on_store_failure',
   overload_refusals: 'Requests and connections that were refused for want of room',
   idle_connections_closed:
     'Connections of clients between requests that were closed to make room for new ones',

@@ -55,7 +55,7 @@ export function malformedPath(error: HeadError): Reason<HeadError> {
 
 const PATH_SENTENCES: Readonly<Record<PathRefusal, string>> = {
   encoded_slash: 'The path must not contain %2F',
-  encoded_slash_in_value: 'The path must not hold an encoded slash there',
+  encoded_slash_in_value: 'The path must not contain an encoded slash in the value of a path parameter',
   climbs_out: 'The path is ambiguous: a server that decodes it once more could leave the place it belongs to',
   ambiguous: 'The path is ambiguous: a server could take it for another one',
 };
@@ -123,7 +123,7 @@ const NO_REVISION: ReasonKind<VersionName & { readonly cause: 'none_current' | '
 export const CIRCUIT_OPEN: ReasonKind<{ readonly revision: string; readonly seconds: number }> = {
   code: 'circuit_open',
   detail: ({ revision }) => `Revision ${revision} is failing`,
-  sentence: () => 'The backend is failing; requests are held back for a while',
+  sentence: () => 'The backend is failing; requests are refused for a while',
   retryAfterSecs: ({ seconds }) => seconds,
 };
 

@@ -259,7 +259,6 @@ export class WorkerObserver implements ProxyObserver {
     this.#keys.flush();
   }
 
-  /** Created at the first request of a route and kept on it. */
   /** Of an exchange without a route. */
   #placeOf(version: Version | undefined): PlaceLabels | undefined {
     if (version === undefined) return undefined;
@@ -271,6 +270,7 @@ export class WorkerObserver implements ProxyObserver {
     return place;
   }
 
+  /** Created at the first request of a route and kept on it. */
   #reportOf(route: Route): RouteReport {
     const known = route.metrics as RouteReport | undefined;
     if (known !== undefined) return known;

@@ -88,7 +88,7 @@ export const LIMIT_SETTINGS = {
     {
       default: 1,
       description:
-        'Number of gateways that share the limits, for a start while the store of limits is out of reach. Gateways on the same PostgreSQL database use the number of live ones if it is higher. Once the store answers, they are counted there.',
+        'Number of gateways that share the limits, for a start while the store of limits is unreachable. Gateways on the same PostgreSQL database use the number of live ones if it is higher. Once the store answers, they are counted there.',
     },
   ),
 } as const satisfies Record<string, Setting<unknown>>;

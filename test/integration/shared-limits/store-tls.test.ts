@@ -73,7 +73,7 @@ describe('a store of limits behind TLS', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(LIMIT);
   });
 
-  it('is out of reach for one that does not, which says why', async () => {
+  it('is unreachable for one that does not, which says why', async () => {
     const gateway = await start();
     expect(await reasonOf(gateway)).toEqual(expect.stringContaining('limit store'));
     const response = await fetch(`${gateway.proxy}/shared/v1/x`);

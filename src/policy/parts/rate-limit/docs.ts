@@ -32,7 +32,7 @@ With \`GATEWAY_REDIS_URL\` all gateways that have the same Valkey or Redis count
 | --- | --- | --- |
 | \`mode\` | \`leased\` (default: \`GATEWAY_LIMITS__MODE\`) | a worker takes permits in portions, large while the limit is far and single ones near it, and decides without waiting while it has one at hand |
 | | \`exact\` | the store is asked for every request; requests that wait for the same counter share a round trip |
-| \`on_store_failure\` | \`share\` (default) | while the store is out of reach, each gateway admits its fair share: the limit divided by the number of gateways that lived when it was last in reach |
+| \`on_store_failure\` | \`share\` (default) | while the store is unreachable, each gateway admits its fair share: the limit divided by the number of gateways that lived when it last answered |
 | | \`allow\` | requests pass without a limit meanwhile |
 | | \`deny\` | requests are refused meanwhile, 429 with \`Retry-After: 1\` |
 

@@ -47,7 +47,7 @@ export const RateLimitSchema = Type.Object(
       oneOf(['share', 'allow', 'deny'], {
         default: 'share',
         description:
-          "What applies while that store is out of reach: this gateway's fair share of the limit, no limit, or no requests.",
+          "What applies while that store is unreachable: this gateway's fair share of the limit, no limit, or no requests.",
       }),
     ),
   },
