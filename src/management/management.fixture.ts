@@ -3,6 +3,7 @@
  * that the test moves. What would go to the workers is kept in `published`.
  */
 import pino from 'pino';
+import { afterAll, beforeEach } from 'vitest';
 import { SECRET_PLACES } from '../policy/secret-places.ts';
 import { timestamp, type Clock } from '../lib/clock.ts';
 import type { ConfigChange } from '../model/config.ts';
@@ -219,6 +220,20 @@ export async function createBilling(api: Fixture): Promise<{ app: Json; version:
     if (made.status !== 201) throw new Error(`The fixture could not be made: ${made.text}`);
   }
   return { app: app.body.data, version: version.body.data, revision: revision.body.data };
+}
+
+/**
+ * The management API that all tests of a file share, emptied before each of them; call it at the top of the file.
+ * @param prepare makes what each test starts with
+ */
+export async function sharedManagement(prepare?: (api: Fixture) => Promise<unknown>): Promise<Fixture> {
+  const api = await startManagement();
+  afterAll(() => api[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    await api.reset();
+    await prepare?.(api);
+  });
+  return api;
 }
 
 /** `[status, code, pointers]` of a problem, for tables. */

@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  sharedManagement,
   BILLING,
   createBilling,
   startManagement,
   verdict,
   VERSION,
-  type Fixture,
 } from '../../management.fixture.ts';
 
-let api: Fixture;
-beforeAll(async () => {
-  api = await startManagement();
-});
-afterAll(() => api[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await api.reset();
-});
+const api = await sharedManagement();
 
 const CREATED = {
   ...BILLING,

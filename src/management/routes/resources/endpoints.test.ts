@@ -1,22 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createBilling,
-  REVISION,
-  startManagement,
-  verdict,
-  VERSION,
-  type Fixture,
-} from '../../management.fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { sharedManagement, createBilling, REVISION, verdict, VERSION } from '../../management.fixture.ts';
 
-let api: Fixture;
-beforeAll(async () => {
-  api = await startManagement();
-});
-afterAll(() => api[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await api.reset();
-  await createBilling(api);
-});
+const api = await sharedManagement(createBilling);
 
 const ENDPOINTS = `${REVISION}/endpoints`;
 const create = (body: object) => api.post(ENDPOINTS, body);

@@ -1,23 +1,8 @@
 import { rootCertificates } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createBilling,
-  REVISION,
-  startManagement,
-  verdict,
-  VERSION,
-  type Fixture,
-} from '../../management.fixture.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { sharedManagement, createBilling, REVISION, verdict, VERSION } from '../../management.fixture.ts';
 
-let api: Fixture;
-beforeAll(async () => {
-  api = await startManagement();
-});
-afterAll(() => api[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await api.reset();
-  await createBilling(api);
-});
+const api = await sharedManagement(createBilling);
 
 const REVISIONS = `${VERSION}/revisions`;
 const MINIMAL = { revision: 'r2', backend_host: 'backend.test' };

@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasValidChecksum, tokenHash } from '../../../model/token.ts';
 import {
+  sharedManagement,
   ADMIN_TOKEN,
   BILLING,
   VERSION,
   createBilling,
   startManagement,
   verdict,
-  type Fixture,
 } from '../../management.fixture.ts';
 
-let api: Fixture;
-beforeAll(async () => {
-  api = await startManagement();
-});
-afterAll(() => api[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await api.reset();
-  await createBilling(api);
-});
+const api = await sharedManagement(createBilling);
 
 const TOKENS = '/apps/billing/tokens';
 const create = (body: object) => api.post(TOKENS, body);

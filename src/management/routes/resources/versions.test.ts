@@ -1,15 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createBilling, startManagement, verdict, VERSION, type Fixture } from '../../management.fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { sharedManagement, createBilling, verdict, VERSION } from '../../management.fixture.ts';
 
-let api: Fixture;
-beforeAll(async () => {
-  api = await startManagement();
-});
-afterAll(() => api[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await api.reset();
-  await createBilling(api);
-});
+const api = await sharedManagement(createBilling);
 
 const create = (body: object) => api.post('/apps/billing/versions', body);
 
