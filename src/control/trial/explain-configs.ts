@@ -16,7 +16,7 @@ export function explainConfigs<T>(
       if (answer?.type === 'explained') return answer.explanation;
       if (answer?.type === 'failed')
         throw new TrialFailed(`Config version ${config.configVersion} cannot be tried: ${answer.message}`);
-      throw new TrialFailed(`The search took longer than ${TASK_MS / 1_000} s`);
+      throw new TrialFailed(`The search failed, or took longer than ${TASK_MS / 1_000} s`);
     }),
   );
 }

@@ -38,7 +38,7 @@ export async function replayTraffic(
   });
   if (tried === undefined) return failed(TRIALS_BUSY);
   const { answer } = tried;
-  if (answer === undefined) return failed(`it took longer than ${TASK_MS / 1_000} s`);
+  if (answer === undefined) return failed(`it failed, or took longer than ${TASK_MS / 1_000} s`);
   if (answer.type === 'replayed') return { problem: undefined, result: answer.result };
   return failed(answer.type === 'failed' ? answer.message : 'an unexpected answer');
 }

@@ -22,11 +22,25 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
   /** A policy has asked for a credential of which only the field is known. Reset by the reader. */
   wasGuessed = false;
   #findKey: FindKeyById = () => undefined;
+  #isInForce = true;
+  /** Settings in force that were asked about a refused token. */
+  readonly #refusing = new Set<string>();
   readonly #byDigest = new Map<string, Credential>();
   readonly #tokens = new Map<string, string>();
 
-  /** From now on, keys are what this says. */
-  useKeys(findKey: FindKeyById): void {
+  /** From now on, the configuration in force is asked, with these keys. */
+  askInForce(findKey: FindKeyById): void {
+    this.#isInForce = true;
+    this.#useKeys(findKey);
+  }
+
+  /** From now on, the planned configuration is asked, with these keys. */
+  askPlanned(findKey: FindKeyById): void {
+    this.#isInForce = false;
+    this.#useKeys(findKey);
+  }
+
+  #useKeys(findKey: FindKeyById): void {
     this.#findKey = findKey;
     this.generation += 1;
   }
@@ -54,10 +68,17 @@ export class RecordedCallers implements KeyDirectory, JwtVerifiers {
     const credential = this.#byDigest.get(tokenDigest(token));
     if (verification.keys === undefined) return 'no_keys';
     if (credential?.kind === 'jwt') return identityOf(credential.token, verification);
-    // An API key is no JWT; another token may be one.
-    if (credential?.kind === 'unread' || (credential?.kind === 'bearer' && !credential.isOwn))
-      this.wasGuessed = true;
+    if (credential !== undefined && this.#mayBeValid(credential, verification)) this.wasGuessed = true;
     return 'token_not_compact';
+  }
+
+  /** A token that was refused is refused again by settings that are in force. An API key is no JWT. */
+  #mayBeValid(credential: Credential, verification: JwtVerification): boolean {
+    if (credential.kind !== 'refused_jwt')
+      return credential.kind === 'unread' || (credential.kind === 'bearer' && !credential.isOwn);
+    const settings = JSON.stringify(verification);
+    if (this.#isInForce) this.#refusing.add(settings);
+    return !this.#refusing.has(settings);
   }
 
   #tokenOf(credential: Credential): string {
@@ -93,7 +114,8 @@ function identityOf(
 
 /** In the form of a key where the recorded credential has that form, or may have it. */
 function standIn(credential: Credential, index: number): string {
-  if (credential.kind === 'jwt' || (credential.kind === 'bearer' && !credential.isOwn))
+  const { kind } = credential;
+  if (kind === 'jwt' || kind === 'refused_jwt' || (kind === 'bearer' && !credential.isOwn))
     return `recorded-credential-number-${index}`;
   const secret = Buffer.alloc(SECRET_BYTES);
   secret.writeUInt32BE(index);

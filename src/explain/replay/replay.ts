@@ -50,15 +50,15 @@ export async function replay(job: ReplayJob, parts: ReplayParts): Promise<Replay
   const records = job.records.map(readRecord).toSorted((a, b) => a.startedMs - b.startedMs);
   const startedMs = parts.clock.monotonicMs();
   const keys = new Map(job.keys.map((key) => [key.id, key]));
-  parts.callers.useKeys((id) => keys.get(id));
+  parts.callers.askInForce((id) => keys.get(id));
   parts.apply(job.base);
   // Each distinct request once, the latest first.
   const requests = [...new Set(records.map(({ request }) => request).reverse())];
   const before = await outcomes(requests, parts, startedMs + job.timeMs / 2);
-  parts.callers.useKeys(keysAfter(keys, job.change));
+  parts.callers.askPlanned(keysAfter(keys, job.change));
   const { configVersion } = job.base;
   const { after: _after, ...change } = job.change;
-  parts.apply({ ...change, configVersion: configVersion + 1, reset: false, keys: [], removedKeyIds: [] });
+  parts.apply({ ...change, configVersion: configVersion + 1, keys: [], removedKeyIds: [] });
   const after = await outcomes([...before.keys()], parts, startedMs + job.timeMs);
   return compared(records, before, after);
 }
@@ -97,9 +97,9 @@ function compared(
     if (old === undefined || fresh === undefined) continue;
     requests += 1;
     sinceMs = Math.min(sinceMs, record.startedMs);
-    if (isSameOutcome(old, fresh)) continue;
-    if (old.isGuessed || fresh.isGuessed) undecided += 1;
-    else groups.add(record, readRequest(record.request), old, fresh);
+    const isSame = isSameOutcome(old, fresh);
+    if (isSame ? fresh.isGuessed && !old.isGuessed : fresh.isGuessed || old.isGuessed) undecided += 1;
+    else if (!isSame) groups.add(record, readRequest(record.request), old, fresh);
   }
   return {
     requests,

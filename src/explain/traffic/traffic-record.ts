@@ -8,6 +8,7 @@
  * texts. Pure.
  */
 import { tokenDigest } from '../../model/token.ts';
+import { authOf } from '../../policy/parts/auth/auth-of.ts';
 import { isApiKey } from '../../policy/parts/auth/api-key.ts';
 import { tokenStart } from '../../policy/parts/auth/bearer.ts';
 import { mayCarryCredential } from '../../policy/parts/auth/credential-header.ts';
@@ -20,6 +21,8 @@ export type Credential =
   | { readonly kind: 'jwt'; readonly token: VerifiedToken }
   /** A bearer token that is no key of this gateway; `isOwn`: it has the form of one. */
   | { readonly kind: 'bearer'; readonly isOwn: boolean }
+  /** A bearer token that a policy refused as a JWT. */
+  | { readonly kind: 'refused_jwt' }
   /** Of another scheme than Bearer. */
   | { readonly kind: 'foreign' }
   /** A value that no policy asked for. */
@@ -126,7 +129,7 @@ function isCarrier(name: string): boolean {
 
 /** One character for the kind, and what is known of it. */
 function credentialText(
-  { evaluation: { caller, refusedKeyId } }: ExchangeView,
+  { evaluation: { caller, refusedKeyId }, route }: ExchangeView,
   isAsked: boolean,
   name: string,
   value: string,
@@ -140,7 +143,10 @@ function credentialText(
   const token = value.slice(start);
   const keyId = findKeyId(tokenDigest(token));
   if (keyId !== undefined) return `k${keyId}`;
-  return isApiKey(token) ? 'o' : 'b';
+  if (isApiKey(token)) return 'o';
+  const isForJwt =
+    isAsked && route !== undefined && authOf(route.policy.effective.policy)?.auth_type === 'jwt';
+  return isForJwt ? 'r' : 'b';
 }
 
 function tokenOf({ id, scopes, claims = {} }: Caller): VerifiedToken {
@@ -202,6 +208,8 @@ function readCredential(text: string): Credential {
     case 'o':
     case 'b':
       return { kind: 'bearer', isOwn: text[0] === 'o' };
+    case 'r':
+      return { kind: 'refused_jwt' };
     case 'f':
       return { kind: 'foreign' };
     default:
