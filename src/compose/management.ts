@@ -102,7 +102,10 @@ export function createManagement(
     explain: explainAccess(parts.explain, supervisor),
     trials: configTrials(parts, supervisor, trialUrl),
     metricsText: async () => {
-      const [samples, isUp] = await Promise.all([supervisor.samples(), answers(repository)]);
+      const [samples, isUp] = await Promise.all([
+        supervisor.samples(),
+        configFile === undefined && answers(repository),
+      ]);
       return renderMetrics(metrics.merge(samples, revisionsInUse(state)), {
         version,
         keys: state.keys,

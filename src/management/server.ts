@@ -87,12 +87,16 @@ export interface ManagementDependencies extends WriteDependencies {
   readonly closeGraceMs?: number;
 }
 
+/** A configuration from files is in memory: a long change of it makes others wait, and is no outage. */
+const IN_MEMORY = { ping: async () => undefined, pingWrite: async () => undefined };
+
 export async function createManagementServer(
   dependencies: ManagementDependencies,
 ): Promise<ManagementListening> {
   const { repository, clock, adminToken, logger } = dependencies;
   const isFallback = dependencies.status.fallback() !== undefined;
-  const database = new DatabaseCheck(repository, clock, logger, isFallback);
+  const checked = dependencies.status.configFile() === undefined ? repository : IN_MEMORY;
+  const database = new DatabaseCheck(checked, clock, logger, isFallback);
   const write = watchedWrites(createWritePath(dependencies), database);
   const context: ManagementContext = {
     repository:

@@ -290,3 +290,16 @@ describe('the table', () => {
     expect(row.parse(String(row.default))).toEqual({ value: row.default });
   });
 });
+
+describe('a configuration file', () => {
+  it('stands alone, and an empty database URL is none', () => {
+    const env = { GATEWAY_CONFIG_FILE: 'headgate.yaml' };
+    expect(settingsOf(env).configFile).toBe('headgate.yaml');
+    expect(settingsOf({ ...env, GATEWAY_DATABASE_URL: ' ' }).configFile).toBe('headgate.yaml');
+    expect(errorsOf({ ...env, GATEWAY_DATABASE_URL: 'sqlite://data/headgate.db' })).toEqual([
+      expect.stringMatching(
+        /^Cannot use GATEWAY_CONFIG_FILE="headgate.yaml" together with GATEWAY_DATABASE_URL/,
+      ),
+    ]);
+  });
+});

@@ -7,8 +7,10 @@
  * did not change while they were read, since a mounted ConfigMap may be replaced meanwhile.
  */
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { timestamp, type Clock } from '../../lib/clock.ts';
+import { isConfigurationFile } from '../../declaration/read-files.ts';
 import type { Problem } from '../../declaration/yaml-reader.ts';
 import type { ConfigFileStatus } from '../../management/context.ts';
 import { problemLine } from '../../management/declaration/declared-files.ts';
@@ -50,7 +52,7 @@ export class ConfigFile {
   readonly path: string;
   readonly #deps: ConfigFileDeps;
   readonly #reloads: Record<ReloadResult, number> = { applied: 0, unchanged: 0, refused: 0 };
-  readonly #watch = new FolderWatch(() => void this.#look(false));
+  readonly #watch = new FolderWatch((name) => this.#hint(name));
   #referenced: readonly string[] = [];
   /** Of the files when they were last read. */
   #stamp = '';
@@ -112,6 +114,16 @@ export class ConfigFile {
     this.#deps.log.info({ file: this.path }, 'the configuration files are read again');
     this.#reported = '';
     await this.#look(true);
+  }
+
+  /** A folder may also hold what changes all the time, such as a log: that is left to the poll. */
+  #hint(name: string | undefined): void {
+    const isOurs =
+      name === undefined ||
+      name.startsWith('..') ||
+      isConfigurationFile(name) ||
+      [this.path, ...this.#referenced].some((path) => basename(path) === name);
+    if (isOurs) void this.#look(false);
   }
 
   /** One at a time; a forced look begins after one that is under way. */

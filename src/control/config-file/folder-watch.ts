@@ -8,10 +8,11 @@ import { watch, type FSWatcher } from 'node:fs';
 const FOLDERS_MAX = 256;
 
 export class FolderWatch {
-  readonly #onHint: () => void;
+  readonly #onHint: (name: string | undefined) => void;
   #watchers = new Map<string, FSWatcher>();
 
-  constructor(onHint: () => void) {
+  /** @param onHint gets the name of what has changed in a folder, where that is known */
+  constructor(onHint: (name: string | undefined) => void) {
     this.#onHint = onHint;
   }
 
@@ -33,7 +34,7 @@ export class FolderWatch {
 
   #add(folder: string): void {
     try {
-      const watcher = watch(folder, { persistent: false }, () => this.#onHint());
+      const watcher = watch(folder, { persistent: false }, (_event, name) => this.#onHint(name ?? undefined));
       const drop = (): void => {
         watcher.close();
         if (this.#watchers.get(folder) === watcher) this.#watchers.delete(folder);
