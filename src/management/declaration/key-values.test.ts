@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readDocument } from '../../declaration/yaml-reader.ts';
-import { startManagement, verdict, type Fixture, type Json, type Reply } from '../management.fixture.ts';
+import { startManagement, verdict, type Fixture, type Reply } from '../management.fixture.ts';
 import { literalKeyValues } from './key-values.ts';
 
 const VALUE = 'hV3xQ9mT2kWz7RbLc5NpYd8F';
@@ -48,7 +48,7 @@ describe('a declared key with a value', () => {
 
   it('gets another value in place, and a plan shows that by what a record shows', async () => {
     await send('apply', { one: { token: VALUE } });
-    const { id } = (await api.get('/apps/a/tokens')).body.data[0] as Json;
+    const { id } = (await api.get('/apps/a/tokens')).body.data[0];
     const planned = await send('plan', { one: { token: OTHER } });
     expect(planned.body.data.changes).toMatchObject([
       {
@@ -91,7 +91,7 @@ describe('a declared key with a value', () => {
   });
 
   it('needs the role admin to be applied', async () => {
-    const { token } = (await api.post('/admin/tokens', { name: 'ci', role: 'editor' })).body.data as Json;
+    const { token } = (await api.post('/admin/tokens', { name: 'ci', role: 'editor' })).body.data;
     const refused = await send('apply', { one: { token_sha256: sha256(VALUE) } }, token);
     expect([refused.status, refused.body.code]).toEqual([403, 'forbidden']);
     expect(refused.body.detail).toContain('/config/apps/a/keys/one');
