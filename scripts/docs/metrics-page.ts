@@ -138,6 +138,7 @@ async function renderSample(): Promise<string> {
     breakers: [{ labels, state: 'closed' }],
     database: { driver: 'sqlite', isUp: true },
     configFile: { loadedAt: '1970-01-01T00:00:01Z', problem: undefined, reloads: { applied: 1 } },
+    history: { versions: 1, bytes: 1, failedAtMs: undefined },
     limitNodes: 1,
   });
 }

@@ -32,6 +32,7 @@ import { ExplainControl } from '../explain/control.ts';
 import { TakeoverResponder } from '../control/takeover/takeover.ts';
 import { pidFileOf } from '../control/takeover/pid-file.ts';
 import { KeyUsageWriter } from '../keys/usage-writer.ts';
+import { HistoryCompactor } from '../control/database/history-compactor.ts';
 import { makeOwnFolder, openDatabase } from '../control/database/open-database.ts';
 import { ShadowLog } from '../control/reporting/shadow-log.ts';
 import { startDatabase } from '../control/fallback/start-database.ts';
@@ -66,7 +67,7 @@ export interface StartOptions {
 const STOP_MARGIN_MS = 2_000;
 type Recorders = Pick<
   Parts,
-  'metrics' | 'keyUsage' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'shadowHistory'
+  'metrics' | 'keyUsage' | 'history' | 'explain' | 'deprecations' | 'health' | 'shadowLog' | 'shadowHistory'
 >;
 
 /** Programs of threads: beside this file, in the sources as in a build (scripts/build.ts). */
@@ -213,6 +214,7 @@ function recorders({ repository, log, clock, settings, state }: Omit<Parts, keyo
   return {
     metrics: new MetricsMerger(),
     keyUsage: new KeyUsageWriter({ repository, log, clock, daysKept: settings.keyUsageDays }),
+    history: new HistoryCompactor({ repository, log, clock }),
     explain: new ExplainControl(clock),
     deprecations: new DeprecationLog(log, clock),
     health: new HealthRegistry(state, clock, log),

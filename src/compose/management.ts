@@ -113,6 +113,7 @@ export function createManagement(
         breakers: breakerFacts(state),
         database: configFile === undefined ? { driver: repository.driver, isUp } : undefined,
         configFile: configFile && { ...configFile.status, reloads: configFile.reloads },
+        history: configFile === undefined ? parts.history.facts : undefined,
         limitCounters: counterUse(limitMemory),
         limitNodes: parts.limitNode?.nodes.count,
       });

@@ -10,6 +10,7 @@ import type { Cluster } from '../control/cluster/cluster.ts';
 import type { ConfigSync } from '../control/cluster/config-sync.ts';
 import type { ConfigState } from '../control/cluster/config-state.ts';
 import type { DeprecationLog } from '../control/reporting/deprecation-log.ts';
+import type { HistoryCompactor } from '../control/database/history-compactor.ts';
 import type { ExplainControl } from '../explain/control.ts';
 import type { HealthRegistry } from '../control/health/health-registry.ts';
 import type { KeyUsageWriter } from '../keys/usage-writer.ts';
@@ -36,6 +37,7 @@ export interface Parts {
   readonly limitNode: LimitNode | undefined;
   readonly metrics: MetricsMerger;
   readonly keyUsage: KeyUsageWriter;
+  readonly history: HistoryCompactor;
   /** undefined: switched off. */
   readonly snapshotFile: SnapshotFileWriter | undefined;
   /** The fallback configuration of the start; undefined after a normal start. */

@@ -88,7 +88,7 @@ export async function listenForTraffic(supervisor: Supervisor, settings: Setting
 
 /** Starts the background jobs; returns a function that stops them. */
 export function startHousekeeping(parts: Parts): () => Promise<void> {
-  const { state, clock, log, keyUsage, deprecations, shadowLog } = parts;
+  const { state, clock, log, keyUsage, history, deprecations, shadowLog } = parts;
   const pressure = new CounterPressure(parts.limitMemory, clock, log);
   const descriptors = new DescriptorWatch(log);
   descriptors.start();
@@ -103,7 +103,7 @@ export function startHousekeeping(parts: Parts): () => Promise<void> {
     clearInterval(ticking);
     descriptors.stop();
     probe.stop();
-    await keyUsage.stop();
+    await Promise.all([keyUsage.stop(), history.stop()]);
   };
 }
 

@@ -158,6 +158,7 @@ describe('the node', () => {
     const text = await renderMetrics(new MetricsMerger().merge([]), {
       version: '1',
       database: { driver: 'sqlite', isUp: false },
+      history: { versions: 3, bytes: 4_096, failedAtMs: 1_700_000_000_999 },
       certificates: { traffic: [{ names: ['a.test', 'b.test'], expiresAtMs: 4_102_444_800_000 }] },
       breakers: (['closed', 'half_open', 'open'] as const).map((state) => ({
         labels: { app: 'a', version: 'v1', revision: state },
@@ -165,6 +166,9 @@ describe('the node', () => {
       })),
     });
     expect(text).toContain('\nheadgate_database_up{driver="sqlite"} 0\n');
+    expect(text).toContain('\nheadgate_config_history_versions 3\n');
+    expect(text).toContain('\nheadgate_config_history_bytes 4096\n');
+    expect(text).toContain('\nheadgate_config_history_last_failure_timestamp_seconds 1700000000\n');
     expect(text).toContain(
       '\nheadgate_tls_certificate_expiry_seconds{listener="traffic",certificate="1",name="a.test"} 4102444800\n',
     );

@@ -67,6 +67,14 @@ export interface CounterMemoryUse {
   readonly evictions: ReadonlyMap<string, number>;
 }
 
+/** The kept history of the configuration. */
+export interface HistoryUse {
+  readonly versions: number;
+  readonly bytes: number;
+  /** Unix milliseconds; undefined: never since the start. */
+  readonly failedAtMs: number | undefined;
+}
+
 export interface BreakerFact {
   readonly labels: RevisionLabels;
   readonly state: 'closed' | 'half_open' | 'open';
@@ -93,6 +101,7 @@ export interface NodeFacts {
   readonly database?: { readonly driver: string; readonly isUp: boolean } | undefined;
   /** Files that the configuration comes from, in place of a database. */
   readonly configFile?: ConfigFileFacts | undefined;
+  readonly history?: HistoryUse | undefined;
   /** Number of nodes that share the limits; undefined if nodes share no limit store. */
   readonly limitNodes?: number | undefined;
 }
@@ -118,6 +127,7 @@ export async function renderMetrics(merged: MergedMetrics, node: NodeFacts): Pro
   if (node.limitCounters !== undefined) addLimitCounters(page, node.limitCounters);
   if (node.database !== undefined) addDatabase(page, node.database);
   if (node.configFile !== undefined) addConfigFile(page, node.configFile);
+  if (node.history !== undefined) addHistory(page, node.history);
   addCertificates(page, certificates);
   if (limitNodes !== undefined) addLimitStore(page, merged.workers, limitNodes);
   return `${page.text}\n${await processRegistry().metrics()}`;
@@ -159,6 +169,13 @@ function addConfigFile(page: Exposition, { loadedAt, problem, reloads }: ConfigF
     'Readings of the configuration files, by result',
     Object.entries(reloads).map(([result, value]) => ({ labels: { result }, value })),
   );
+}
+
+function addHistory(page: Exposition, { versions, bytes, failedAtMs = 0 }: HistoryUse): void {
+  page.gauge('headgate_config_history_versions', 'Config versions in the history', versions);
+  page.gauge('headgate_config_history_bytes', 'Bytes of changed records in the history', bytes);
+  const help = 'Unix time at which removing old history last failed; 0: never since the start';
+  page.gauge('headgate_config_history_last_failure_timestamp_seconds', help, Math.floor(failedAtMs / 1000));
 }
 
 function addLimitStore(page: Exposition, workers: readonly WorkerSample[], nodes: number): void {

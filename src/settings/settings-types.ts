@@ -1,5 +1,6 @@
 /** The settings as the program uses them: nested, parsed, frozen. */
 import type { AccessField, AccessMode } from '../model/access-fields.ts';
+import type { HistoryBounds } from '../model/history/config-history.ts';
 import type { JwtAlgorithm } from '../model/jwt-algorithms.ts';
 import type { LIMIT_MODES, LOG_FORMATS, LOG_LEVELS } from './settings-table.ts';
 
@@ -98,6 +99,8 @@ export interface ClusterSettings {
 
 export interface Settings {
   readonly database: DatabaseSettings;
+  /** Of the configuration. */
+  readonly history: HistoryBounds;
   readonly cluster: ClusterSettings;
   readonly server: {
     readonly host: string;

@@ -98,6 +98,10 @@ function nest(v: SettingValues): Settings {
       idleTimeoutMs: v.GATEWAY_DATABASE__IDLE_TIMEOUT_MS,
       caFile: v.GATEWAY_DATABASE__CA_FILE,
     },
+    history: {
+      versionsMax: v.GATEWAY_HISTORY__MAX_VERSIONS,
+      bytesMax: v.GATEWAY_HISTORY__MAX_BYTES,
+    },
     cluster: {
       nodeName: v.GATEWAY_CLUSTER__NODE_NAME,
       heartbeatMs: v.GATEWAY_CLUSTER__HEARTBEAT_MS,

@@ -1,5 +1,6 @@
 /** Opens the database of the settings, or only migrates its schema. */
 import type { Clock } from '../../lib/clock.ts';
+import type { HistoryBounds } from '../../model/history/config-history.ts';
 import { SECRET_PLACES } from '../../policy/secret-places.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { makeFolder } from '../../storage/make-folder.ts';
@@ -7,6 +8,8 @@ import { migratePostgres, openPostgres, type PostgresSettings } from '../../stor
 import { StorageRefused, type Repository } from '../../storage/repository.ts';
 import { migrateSqlite, openSqlite } from '../../storage/sqlite/sqlite.ts';
 import type { DatabaseLocation } from './database-location.ts';
+
+const NO_HISTORY: HistoryBounds = { versionsMax: 0, bytesMax: 0 };
 
 /**
  * @param mustExist throws `DatabaseEmpty` for a database on a server without tables, instead of creating them
@@ -18,6 +21,8 @@ export async function openDatabase(
   clock: Clock,
   mustExist: boolean,
 ): Promise<Repository> {
+  // Configuration files have their own history, such as Git; this one would be in memory.
+  const history = settings.configFile === undefined ? settings.history : NO_HISTORY;
   const { autoMigrate } = settings.database;
   if (kind === 'sqlite')
     return openSqlite({
@@ -25,6 +30,7 @@ export async function openDatabase(
       secretKey,
       secretPlaces: SECRET_PLACES,
       clock,
+      history,
       autoMigrate: autoMigrate ?? true,
     });
   // A schema on a server changes only when the operator says so.
@@ -33,6 +39,7 @@ export async function openDatabase(
     secretKey,
     secretPlaces: SECRET_PLACES,
     clock,
+    history,
     autoMigrate: autoMigrate ?? false,
     mustExist,
     settings: postgresSettings(settings),

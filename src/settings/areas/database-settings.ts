@@ -1,5 +1,6 @@
 /** Settings of the database, and gateways that share one. */
 import { KEY_TEXT } from '../../lib/secret-key-text.ts';
+import { HISTORY_DEFAULTS } from '../../model/history/config-history.ts';
 import { boolean, integer, text, type Setting } from '../settings-values.ts';
 
 const timeoutMs = { min: 1, max: 86_400_000 };
@@ -75,6 +76,22 @@ export const DATABASE_SETTINGS = {
     default: 60_000,
     description: 'PostgreSQL: milliseconds after which an unused connection is closed.',
   }),
+  GATEWAY_HISTORY__MAX_VERSIONS: integer(
+    { min: 0, max: 100_000 },
+    {
+      default: HISTORY_DEFAULTS.versionsMax,
+      description:
+        'Config versions of which the history keeps who made them and what they changed. 0: keep no history, and remove what there is.',
+    },
+  ),
+  GATEWAY_HISTORY__MAX_BYTES: integer(
+    { min: 1024 * 1024, max: 64 * 1024 * 1024 * 1024 },
+    {
+      default: HISTORY_DEFAULTS.bytesMax,
+      description:
+        'Bytes of changed records that the history keeps. The oldest versions are removed beyond it. A single write that changes more than this, or more than 64 MiB, is made, but it ends the history before it.',
+    },
+  ),
   GATEWAY_CLUSTER__NODE_NAME: text('text', {
     default: undefined,
     defaultText: 'name of the host and port of the management API, as `host:9090`',

@@ -47,7 +47,10 @@ const UNDESCRIBED: VersionDescription = {
 
 export function createWriter({ driver, db, codecs, historyBytesMax }: WriterOptions): TransactionWriter {
   const audit: PendingAudit[] = [];
-  const history = historyBytesMax === undefined ? undefined : new HistoryCapture(db, codecs, historyBytesMax);
+  const history =
+    historyBytesMax === undefined
+      ? undefined
+      : new HistoryCapture({ driver, db, codecs, bytesMax: historyBytesMax });
   let description = UNDESCRIBED;
   const writer: ConfigWriter = {
     ...createReader(db, codecs),

@@ -3,8 +3,9 @@
  * Owns these rows, as JSON, until the write ends; beyond a bound it keeps only which records changed. The rows are
  * those of the tables, so secrets in them are sealed.
  */
-import type { Kysely } from 'kysely';
+import { CompiledQuery, type Kysely } from 'kysely';
 import type { HistoryRecordType } from '../../../model/history/config-history.ts';
+import type { Repository } from '../../repository.ts';
 import type { Tables } from '../kysely-tables.ts';
 import type { Codecs } from '../rows.ts';
 import { nameOf, RECORD_TABLES, RecordPlaces, type RecordRow, type RecordRows } from './record-places.ts';
@@ -31,23 +32,38 @@ export interface Captured {
 
 /** Bytes of one write in memory; a write that changes more is not kept. */
 export const CAPTURED_BYTES_MAX = 64 * 1024 * 1024;
-/** Children read at once before they are deleted. */
+/** Children read at once before they are deleted, and parents whose children are. */
 const BATCH_ROWS = 1_000;
+const PARENTS_PER_QUERY = 200;
+
+type ChildType = Exclude<HistoryRecordType, 'app'>;
+type ParentColumn = 'app_id' | 'version_id' | 'revision_id';
+type ChildRow = { readonly id: string } & Readonly<Record<ParentColumn, string>>;
+
+export interface CaptureOptions {
+  readonly driver: Repository['driver'];
+  readonly db: Kysely<Tables>;
+  readonly codecs: Codecs;
+  /** Of the history. */
+  readonly bytesMax: number;
+}
 
 export class HistoryCapture {
   readonly #db: Kysely<Tables>;
   readonly #codecs: Codecs;
   readonly #bytesMax: number;
+  /** How a statement names its first parameter. */
+  readonly #parameter: string;
   readonly #places: RecordPlaces;
   readonly #records = new Map<string, CapturedRecord>();
   /** The changed records of a write with too many bytes. */
   #excess: Set<string> | undefined;
   #bytes = 0;
 
-  /** @param bytesMax of the history */
-  constructor(db: Kysely<Tables>, codecs: Codecs, bytesMax: number) {
+  constructor({ driver, db, codecs, bytesMax }: CaptureOptions) {
     this.#db = db;
     this.#codecs = codecs;
+    this.#parameter = driver === 'sqlite' ? '?' : '$1';
     this.#bytesMax = Math.min(bytesMax, CAPTURED_BYTES_MAX);
     this.#places = new RecordPlaces(db);
   }
@@ -77,16 +93,17 @@ export class HistoryCapture {
     if (type !== 'endpoint' && type !== 'token') this.#places.clear();
   }
 
-  /** Call it before the deletion. Children that the deletion removes are included, and stand behind their parents. */
+  /** Call it before the deletion. Includes what the deletion removes below the record, level by level. */
   async deleting(type: HistoryRecordType, id: string): Promise<void> {
     const row = await this.#read(type, id);
     if (row === undefined) return;
     await this.#add({ type, row } as RecordRow, row, null);
-    if (type === 'app') {
-      await this.#deletingBelow('version', 'app_id', id);
-      await this.#deletingBelow('token', 'app_id', id);
-    } else if (type === 'version') await this.#deletingBelow('revision', 'version_id', id);
-    else if (type === 'revision') await this.#deletingBelow('endpoint', 'revision_id', id);
+    let revisionIds = type === 'revision' ? [id] : [];
+    let versionIds = type === 'version' ? [id] : [];
+    if (type === 'app') versionIds = await this.#deletingBelow('version', 'app_id', [id]);
+    if (versionIds.length > 0) revisionIds = await this.#deletingBelow('revision', 'version_id', versionIds);
+    if (revisionIds.length > 0) await this.#deletingBelow('endpoint', 'revision_id', revisionIds);
+    if (type === 'app') await this.#deletingBelow('token', 'app_id', [id]);
   }
 
   /** Leaves out records that are as they were. */
@@ -99,36 +116,65 @@ export class HistoryCapture {
     return { records, changedRecords: records.length, bytes, isComplete: true };
   }
 
+  /** @returns the ids of the children */
   async #deletingBelow(
-    type: 'version' | 'token' | 'revision' | 'endpoint',
-    column: 'app_id' | 'version_id' | 'revision_id',
-    parentId: string,
-  ): Promise<void> {
-    const hasChildren = type === 'version' || type === 'revision';
-    for (let after = ''; ;) {
-      const rows: RecordRows[typeof type][] = await this.#db
-        .selectFrom(RECORD_TABLES[type] as 'version')
-        .selectAll()
-        .where(column as 'app_id', '=', parentId)
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(BATCH_ROWS)
-        .execute();
-      for (const row of rows) {
-        if (hasChildren) await this.deleting(type, row.id);
-        else await this.#add({ type, row } as RecordRow, row, null);
+    type: ChildType,
+    column: ParentColumn,
+    parentIds: readonly string[],
+  ): Promise<string[]> {
+    const ids: string[] = [];
+    for (let waiting = parentIds.toSorted(); waiting.length > 0;) {
+      const some = waiting.slice(0, PARENTS_PER_QUERY);
+      const rows = await this.#children(type, column, some, '');
+      const last = rows.at(-1);
+      await this.#addDeleted(type, rows, ids);
+      if (rows.length < BATCH_ROWS || last === undefined) waiting = waiting.slice(PARENTS_PER_QUERY);
+      else {
+        // The rest of the parent whose children were cut off; those before it are complete.
+        const cutId = last[column];
+        for (let more: ChildRow[] = rows; more.length === BATCH_ROWS;) {
+          more = await this.#children(type, column, [cutId], more.at(-1)?.id ?? '');
+          await this.#addDeleted(type, more, ids);
+        }
+        waiting = waiting.filter((id) => id > cutId);
       }
-      if (rows.length < BATCH_ROWS) return;
-      after = rows.at(-1)?.id ?? '';
+    }
+    return ids;
+  }
+
+  async #addDeleted(type: ChildType, rows: readonly ChildRow[], ids: string[]): Promise<void> {
+    for (const row of rows) {
+      ids.push(row.id);
+      await this.#add({ type, row } as unknown as RecordRow, row, null);
     }
   }
 
-  async #read(type: HistoryRecordType, id: string): Promise<object | undefined> {
-    return this.#db
-      .selectFrom(RECORD_TABLES[type] as 'app')
+  /** One batch, ordered by parent and id. */
+  async #children(
+    type: ChildType,
+    column: ParentColumn,
+    parentIds: readonly string[],
+    after: string,
+  ): Promise<ChildRow[]> {
+    // The tables of children differ; Kysely cannot follow a table that is a parameter.
+    const rows = await this.#db
+      .selectFrom(RECORD_TABLES[type] as 'version')
       .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirst();
+      .where(column as 'app_id', 'in', parentIds)
+      .where('id', '>', after)
+      .orderBy(column as 'app_id')
+      .orderBy('id')
+      .limit(BATCH_ROWS)
+      .execute();
+    return rows as unknown as ChildRow[];
+  }
+
+  /** Without a query builder, which costs more than the query. */
+  async #read(type: HistoryRecordType, id: string): Promise<{ readonly id: string } | undefined> {
+    const { rows } = await this.#db.executeQuery<{ id: string }>(
+      CompiledQuery.raw(`select * from "${RECORD_TABLES[type]}" where "id" = ${this.#parameter}`, [id]),
+    );
+    return rows[0];
   }
 
   async #add(record: RecordRow, before: object | null, after: object | null): Promise<void> {
@@ -155,22 +201,24 @@ export class HistoryCapture {
 
   async #nameOf(record: RecordRow): Promise<Pick<CapturedRecord, 'app_id' | 'name' | 'parents'>> {
     const { appId, parents } = await this.#places.placeOf(record);
-    return { app_id: appId, name: nameOf(record), parents };
+    return { app_id: appId, name: nameOf(record), parents: JSON.stringify(parents) };
   }
 
-  /** Compares records: sealing the same secret again gives another row. The last use of a key is not a change. */
+  /** Sealing the same secret again gives another text. The last use of a key is not a change. */
   #isSame({ type, before, after }: CapturedRecord): boolean {
     if (before === after) return true;
     if (before === null || after === null) return false;
-    const [old, now] = [before, after].map((row) => toRecord(this.#codecs, type, row) as object);
-    return Object.entries(old ?? {}).every(
-      ([field, value]) =>
-        field === 'last_used_at' || JSON.stringify(value) === JSON.stringify((now as Fields)[field]),
-    );
+    const [old, now] = [JSON.parse(before), JSON.parse(after)] as [Fields, Fields];
+    const different = Object.keys(old).filter((name) => old[name] !== now[name] && name !== 'last_used_at');
+    if (different.some((name) => !SEALED_FIELDS.has(name))) return false;
+    if (different.length === 0) return true;
+    const [oldRecord, nowRecord] = [before, after].map((row) => toRecord(this.#codecs, type, row) as Fields);
+    return different.every((name) => JSON.stringify(oldRecord?.[name]) === JSON.stringify(nowRecord?.[name]));
   }
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+const SEALED_FIELDS: ReadonlySet<string> = new Set(['default_policy', 'policy_override']);
 
 /** @param row as JSON */
 export function toRecord(codecs: Codecs, type: HistoryRecordType, row: string): unknown {

