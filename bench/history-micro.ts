@@ -32,6 +32,7 @@ interface Timing {
 
 type Work = (repository: Repository) => Promise<void>;
 
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const folder = newFolder('history');
 const rounds = Number(process.argv[2] ?? 5);
 const records = fillerRecords({ endpoints: ENDPOINTS }, 9);
@@ -135,20 +136,20 @@ for (const [index, [title]] of WORKLOADS.entries()) {
     const name = unit === 'ms' ? 'elapsed' : 'CPU';
     return `${name} ${plain.toFixed(1)} → ${history.toFixed(1)} ms (× ${(history / plain).toFixed(2)})`;
   });
-  console.log(`${title}: ${figures.join(', ')}; ${bytes} bytes kept`);
+  print(`${title}: ${figures.join(', ')}; ${bytes} bytes kept`);
 }
 
 /** How long it takes to rebuild and to remove what was written. */
 async function readBack(repository: Repository): Promise<void> {
   let startedMs = performance.now();
   const states = await repository.read((reader) => reader.appsAt(1));
-  console.log(
+  print(
     `rebuild version 1 with ${ENDPOINTS} endpoints (${states?.length} apps): ${(performance.now() - startedMs).toFixed(0)} ms`,
   );
   startedMs = performance.now();
   const [{ id }] = [app!];
   await repository.read((reader) => reader.appsAt(1, id));
-  console.log(`rebuild one of its apps: ${(performance.now() - startedMs).toFixed(0)} ms`);
+  print(`rebuild one of its apps: ${(performance.now() - startedMs).toFixed(0)} ms`);
 }
 
 function median(values: readonly number[]): number {

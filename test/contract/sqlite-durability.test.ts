@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SECRET_PLACES } from '../../src/policy/secret-places.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { ConfigChange } from '../../src/model/config.ts';
+import type { HistoryEntry } from '../../src/model/history/config-history.ts';
 import type { AuditEntry } from '../../src/model/resources.ts';
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts';
 import { FIRST } from './records.ts';
@@ -51,7 +52,13 @@ async function runWriter(prefix: string, killAfter?: number, shell?: string): Pr
   return lines;
 }
 
-async function reopen(): Promise<{ everything: ConfigChange; audit: readonly AuditEntry[] }> {
+interface Found {
+  readonly everything: ConfigChange;
+  readonly audit: readonly AuditEntry[];
+  readonly history: { readonly from: number; readonly entries: readonly HistoryEntry[] };
+}
+
+async function reopen(): Promise<Found> {
   const repository = await openSqlite({
     secretPlaces: SECRET_PLACES,
     path,
@@ -61,20 +68,29 @@ async function reopen(): Promise<{ everything: ConfigChange; audit: readonly Aud
   try {
     const everything = await repository.loadAll();
     const { items } = await repository.read((reader) => reader.listAudit(FIRST));
-    return { everything, audit: items };
+    const history = await repository.read(async (reader) => ({
+      from: await reader.historyFrom(),
+      entries: (await reader.listHistory(FIRST)).items,
+    }));
+    return { everything, audit: items, history };
   } finally {
     await repository.close();
   }
 }
 
 /** Every write of the writer is an app, its version, an audit entry and one config version: all or none of them. */
-function expectWhole({ everything, audit }: Awaited<ReturnType<typeof reopen>>): void {
+function expectWhole({ everything, audit, history }: Found): void {
   const ids = everything.apps.map(({ app }) => app.id);
   expect(everything.apps.map(({ versions }) => versions.map(({ version }) => version.id))).toEqual(
     ids.map((id) => [`${id}-v`]),
   );
   expect(audit.map(({ resource_id }) => resource_id).sort()).toEqual([...ids].sort());
   expect(everything.configVersion).toBe(ids.length);
+  expect(history.from).toBe(0);
+  expect(history.entries.map(({ config_version }) => config_version)).toEqual(
+    ids.map((_, index) => ids.length - index),
+  );
+  expect(history.entries.every(({ changed_records }) => changed_records === 2)).toBe(true);
 }
 
 describe('kill -9 during writes', () => {
