@@ -86,18 +86,22 @@ function limitOf(requests: number | undefined, windowSecs: number | undefined): 
   return requests === undefined || windowSecs === undefined ? undefined : { requests, windowSecs };
 }
 
+function databaseSettings(v: SettingValues): Settings['database'] {
+  return {
+    url: v.GATEWAY_DATABASE_URL,
+    autoMigrate: v.GATEWAY_AUTO_MIGRATE,
+    poolMax: v.GATEWAY_DATABASE__POOL_MAX,
+    timeoutMs: v.GATEWAY_DATABASE__TIMEOUT_MS,
+    connectTimeoutMs: v.GATEWAY_DATABASE__CONNECT_TIMEOUT_MS,
+    statementTimeoutMs: v.GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS,
+    idleTimeoutMs: v.GATEWAY_DATABASE__IDLE_TIMEOUT_MS,
+    caFile: v.GATEWAY_DATABASE__CA_FILE,
+  };
+}
+
 function nest(v: SettingValues): Settings {
   return {
-    database: {
-      url: v.GATEWAY_DATABASE_URL,
-      autoMigrate: v.GATEWAY_AUTO_MIGRATE,
-      poolMax: v.GATEWAY_DATABASE__POOL_MAX,
-      timeoutMs: v.GATEWAY_DATABASE__TIMEOUT_MS,
-      connectTimeoutMs: v.GATEWAY_DATABASE__CONNECT_TIMEOUT_MS,
-      statementTimeoutMs: v.GATEWAY_DATABASE__STATEMENT_TIMEOUT_MS,
-      idleTimeoutMs: v.GATEWAY_DATABASE__IDLE_TIMEOUT_MS,
-      caFile: v.GATEWAY_DATABASE__CA_FILE,
-    },
+    database: databaseSettings(v),
     history: {
       versionsMax: v.GATEWAY_HISTORY__MAX_VERSIONS,
       bytesMax: v.GATEWAY_HISTORY__MAX_BYTES,
