@@ -21,226 +21,70 @@ export interface ErrorRow {
   readonly retry: RetrySafety;
 }
 
+function row(status: number, title: string, source: ErrorSource, retry: RetrySafety): ErrorRow {
+  return Object.freeze({ status, title, source, retry });
+}
+
+/** The client must change the request. */
+function refused(status: number, title: string): ErrorRow {
+  return row(status, title, 'downstream', 'never');
+}
+
 export const GATEWAY_ERRORS = {
   // Requests that cannot be read (proxy)
-  bad_request: { status: 400, title: 'The request is malformed', source: 'downstream', retry: 'never' },
-  bad_path: {
-    status: 400,
-    title: 'The path is ambiguous or malformed',
-    source: 'downstream',
-    retry: 'never',
-  },
-  request_timeout: {
-    status: 408,
-    title: 'The request did not arrive in time',
-    source: 'downstream',
-    retry: 'idempotent',
-  },
-  body_too_large: {
-    status: 413,
-    title: 'The request body is too large',
-    source: 'downstream',
-    retry: 'never',
-  },
-  target_too_long: {
-    status: 414,
-    title: 'The request target is too long',
-    source: 'downstream',
-    retry: 'never',
-  },
-  expectation_failed: {
-    status: 417,
-    title: 'The expectation cannot be met',
-    source: 'downstream',
-    retry: 'never',
-  },
-  header_too_large: {
-    status: 431,
-    title: 'The request header is too large',
-    source: 'downstream',
-    retry: 'never',
-  },
-  not_implemented: {
-    status: 501,
-    title: 'The request needs something that is not implemented',
-    source: 'downstream',
-    retry: 'never',
-  },
-  http_version_not_supported: {
-    status: 505,
-    title: 'The HTTP version is not supported',
-    source: 'downstream',
-    retry: 'never',
-  },
+  bad_request: refused(400, 'The request is malformed'),
+  bad_path: refused(400, 'The path is ambiguous or malformed'),
+  request_timeout: row(408, 'The request did not arrive in time', 'downstream', 'idempotent'),
+  body_too_large: refused(413, 'The request body is too large'),
+  target_too_long: refused(414, 'The request target is too long'),
+  expectation_failed: refused(417, 'The expectation cannot be met'),
+  header_too_large: refused(431, 'The request header is too large'),
+  not_implemented: refused(501, 'The request needs something that is not implemented'),
+  http_version_not_supported: refused(505, 'The HTTP version is not supported'),
   // Routing (proxy)
-  no_route: {
-    status: 404,
-    title: 'No version is configured for this path',
-    source: 'downstream',
-    retry: 'never',
-  },
-  endpoint_not_found: {
-    status: 404,
-    title: 'The endpoint is not registered',
-    source: 'downstream',
-    retry: 'never',
-  },
-  endpoint_disabled: { status: 404, title: 'The endpoint is disabled', source: 'downstream', retry: 'never' },
-  version_retired: { status: 410, title: 'The version is retired', source: 'downstream', retry: 'never' },
-  no_revision: { status: 503, title: 'No revision is available', source: 'gateway', retry: 'safe' },
+  no_route: refused(404, 'No version is configured for this path'),
+  endpoint_not_found: refused(404, 'The endpoint is not registered'),
+  endpoint_disabled: refused(404, 'The endpoint is disabled'),
+  version_retired: refused(410, 'The version is retired'),
+  no_revision: row(503, 'No revision is available', 'gateway', 'safe'),
   // Policy (proxy)
-  credentials_missing: {
-    status: 401,
-    title: 'Credentials are required',
-    source: 'downstream',
-    retry: 'never',
-  },
-  credentials_invalid: {
-    status: 401,
-    title: 'The credentials are not valid',
-    source: 'downstream',
-    retry: 'never',
-  },
-  insufficient_scope: {
-    status: 403,
-    title: 'A required scope is missing',
-    source: 'downstream',
-    retry: 'never',
-  },
-  missing_claim: { status: 403, title: 'A required claim is missing', source: 'downstream', retry: 'never' },
-  method_not_allowed: {
-    status: 405,
-    title: 'The method is not allowed',
-    source: 'downstream',
-    retry: 'never',
-  },
-  concurrency_limited: {
-    status: 429,
-    title: 'Too many requests are under way at once',
-    source: 'downstream',
-    retry: 'safe',
-  },
-  rate_limited: { status: 429, title: 'The rate limit is exceeded', source: 'downstream', retry: 'safe' },
-  too_many_auth_failures: {
-    status: 429,
-    title: 'Too many failed authentications',
-    source: 'downstream',
-    retry: 'safe',
-  },
+  credentials_missing: refused(401, 'Credentials are required'),
+  credentials_invalid: refused(401, 'The credentials are not valid'),
+  insufficient_scope: refused(403, 'A required scope is missing'),
+  missing_claim: refused(403, 'A required claim is missing'),
+  method_not_allowed: refused(405, 'The method is not allowed'),
+  concurrency_limited: row(429, 'Too many requests are under way at once', 'downstream', 'safe'),
+  rate_limited: row(429, 'The rate limit is exceeded', 'downstream', 'safe'),
+  too_many_auth_failures: row(429, 'Too many failed authentications', 'downstream', 'safe'),
   // Upstream (proxy)
-  upstream_connect_failed: {
-    status: 502,
-    title: 'The backend could not be reached',
-    source: 'upstream',
-    retry: 'safe',
-  },
-  upstream_denied: {
-    status: 502,
-    title: 'The gateway may not connect to the backend',
-    source: 'gateway',
-    retry: 'never',
-  },
-  upstream_reset: {
-    status: 502,
-    title: 'The backend closed the connection',
-    source: 'upstream',
-    retry: 'idempotent',
-  },
-  upstream_bad_response: {
-    status: 502,
-    title: 'The backend sent an invalid response',
-    source: 'upstream',
-    retry: 'idempotent',
-  },
-  circuit_open: {
-    status: 503,
-    title: 'The backend is failing and given time to recover',
-    source: 'upstream',
-    retry: 'safe',
-  },
-  jwt_keys_unavailable: {
-    status: 503,
-    title: 'The keys that verify tokens are not available',
-    source: 'gateway',
-    retry: 'safe',
-  },
-  overloaded: { status: 503, title: 'The gateway is overloaded', source: 'gateway', retry: 'safe' },
-  upstream_timeout: {
-    status: 504,
-    title: 'The backend did not answer in time',
-    source: 'upstream',
-    retry: 'idempotent',
-  },
-  loop_detected: {
-    status: 508,
-    title: 'The request has come back to the gateway',
-    source: 'gateway',
-    retry: 'never',
-  },
+  upstream_connect_failed: row(502, 'The backend could not be reached', 'upstream', 'safe'),
+  upstream_denied: row(502, 'The gateway may not connect to the backend', 'gateway', 'never'),
+  upstream_reset: row(502, 'The backend closed the connection', 'upstream', 'idempotent'),
+  upstream_bad_response: row(502, 'The backend sent an invalid response', 'upstream', 'idempotent'),
+  circuit_open: row(503, 'The backend is failing and given time to recover', 'upstream', 'safe'),
+  jwt_keys_unavailable: row(503, 'The keys that verify tokens are not available', 'gateway', 'safe'),
+  overloaded: row(503, 'The gateway is overloaded', 'gateway', 'safe'),
+  upstream_timeout: row(504, 'The backend did not answer in time', 'upstream', 'idempotent'),
+  loop_detected: row(508, 'The request has come back to the gateway', 'gateway', 'never'),
   // Management
-  invalid_json: { status: 400, title: 'The body is not valid JSON', source: 'downstream', retry: 'never' },
-  invalid_query: {
-    status: 400,
-    title: 'A query parameter is not valid',
-    source: 'downstream',
-    retry: 'never',
-  },
-  unauthenticated: { status: 401, title: 'An admin token is required', source: 'downstream', retry: 'never' },
-  forbidden: { status: 403, title: 'The admin token may not do this', source: 'downstream', retry: 'never' },
-  not_found: { status: 404, title: 'There is no such resource', source: 'downstream', retry: 'never' },
-  management_method_not_allowed: {
-    status: 405,
-    title: 'The method is not available on this resource',
-    source: 'downstream',
-    retry: 'never',
-  },
-  conflict: {
-    status: 409,
-    title: 'The resource conflicts with another',
-    source: 'downstream',
-    retry: 'never',
-  },
-  configuration_from_file: {
-    status: 409,
-    title: 'The configuration comes from a file',
-    source: 'gateway',
-    retry: 'never',
-  },
-  has_children: {
-    status: 409,
-    title: 'The resource still has children',
-    source: 'downstream',
-    retry: 'never',
-  },
-  precondition_failed: {
-    status: 412,
-    title: 'The resource has changed meanwhile',
-    source: 'downstream',
-    retry: 'never',
-  },
-  payload_too_large: { status: 413, title: 'The body is too large', source: 'downstream', retry: 'never' },
-  unsupported_media_type: {
-    status: 415,
-    title: 'The body must be application/json',
-    source: 'downstream',
-    retry: 'never',
-  },
-  validation_failed: { status: 422, title: 'The body is not valid', source: 'downstream', retry: 'never' },
-  handing_over: { status: 503, title: 'Another process is taking over', source: 'gateway', retry: 'safe' },
-  storage_unavailable: {
-    status: 503,
-    title: 'The database is not available',
-    source: 'gateway',
-    retry: 'idempotent',
-  },
+  invalid_json: refused(400, 'The body is not valid JSON'),
+  invalid_query: refused(400, 'A query parameter is not valid'),
+  unauthenticated: refused(401, 'An admin token is required'),
+  forbidden: refused(403, 'The admin token may not do this'),
+  not_found: refused(404, 'There is no such resource'),
+  management_method_not_allowed: refused(405, 'The method is not available on this resource'),
+  conflict: refused(409, 'The resource conflicts with another'),
+  configuration_from_file: row(409, 'The configuration comes from a file', 'gateway', 'never'),
+  has_children: refused(409, 'The resource still has children'),
+  precondition_failed: refused(412, 'The resource has changed meanwhile'),
+  payload_too_large: refused(413, 'The body is too large'),
+  unsupported_media_type: refused(415, 'The body must be application/json'),
+  validation_failed: refused(422, 'The body is not valid'),
+  handing_over: row(503, 'Another process is taking over', 'gateway', 'safe'),
+  storage_unavailable: row(503, 'The database is not available', 'gateway', 'idempotent'),
   // Both
-  internal_error: {
-    status: 500,
-    title: 'Something went wrong inside the gateway',
-    source: 'gateway',
-    retry: 'idempotent',
-  },
-} as const satisfies Record<string, ErrorRow>;
+  internal_error: row(500, 'Something went wrong inside the gateway', 'gateway', 'idempotent'),
+} satisfies Record<string, ErrorRow>;
 
 declare const addedByPart: unique symbol;
 /** Only `partError` creates one, so that a misspelt code does not compile. */
