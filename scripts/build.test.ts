@@ -28,7 +28,8 @@ beforeEach(() => {
   }
   writeFileSync(join(root, 'package.json'), '{"type":"module"}');
   writeFileSync(join(root, 'package-lock.json'), '{}');
-  writeFileSync(join(root, 'src/worker.ts'), 'export {};');
+  for (const name of ['worker', 'replay-worker'])
+    writeFileSync(join(root, 'src', `${name}.ts`), 'export {};');
   source('first');
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
