@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readDocument } from '../../declaration/yaml-reader.ts';
 import { writeYaml } from '../../declaration/yaml-writer.ts';
+import { configurations, SAMPLE_SECRET as SECRET } from './configurations.fixture.ts';
 import { startManagement, type Fixture, type Json, type Reply } from '../management.fixture.ts';
 
 let api: Fixture;
@@ -366,69 +367,10 @@ describe('a declared configuration', () => {
   });
 });
 
-const SECRET = 'a-secret-of-at-least-32-characters-here';
-const label = fc.constantFrom('v1', 'v2', '1.0', '2026-01-01', 'next');
-const policy = fc.option(
-  fc.record(
-    {
-      auth: fc.constantFrom({ auth_type: 'api_key' }, { auth_type: 'jwt', jwt: { secret: SECRET } }),
-      required_scopes: fc.uniqueArray(fc.constantFrom('a', 'b:c'), { maxLength: 2 }),
-      rate_limit: fc.record({
-        enabled: fc.boolean(),
-        requests: fc.nat(9).map((n) => n + 1),
-        window_seconds: fc.constant(60),
-      }),
-    },
-    { requiredKeys: [] },
-  ),
-  { nil: undefined },
-);
-const endpoints = fc.dictionary(
-  fc.constantFrom('GET /a', 'GET /a/{id}', '* /b/*', 'POST /a', 'DELETE /c'),
-  fc.record({ is_active: fc.boolean(), policy_override: policy }, { requiredKeys: [] }),
-);
-const revision = fc.record(
-  {
-    backend_host: fc.constantFrom('127.0.0.1', 'backend.internal'),
-    backend_scheme: fc.constantFrom('http', 'https'),
-    backend_port: fc.constantFrom(80, 443, 8080),
-    is_current: fc.boolean(),
-    traffic_weight: fc.constantFrom(0, 100, 7),
-    default_policy: policy,
-    endpoints,
-  },
-  { requiredKeys: ['backend_host'] },
-);
-const version = fc.record(
-  {
-    status: fc.constantFrom('active', 'deprecated', 'retired'),
-    sunset_at: fc.constant('2030-01-01T00:00:00.000Z'),
-    revisions: fc.dictionary(fc.constantFrom('r1', 'canary', '2'), revision, { maxKeys: 2 }),
-  },
-  { requiredKeys: [] },
-);
-const app = (slug: string) =>
-  fc.record(
-    {
-      gateway_path: fc.constant(`/${slug}`),
-      name: fc.constantFrom(slug, 'A name', 'no', '1e3'),
-      description: fc.option(fc.string({ maxLength: 10 }).map((text) => text.replaceAll(/[^ -~]/g, ''))),
-      labels: fc.dictionary(fc.constantFrom('team', 'owner', 'tier'), fc.constantFrom('a', '0777', 'on')),
-      default_policy: policy,
-      versions: fc.dictionary(label, version, { maxKeys: 3 }),
-      keys: fc.dictionary(
-        fc.constantFrom('mobile', 'a b', '7'),
-        fc.record({ scopes: fc.constantFrom([], ['a']) }),
-      ),
-    },
-    { requiredKeys: ['gateway_path'] },
-  );
-const configuration = fc.record({ a: app('a'), b: app('b'), 'c-d': app('c-d') }, { requiredKeys: [] });
-
 describe('any configuration', () => {
   it('dumped, applied is no change; dumped twice is the same bytes; and it makes the same in an empty gateway', async () => {
     await fc.assert(
-      fc.asyncProperty(configuration, async (apps) => {
+      fc.asyncProperty(configurations, async (apps) => {
         await using first = await startManagement();
         await using second = await startManagement();
         const made = await apply({ apps }, {}, first);
@@ -453,7 +395,7 @@ describe('any configuration', () => {
 
   it('is reached from any other', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(configuration, { minLength: 2, maxLength: 4 }), async (states) => {
+      fc.asyncProperty(fc.array(configurations, { minLength: 2, maxLength: 4 }), async (states) => {
         await using gateway = await startManagement();
         for (const apps of states) {
           const owned = Object.fromEntries(

@@ -17,6 +17,12 @@ export function isHandle(value: unknown): boolean {
   return typeof value === 'string' && HANDLE.test(value);
 }
 
+/** Most items have none, and need no copy. */
+function mentionsHandle(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('${sealed:');
+  return typeof value === 'object' && value !== null && Object.values(value).some(mentionsHandle);
+}
+
 /**
  * @param slug of the app that the item is in or below
  * @param stored that app as it is; undefined for a new one
@@ -27,6 +33,7 @@ export function openHandles(
   slug: string,
   stored: AppTree | undefined,
 ): Item | readonly FieldError[] {
+  if (!mentionsHandle(item)) return item;
   const errors: FieldError[] = [];
   const refuse = (pointer: string, detail: string): null => {
     errors.push({ pointer, detail });

@@ -20,6 +20,7 @@ export async function storeVersions(
   const declared = membersOf(app.item, 'versions');
   const records = new Map<string, Version>();
   for (const { version } of app.stored?.versions ?? []) records.set(version.version, version);
+  const trees = new Map(app.stored?.versions.map((tree) => [tree.version.id, tree]));
   const storeOne = async (label: string, item: Item): Promise<Failure | undefined> => {
     const record = await store(apply, {
       app,
@@ -45,8 +46,7 @@ export async function storeVersions(
     if (failure !== undefined) return failure;
     const version = records.get(label);
     if (version === undefined) continue;
-    const stored = app.stored?.versions.find((tree) => tree.version.id === version.id);
-    const refused = await storeRevisions(apply, app, { ...scope, version }, item, stored);
+    const refused = await storeRevisions(apply, app, { ...scope, version }, item, trees.get(version.id));
     if (refused !== undefined) return refused;
   }
   return undefined;
@@ -60,8 +60,9 @@ async function storeRevisions(
   stored: VersionTree | undefined,
 ): Promise<Failure | undefined> {
   const { version } = scope;
+  const trees = new Map(stored?.revisions.map((tree) => [tree.revision.revision, tree]));
   for (const [label, item] of membersOf(versionItem, 'revisions')) {
-    const tree = stored?.revisions.find(({ revision }) => revision.revision === label);
+    const tree = trees.get(label);
     const record = await store(apply, {
       app,
       level: LEVELS.revision,
