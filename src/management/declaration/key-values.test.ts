@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readDocument } from '../../declaration/yaml-reader.ts';
+import { validate } from '../api/validate.ts';
 import { startManagement, verdict, type Fixture, type Reply } from '../management.fixture.ts';
 import { literalKeyValues } from './key-values.ts';
 
@@ -97,6 +98,15 @@ describe('a declared key with a value', () => {
     expect(refused.body.detail).toContain('/config/apps/a/keys/one');
     expect((await send('plan', { one: { token: VALUE } }, token)).status).toBe(200);
     expect((await send('apply', { one: {} }, token)).status).toBe(200);
+  });
+});
+
+describe('the published schema', () => {
+  it('takes a reference where a value belongs, as editors see it', async () => {
+    const { body: schema } = await api.get('/config/schema');
+    const reference = { token: '${file:/etc/headgate/keys/mobile}' };
+    expect(validate(schema, config({ one: reference }))).toEqual([]);
+    expect(validate(schema, config({ one: { token: 1 } }))).not.toEqual([]);
   });
 });
 

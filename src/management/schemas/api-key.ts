@@ -45,14 +45,22 @@ export const ApiKeyCreationSchema = Type.Object(
 );
 export type ApiKeyCreation = Static<typeof ApiKeyCreationSchema>;
 
+/** Longest reference to a value. */
+const REFERENCE_CHARS_MAX = 1_024;
+
 /** The value of a key in a declared configuration: by reference, or as its hash. */
 export const DeclaredKeyValueSchema = Type.Object(
   {
-    token: Type.Optional({
-      ...broughtToken,
-      description:
-        'An existing value for the key, by reference, such as `${env:MOBILE_KEY}`. Needs the role `admin` at the management API.',
-    }),
+    // No pattern: editors check files in which a reference stands here. `broughtTokenError` checks the value.
+    token: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: REFERENCE_CHARS_MAX,
+        writeOnly: true,
+        description:
+          'An existing value for the key, by reference, such as `${env:MOBILE_KEY}`. Needs the role `admin` at the management API.',
+      }),
+    ),
     token_sha256: Type.Optional(
       Type.String({
         pattern: SHA256_HEX_PATTERN,
