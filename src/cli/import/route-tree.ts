@@ -140,7 +140,8 @@ function endpointItems(endpoints: Endpoints, mount: Segments, strips: boolean): 
     items[label] = entry === undefined ? DISABLED : endpointItem(entry, mount, strips);
   }
   const whole = endpoints.filter(({ label }) => label.endsWith(' /*'));
-  if (!whole.some(({ entry }) => entry !== undefined && entry.pattern.drop < mount.length)) return items;
+  if (!strips || !whole.some(({ entry }) => entry !== undefined && entry.pattern.drop < mount.length))
+    return items;
   // "/*" would give the bare mount a slash that the request does not have.
   for (const { label, entry } of whole) {
     const bare = label.slice(0, -1);

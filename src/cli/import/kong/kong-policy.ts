@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { checkedPolicy } from '../checked-policy.ts';
+import { mergedParts } from '../policy-parts.ts';
 import type { Item } from '../imported-route.ts';
 import type { AclScopes } from './acl-scopes.ts';
 import type { KongConsumer, KongPlugin } from './kong-document.ts';
@@ -58,7 +59,7 @@ export class KongPolicies {
       if (translated.isWeaker === true) weaker.push(plugin);
       const { parts: valid, isWeaker } = checkedPolicy(translated.parts, plugin.node);
       if (isWeaker) weaker.push(plugin);
-      parts = merged(parts, valid);
+      parts = mergedParts(parts, valid);
     }
     // Parts of several plugins may not go together.
     const last = plugins.at(-1);
@@ -95,30 +96,4 @@ function effective(levels: PluginLevels): KongPlugin[] {
     }
   }
   return [...byName.values()];
-}
-
-/** Several plugins may edit headers. */
-function merged(parts: Item, more: Item): Item {
-  const { headers, ...others } = more;
-  if (headers === undefined) return { ...parts, ...others };
-  const known = (parts['headers'] ?? {}) as Readonly<Record<string, Item>>;
-  const added = headers as Readonly<Record<string, Item>>;
-  const both = Object.fromEntries(
-    ['request', 'response'].flatMap((direction) => {
-      const [one, other] = [known[direction], added[direction]];
-      return one === undefined && other === undefined ? [] : [[direction, mergedEdits(one, other)]];
-    }),
-  );
-  return { ...parts, ...others, headers: both };
-}
-
-function mergedEdits(one: Item = {}, other: Item = {}): Item {
-  const edits: Record<string, unknown> = { ...one };
-  for (const [kind, value] of Object.entries(other)) {
-    const known = edits[kind];
-    if (Array.isArray(known) && Array.isArray(value))
-      edits[kind] = [...new Set<unknown>([...known, ...value])];
-    else edits[kind] = known === undefined ? value : { ...(known as object), ...(value as object) };
-  }
-  return edits;
 }

@@ -1,0 +1,28 @@
+/** Parts of a policy from several sources. */
+import type { Item } from './imported-route.ts';
+
+/** The later ones replace the earlier ones, but for edits of headers, which come together. */
+export function mergedParts(parts: Item, more: Item): Item {
+  const { headers, ...others } = more;
+  if (headers === undefined) return { ...parts, ...others };
+  const known = (parts['headers'] ?? {}) as Readonly<Record<string, Item>>;
+  const added = headers as Readonly<Record<string, Item>>;
+  const both = Object.fromEntries(
+    ['request', 'response'].flatMap((direction) => {
+      const [one, other] = [known[direction], added[direction]];
+      return one === undefined && other === undefined ? [] : [[direction, mergedEdits(one, other)]];
+    }),
+  );
+  return { ...parts, ...others, headers: both };
+}
+
+function mergedEdits(one: Item = {}, other: Item = {}): Item {
+  const edits: Record<string, unknown> = { ...one };
+  for (const [kind, value] of Object.entries(other)) {
+    const known = edits[kind];
+    if (Array.isArray(known) && Array.isArray(value))
+      edits[kind] = [...new Set<unknown>([...known, ...value])];
+    else edits[kind] = known === undefined ? value : { ...(known as object), ...(value as object) };
+  }
+  return edits;
+}

@@ -1,0 +1,186 @@
+/** Middlewares of Traefik as parts of a policy, and as changes of the path. */
+import type { Item } from '../imported-route.ts';
+import { blockOf } from '../kong/plugins/access.ts';
+import { literalSegments, type Segments } from '../patterns.ts';
+import type { SourceNode } from '../source.ts';
+import { durationMs } from './duration.ts';
+import { headersOf } from './headers.ts';
+
+export interface TranslatedMiddleware {
+  readonly parts: Item;
+  readonly strip?: readonly Segments[];
+  readonly prefix?: string;
+  /** Requests are answered otherwise than the backend would: the router is left out. */
+  readonly replacesRouter?: true;
+  /** What it does cannot be done here, and its routers would do harm without it: they are not switched on. */
+  readonly isWeaker?: true;
+}
+
+type Translator = (node: SourceNode) => TranslatedMiddleware;
+
+const NOTHING: TranslatedMiddleware = { parts: {} };
+
+const TRANSLATORS: Readonly<Record<string, Translator>> = {
+  stripPrefix,
+  addPrefix,
+  headers: (node) => ({ parts: headersOf(node) }),
+  rateLimit,
+  inFlightReq,
+  ipAllowList: ipList,
+  ipWhiteList: ipList,
+  retry,
+  buffering,
+};
+
+interface Refusal {
+  readonly reason: string;
+  readonly nearest?: string;
+  readonly effect?: 'replacesRouter' | 'isWeaker';
+}
+
+const REFUSED: Readonly<Record<string, Refusal>> = {
+  basicAuth: { reason: 'callers have API keys or JWTs', nearest: '`auth` with API keys', effect: 'isWeaker' },
+  digestAuth: {
+    reason: 'callers have API keys or JWTs',
+    nearest: '`auth` with API keys',
+    effect: 'isWeaker',
+  },
+  forwardAuth: {
+    reason: 'no other server is asked',
+    nearest: '`auth` with JWTs of an identity provider',
+    effect: 'isWeaker',
+  },
+  stripPrefixRegex: { reason: 'no prefix is a pattern', nearest: '`backend_path`', effect: 'isWeaker' },
+  replacePath: { reason: 'paths are said by endpoints', nearest: '`backend_path`', effect: 'isWeaker' },
+  replacePathRegex: { reason: 'paths are said by endpoints', nearest: '`backend_path`', effect: 'isWeaker' },
+  redirectScheme: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
+  redirectRegex: { reason: 'the gateway redirects nothing', effect: 'replacesRouter' },
+  circuitBreaker: { reason: 'a breaker counts failures', nearest: '`circuit_breaker` of the revision' },
+  compress: { reason: 'bodies are passed on as they are', nearest: 'compression by the backend' },
+  errors: { reason: 'answers of backends are passed on as they are' },
+  passTLSClientCert: { reason: 'clients have no certificates' },
+  contentType: { reason: 'a content type is passed on as it is' },
+  grpcWeb: { reason: 'bodies are passed on as they are' },
+  plugin: { reason: 'no plugin of another gateway runs here', effect: 'isWeaker' },
+};
+
+export function translateMiddleware(node: SourceNode): TranslatedMiddleware {
+  const [kind, ...more] = node.names;
+  for (const other of more) node.lost('is a second kind in one middleware', undefined, other);
+  if (kind === undefined) return NOTHING;
+  const translate = Object.hasOwn(TRANSLATORS, kind) ? TRANSLATORS[kind] : undefined;
+  const config = translate && node.child(kind);
+  if (translate !== undefined && config !== undefined) return translate(config);
+  const refusal = Object.hasOwn(REFUSED, kind) ? REFUSED[kind] : undefined;
+  if (refusal === undefined) {
+    node.lost(`is the middleware ${kind}, which has no counterpart`);
+    return { ...NOTHING, isWeaker: true };
+  }
+  node.lost(`is the middleware ${kind}: ${refusal.reason}`, refusal.nearest);
+  if (refusal.effect === undefined) return NOTHING;
+  return refusal.effect === 'isWeaker' ? { parts: {}, isWeaker: true } : { parts: {}, replacesRouter: true };
+}
+
+function stripPrefix(node: SourceNode): TranslatedMiddleware {
+  if (node.boolean('forceSlash') === false)
+    node.changed('is true here: a path is never empty', undefined, 'forceSlash');
+  const prefixes = node.texts('prefixes') ?? [];
+  const strip = prefixes.flatMap(({ text, node: item }) => {
+    const segments = literalSegments(text);
+    if (segments === undefined) {
+      item.lost('is no path that a request can have here');
+      return [];
+    }
+    return [segments.at(-1) === '' ? segments.slice(0, -1) : segments];
+  });
+  if (strip.length < prefixes.length) return { parts: {}, strip, isWeaker: true };
+  return { parts: {}, strip };
+}
+
+function addPrefix(node: SourceNode): TranslatedMiddleware {
+  const prefix = node.text('prefix');
+  const segments = prefix === undefined ? undefined : literalSegments(prefix);
+  if (segments !== undefined)
+    return { parts: {}, prefix: `/${segments.filter((part) => part !== '').join('/')}` };
+  node.lost('is no path that a backend can have here');
+  return { ...NOTHING, isWeaker: true };
+}
+
+function rateLimit(node: SourceNode): TranslatedMiddleware {
+  const average = node.number('average') ?? 0;
+  const periodMs = durationMs(node, 'period') ?? 1_000;
+  const burst = node.number('burst') ?? 1;
+  const per = perOf(node, 'ip');
+  if (average === 0) {
+    node.changed('has an average of 0, which is no limit');
+    return NOTHING;
+  }
+  // Windows are whole seconds here.
+  const seconds = Math.max(1, Math.round(periodMs / 1_000));
+  const requests = Math.round((average * seconds * 1_000) / periodMs);
+  if (!Number.isSafeInteger(requests) || requests < 1 || !Number.isInteger(burst) || burst < 1) {
+    node.lost('is no number of requests that a limit can have');
+    return { ...NOTHING, isWeaker: true };
+  }
+  const limit = { enabled: true, requests, window_seconds: seconds, algorithm: 'token_bucket', burst };
+  return { parts: { rate_limit: { ...limit, ...(per !== 'scope' && { per }) } } };
+}
+
+function inFlightReq(node: SourceNode): TranslatedMiddleware {
+  const amount = node.number('amount');
+  const per = perOf(node, 'scope');
+  if (amount === undefined || !Number.isInteger(amount) || amount < 1) {
+    node.lost('has no amount of requests');
+    return { ...NOTHING, isWeaker: true };
+  }
+  return { parts: { concurrency: { max: amount, ...(per !== 'scope' && { per }) } } };
+}
+
+function perOf(node: SourceNode, fallback: string): string {
+  const source = node.child('sourceCriterion');
+  if (source === undefined) return fallback;
+  const header = source.text('requestHeaderName');
+  if (header !== undefined) return `header:${header}`;
+  if (source.boolean('requestHost') === true) {
+    source.changed('is everything under the limit together', undefined, 'requestHost');
+    return 'scope';
+  }
+  if (source.has('ipStrategy'))
+    source.lost('says which address is that of the client', 'GATEWAY_TRUSTED_PROXY_IPS', 'ipStrategy');
+  return 'ip';
+}
+
+function ipList(node: SourceNode): TranslatedMiddleware {
+  const allow = (node.texts('sourceRange') ?? []).flatMap((item) => blockOf(item) ?? []);
+  if (node.has('ipStrategy'))
+    node.lost('says which address is that of the client', 'GATEWAY_TRUSTED_PROXY_IPS', 'ipStrategy');
+  const status = node.number('rejectStatusCode');
+  if (status !== undefined && status !== 403) node.changed('is 403 here', undefined, 'rejectStatusCode');
+  if (allow.length === 0) {
+    node.lost('has no address that can be read');
+    return { ...NOTHING, isWeaker: true };
+  }
+  return { parts: { ip_access: { allow: [...new Set(allow)] } } };
+}
+
+const RETRIES_MAX = 5;
+
+function retry(node: SourceNode): TranslatedMiddleware {
+  const attempts = node.number('attempts') ?? 1;
+  if (node.has('initialInterval')) node.lost('another attempt goes at once', undefined, 'initialInterval');
+  const max = Math.min(RETRIES_MAX, Math.max(0, Math.round(attempts) - 1));
+  if (max !== attempts - 1) node.changed(`is ${max} further attempts here`, undefined, 'attempts');
+  return { parts: { retries: { max } } };
+}
+
+function buffering(node: SourceNode): TranslatedMiddleware {
+  const bytes = node.number('maxRequestBodyBytes');
+  node.noEffect('bodies are streamed', 'memRequestBodyBytes', 'memResponseBodyBytes');
+  for (const name of ['maxResponseBodyBytes', 'retryExpression']) {
+    if (node.has(name)) node.lost('bodies of responses are streamed', undefined, name);
+  }
+  if (bytes === undefined || bytes === 0) return NOTHING;
+  if (Number.isSafeInteger(bytes) && bytes > 0) return { parts: { max_body_bytes: bytes } };
+  node.lost('is no size', undefined, 'maxRequestBodyBytes');
+  return { ...NOTHING, isWeaker: true };
+}

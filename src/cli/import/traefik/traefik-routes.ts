@@ -1,0 +1,118 @@
+/** Rules of routers as methods and patterns. What a rule asks for beside path and method is reported. */
+import { readKongPath } from '../kong/kong-paths.ts';
+import type { ImportedPattern } from '../imported-route.ts';
+import { ENDPOINT_METHODS } from '../methods.ts';
+import { intersection, literalSegments, type Segments } from '../patterns.ts';
+import type { SourceNode } from '../source.ts';
+import { readRule, type Matcher } from './rule.ts';
+
+/** Alternatives of a rule that take the same methods. */
+export interface RuleMatch {
+  readonly methods: readonly string[];
+  readonly patterns: readonly ImportedPattern[];
+}
+
+const WITHOUT_HOST = ['Host', 'HostHeader', 'HostRegexp', 'HostSNI'];
+
+/** Empty when no alternative can be carried over, which is reported then. */
+export function matchesOf(router: SourceNode, rule: string, priority: readonly number[]): RuleMatch[] {
+  const alternatives = readRule(rule);
+  if (alternatives === undefined) {
+    router.lost('is a rule that cannot be read', undefined, 'rule');
+    return [];
+  }
+  return alternatives.flatMap((matchers) => {
+    const match = matchOf(router, matchers, priority);
+    return match === undefined ? [] : [match];
+  });
+}
+
+function matchOf(
+  router: SourceNode,
+  matchers: readonly Matcher[],
+  priority: readonly number[],
+): RuleMatch | undefined {
+  let methods: readonly string[] | undefined;
+  let patterns: readonly Segments[] = [['*']];
+  for (const { name, args, isNegated } of matchers) {
+    const shown = `${isNegated ? '!' : ''}${name}(${args.map((arg) => `\`${arg}\``).join(', ')})`;
+    const refuse = (why: string, nearest?: string): undefined => {
+      router.lost(`has an alternative with ${shown}: ${why}`, nearest, 'rule');
+      return undefined;
+    };
+    if (isNegated) return refuse('no route says what a request is not');
+    if (WITHOUT_HOST.includes(name)) {
+      const why = `asks for ${shown}, and is served under every name`;
+      router.lost(why, 'a gateway of its own', 'rule');
+    } else if (name === 'Method') {
+      const asked = args.map((arg) => arg.toUpperCase());
+      if (!asked.every((method) => ENDPOINT_METHODS.includes(method) || method === 'HEAD'))
+        return refuse('no endpoint has this method', '`allowed_methods`');
+      const own = [...new Set(asked.filter((method) => method !== 'HEAD'))];
+      if (own.length === 0) return refuse('HEAD is served by the endpoint of GET');
+      if (asked.includes('GET') && !asked.includes('HEAD'))
+        router.changed('has HEAD with GET', undefined, 'rule');
+      methods = methods === undefined ? own : own.filter((method) => methods?.includes(method));
+    } else if (name === 'Path' || name === 'PathPrefix' || name === 'PathRegexp') {
+      const read = args.map((arg) => patternsOf(name, arg, router));
+      if (read.includes(undefined)) return refuse('no pattern of paths says that', 'a path of its own');
+      const own = read.flatMap((found) => found ?? []);
+      patterns = patterns.flatMap((one) => own.flatMap((other) => listed(intersection(one, other))));
+    } else
+      return refuse('a route is chosen by path and method', name === 'ClientIP' ? '`ip_access`' : undefined);
+  }
+  if (patterns.length === 0 || methods?.length === 0) {
+    router.lost('has an alternative that no request matches', undefined, 'rule');
+    return undefined;
+  }
+  return {
+    methods: methods ?? ['*'],
+    patterns: patterns.map((segments) => ({ segments, drop: 0, priority, node: router })),
+  };
+}
+
+function patternsOf(name: string, arg: string, router: SourceNode): readonly Segments[] | undefined {
+  if (name === 'PathRegexp') {
+    const read = arg.startsWith('^') ? readKongPath(`~${arg}`, false) : undefined;
+    if (read === undefined || 'problem' in read) return undefined;
+    for (const difference of read.differences) router.changed(`${arg} ${difference}`, undefined, 'rule');
+    return read.patterns;
+  }
+  const segments = templateSegments(arg, router);
+  if (segments === undefined) return undefined;
+  if (name === 'Path') return [segments.length === 0 ? [''] : segments];
+  if (segments.at(-1) === '' && segments.length > 1)
+    router.changed(`${arg} is also answered without the slash at its end`, undefined, 'rule');
+  return [[...(segments.at(-1) === '' ? segments.slice(0, -1) : segments), '*']];
+}
+
+/** Literals, and the `{name}` and `{name:regexp}` of version 2. */
+function templateSegments(path: string, router: SourceNode): Segments | undefined {
+  const parts: string[] = [];
+  for (const [index, part] of splitTemplate(path).entries()) {
+    const [, name, expression] = /^\{([A-Za-z_]\w*)(?::(.+))?\}$/.exec(part) ?? [];
+    if (name !== undefined) {
+      if (expression !== undefined && expression !== '[^/]+') {
+        if (expression.includes('.*') || expression.includes('.+')) return undefined;
+        router.changed(`${part} matches any one segment`, undefined, 'rule');
+      }
+      parts.push(`{p${index}}`);
+      continue;
+    }
+    const literal = literalSegments(`/${part}`);
+    if (literal === undefined) return undefined;
+    parts.push(...(part === '' ? [''] : literal));
+  }
+  if (!path.startsWith('/')) return undefined;
+  const segments = parts.slice(1);
+  return segments.length === 1 && segments[0] === '' ? [] : segments;
+}
+
+/** At slashes outside of braces. */
+function splitTemplate(path: string): string[] {
+  return path.split(/\/(?![^{]*\})/);
+}
+
+function listed(segments: Segments | undefined): Segments[] {
+  return segments === undefined ? [] : [segments];
+}

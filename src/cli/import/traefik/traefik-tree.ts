@@ -1,0 +1,240 @@
+/** Makes a declared app of the dynamic configuration of Traefik's file provider: one for all routers. */
+import { isDeepStrictEqual } from 'node:util';
+import { checkedPolicy } from '../checked-policy.ts';
+import { counted } from '../findings-text.ts';
+import type { ImportedApp } from '../import-run.ts';
+import type { ImportedPattern, ImportedRoute, Item } from '../imported-route.ts';
+import { intersection } from '../patterns.ts';
+import { mergedParts } from '../policy-parts.ts';
+import { versionsOf } from '../route-tree.ts';
+import { isObject, openSource, type SourceNode } from '../source.ts';
+import { translateMiddleware, type TranslatedMiddleware } from './middlewares.ts';
+import { matchesOf } from './traefik-routes.ts';
+import { bare, revisionsOf, TraefikServices, UNUSED } from './traefik-services.ts';
+
+export interface TraefikFile {
+  readonly name: string;
+  readonly value: unknown;
+}
+
+export interface TraefikOptions {
+  readonly slug: string;
+  readonly gatewayPath: string | undefined;
+}
+
+/** Members of a document beside `http`, and what has their place here. */
+const ELSEWHERE: Readonly<Record<string, readonly [string, string?]>> = {
+  tcp: ['the gateway speaks HTTP only'],
+  udp: ['the gateway speaks HTTP only'],
+  tls: ['certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE'],
+  entryPoints: ['where the gateway listens is a setting', 'GATEWAY_PROXY__PORT'],
+  certificatesResolvers: ['certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE'],
+  providers: ['the configuration is in the gateway'],
+  api: ['the management API is always there', 'GATEWAY_SERVER__PORT'],
+  ping: ['probes are at the management listener', '`GET /api/v1/health`'],
+  log: ['how the gateway logs is a setting', 'GATEWAY_LOG__LEVEL'],
+  accessLog: ['how the gateway logs is a setting'],
+  metrics: ['metrics are at the management listener'],
+  tracing: ['how requests are traced is a setting'],
+  serversTransport: ['how backends are verified is said by each revision', '`backend_tls`'],
+  global: ['is about the program itself'],
+  experimental: ['is about the program itself'],
+};
+
+export function importTraefik(
+  files: readonly TraefikFile[],
+  { slug, gatewayPath }: TraefikOptions,
+): ImportedApp | { readonly problem: string } {
+  const roots: { readonly root: SourceNode; readonly name: string }[] = [];
+  for (const { name, value } of files) {
+    if (!isObject(value)) return { problem: `${name} is not an object` };
+    roots.push({ root: openSource(value), name });
+  }
+  const https = roots.flatMap(({ root }) => root.child('http') ?? []);
+  const collected = (kind: string): Map<string, SourceNode> => collect(https, kind);
+  const services = new TraefikServices(collected('services'), collected('serversTransports'));
+  const middlewares = new Middlewares(collected('middlewares'));
+  const routers = [...collected('routers')];
+  if (routers.length === 0) return { problem: 'it has no http.routers' };
+  const routes = routers.flatMap(([name, node], index) =>
+    routesOf({ name, node, index }, services, middlewares),
+  );
+  services.reportUnused();
+  middlewares.reportUnused();
+  for (const { root } of roots) {
+    for (const [name, [reason, nearest]] of Object.entries(ELSEWHERE))
+      if (root.has(name)) root.lost(reason, nearest, name);
+  }
+  const versions = versionsOf(routes);
+  const findings = roots.flatMap(({ root, name }) =>
+    root.ledger
+      .conclude(root)
+      .map((finding) => (roots.length === 1 ? finding : { ...finding, place: `${name}: ${finding.place}` })),
+  );
+  const app = { gateway_path: gatewayPath ?? `/${slug}`, routing_mode: 'managed_endpoint', versions };
+  return { app, summary: `${counted(routers.length, 'router')}.`, findings };
+}
+
+function collect(https: readonly SourceNode[], kind: string): Map<string, SourceNode> {
+  const found = new Map<string, SourceNode>();
+  for (const http of https) {
+    for (const [name, node] of http.entries(kind)) {
+      if (found.has(name)) node.lost('is in another file as well, and the first was taken');
+      else found.set(name, node);
+    }
+  }
+  return found;
+}
+
+class Middlewares {
+  readonly #nodes: ReadonlyMap<string, SourceNode>;
+  readonly #known = new Map<string, TranslatedMiddleware>();
+  readonly #used = new Set<string>();
+
+  constructor(nodes: ReadonlyMap<string, SourceNode>) {
+    this.#nodes = nodes;
+  }
+
+  reportUnused(): void {
+    for (const [name, node] of this.#nodes) if (!this.#used.has(name)) node.lost(UNUSED);
+  }
+
+  /** Chains are written out; a name that is not there is reported at the list. */
+  namedIn(list: SourceNode, name: string, depth = 0): { node: SourceNode; made: TranslatedMiddleware }[] {
+    return (list.texts(name) ?? []).flatMap(({ text, node: item }) => {
+      const node = this.#nodes.get(bare(text));
+      if (node === undefined || depth > 10) {
+        item.lost('names a middleware that is not in the document');
+        return [{ node: item, made: { parts: {}, isWeaker: true } }];
+      }
+      this.#used.add(bare(text));
+      const chain = node.has('chain') ? node.child('chain') : undefined;
+      if (chain !== undefined) return this.namedIn(chain, 'middlewares', depth + 1);
+      const made = this.#known.get(node.pointer) ?? translateMiddleware(node);
+      this.#known.set(node.pointer, made);
+      return [{ node, made }];
+    });
+  }
+}
+
+interface Router {
+  readonly name: string;
+  readonly node: SourceNode;
+  readonly index: number;
+}
+
+function routesOf(
+  { name, node, index }: Router,
+  services: TraefikServices,
+  middlewares: Middlewares,
+): ImportedRoute[] {
+  settleListener(node);
+  const rule = node.text('rule') ?? '';
+  const given = node.number('priority') ?? 0;
+  const priority = [given === 0 ? rule.length : given, -index];
+  const used = middlewares.namedIn(node, 'middlewares');
+  const serviceName = node.text('service') ?? '';
+  const service = services.of(bare(serviceName));
+  if (used.some(({ made }) => made.replacesRouter === true)) {
+    node.lost('answers with a redirect, and the gateway redirects nothing');
+    return [];
+  }
+  if (service === undefined) {
+    node.lost(`has the service "${serviceName}", which is not there or has no backend`);
+    return [];
+  }
+  const matches = matchesOf(node, rule, priority);
+  const { parts, isWeaker } = policyOf(used, node);
+  if (isWeaker)
+    node.changed(
+      'is not switched on, as a middleware could not be carried over in full',
+      'a policy in its place, and then `activate` of its revisions',
+    );
+  const prefix = used.map(({ made }) => made.prefix ?? '').join('');
+  const revision: Item = {
+    ...(service.preserveHost && { preserve_host: true }),
+    ...(Object.keys(parts).length > 0 && { default_policy: parts }),
+  };
+  const strips = used.flatMap(({ made }) => made.strip ?? []);
+  const backends = revisionsOf(service).map(({ label, fields }) => ({
+    label,
+    fields: prefix === '' ? fields : { ...fields, backend_base_path: withPrefix(fields, prefix) },
+  }));
+  const places = matches.length * backends.length;
+  if (places > 1 && (parts['rate_limit'] !== undefined || parts['concurrency'] !== undefined))
+    node.changed(`has limits that are counted apart at each of ${places} revisions (rules and servers)`);
+  return matches.map(({ methods, patterns }) => ({
+    label: name,
+    methods,
+    patterns: patterns.flatMap((pattern) => stripped(pattern, strips)),
+    backends,
+    revision,
+    isCurrent: !isWeaker,
+  }));
+}
+
+function withPrefix(fields: Item, prefix: string): string {
+  const base = fields['backend_base_path'];
+  return `${typeof base === 'string' ? base : ''}${prefix}`;
+}
+
+function settleListener(node: SourceNode): void {
+  if (node.has('entryPoints'))
+    node.lost(
+      'names listeners, and the gateway serves all routes on each',
+      'a gateway of its own',
+      'entryPoints',
+    );
+  if (node.has('tls')) node.lost('certificates are settings', 'GATEWAY_PROXY__TLS__CERT_FILE', 'tls');
+  node.noEffect('is about logs and metrics', 'observability');
+  node.noEffect('is how the rule is read, and both versions are', 'ruleSyntax');
+}
+
+function policyOf(
+  used: readonly { readonly node: SourceNode; readonly made: TranslatedMiddleware }[],
+  router: SourceNode,
+): { readonly parts: Item; readonly isWeaker: boolean } {
+  let parts: Item = {};
+  let isWeaker = false;
+  let hasPrefix = false;
+  for (const { node, made } of used) {
+    const checked = checkedPolicy(made.parts, node);
+    isWeaker ||= checked.isWeaker || made.isWeaker === true;
+    for (const [part, value] of Object.entries(checked.parts)) {
+      const isSecond =
+        part !== 'headers' && parts[part] !== undefined && !isDeepStrictEqual(parts[part], value);
+      if (!isSecond) continue;
+      node.changed(`replaces the \`${part}\` of a middleware before it`, 'one of both');
+      isWeaker = true;
+    }
+    if (made.strip !== undefined && hasPrefix) {
+      node.changed('comes after a prefix was added, and is done before that here');
+      isWeaker = true;
+    }
+    hasPrefix ||= made.prefix !== undefined;
+    parts = mergedParts(parts, checked.parts);
+  }
+  const together = checkedPolicy(parts, router);
+  return { parts: together.parts, isWeaker: isWeaker || together.isWeaker };
+}
+
+/** The pattern itself, and the part of it below each prefix that is taken off. */
+function stripped(pattern: ImportedPattern, strips: readonly (readonly string[])[]): ImportedPattern[] {
+  const found = strips.flatMap((prefix, index) => {
+    const both = intersection([...prefix, '*'], pattern.segments);
+    const isBelow = both !== undefined && prefix.every((segment, at) => both[at] === segment);
+    if (!isBelow) return [];
+    // The first prefix that fits is taken off.
+    return [
+      {
+        ...pattern,
+        segments: both,
+        drop: prefix.length,
+        priority: [...pattern.priority, strips.length - index],
+      },
+    ];
+  });
+  const exact = strips.find((prefix) => isDeepStrictEqual([...prefix], [...pattern.segments]));
+  if (exact !== undefined) return [{ ...pattern, drop: exact.length }];
+  return [...found, { ...pattern, priority: [...pattern.priority, 0] }];
+}
