@@ -66,6 +66,12 @@ const commands: Commands = {
     const lines = await copyDatabases({ ...flags, settings, clock: systemClock, tell: complain });
     process.stdout.write(`${lines.join('\n')}\n`);
   },
+  restore: async (file, flags) => {
+    const settings = settingsOrExit();
+    const { restoreDatabase } = await import('./control/database/restore-database.ts');
+    const lines = await restoreDatabase({ ...flags, file, settings, clock: systemClock, tell: complain });
+    process.stdout.write(`${lines.join('\n')}\n`);
+  },
 };
 
 const io: CliIo = {

@@ -21,7 +21,11 @@ const NO_IO: CliIo = {
 };
 
 export function commandLinePage(): string {
-  const program = createProgram('0.0.0', { start: nothing, migrate: nothing, copy: nothing }, NO_IO);
+  const program = createProgram(
+    '0.0.0',
+    { start: nothing, migrate: nothing, copy: nothing, restore: nothing },
+    NO_IO,
+  );
   const exits = Object.values(EXIT_CODES).map(({ code: status, meaning }) => [code(String(status)), meaning]);
   return page(
     'Command line',

@@ -25,7 +25,7 @@ export async function headgate(
   const none = async (): Promise<void> => undefined;
   const program = createProgram(
     '0',
-    { start: none, migrate: none, copy: none },
+    { start: none, migrate: none, copy: none, restore: none },
     {
       env: (name) => variables[name],
       out: (text) => void (outcome.out += text),

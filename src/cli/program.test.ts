@@ -31,6 +31,7 @@ async function run(...args: string[]): Promise<Outcome> {
       start: async (flags) => void started.push(flags),
       migrate: async () => undefined,
       copy: async () => undefined,
+      restore: async () => undefined,
     },
     NO_IO,
   );

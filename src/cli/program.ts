@@ -4,6 +4,7 @@
  * Parses only; what the commands do comes in as arguments.
  */
 import { Command } from 'commander';
+import { addBackupCommands, type RestoreFlags } from './backup/backup-commands.ts';
 import { addConfigCommands } from './config/commands.ts';
 import { addContextCommands } from './connection/context-commands.ts';
 import { ACCESS_GROUPS } from './everyday/access.ts';
@@ -30,6 +31,7 @@ export interface Commands {
   start(flags: StartFlags): Promise<void>;
   migrate(): Promise<void>;
   copy(flags: CopyFlags): Promise<void>;
+  restore(file: string, flags: RestoreFlags): Promise<void>;
 }
 
 export function createProgram(version: string, commands: Commands, io: CliIo): Command {
@@ -63,7 +65,8 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
     .option('--from <url>', 'database to read; default: that of GATEWAY_DATABASE_URL')
     .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
     .action((flags: CopyFlags) => commands.copy(flags));
-  addConfigCommands(program, io);
+  const config = addConfigCommands(program, io);
+  addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);
   for (const group of [...RESOURCE_GROUPS, ...ACCESS_GROUPS]) addGroup(program, group, io);
   for (const spec of GATEWAY_COMMANDS) addCommand(program, spec, io);

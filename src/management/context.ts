@@ -5,7 +5,7 @@ import type { Revision } from '../model/resources.ts';
 import type { RevisionHealth } from './schemas/revision-health.ts';
 import type { ShadowReport, ShadowReportFilter } from '../observe/shadow-report.ts';
 import type { JwtDefaults } from '../policy/dependencies.ts';
-import type { NodeRecord } from '../storage/repository.ts';
+import type { NodeRecord, Repository } from '../storage/repository.ts';
 import type { DatabaseCheck } from './database-check.ts';
 import type { ChangePath } from './write/dry-run.ts';
 import type { ConfigTrials, ExplainAccess } from '../explain/access.ts';
@@ -74,6 +74,9 @@ export interface ManagementContext {
   readonly egress: EgressCheck;
   /** Reads go on from a copy while the database is away. */
   readonly repository: Reading;
+  readonly backup: Repository['backup'];
+  /** Of Headgate. */
+  readonly programVersion: string;
   readonly database: DatabaseCheck;
   readonly nodes: NodesAccess;
   readonly write: WritePath;

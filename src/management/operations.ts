@@ -6,6 +6,7 @@ import { adminTokens } from './routes/resources/admin-tokens.ts';
 import { apps } from './routes/resources/apps.ts';
 import { auditOperation } from './routes/audit.ts';
 import { bisectOperation } from './routes/config-bisect.ts';
+import { backupOperation } from './routes/backup.ts';
 import { configOperations } from './routes/config.ts';
 import { configFileOperation } from './routes/config-file-state.ts';
 import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
@@ -49,6 +50,7 @@ export function allOperations(context: ManagementContext): Operation[] {
     ...configOperations(context),
     configFileOperation(context),
     bisectOperation(context),
+    backupOperation(context),
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
     ...samplingOperations(context),
     ...debugTokenOperations(context),

@@ -101,6 +101,8 @@ export async function createManagementServer(
   const context: ManagementContext = {
     repository:
       dependencies.copy === undefined ? repository : readingThroughOutages(repository, dependencies.copy),
+    backup: (origin, send) => repository.backup(origin, send),
+    programVersion: dependencies.version,
     database,
     nodes: dependencies.nodes,
     write,

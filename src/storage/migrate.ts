@@ -12,6 +12,7 @@ import { auditContext } from './migrations/0004-audit-context.ts';
 import { versionSuccessor } from './migrations/0005-version-successor.ts';
 import { configHistory } from './migrations/0006-config-history.ts';
 import type { Migration } from './migrations/migration.ts';
+import { StorageRefused } from './repository.ts';
 import type { Tables } from './sql/kysely-tables.ts';
 
 /** Append only. */
@@ -55,24 +56,37 @@ export async function migrationState(
 /**
  * Applies pending migrations and returns their names. Does nothing if the schema is newer than the program. Two
  * processes may call it at once: the second waits for the transaction of the first and then finds nothing to do.
+ * @param upTo only these, the first ones; `StorageRefused` if the database has more
  */
 export async function migrate(
   db: Kysely<Tables>,
   clock: Clock,
   { lock, adapt = (statement) => statement }: MigrationDialect = {},
+  upTo?: readonly string[],
 ): Promise<MigrationState & { readonly applied: readonly string[] }> {
   return db.transaction().execute(async (transaction) => {
     await lock?.(transaction);
     await sql.raw(adapt(HISTORY_TABLE)).execute(transaction);
-    const { pending, unknown } = stateFrom(await appliedNames(transaction));
+    const names = await appliedNames(transaction);
+    const { pending, unknown } = stateFrom(names);
     if (unknown.length > 0) return { pending, unknown, applied: [] };
-    for (const migration of MIGRATIONS.filter(({ name }) => pending.includes(name))) {
+    if (upTo !== undefined) assertNoMore(names, upTo);
+    const wanted = pending.filter((name) => upTo?.includes(name) ?? true);
+    for (const migration of MIGRATIONS.filter(({ name }) => wanted.includes(name))) {
       for (const statement of migration.statements) await sql.raw(adapt(statement)).execute(transaction);
       await sql`insert into schema_migration (name, applied_at)
         values (${migration.name}, ${timestamp(clock.nowMs())})`.execute(transaction);
     }
-    return { pending: [], unknown, applied: pending };
+    return { pending: pending.filter((name) => !wanted.includes(name)), unknown, applied: wanted };
   });
+}
+
+function assertNoMore(names: readonly string[], upTo: readonly string[]): void {
+  const more = names.filter((name) => !upTo.includes(name));
+  if (more.length === 0) return;
+  throw new StorageRefused(
+    `Cannot use the database: its schema is newer than that of the backup (it has ${more.join(', ')}); expected a database without tables`,
+  );
 }
 
 async function appliedNames(db: Kysely<Tables>): Promise<string[]> {

@@ -315,6 +315,14 @@ export interface ClusterStore {
   liveNodes(): Promise<readonly NodeRecord[]>;
 }
 
+/** What a backup says of where it comes from. */
+export interface BackupOrigin {
+  /** Of the program that writes it. */
+  readonly program_version: string;
+  /** RFC 3339, UTC. */
+  readonly created_at: string;
+}
+
 export interface Repository {
   readonly driver: 'sqlite' | 'postgres';
   /** Throws `StorageUnavailable` if the database does not answer. */
@@ -368,6 +376,11 @@ export interface Repository {
   /** Moves `last_used_at` forward, never back. */
   recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void>;
   countAdminTokens(): Promise<number>;
+  /**
+   * Sends everything of one state of the database as the text of a backup file, in pieces (copy/backup-format.ts). The
+   * database keeps that state until `send` has taken the last piece.
+   */
+  backup(origin: BackupOrigin, send: (text: string) => Promise<void>): Promise<void>;
   /** undefined if a database has only one gateway, or has been unreachable since the start. */
   readonly cluster: ClusterStore | undefined;
   close(): Promise<void>;

@@ -193,7 +193,8 @@ function documentsOf({ documents }: PlanFile): DeclaredDocument[] {
   }));
 }
 
-export function addConfigCommands(program: Command, io: CliIo): void {
+/** @returns the command that they are below */
+export function addConfigCommands(program: Command, io: CliIo): Command {
   const config = program.command('config').description('the configuration as files');
   addBisectCommand(config, io);
   const files = 'files and folders of YAML or JSON; - is standard input';
@@ -227,4 +228,5 @@ export function addConfigCommands(program: Command, io: CliIo): void {
     .option('-o, --out <file>', 'write to a file')
     .option('--output <format>', 'yaml or json', 'yaml')
     .action((flags: Parameters<typeof dumpCommand>[0]) => dumpCommand(flags, io));
+  return config;
 }

@@ -65,6 +65,18 @@ export async function copyDatabases({
   }
 }
 
+/**
+ * The database to write.
+ * @param to undefined: that of GATEWAY_DATABASE_URL
+ * @throws StorageRefused if it can be none
+ */
+export function locateTarget(to: string | undefined, settings: Settings, clock: Clock): () => CopyTarget {
+  const location = locate('--to', to, settings);
+  const secretKey = settings.secretKey === undefined ? undefined : parseKeyText(settings.secretKey);
+  const { caFile } = settings.database;
+  return () => openTarget(location, { clock, secretKey, secretPlaces: SECRET_PLACES, caFile });
+}
+
 function locate(flag: string, given: string | undefined, { database }: Settings): Location {
   const name = given === undefined ? 'GATEWAY_DATABASE_URL' : flag;
   const url = parseDatabaseUrl(given ?? database.url);
@@ -98,7 +110,10 @@ function openTarget(location: Location, common: Common): CopyTarget {
 }
 
 /** Reports the first page and the end of each table, and one line per second in between. */
-function progressTeller(clock: Clock, tell: (line: string) => void): Parameters<typeof copyDatabase>[2] {
+export function progressTeller(
+  clock: Clock,
+  tell: (line: string) => void,
+): Parameters<typeof copyDatabase>[2] {
   let last: { readonly table: string; readonly atMs: number } | undefined;
   return ({ table, rows, total }) => {
     const nowMs = clock.monotonicMs();

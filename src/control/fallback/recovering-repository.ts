@@ -11,6 +11,7 @@ import type { StoredApiKey } from '../../model/resources.ts';
 import {
   StorageRefused,
   StorageUnavailable,
+  type BackupOrigin,
   type ClusterStore,
   type Committed,
   type ConfigReader,
@@ -147,6 +148,10 @@ export class RecoveringRepository implements Repository {
 
   async recordAdminTokenUse(id: string, lastUsedAt: string): Promise<void> {
     return this.#required().recordAdminTokenUse(id, lastUsedAt);
+  }
+
+  async backup(origin: BackupOrigin, send: (text: string) => Promise<void>): Promise<void> {
+    return this.#required().backup(origin, send);
   }
 
   async countAdminTokens(): Promise<number> {

@@ -4,6 +4,7 @@
  */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorRow } from '../../policy/error-table.ts';
 import { problemDocument, type ErrorCode } from '../../model/errors.ts';
@@ -23,7 +24,7 @@ export class RequestFailure extends Error {
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).header('Cache-Control', 'no-store').headers(answer.headers);
   if (answer.body === undefined) return reply.send();
-  if (typeof answer.body === 'string') return reply.send(answer.body);
+  if (typeof answer.body === 'string' || answer.body instanceof Readable) return reply.send(answer.body);
   return reply.type('application/json; charset=utf-8').send(Buffer.from(JSON.stringify(answer.body)));
 }
 

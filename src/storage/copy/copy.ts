@@ -38,8 +38,11 @@ export interface CopyTarget extends CopyEnd {
   readonly hasTable: (db: Kysely<Tables>, name: string) => Promise<boolean>;
   /** Inserts rows as one parameter, which is many times faster than one parameter per cell. */
   readonly insert: (db: Kysely<Tables>, table: string, page: readonly Row[]) => Promise<void>;
-  /** Applies migrations; throws `StorageRefused` if the schema is newer than the program. */
-  migrate(): Promise<void>;
+  /**
+   * Applies migrations; throws `StorageRefused` if the schema is newer than the program.
+   * @param upTo only these, the first ones; `StorageRefused` if the database has more
+   */
+  migrate(upTo?: readonly string[]): Promise<void>;
 }
 
 export interface CopyProgress {
@@ -105,14 +108,18 @@ export async function at<T>({ name }: CopyEnd, work: () => Promise<T>): Promise<
 }
 
 /** Runs before the schema is changed, and again once other writers are locked out. */
-async function assertEmpty({ name, hasTable }: CopyTarget, db: Kysely<Tables>): Promise<void> {
+export async function assertEmpty(
+  { name, hasTable }: CopyTarget,
+  db: Kysely<Tables>,
+  action: 'copy' | 'restore' = 'copy',
+): Promise<void> {
   for (const table of COPIED_TABLES) {
     if (!(await hasTable(db, table.name))) continue;
     const used = table.name === STATE_TABLE ? await configVersionOf(db) : await countOf(db, table);
     if (used === 0) continue;
     const what = table.name === STATE_TABLE ? `config version ${used}` : `${used} rows in ${table.name}`;
     throw new StorageRefused(
-      `Cannot copy to ${name}: it is not empty (${what}); expected a database without any record of Headgate`,
+      `Cannot ${action} to ${name}: it is not empty (${what}); expected a database without any record of Headgate`,
     );
   }
 }
@@ -165,7 +172,11 @@ async function sendTables(
   return digester.finish();
 }
 
-async function store({ db, insert }: CopyTarget, { name }: CopiedTable, page: readonly Row[]): Promise<void> {
+export async function store(
+  { db, insert }: CopyTarget,
+  { name }: CopiedTable,
+  page: readonly Row[],
+): Promise<void> {
   if (name !== STATE_TABLE) return insert(db, name, page);
   for (const row of page) {
     const values = Object.entries(row).map(([column, value]) => sql`${sql.ref(column)} = ${value}`);
@@ -173,16 +184,19 @@ async function store({ db, insert }: CopyTarget, { name }: CopiedTable, page: re
   }
 }
 
-async function digestOf(db: Kysely<Tables>): Promise<Digest> {
+export async function digestOf(
+  db: Kysely<Tables>,
+  tables: readonly CopiedTable[] = COPIED_TABLES,
+): Promise<Digest> {
   const digester = new Digester();
-  for (const table of COPIED_TABLES) {
+  for (const table of tables) {
     digester.startTable(table);
     for await (const page of pagesOf(db, table)) digester.add(table, page);
   }
   return digester.finish();
 }
 
-function assertSame(sent: Digest, stored: Digest, { name }: CopyEnd): void {
+export function assertSame(sent: Digest, stored: Digest, { name }: CopyEnd): void {
   if (sent.sha256 === stored.sha256) return;
   const other = COPIED_TABLES.filter((table) => sent.rows.get(table.name) !== stored.rows.get(table.name));
   const counts = other.map(

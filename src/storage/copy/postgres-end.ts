@@ -57,9 +57,9 @@ export function postgresTarget(options: PostgresEndOptions): CopyTarget {
         insert into ${sql.table(table)} (${columns}) select ${columns}
         from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(page)}::json)`.execute(db);
     },
-    async migrate() {
+    async migrate(upTo) {
       const { caFile } = options;
-      await migratePostgres({ ...options, settings: { ...POSTGRES_DEFAULTS, caFile } });
+      await migratePostgres({ ...options, settings: { ...POSTGRES_DEFAULTS, caFile }, upTo });
     },
   };
 }

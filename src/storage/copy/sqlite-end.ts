@@ -59,9 +59,9 @@ export function openSqliteTarget(options: SqliteEndOptions): CopyTarget {
         insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
         select ${sql.join(cells)} from json_each(${JSON.stringify(page)})`.execute(db);
     },
-    async migrate() {
+    async migrate(upTo) {
       assertKnown(options.path, await migrationState(end.db, (name) => hasTable(end.db, name)));
-      await migrate(end.db, options.clock);
+      await migrate(end.db, options.clock, {}, upTo);
     },
   };
 }

@@ -35,6 +35,8 @@ export interface PrepareOptions {
   readonly clock: Clock;
   readonly secretKey?: Buffer | undefined;
   readonly secretPlaces: SecretPlaces;
+  /** Only these migrations, the first ones; absent: all. */
+  readonly upTo?: readonly string[] | undefined;
 }
 
 /** Connections that differ in their time limits; they may be one connection. */
@@ -50,17 +52,17 @@ export interface PrepareConnections {
 /** Checks come first, so that an unusable database is not changed. Throws `StorageRefused`. */
 export async function preparePostgres(
   { check, load, migrate: migrating }: PrepareConnections,
-  { autoMigrate, mustExist = false, clock, ...keys }: PrepareOptions,
+  { autoMigrate, mustExist = false, clock, upTo, ...keys }: PrepareOptions,
 ): Promise<{ readonly secrets: SecretBox; readonly applied: readonly string[] }> {
   try {
     const state = await check.transaction().execute((db) => inspectSchema(db, mustExist));
     if (!autoMigrate) assertCurrent(state);
-    if (state.pending.length === 0) {
+    if (state.pending.length === 0 && upTo === undefined) {
       const secrets = await load.transaction().execute((db) => openSecrets(db, keys));
       return { secrets, applied: [] };
     }
     const secrets = await openSecrets(migrating, keys);
-    const migrated = await migrate(migrating, clock, MIGRATION_DIALECT);
+    const migrated = await migrate(migrating, clock, MIGRATION_DIALECT, upTo);
     assertKnown(migrated);
     return { secrets, applied: migrated.applied };
   } catch (error) {

@@ -14,7 +14,7 @@ import { postgresDialect, type PostgresDialectConfig } from './postgres-dialect.
 import { mapPostgresError, mayTryAgain } from './postgres-errors.ts';
 import { PostgresMembership } from './postgres-membership.ts';
 import { announceChange, readLiveNodes } from './postgres-nodes.ts';
-import { MIGRATION_TIMEOUT_MS, preparePostgres } from './postgres-schema.ts';
+import { MIGRATION_TIMEOUT_MS, preparePostgres, type PrepareOptions } from './postgres-schema.ts';
 import { postgresAddress, type PostgresAddress } from './postgres-tls.ts';
 import { DatabaseEmpty, StorageRefused, StorageUnavailable, type Repository } from '../repository.ts';
 import { createSqlRepository } from '../sql/repository.ts';
@@ -122,12 +122,14 @@ function waits({ settings = POSTGRES_DEFAULTS }: OpenPostgresOptions) {
  * @throws StorageUnavailable as `openPostgres` does
  */
 export async function migratePostgres(
-  options: Omit<OpenPostgresOptions, 'autoMigrate'>,
+  options: Omit<OpenPostgresOptions, 'autoMigrate'> & Pick<PrepareOptions, 'upTo'>,
 ): Promise<{ readonly applied: readonly string[] }> {
   return prepare({ ...options, autoMigrate: true });
 }
 
-async function prepare(options: OpenPostgresOptions): ReturnType<typeof preparePostgres> {
+async function prepare(
+  options: OpenPostgresOptions & Pick<PrepareOptions, 'upTo'>,
+): ReturnType<typeof preparePostgres> {
   const { statementTimeoutMs } = waits(options);
   const part = { connectionsMax: 1, operationTimeoutMs: undefined };
   const begin = beginRead(timeouts(statementTimeoutMs));

@@ -5,6 +5,7 @@
  */
 import type { Kysely } from 'kysely';
 import { assert } from '../../lib/assert.ts';
+import { withBudget } from '../../lib/deadline-budget.ts';
 import { timestamp, type Clock } from '../../lib/clock.ts';
 import type { HistoryBounds } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
@@ -23,6 +24,8 @@ import { loadChange, loadEverything } from './load.ts';
 import { countRows, createReader, readConfigVersion } from './reader.ts';
 import type { Sealing } from './policy-secrets.ts';
 import { createCodecs, type Codecs } from './rows.ts';
+import { backupText } from '../copy/backup-format.ts';
+import { MIGRATIONS } from '../migrate.ts';
 import type { Tables } from './kysely-tables.ts';
 import { WriteQueue } from './write-queue.ts';
 import { createWriter } from './writer.ts';
@@ -127,6 +130,16 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     historySize: () => inRead(historySize),
     recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordAdminTokenUse(db, id, lastUsedAt)),
+    backup: async (origin, send) => {
+      assertOpen();
+      const migrations = MIGRATIONS.map(({ name }) => name);
+      // Without a second attempt: what has been sent cannot be taken back. And without a budget: it takes long.
+      await withBudget(undefined, () =>
+        (backend.load ?? backend.read).transaction().execute(async (db) => {
+          for await (const text of backupText(db, { ...origin, migrations })) await send(text);
+        }),
+      );
+    },
     countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
     close: () => (closing ??= closeBackend(backend)),
   };

@@ -199,6 +199,7 @@ describe('a client made from the document', () => {
     await ok('listNodes', {});
     await ok('getConfigSchema', {});
     await ok('getConfigFile', {});
+    await ok('backupConfig', {});
     const { config } = await ok('getConfig', { query: { app: 'billing' } });
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });

@@ -1,0 +1,94 @@
+/**
+ * `headgate config restore`: brings the content of a backup file into an empty database. The file is read to its end
+ * before the target is touched. Then everything is written in one transaction and read back before the commit, so that
+ * the target has all of it or nothing. Memory: one page of rows.
+ */
+import { StorageRefused } from '../repository.ts';
+import { SECRET_KEY_SETTING } from '../secrets/secret-key.ts';
+import { inspectSealedValues } from '../sql/policy-secrets.ts';
+import type { BackupHeader } from './backup-format.ts';
+import { inspectBackup, readBackup, type BackupPage } from './backup-reader.ts';
+import { assertEmpty, assertSame, at, digestOf, store, type CopyProgress, type CopyTarget } from './copy.ts';
+import { COPIED_TABLES, Digester, type Digest } from './tables.ts';
+
+export interface RestoreReport {
+  readonly header: BackupHeader;
+  readonly stored: Digest;
+  /** Encrypted secrets in policies, which the key of the target opens. */
+  readonly secrets: number;
+}
+
+/**
+ * @param openTarget called when the file is known to be sound
+ * @throws StorageRefused if the file is not a sound backup, if the target is not empty, or if its key does not open the
+ *   secrets; StorageUnavailable if the target does not answer. The target has nothing of the file then.
+ */
+export async function restoreBackup(
+  path: string,
+  openTarget: () => CopyTarget,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<RestoreReport> {
+  const { header, end } = await inspectBackup(path);
+  const target = openTarget();
+  try {
+    await at(target, async () => {
+      await assertEmpty(target, target.db, 'restore');
+      await target.migrate(header.migrations);
+    });
+    const report = await target.db.transaction().execute(async (to) => {
+      const inside = { ...target, db: to };
+      await at(target, () => assertEmpty(target, to, 'restore'));
+      const sent = await sendPages(readBackup(path), inside, end.rows, onProgress);
+      const tables = COPIED_TABLES.filter(({ name }) => Object.hasOwn(end.rows, name));
+      const stored = await at(target, () => digestOf(to, tables));
+      assertSame(sent, stored, target);
+      return { header, stored, secrets: await at(target, () => assertSecretsOpen(inside)) };
+    });
+    // Of an older schema: the rest as at the first start with this program.
+    await at(target, () => target.migrate());
+    return report;
+  } finally {
+    await target.db.destroy();
+  }
+}
+
+async function sendPages(
+  pages: AsyncIterable<BackupPage>,
+  target: CopyTarget,
+  totals: Readonly<Record<string, number>>,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<Digest> {
+  const digester = new Digester();
+  let next = 0;
+  const startUpTo = (last: number): void => {
+    for (; next <= last; next += 1) {
+      const table = COPIED_TABLES[next];
+      if (table !== undefined && Object.hasOwn(totals, table.name)) digester.startTable(table);
+    }
+  };
+  for await (const { table, rows } of pages) {
+    startUpTo(COPIED_TABLES.indexOf(table));
+    await at(target, () => store(target, table, rows));
+    onProgress({ table: table.name, rows: digester.add(table, rows), total: totals[table.name] ?? 0 });
+  }
+  startUpTo(COPIED_TABLES.length - 1);
+  return digester.finish();
+}
+
+async function assertSecretsOpen({ db, name, secrets, secretPlaces }: CopyTarget): Promise<number> {
+  const { total, otherKey, damaged } = await inspectSealedValues(db, secretPlaces, secrets);
+  if (total === 0) return 0;
+  const refuse = (why: string): StorageRefused => new StorageRefused(`Cannot restore to ${name}: ${why}`);
+  if (secrets === undefined) {
+    throw refuse(
+      `the backup holds ${total} encrypted secrets, and there is no key for them; expected ${SECRET_KEY_SETTING}, or for SQLite the file secret-key beside the database, to be the key of the gateway that the backup is from`,
+    );
+  }
+  if (otherKey) {
+    throw refuse(
+      `the secrets in the backup were encrypted with another key than that of ${secrets.keyName}; expected the key of the gateway that the backup is from`,
+    );
+  }
+  if (damaged !== undefined) throw refuse(`the encrypted secret in the policy of ${damaged} is damaged`);
+  return total;
+}
