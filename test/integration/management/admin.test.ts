@@ -267,7 +267,8 @@ describe('design 2: admin access', () => {
     }
     const PUBLIC = ['//api/v1/health', '//api/v1/openapi.json', '//healthz', '//readyz'];
     const needed = ({ method, path }: Described): keyof typeof RANK => {
-      if (/^\/\/api\/v1\/(?:admin\/|audit|config\/(?:file|backup)$|explain\/debug-tokens)/.test(path)) return 'admin';
+      if (/^\/\/api\/v1\/(?:admin\/|audit|config\/(?:file|backup)$|explain\/debug-tokens)/.test(path))
+        return 'admin';
       // Asks, by POST because the question is long.
       if (/^\/\/api\/v1\/(?:explain|config\/plan|config\/bisect)$/.test(path)) return 'viewer';
       // Needs the role of each operation in it.
