@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import type { CliIo } from '../../src/cli/io.ts';
+import { examplesOf } from '../../src/cli/show/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { code, page, sentence, table } from './markdown.ts';
 
@@ -51,14 +52,17 @@ function sections(command: Command, parent: string): string[] {
 
 function commandSection(command: Command, name: string): string {
   const inputs = command.registeredArguments.map((argument) => {
-    const written = argument.required ? `<${argument.name()}…>` : `[${argument.name()}]`;
+    const name = `${argument.name()}${argument.variadic ? '…' : ''}`;
+    const written = argument.required ? `<${name}>` : `[${name}]`;
     return [code(written), sentence(argument.description)];
   });
   const options = command.options.map(({ flags, description }) => [code(flags), sentence(description)]);
+  const examples = examplesOf(command);
   return [
     `## ${name}`,
     sentence(command.description()),
     ...(inputs.length === 0 ? [] : [table(['Argument', 'Meaning'], inputs)]),
     ...(options.length === 0 ? [] : [table(['Option', 'Meaning'], options)]),
+    ...(examples.length === 0 ? [] : [`\`\`\`console\n${examples.join('\n')}\n\`\`\``]),
   ].join('\n\n');
 }

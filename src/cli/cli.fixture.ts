@@ -1,4 +1,5 @@
 /** Runs the command line for tests against a management API, and gives what it wrote and its exit code. */
+import type { Command } from 'commander';
 import { ADMIN_TOKEN, type Fixture } from '../management/management.fixture.ts';
 import type { CliIo } from './io.ts';
 import { createProgram } from './program.ts';
@@ -39,10 +40,12 @@ export async function headgate(
       ...terminal,
     },
   );
-  program.exitOverride().configureOutput({
-    writeOut: (text) => void (outcome.out += text),
-    writeErr: (text) => void (outcome.err += text),
-  });
+  for (const command of withAllBelow(program)) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => void (outcome.out += text),
+      writeErr: (text) => void (outcome.err += text),
+    });
+  }
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
@@ -50,4 +53,8 @@ export async function headgate(
     outcome.err += (error as Error).message;
   }
   return outcome;
+}
+
+function withAllBelow(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withAllBelow)];
 }

@@ -4,6 +4,8 @@
  * Parses only; what the commands do comes in as arguments.
  */
 import { Command } from 'commander';
+import { addCompletionCommand } from './completion/completion-command.ts';
+import { addExamples } from './show/output.ts';
 import { addBackupCommands, type RestoreFlags } from './backup/backup-commands.ts';
 import { addConfigCommands } from './config/commands.ts';
 import { addContextCommands } from './connection/context-commands.ts';
@@ -41,7 +43,7 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
     )
     .version(version)
     .showHelpAfterError();
-  program
+  const start = program
     .command('start', { isDefault: true })
     .description('run the gateway until SIGTERM or SIGINT')
     .option(
@@ -55,16 +57,25 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
       const names = program.commands.map((command) => command.name()).join(', ');
       return program.error(`error: unknown command "${excess}"; expected one of ${names}`);
     });
-  program
-    .command('migrate')
-    .description('bring the schema of GATEWAY_DATABASE_URL up to date and exit')
-    .action(() => commands.migrate());
-  program
+  addExamples(
+    start,
+    'headgate start',
+    'GATEWAY_DATABASE_URL=postgres://user@host/headgate headgate start --take-over',
+  );
+  addExamples(
+    program
+      .command('migrate')
+      .description('bring the schema of GATEWAY_DATABASE_URL up to date and exit')
+      .action(() => commands.migrate()),
+    'headgate migrate',
+  );
+  const copy = program
     .command('copy')
     .description('copy everything from one database into another, empty one, verify it and exit')
     .option('--from <url>', 'database to read; default: that of GATEWAY_DATABASE_URL')
     .option('--to <url>', 'empty database to write; default: that of GATEWAY_DATABASE_URL')
     .action((flags: CopyFlags) => commands.copy(flags));
+  addExamples(copy, 'headgate copy --to sqlite://backup/monday.db');
   const config = addConfigCommands(program, io);
   addBackupCommands(config, (file, flags) => commands.restore(file, flags), io);
   addImportCommands(program, io);
@@ -73,5 +84,6 @@ export function createProgram(version: string, commands: Commands, io: CliIo): C
   addExplainCommand(program, io);
   addHealthCommands(program, io);
   addContextCommands(program, io);
+  addCompletionCommand(program, io);
   return program;
 }

@@ -17,7 +17,7 @@ import { EXIT_CODES } from '../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../gateway-client.ts';
 import { CliError, type CliIo } from '../io.ts';
 import { usesColour } from '../show/colour.ts';
-import { addOutputFlag, type OutputFlags } from '../show/output.ts';
+import { addExamples, addOutputFlag, type OutputFlags } from '../show/output.ts';
 import { addBisectCommand } from './bisect-command.ts';
 import { checkOffline } from './check-offline.ts';
 import { planText, type ShownPlan } from './plan-text.ts';
@@ -203,30 +203,44 @@ export function addConfigCommands(program: Command, io: CliIo): Command {
       .option('--adopt', 'take over apps of another owner, or of none')
       .option('--prune', 'without an owner: delete apps without one that the files leave out')
       .option('--max-deletes <count>', 'records that may be deleted; default: 10');
-  addOutputFlag(config.command('validate'))
-    .description('check files without a gateway')
-    .argument('<paths...>', files)
-    .action((paths: string[], flags: OutputFlags) => validateCommand(paths, flags, io));
-  withChange(config.command('plan'))
-    .description('say what an apply would change; exit code 2 when anything')
-    .argument('<paths...>', files)
-    .option('-o, --out <file>', 'keep the plan in a file, for apply')
-    .option('--no-traffic', 'do not try the recent requests on it')
-    .action((paths: string[], flags: PlanFlags) => planCommand(paths, flags, io));
-  withChange(config.command('apply'))
-    .description('bring the gateway to what the files declare, in one step, or apply a plan')
-    .argument('<paths...>', `${files}; or one plan`)
-    .option('--rebase', 'apply a plan also when the configuration has changed since')
-    .option('-m, --message <text>', 'why, for the audit log')
-    .action((paths: string[], flags: ChangeFlags & { readonly rebase?: true; readonly message?: string }) =>
-      applyCommand(paths, flags, io),
-    );
-  addServerFlags(config.command('dump'))
-    .description('write the configuration of the gateway as YAML')
-    .option('--app <slug>', 'only this app')
-    .option('--owner <owner>', 'only apps of this owner')
-    .option('-o, --out <file>', 'write to a file')
-    .option('--output <format>', 'yaml or json', 'yaml')
-    .action((flags: Parameters<typeof dumpCommand>[0]) => dumpCommand(flags, io));
+  addExamples(
+    addOutputFlag(config.command('validate'))
+      .description('check files without a gateway')
+      .argument('<paths...>', files)
+      .action((paths: string[], flags: OutputFlags) => validateCommand(paths, flags, io)),
+    'headgate config validate gateway.yaml',
+  );
+  addExamples(
+    withChange(config.command('plan'))
+      .description('say what an apply would change; exit code 2 when anything')
+      .argument('<paths...>', files)
+      .option('-o, --out <file>', 'keep the plan in a file, for apply')
+      .option('--no-traffic', 'do not try the recent requests on it')
+      .action((paths: string[], flags: PlanFlags) => planCommand(paths, flags, io)),
+    'headgate config plan gateway/',
+    'headgate config plan gateway/ --out plan.json --max-deletes 50',
+  );
+  addExamples(
+    withChange(config.command('apply'))
+      .description('bring the gateway to what the files declare, in one step, or apply a plan')
+      .argument('<paths...>', `${files}; or one plan`)
+      .option('--rebase', 'apply a plan also when the configuration has changed since')
+      .option('-m, --message <text>', 'why, for the audit log')
+      .action((paths: string[], flags: ChangeFlags & { readonly rebase?: true; readonly message?: string }) =>
+        applyCommand(paths, flags, io),
+      ),
+    'headgate config apply gateway/',
+    'headgate config apply plan.json --message "Billing goes live"',
+  );
+  addExamples(
+    addServerFlags(config.command('dump'))
+      .description('write the configuration of the gateway as YAML')
+      .option('--app <slug>', 'only this app')
+      .option('--owner <owner>', 'only apps of this owner')
+      .option('-o, --out <file>', 'write to a file')
+      .option('--output <format>', 'yaml or json', 'yaml')
+      .action((flags: Parameters<typeof dumpCommand>[0]) => dumpCommand(flags, io)),
+    'headgate config dump --app billing > billing.yaml',
+  );
   return config;
 }

@@ -26,7 +26,15 @@ export function writeWarnings(
   for (const { code, detail } of warnings) io.err(`warning: ${printable(detail)} (${printable(code)})\n`);
 }
 
+const EXAMPLES = new WeakMap<Command, readonly string[]>();
+
+/** The examples of a command, for the reference. */
+export function examplesOf(command: Command): readonly string[] {
+  return EXAMPLES.get(command) ?? [];
+}
+
 /** @param examples whole command lines, each with what it is for, as `headgate … # what for` */
 export function addExamples(command: Command, ...examples: readonly string[]): Command {
+  EXAMPLES.set(command, examples);
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}\n`).join('')}`);
 }

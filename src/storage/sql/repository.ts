@@ -11,6 +11,7 @@ import type { HistoryBounds } from '../../model/history/config-history.ts';
 import type { ConfigChange, ConfigPosition, ChangeSet } from '../../model/config.ts';
 import {
   StorageUnavailable,
+  type BackupOrigin,
   type Committed,
   type ConfigWriter,
   type Repository,
@@ -130,19 +131,29 @@ export function createSqlRepository(backend: SqlBackend): Repository {
     },
     historySize: () => inRead(historySize),
     recordAdminTokenUse: (id, lastUsedAt) => inWrite((db) => recordAdminTokenUse(db, id, lastUsedAt)),
-    backup: async (origin, send) => {
-      assertOpen();
-      const migrations = MIGRATIONS.map(({ name }) => name);
-      // Without a second attempt: what has been sent cannot be taken back. And without a budget: it takes long.
-      await withBudget(undefined, () =>
-        (backend.load ?? backend.read).transaction().execute(async (db) => {
-          for await (const text of backupText(db, { ...origin, migrations })) await send(text);
-        }),
-      );
-    },
+    backup: (origin, send) => sendBackup(backend, assertOpen, origin, send),
     countAdminTokens: () => inRead((db) => countRows(db, 'admin_token')),
     close: () => (closing ??= closeBackend(backend)),
   };
+}
+
+/**
+ * Without a second attempt, since what has been sent cannot be taken back; and without a budget, since it takes as long
+ * as the receiver does.
+ */
+async function sendBackup(
+  { load, read }: SqlBackend,
+  assertOpen: () => void,
+  origin: BackupOrigin,
+  send: (text: string) => Promise<void>,
+): Promise<void> {
+  assertOpen();
+  const migrations = MIGRATIONS.map(({ name }) => name);
+  await withBudget(undefined, () =>
+    (load ?? read).transaction().execute(async (db) => {
+      for await (const text of backupText(db, { ...origin, migrations })) await send(text);
+    }),
+  );
 }
 
 type InWrite = <R>(work: (db: Kysely<Tables>) => Promise<R>) => Promise<R>;

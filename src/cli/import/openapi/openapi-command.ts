@@ -10,7 +10,7 @@ import { EXIT_CODES } from '../../exit-codes.ts';
 import { createClient, RefusedCall, type GatewayClient, type ServerFlags } from '../../gateway-client.ts';
 import { CliError, printable, type CliIo } from '../../io.ts';
 import { usesColour } from '../../show/colour.ts';
-import { addOutputFlag } from '../../show/output.ts';
+import { addExamples, addOutputFlag } from '../../show/output.ts';
 import { readDescription } from './openapi-document.ts';
 import { importTree, type ImportedTree } from './openapi-tree.ts';
 
@@ -111,7 +111,7 @@ function notesText({ notes, operations }: ImportedTree): string {
 }
 
 export function addOpenApiCommand(command: Command, io: CliIo): void {
-  addServerFlags(addOutputFlag(command.command('openapi')))
+  const openapi = addServerFlags(addOutputFlag(command.command('openapi')))
     .description(
       'plan endpoints from an OpenAPI description (2.0, 3.0, 3.1); exit code 2 when anything would change',
     )
@@ -128,4 +128,10 @@ export function addOpenApiCommand(command: Command, io: CliIo): void {
     .option('--apply', 'apply the plan')
     .option('-o, --out <file>', 'write a configuration file instead; needs no gateway')
     .action((file: string, flags: OpenApiFlags) => importOpenApi(file, flags, io));
+  addExamples(
+    openapi,
+    'headgate import openapi shop.yaml --app shop --security',
+    'headgate import openapi shop.yaml --app shop --apply',
+    'headgate import openapi shop.yaml --app shop --out gateway.yaml',
+  );
 }
