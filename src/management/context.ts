@@ -70,13 +70,17 @@ export interface NodesAccess {
   list(): Promise<readonly NodeRecord[]>;
 }
 
+/** What backups are made of. */
+export interface BackupSource {
+  readonly repository: Pick<Repository, 'backup'>;
+  readonly programVersion: string;
+}
+
 export interface ManagementContext {
   readonly egress: EgressCheck;
   /** Reads go on from a copy while the database is away. */
   readonly repository: Reading;
-  readonly backup: Repository['backup'];
-  /** Of Headgate. */
-  readonly programVersion: string;
+  readonly backups: BackupSource;
   readonly database: DatabaseCheck;
   readonly nodes: NodesAccess;
   readonly write: WritePath;

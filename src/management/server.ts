@@ -101,8 +101,7 @@ export async function createManagementServer(
   const context: ManagementContext = {
     repository:
       dependencies.copy === undefined ? repository : readingThroughOutages(repository, dependencies.copy),
-    backup: (origin, send) => repository.backup(origin, send),
-    programVersion: dependencies.version,
+    backups: { repository, programVersion: dependencies.version },
     database,
     nodes: dependencies.nodes,
     write,

@@ -69,7 +69,7 @@ const AUDITED: Written = {
 };
 
 /** @returns when the first page has been read: a database that is away is still an error of its own then */
-function started({ backup, clock, programVersion }: ManagementContext, onEnd: () => void): Promise<Answer> {
+function started({ backups, clock }: ManagementContext, onEnd: () => void): Promise<Answer> {
   const gzip = createGzip();
   const createdAt = timestamp(clock.nowMs());
   return new Promise((resolve, reject) => {
@@ -81,10 +81,12 @@ function started({ backup, clock, programVersion }: ManagementContext, onEnd: ()
       },
       body: gzip,
     };
-    backup({ program_version: programVersion, created_at: createdAt }, async (text) => {
+    const origin = { program_version: backups.programVersion, created_at: createdAt };
+    const sent = backups.repository.backup(origin, async (text) => {
       resolve(body);
       await writeTo(gzip, text);
-    })
+    });
+    void sent
       .then(
         () => gzip.end(),
         (error: unknown) => {
