@@ -26,7 +26,7 @@ export default defineConfig({
           name: 'postgres',
           include: [
             'test/integration/auth/{introspect,key-lifecycle}.test.ts',
-            'test/integration/management/{audit,concurrent-writes,key-resources,lists,resources,states,transaction}.test.ts',
+            'test/integration/management/{audit,concurrent-writes,config-rollback,key-resources,lists,resources,states,transaction}.test.ts',
             'test/integration/policy/{live-policies,merge}.test.ts',
             'test/integration/security/secrets.test.ts',
             'test/integration/traffic/versions.test.ts',

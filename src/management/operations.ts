@@ -9,6 +9,8 @@ import { bisectOperation } from './routes/config-bisect.ts';
 import { backupOperation } from './routes/backup.ts';
 import { configOperations } from './routes/config.ts';
 import { configFileOperation } from './routes/config-file-state.ts';
+import { historyOperations } from './routes/config-history.ts';
+import { rollbackOperation } from './routes/config-rollback.ts';
 import { effectivePolicyOperations } from './routes/resources/effective-policy.ts';
 import { endpoints } from './routes/resources/endpoints.ts';
 import { explainOperations } from './routes/explain.ts';
@@ -51,6 +53,8 @@ export function allOperations(context: ManagementContext): Operation[] {
     configFileOperation(context),
     bisectOperation(context),
     backupOperation(context),
+    ...historyOperations(context),
+    rollbackOperation(context),
     // Before explainOperations: their paths are shorter than `/explain/{request_id}` is wide.
     ...samplingOperations(context),
     ...debugTokenOperations(context),

@@ -44,6 +44,7 @@ import { LoginGuard } from './access/login-guard.ts';
 import { RefusedLogins } from './access/refused-logins.ts';
 import { RememberedAdmins } from './access/remembered-admins.ts';
 import { createWritePath, type WriteDependencies, type WritePath } from './write/write.ts';
+import { NO_NOTE, readWriteNote } from './api/write-note.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -368,6 +369,8 @@ async function run(
 ): Promise<Answer | Failure> {
   const query = parseQuery(request.query as Record<string, unknown>, operation.query);
   if (isFailure(query)) return query;
+  const note = operation.isWrite === true ? readWriteNote(request.headers) : NO_NOTE;
+  if (isFailure(note)) return note;
   const { body } = request;
   const wrong = operation.body === undefined ? undefined : checkBody(operation.body, body);
   if (wrong !== undefined) return wrong;
@@ -378,6 +381,7 @@ async function run(
     actor,
     address,
     requestId: request.id,
+    ...note,
     ifMatch: request.headers['if-match'],
     ifNoneMatch: request.headers['if-none-match'],
   });

@@ -76,6 +76,7 @@ export const GATEWAY_ERRORS = {
   conflict: refused(409, 'The resource conflicts with another'),
   configuration_from_file: row(409, 'The configuration comes from a file', 'gateway', 'never'),
   has_children: refused(409, 'The resource still has children'),
+  config_version_gone: refused(410, 'The config version is not in the history'),
   precondition_failed: refused(412, 'The resource has changed meanwhile'),
   payload_too_large: refused(413, 'The body is too large'),
   unsupported_media_type: refused(415, 'The body must be application/json'),

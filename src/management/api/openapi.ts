@@ -11,6 +11,7 @@ import { answerExample, problemExample } from './examples.ts';
 import { JSON_TYPE, MERGE_PATCH_TYPE, type Operation } from './operation.ts';
 import { STALE_HEADER } from '../crud/reading.ts';
 import { NODES_APPLIED_HEADER } from '../write/write.ts';
+import { MESSAGE_CHARS_MAX, MESSAGE_HEADER, SOURCE_HEADER, WRITE_SOURCES } from './write-note.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -29,7 +30,10 @@ const TAGS: readonly (readonly [string, string])[] = [
   ['Revisions', 'Deployments of a version: the backends of its traffic'],
   ['Endpoints', 'Registered methods and paths of a revision'],
   ['Tokens', 'API keys of an app’s clients'],
-  ['Configuration', 'Everything at once, as a declared tree: read, plan, apply'],
+  [
+    'Configuration',
+    'Everything at once, as a declared tree: read, plan, apply; its history, and the way back',
+  ],
   ['Explain', 'What the gateway does with a request, and why'],
   ['Admin', 'Admin tokens and the audit log'],
   ['Service', 'Health, probes, metrics'],
@@ -41,6 +45,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   endpoint_id: 'Id of the endpoint.',
   token_id: 'Id of the token.',
   request_id: '`X-Request-Id` of the response.',
+  config_version: 'Number of the config version.',
   debug_token_id: 'Id of the debug token.',
   admin_token_id: 'Id of the admin token.',
 };
@@ -88,10 +93,11 @@ export function failureCodes(operation: Operation): ErrorCode[] {
   if (operation.path.includes('{')) codes.push('not_found');
   if (operation.entityTag && operation.method !== 'GET') codes.push('precondition_failed');
   if (operation.isWrite === true) codes.push('configuration_from_file');
+  if (operation.isWrite === true) codes.push('bad_request');
   if (operation.body !== undefined) {
     codes.push('invalid_json', 'payload_too_large', 'unsupported_media_type', 'validation_failed');
   }
-  return codes.sort((a, b) => errorRow(a).status - errorRow(b).status || (a < b ? -1 : 1));
+  return [...new Set(codes)].sort((a, b) => errorRow(a).status - errorRow(b).status || (a < b ? -1 : 1));
 }
 
 function describe(operation: Operation, components: Map<string, JsonObject>): JsonObject {
@@ -142,8 +148,31 @@ function parameters(operation: Operation, components: Map<string, JsonObject>): 
   }));
   const precondition = operation.method === 'GET' ? 'If-None-Match' : 'If-Match';
   const header = { name: precondition, in: 'header', required: false, schema: { type: 'string' } };
-  return [...inPath, ...inQuery, ...(operation.entityTag ? [header] : [])];
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(operation.entityTag ? [header] : []),
+    ...(operation.isWrite === true ? NOTE_HEADERS : []),
+  ];
 }
+
+/** What a caller says about a write, for the history. */
+const NOTE_HEADERS: readonly JsonObject[] = [
+  {
+    name: SOURCE_HEADER,
+    in: 'header',
+    required: false,
+    description: `Where the write comes from, and perhaps a Git commit: \`cli; commit=5f2a9c1\`. Kept in the history of the configuration. Sources: ${WRITE_SOURCES.join(', ')}.`,
+    schema: { type: 'string' },
+  },
+  {
+    name: MESSAGE_HEADER,
+    in: 'header',
+    required: false,
+    description: `Why, as percent-encoded UTF-8; at most ${MESSAGE_CHARS_MAX} characters. Kept in the history.`,
+    schema: { type: 'string' },
+  },
+];
 
 function requestBody(body: NonNullable<Operation['body']>, components: Map<string, JsonObject>): JsonObject {
   const media = {

@@ -8,12 +8,13 @@ import type { Actor } from '../access/admin-auth.ts';
 import type { Admission } from './admission.ts';
 import type { Answer, Failure } from './failure.ts';
 import type { Query } from './query.ts';
+import type { WriteNote } from './write-note.ts';
 
 export const API_PREFIX = '/api/v1';
 export const JSON_TYPE = 'application/json';
 export const MERGE_PATCH_TYPE = 'application/merge-patch+json';
 
-export interface Call {
+export interface Call extends WriteNote {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   /** Has passed the operation's body schema; undefined when an optional body was not sent. */
@@ -55,7 +56,7 @@ export interface Operation {
   readonly admission?: Admission;
   /** Honours If-Match (writes) or If-None-Match (reads) and sends ETag. */
   readonly entityTag: boolean;
-  /** A write of the configuration: the answer says how many gateways obey it. */
+  /** A write of the configuration: takes the headers of a write note, and the answer says how many gateways obey it. */
   readonly isWrite?: true;
   readonly success: {
     readonly status: 200 | 201 | 204;

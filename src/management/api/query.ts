@@ -84,12 +84,19 @@ function convert(schema: JsonSchema, text: string): string | number | boolean {
 }
 
 /** The page that a query asks for; a cursor that was not made by `pageInfo` is 400. */
-export function pageRequest(query: Query): PageRequest | Failure {
+export const pageRequest = (query: Query): PageRequest | Failure =>
+  requestedPage(query, (after) => Format.IsUuid(after));
+
+/** The same for lists that are ordered by a number. */
+export const countedPageRequest = (query: Query): PageRequest | Failure =>
+  requestedPage(query, (after) => /^(?:0|[1-9][0-9]{0,14})$/.test(after));
+
+function requestedPage(query: Query, isAfter: (text: string) => boolean): PageRequest | Failure {
   const limit = typeof query['limit'] === 'number' ? query['limit'] : PAGE_LIMIT_DEFAULT;
   const cursor = query['cursor'];
   if (cursor === undefined) return { limit, after: undefined };
   const after = Buffer.from(String(cursor), 'base64url').toString('latin1');
-  if (!Format.IsUuid(after) || encodeCursor(after) !== cursor) {
+  if (!isAfter(after) || encodeCursor(after) !== cursor) {
     return fail('invalid_query', 'The query parameter "cursor" must be a next_cursor of this API');
   }
   return { limit, after };

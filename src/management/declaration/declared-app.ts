@@ -77,7 +77,7 @@ async function allKeys(reader: ConfigReader, appId: string): Promise<StoredApiKe
   return keys;
 }
 
-function isLive({ expires_at: expiresAt }: StoredApiKey, nowMs: number): boolean {
+export function isLive({ expires_at: expiresAt }: StoredApiKey, nowMs: number): boolean {
   return expiresAt === null || Date.parse(expiresAt) > nowMs;
 }
 

@@ -56,7 +56,7 @@ export class DeclaredChanges {
     }
     if (change.change === 'create') this.#creations.set(change.record.id, this.changes.length);
     this.changes.push(change);
-    this.#touch(change.type, change.record.id, place);
+    this.touch(change.type, change.record.id, place);
   }
 
   touchKeys(ids: readonly string[]): void {
@@ -78,7 +78,8 @@ export class DeclaredChanges {
     };
   }
 
-  #touch(type: LevelName, id: string, { versionId, revisionId }: RecordPlace): void {
+  /** For what follows from a change and is none by itself. */
+  touch(type: LevelName, id: string, { versionId, revisionId }: RecordPlace): void {
     switch (type) {
       case 'app':
         this.#appIds.add(id);

@@ -3,33 +3,33 @@
  * swap on all workers, or nothing.
  */
 import { Type } from 'typebox';
-import type { AuditEntry } from '../../model/resources.ts';
 import { closed } from '../../model/schema-pieces.ts';
 import { envelopeSchema } from '../schemas/envelope.ts';
 import { jsonSchema, type JsonSchema } from '../../model/json-schema.ts';
-import type { ConfigReader, ConfigWriter } from '../../storage/repository.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
 import { checkRole } from '../access/admin-auth.ts';
-import { answer, fail, invalid, isFailure, notFound, type Answer, type Failure } from '../api/failure.ts';
+import { answer, invalid, isFailure, notFound, type Answer, type Failure } from '../api/failure.ts';
 import { Admission } from '../api/admission.ts';
 import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
 import { NO_QUERY } from '../api/query.ts';
+import { MESSAGE_FIELD, withMessage, type WriteNote } from '../api/write-note.ts';
 import type { ManagementContext } from '../context.ts';
 import { rulesOf } from '../crud/locate.ts';
+import { auditChanges } from '../declaration/audit-changes.ts';
 import { applyTree, DELETES_MAX_DEFAULT, type ApplyOptions } from '../declaration/apply-tree.ts';
-import type { DeclaredChange, DeclaredChanges } from '../declaration/declared-changes.ts';
+import type { DeclaredChanges } from '../declaration/declared-changes.ts';
 import { allApps, liveKeys, type DeclaredTree } from '../declaration/declared-app.ts';
 import { declaredKeys, hasValue } from '../declaration/key-values.ts';
 import { presentChanges } from '../declaration/present-changes.ts';
+import { movedSince } from '../declaration/moved-since.ts';
 import { DOCUMENT_SCHEMA, publishedSchema } from '../declaration/document-schema.ts';
+import { declaredThen } from '../history/kept-versions.ts';
 import { OWNER_LABEL, treeOf, type StoredApp } from '../declaration/tree.ts';
-import { maskRecord } from '../write/policy-secrets-view.ts';
 import { TRAFFIC_FIELD, withTraffic } from './config-traffic.ts';
-import { auditEntry, type Unchanged, type WriteWork, type Written } from '../write/write.ts';
+import type { Unchanged, WriteWork, Written } from '../write/write.ts';
 
 /** A declared configuration may be as large as a document of the command line, and is sent in one piece. */
 const CONFIG_BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Endpoints that are in the audit log one by one; of more there is the sum. */
-const AUDITED_ENDPOINTS_MAX = 1_000;
 /** Plans that are received, wait or work at once: each may be as large as a body. */
 const PLANS_MAX = 8;
 const DELETES_MAX_MAX = 10_000_000;
@@ -39,6 +39,13 @@ const APP_QUERY = jsonSchema(
     {
       app: Type.Optional(Type.String({ maxLength: 128, description: 'Slug or id of the only app to show.' })),
       owner: Type.Optional(Type.String({ maxLength: 128, description: 'Only apps with this owner.' })),
+      version: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: 'As of this config version, which the history still has; 410 when not.',
+        }),
+      ),
     },
     closed,
   ),
@@ -70,7 +77,7 @@ const APPLY_FIELDS: Readonly<Record<string, JsonSchema>> = {
     description: 'The config version that the plan was made on; 409 when another one is in force.',
   },
   rebase: { type: 'boolean', default: false, description: 'Apply also when `base_version` has moved on.' },
-  message: { type: 'string', maxLength: 1_000, description: 'Why, for the audit log.' },
+  message: MESSAGE_FIELD,
 };
 
 export function configOperations(context: ManagementContext): Operation[] {
@@ -99,14 +106,20 @@ function readOperation(context: ManagementContext): Operation {
         ),
       ),
     },
-    failures: [],
+    failures: ['not_found', 'config_version_gone'],
     handle: (call) =>
       context.repository.read(async (reader) => {
-        const stored = await storedApps(reader, call, context.clock.nowMs());
+        const { owner, version } = call.query;
+        const stored =
+          typeof version === 'number'
+            ? await keptApps(reader, version, call, context.clock.nowMs())
+            : await storedApps(reader, call, context.clock.nowMs());
         if (isFailure(stored)) return stored;
-        const { owner } = call.query;
         const config = treeOf(stored, owner === undefined ? undefined : String(owner));
-        return answer(200, 'Configuration', { config_version: await reader.configVersion(), config });
+        return answer(200, 'Configuration', {
+          config_version: version ?? (await reader.configVersion()),
+          config,
+        });
       }),
   };
 }
@@ -130,6 +143,23 @@ async function storedApps(
     if (tree !== undefined) stored.push({ tree, keys: await liveKeys(reader, id, nowMs) });
   }
   return stored;
+}
+
+/** The same as of a config version of the history. */
+async function keptApps(
+  reader: ConfigReader,
+  configVersion: number,
+  { query }: Call,
+  nowMs: number,
+): Promise<readonly StoredApp[] | Failure> {
+  const { app: reference, owner } = query;
+  const kept = await declaredThen(reader, configVersion, nowMs);
+  if (isFailure(kept)) return kept;
+  const named = kept.filter(
+    ({ tree: { app } }) => reference === undefined || app.id === reference || app.slug === reference,
+  );
+  if (reference !== undefined && named.length === 0) return notFound('app', String(reference));
+  return owner === undefined ? named : named.filter(({ tree }) => tree.app.labels[OWNER_LABEL] === owner);
 }
 
 function schemaOperation(): Operation {
@@ -247,12 +277,12 @@ function applyOperation(context: ManagementContext): Operation {
     handle: async (call) => {
       const gives = declaredKeys((call.body as ApplyBody).config).find(hasValue);
       const forbidden = gives && checkRole(call.actor, 'admin', `A value at /config${gives.pointer}`);
-      return forbidden ?? context.write(call, applyWork(context, call, 'Applied'));
+      return forbidden ?? context.write(withMessage(call), applyWork(context, call, 'Applied'));
     },
   };
 }
 
-const CHANGES_ENVELOPE: JsonSchema = {
+export const CHANGES_ENVELOPE: JsonSchema = {
   type: 'object',
   title: 'ConfigChangesEnvelope',
   properties: { status: { type: 'integer' }, message: { type: 'string' }, data: { type: 'object' } },
@@ -264,6 +294,7 @@ function applyWork(context: ManagementContext, call: Call, message: string, isBl
   const body = call.body as ApplyBody;
   const { config, adopt = false, prune = false, max_deletes: deletesMax = DELETES_MAX_DEFAULT } = body;
   const options: ApplyOptions = { owner: config.owner, adopt, prune, deletesMax, isBlind };
+  const origin = withMessage(call);
   return async (writer): Promise<Written | Unchanged | Failure> => {
     const version = await writer.configVersion();
     const moved = await movedSince(writer, version, body, call.actor.role === 'admin');
@@ -273,8 +304,8 @@ function applyWork(context: ManagementContext, call: Call, message: string, isBl
     const data = { base_version: version, ...presentChanges(log.changes), created_keys: log.created };
     const done = answer(200, log.changes.length === 0 ? 'Nothing to change' : message, data);
     if (log.changes.length === 0) return { unchanged: done };
-    await auditChanges(log, writer, call, context.clock.nowMs());
-    return { answer: done, touched: log.touched, audit: auditOfApply(log, options, body.message) };
+    await auditChanges(log, writer, origin, context.clock.nowMs());
+    return { answer: done, touched: log.touched, audit: auditOfApply(log, options, origin) };
   };
 }
 
@@ -283,26 +314,6 @@ function belowConfig(failure: Failure): Failure {
   if (failure.errors === undefined) return failure;
   const errors = failure.errors.map((error) => ({ ...error, pointer: `/config${error.pointer}` }));
   return { ...invalid(errors), failure: failure.failure };
-}
-
-/** 409 when the configuration has changed since the plan. */
-async function movedSince(
-  reader: ConfigReader,
-  version: number,
-  { base_version: base, rebase = false }: ApplyBody,
-  mayReadAudit: boolean,
-): Promise<Failure | undefined> {
-  if (base === undefined || base === version || rebase) return undefined;
-  const moved = `The plan was made on config version ${base}, and ${version} is in force`;
-  if (!mayReadAudit) return fail('conflict', moved);
-  const { items } = await reader.listAudit({ limit: 20, after: undefined }, 'newest_first');
-  const since = items.filter((entry) => entry.config_version > base).map(describe);
-  const list = since.length === 0 ? '' : `; since then: ${since.join(', ')}`;
-  return fail('conflict', moved + list);
-}
-
-function describe({ action, resource_name: name, actor, config_version: version }: AuditEntry): string {
-  return `${action}${name === null ? '' : ` ${name}`} by ${actor} (${version})`;
 }
 
 /** A plan makes keys only to see that it can. */
@@ -316,7 +327,7 @@ function withoutTokens(real: Answer): Answer {
 function auditOfApply(
   log: DeclaredChanges,
   options: ApplyOptions,
-  message: string | undefined,
+  { source, commit, message }: WriteNote,
 ): Written['audit'] {
   const { totals } = presentChanges(log.changes);
   return {
@@ -325,40 +336,6 @@ function auditOfApply(
     resourceId: options.owner ?? '',
     resourceName: options.owner ?? null,
     parents: {},
-    change: { ...totals, message: message ?? null },
+    change: { ...totals, source, commit, message },
   };
-}
-
-/** Each change by the names of what it touched, as a write of that resource alone would have it. */
-async function auditChanges(
-  { changes }: DeclaredChanges,
-  writer: ConfigWriter,
-  call: Call,
-  nowMs: number,
-): Promise<void> {
-  const NAMES = ['app', 'version', 'revision'];
-  let endpoints = 0;
-  for (const { change, type, path, record, after, below, keys } of changes) {
-    if (type === 'endpoint' && ++endpoints > AUDITED_ENDPOINTS_MAX) continue;
-    const resourceType = type === 'key' ? 'token' : type;
-    const parents = Object.fromEntries(path.slice(0, -1).map((label, index) => [NAMES[index] ?? '', label]));
-    const note = {
-      action: `${resourceType}.${change}`,
-      resourceType,
-      resourceId: record.id,
-      resourceName: path.at(-1) ?? null,
-      parents,
-      change: after === undefined ? removalOf(below, keys) : maskRecord(after),
-    };
-    await writer.appendAudit(auditEntry(call, note, nowMs));
-  }
-}
-
-/** What went with a deleted record; null where nothing did. */
-function removalOf(
-  below: number,
-  keys: DeclaredChange['keys'] = [],
-): Readonly<Record<string, unknown>> | null {
-  if (below === 0) return null;
-  return { cascade: true, below, ...(keys.length > 0 && { keys }) };
 }

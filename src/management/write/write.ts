@@ -17,6 +17,7 @@ import { SecretKeyMissing, StorageUnavailable, UniqueViolation } from '../../sto
 import type { ConfigReader, ConfigWriter, Repository } from '../../storage/repository.ts';
 import type { ParentNames } from './audit-names.ts';
 import { conflict, fail, isFailure, withWarnings, type Answer, type Failure } from '../api/failure.ts';
+import type { WriteSource } from '../api/write-note.ts';
 import { maskRecord } from './policy-secrets-view.ts';
 
 export interface WriteDependencies {
@@ -56,6 +57,10 @@ export interface WriteOrigin {
   /** Of the client, in canonical form. */
   readonly address: string | null;
   readonly requestId: string | null;
+  /** Absent: the gateway itself writes. */
+  readonly source?: WriteSource;
+  readonly commit?: string | null;
+  readonly message?: string | null;
 }
 
 export interface Written {
@@ -247,17 +252,17 @@ export function auditEntry(
 
 /** What the history says of the write. */
 function descriptionOf(
-  { actor, address, requestId }: WriteOrigin,
+  { actor, address, requestId, source, commit = null, message = null }: WriteOrigin,
   { action }: AuditNote,
 ): VersionDescription {
   return {
     actor: actor.id,
     address,
     request_id: requestId,
-    source: 'api',
-    git_commit: null,
+    source: source ?? 'system',
+    git_commit: commit,
     action,
-    message: null,
+    message,
   };
 }
 

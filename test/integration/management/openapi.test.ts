@@ -204,6 +204,14 @@ describe('a client made from the document', () => {
     await ok('planConfig', { body: { config } });
     await ok('applyConfig', { body: { config } });
     await ok('bisectConfig', { body: { request: { method: 'GET', url: '/billing/v1' } } });
+    const { config_version: now } = await ok('getConfig', { query: { version: '1' } });
+    expect(now).toBe(1);
+    const [latest] = await ok('listConfigVersions', { query: { limit: '5', app: 'billing' } });
+    const config_version = String(latest.config_version);
+    await ok('getConfigVersion', { params: { config_version }, query: { limit: '1' } });
+    await ok('diffConfigVersions', { query: { from: '1', to: config_version } });
+    await ok('rollbackConfig', { params: { config_version }, body: { dry_run: true, delete_keys: true } });
+    await ok('rollbackConfig', { params: { config_version }, body: { message: 'nothing to do' } });
     const operations = [
       { id: 'read', method: 'GET', path: '/api/v1/apps/billing' },
       { method: 'PATCH', path: '/api/v1/apps/${read.id}', body: { description: 'of ${read.slug}' } },

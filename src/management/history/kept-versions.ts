@@ -1,0 +1,48 @@
+/** Reads what the history keeps, with an answer for versions that it does not: never made, or no longer kept. */
+import type { AppState } from '../../model/history/config-history.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import { fail, isFailure, notFound, type Failure } from '../api/failure.ts';
+import { isLive } from '../declaration/declared-app.ts';
+import type { StoredApp } from '../declaration/tree.ts';
+
+const CONFIG_VERSION = /^(?:0|[1-9][0-9]{0,14})$/;
+
+/** The config version that a path names. */
+export function configVersionOf(text: string | undefined): number | Failure {
+  return text !== undefined && CONFIG_VERSION.test(text)
+    ? Number(text)
+    : notFound('config version', text ?? '');
+}
+
+/** All apps as of a config version. */
+export async function appsThen(
+  reader: ConfigReader,
+  configVersion: number,
+  current: number,
+): Promise<readonly AppState[] | Failure> {
+  if (configVersion > current) return notFound('config version', String(configVersion));
+  return (await reader.appsAt(configVersion)) ?? notKept(reader, configVersion);
+}
+
+export async function notKept(reader: ConfigReader, configVersion: number): Promise<Failure> {
+  const current = await reader.configVersion();
+  if (configVersion > current) return notFound('config version', String(configVersion));
+  const from = await reader.historyFrom();
+  return fail(
+    'config_version_gone',
+    `Config version ${configVersion} is not kept; the history goes from ${from} to ${current}`,
+  );
+}
+
+/** The same as a dump of that time would show it: without the keys that had expired. */
+export async function declaredThen(
+  reader: ConfigReader,
+  configVersion: number,
+  nowMs: number,
+): Promise<readonly StoredApp[] | Failure> {
+  const states = await appsThen(reader, configVersion, await reader.configVersion());
+  if (isFailure(states)) return states;
+  const entry = await reader.findHistory(configVersion);
+  const atMs = entry === undefined ? nowMs : Date.parse(entry.at);
+  return states.map(({ tree, keys }) => ({ tree, keys: keys.filter((key) => isLive(key, atMs)) }));
+}

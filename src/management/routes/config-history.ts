@@ -1,0 +1,220 @@
+/** The history of the configuration: its versions, what each changed, what differs between two, and the way back. */
+import { Type } from 'typebox';
+import type { HistoryEntry, HistoryFilter, RecordChange } from '../../model/history/config-history.ts';
+import { jsonSchema } from '../../model/json-schema.ts';
+import { closed, dateTime } from '../../model/schema-pieces.ts';
+import type { ConfigReader } from '../../storage/repository.ts';
+import type { Actor } from '../access/admin-auth.ts';
+import { answer, fail, isFailure, listAnswer, notFound, type Failure } from '../api/failure.ts';
+import { API_PREFIX, type Call, type Operation } from '../api/operation.ts';
+import { countedPageRequest, PAGE_FIELDS, PAGE_QUERY, pageInfo, type Query } from '../api/query.ts';
+import type { ManagementContext } from '../context.ts';
+import { presentChanges } from '../declaration/present-changes.ts';
+import { declaredThen, configVersionOf, notKept } from '../history/kept-versions.ts';
+import { listedChanges } from '../history/listed-changes.ts';
+import { changesBetween, subjectOf } from '../history/state-changes.ts';
+import { textOfDifference } from '../history/text-difference.ts';
+import {
+  ConfigDiffSchema,
+  ConfigVersionEnvelopeSchema,
+  ConfigVersionSchema,
+} from '../schemas/config-history.ts';
+import { envelopeSchema, listSchema } from '../schemas/envelope.ts';
+import { maskRecord } from '../write/policy-secrets-view.ts';
+import { normalizeTime } from '../write/rules/times.ts';
+import { presentKey } from './resources/tokens.ts';
+
+const VERSIONS = `${API_PREFIX}/config/versions`;
+
+const text = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 128, description }));
+const version = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }));
+
+const LIST_QUERY = jsonSchema(
+  Type.Object(
+    {
+      ...PAGE_FIELDS,
+      actor: text('Who made it, as in the audit log.'),
+      source: text('`api`, `cli`, `console`, `import` or `system`.'),
+      app: text('Slug or id of an app that it changed; of one that was deleted, the id.'),
+      since: Type.Optional(dateTime('Versions from this moment on.')),
+      until: Type.Optional(dateTime('Versions before this moment.')),
+    },
+    closed,
+  ),
+);
+
+const DIFF_QUERY = jsonSchema(
+  Type.Object(
+    {
+      from: version('The version to start from. Required.'),
+      to: version('The version to arrive at; the one in force when left out.'),
+      app: text('Slug or id of the only app to compare.'),
+    },
+    closed,
+  ),
+);
+
+export function historyOperations(context: ManagementContext): Operation[] {
+  return [listOperation(context), diffOperation(context), showOperation(context)];
+}
+
+function listOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: VERSIONS,
+    operationId: 'listConfigVersions',
+    tag: 'Configuration',
+    summary: 'List the versions of the configuration',
+    description:
+      'Newest first. A version must match every filter. The latest are kept, bounded in number and in size.',
+    access: 'viewer',
+    query: LIST_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'A page of versions',
+      schema: jsonSchema(listSchema('ConfigVersionList', ConfigVersionSchema)),
+    },
+    failures: [],
+    handle: async (call) => {
+      const request = countedPageRequest(call.query);
+      if (isFailure(request)) return request;
+      return context.repository.read(async (reader) => {
+        const filter = await filterOf(reader, call.query);
+        if (isFailure(filter)) return filter;
+        const page = await reader.listHistory(request, filter);
+        const items = page.items.map((entry) => presentEntry(entry, call.actor));
+        return listAnswer('Config versions listed', items, pageInfo(page, request.limit));
+      });
+    },
+  };
+}
+
+async function filterOf(reader: ConfigReader, query: Query): Promise<HistoryFilter | Failure> {
+  const filter: Record<string, string> = {};
+  for (const name of ['actor', 'source']) if (query[name] !== undefined) filter[name] = String(query[name]);
+  for (const name of ['since', 'until']) {
+    if (query[name] === undefined) continue;
+    const time = normalizeTime(String(query[name]));
+    if (time === undefined)
+      return fail('invalid_query', `The query parameter "${name}" is not a date that exists`);
+    filter[name] = time;
+  }
+  if (query['app'] !== undefined) {
+    const reference = String(query['app']);
+    filter['app_id'] = (await reader.findApp(reference))?.id ?? reference;
+  }
+  return filter;
+}
+
+/** Where a write came from is for those who may read the audit log. */
+function presentEntry(entry: HistoryEntry, { role }: Actor): object {
+  const { bytes: _bytes, git_commit: commit, address, ...shown } = entry;
+  return { ...shown, address: role === 'admin' ? address : null, commit };
+}
+
+function showOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${VERSIONS}/{config_version}`,
+    operationId: 'getConfigVersion',
+    tag: 'Configuration',
+    summary: 'A version of the configuration, and what it changed',
+    description: 'The changed records are paged. Secrets are masked; values of API keys are never shown.',
+    access: 'viewer',
+    query: PAGE_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The version with a page of its changes',
+      schema: jsonSchema(ConfigVersionEnvelopeSchema),
+    },
+    failures: ['config_version_gone'],
+    handle: async (call) => {
+      const request = countedPageRequest(call.query);
+      if (isFailure(request)) return request;
+      const configVersion = configVersionOf(call.params['config_version']);
+      if (typeof configVersion !== 'number') return configVersion;
+      return context.repository.read(async (reader) => {
+        const entry = await reader.findHistory(configVersion);
+        if (entry === undefined) return notKept(reader, configVersion);
+        const page = await reader.historyChanges(configVersion, request);
+        const data = { ...presentEntry(entry, call.actor), changes: page.items.map(presentRecordChange) };
+        const body = { status: 200, message: 'Config version', data, page: pageInfo(page, request.limit) };
+        return { status: 200, headers: {}, body };
+      });
+    },
+  };
+}
+
+function presentRecordChange(change: RecordChange): object {
+  const { type, id, app_id, name, parents, before, after } = change;
+  const above = [parents['app'], parents['version'], parents['revision']].filter(
+    (each) => each !== undefined,
+  );
+  return {
+    change: before === null ? 'create' : after === null ? 'delete' : 'update',
+    type: type === 'token' ? 'key' : type,
+    path: [...above, name],
+    id,
+    app_id,
+    before: before && presentRecord(before),
+    after: after && presentRecord(after),
+  };
+}
+
+function presentRecord(record: NonNullable<RecordChange['before']>): object {
+  return 'token_hash' in record ? presentKey(record) : maskRecord(record);
+}
+
+function diffOperation(context: ManagementContext): Operation {
+  return {
+    method: 'GET',
+    path: `${VERSIONS}/diff`,
+    operationId: 'diffConfigVersions',
+    tag: 'Configuration',
+    summary: 'What differs between two versions of the configuration',
+    description:
+      'By the identity of records: a renamed app is one change. The list is that of a plan; the text is for people.',
+    access: 'viewer',
+    query: DIFF_QUERY,
+    entityTag: false,
+    success: {
+      status: 200,
+      description: 'The changes that lead from one to the other',
+      schema: jsonSchema(envelopeSchema('ConfigDiffEnvelope', ConfigDiffSchema)),
+    },
+    failures: ['not_found', 'config_version_gone'],
+    handle: (call) => context.repository.read((reader) => difference(reader, call, context.clock.nowMs())),
+  };
+}
+
+async function difference(reader: ConfigReader, { query }: Call, nowMs: number) {
+  const { from, to = await reader.configVersion(), app } = query;
+  if (typeof from !== 'number' || typeof to !== 'number')
+    return fail('invalid_query', 'The query parameter "from" is required: the version to start from');
+  const [before, after] = [await declaredThen(reader, from, nowMs), await declaredThen(reader, to, nowMs)];
+  if (isFailure(before)) return before;
+  if (isFailure(after)) return after;
+  const states = [...before, ...after];
+  const named = states.filter(({ tree }) => tree.app.id === app || tree.app.slug === app);
+  if (app !== undefined && named.length === 0) return notFound('app', String(app));
+  const ids = new Set((app === undefined ? states : named).map(({ tree }) => tree.app.id));
+  const [old, fresh] = [before, after].map((each) => each.filter(({ tree }) => ids.has(tree.app.id)));
+  const changes = changesBetween(old ?? [], fresh ?? []);
+  const touched = new Set(changes.map((change) => appIdOf(change)));
+  const { changes: listed } = listedChanges(changes, old ?? []);
+  return answer(200, listed.length === 0 ? 'No difference' : 'Differences', {
+    from,
+    to,
+    ...presentChanges(listed),
+    text: textOfDifference(old ?? [], fresh ?? [], touched, [from, to]),
+  });
+}
+
+function appIdOf(change: Parameters<typeof subjectOf>[0]): string {
+  const { type, record, place } = subjectOf(change);
+  return type === 'app' ? record.id : (place.appId ?? '');
+}

@@ -1,0 +1,137 @@
+/** What the API answers about the history of the configuration. */
+import { Type } from 'typebox';
+import { closed, dateTime, nullable } from '../../model/schema-pieces.ts';
+import { PageSchema } from './envelope.ts';
+
+const HISTORY_FIELDS = {
+  config_version: Type.Integer({ description: 'Config version that the write made.' }),
+  at: dateTime('When it was made.'),
+  actor: Type.String({ description: 'Who made it, as in the audit log.' }),
+  address: nullable(
+    Type.String({ description: 'Address of the client. null: none, or the caller is not an `admin`.' }),
+  ),
+  request_id: nullable(Type.String({ description: 'Id of the exchange, as in `X-Request-Id`.' })),
+  source: Type.String({
+    description: 'Where it came from: `api`, `cli`, `console`, `import`, or `system` for the gateway itself.',
+  }),
+  commit: nullable(Type.String({ description: 'Git commit that the writer named.' })),
+  action: Type.String({ description: 'What was done, for example `config.apply`.' }),
+  message: nullable(Type.String({ description: 'Why, in the words of the writer.' })),
+  changed_records: Type.Integer({ minimum: 0, description: 'How many records it changed.' }),
+  is_complete: Type.Boolean({
+    description:
+      'False: it changed more than the history may hold, so its records are not kept, nor is any version before it.',
+  }),
+};
+
+export const ConfigVersionSchema = Type.Object(HISTORY_FIELDS, {
+  ...closed,
+  title: 'ConfigVersion',
+  description: 'One version of the configuration.',
+});
+
+const CHANGE = Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]);
+const RECORD = nullable(Type.Record(Type.String(), Type.Unknown()));
+
+const RecordChangeSchema = Type.Object(
+  {
+    change: CHANGE,
+    type: Type.Union(['app', 'version', 'revision', 'endpoint', 'key'].map((name) => Type.Literal(name))),
+    path: Type.Array(Type.String(), { description: 'Names at that time, from the app down.' }),
+    id: Type.String({ description: 'Id of the record.' }),
+    app_id: Type.String({ description: 'Id of its app.' }),
+    before: Type.Union(RECORD.anyOf, {
+      description: 'The record before, with secrets masked. null: it was created.',
+    }),
+    after: Type.Union(RECORD.anyOf, {
+      description: 'The record after, with secrets masked. null: it was deleted.',
+    }),
+  },
+  { ...closed, title: 'RecordChange' },
+);
+
+export const ConfigVersionEnvelopeSchema = Type.Object(
+  {
+    status: Type.Integer({ description: 'The HTTP status.' }),
+    message: Type.String({ description: 'What was done, for people.' }),
+    data: Type.Object(
+      {
+        ...HISTORY_FIELDS,
+        changes: Type.Array(RecordChangeSchema, { description: 'A page of the records that it changed.' }),
+      },
+      { ...closed, title: 'ConfigVersionWithChanges' },
+    ),
+    page: PageSchema,
+  },
+  { ...closed, title: 'ConfigVersionEnvelope' },
+);
+
+/** As plans list them: the same in every answer about changes. */
+const ListedChangesFields = {
+  totals: Type.Object(
+    { create: Type.Integer(), update: Type.Integer(), delete: Type.Integer() },
+    { ...closed, description: 'How many records, those below deleted ones included.' },
+  ),
+  changes: Type.Array(
+    Type.Object(
+      {
+        change: CHANGE,
+        type: Type.String(),
+        path: Type.Array(Type.String()),
+        fields: Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Each field that differs, with `before` and `after`; null is the default.',
+        }),
+        below: Type.Optional(Type.Integer({ description: 'Records below a deleted one.' })),
+      },
+      { ...closed, title: 'ListedChange' },
+    ),
+    { description: 'At most 1,000.' },
+  ),
+};
+
+export const ConfigDiffSchema = Type.Object(
+  {
+    from: Type.Integer(),
+    to: Type.Integer(),
+    ...ListedChangesFields,
+    text: nullable(
+      Type.String({
+        description:
+          'Unified diff of the declared files of the apps that differ. null: too much to show; see `changes`.',
+      }),
+    ),
+  },
+  { ...closed, title: 'ConfigDiff' },
+);
+
+export const RollbackSchema = Type.Object(
+  {
+    base_version: Type.Integer({ description: 'Config version that was in force before.' }),
+    rolled_back_to: Type.Integer(),
+    ...ListedChangesFields,
+    not_restored: Type.Array(
+      Type.Object(
+        {
+          app: Type.String({ description: 'Slug of the app.' }),
+          key: Type.String({ description: 'Name of the key.' }),
+          id: Type.String({ description: 'Id of the key.' }),
+          reasons: Type.Array(
+            Type.Union(
+              ['deleted', 'expired', 'value', 'inactive', 'scopes', 'expires_at'].map((name) =>
+                Type.Literal(name),
+              ),
+            ),
+            {
+              description:
+                '`deleted`, `expired`: it does not come back. `value`: it was rotated, and keeps its new value. `inactive`, `scopes`, `expires_at`: stays as narrow as it is.',
+            },
+          ),
+        },
+        { ...closed, title: 'NotRestoredKey' },
+      ),
+      { description: 'Keys that are not as they were then; at most 1,000.' },
+    ),
+    not_restored_total: Type.Integer({ minimum: 0 }),
+  },
+  { ...closed, title: 'Rollback' },
+);
